@@ -176,6 +176,9 @@ async def _study(
         benchmark = run.manifest.benchmark(episode)
         changed = _changed_markets(run.snapshot(episode.key), benchmark, config, folder / str(number), notes)
         say(f"{episode.key}: {', '.join(one.arm for one in changed)}")
+        if not episode.by_model:
+            changed = [one for one in changed if one.words is str]
+            notes.append("a rule reads no text: news and dates were left as they are")
         works = [_Reasking(run, episode, benchmark, one, config) for one in changed]
         if not episode.by_model:
             found += [decision for work in works for decision in work.by_rule()]
@@ -250,15 +253,19 @@ def mirrored(panel: Panel, row: int) -> Panel:
 
 def exchanged_names(panel: Panel, row: int, seed: int) -> tuple[Panel, dict[str, str]]:
     """Return a market whose series stand under each other's names, at the price level of the name at ``row``, and
-    which name carries each one's series. Names with gaps stay as they are. Raises :class:`UserError` below two
+    which name carries each one's series. Names of other sessions stay as they are. Raises :class:`UserError`
+    below two
     names.
     """
     closes = panel.bars["close"]
-    whole = np.flatnonzero(
-        np.isfinite(closes[row:]).all(axis=0) & np.isfinite(closes[max(0, row - 60) :]).all(axis=0)
-    )
+    there = np.isfinite(closes)
+    # Only names that were there on the same sessions: a series cannot begin before its name is listed.
+    groups: dict[bytes, list[int]] = {}
+    for column in np.flatnonzero(there[row:].any(axis=0)).tolist():
+        groups.setdefault(np.packbits(there[:, column]).tobytes(), []).append(column)
+    whole = np.array(max(groups.values(), key=len, default=[]), dtype=np.int64)
     if whole.size < 2:
-        raise UserError("fewer than two names have a price on every session", hint="leave the arm 'names' out")
+        raise UserError("no two names have prices on the same sessions", hint="leave the arm 'names' out")
     order = np.random.default_rng([seed, 30]).permutation(whole)
     source = np.arange(len(panel.listings))
     source[order] = np.roll(order, 1)  # nobody keeps its own
@@ -322,7 +329,9 @@ class _Reasking:
         count = len(self._records)
         wanted = min(count, max(10, round(config.share * count)))
         rng = np.random.default_rng([config.seed, 31])
-        self._steps = set(rng.choice(count, wanted, replace=False).tolist())
+        # Decisions with orders come first: what was left alone says little when it is left alone again.
+        mixed = rng.permutation(count).tolist()
+        self._steps = set(sorted(mixed, key=lambda step: not self._records[step].decision.orders)[:wanted])
 
     def by_rule(self) -> list[ReaskedDecision]:
         """Play a rule again; it sees every session, because it may remember what it saw."""
@@ -477,7 +486,11 @@ def score_counterfactual(
                 same=_mean(
                     [(alike(one.recorded, one.now), one.session) for one in here], level, "no order was given"
                 ),
-                depends=_mean([(a - b, day) for a, b, day in pairs], level, "nothing was asked unchanged")
+                depends=_mean(
+                    [(a - b, day) for a, b, day in pairs],
+                    level,
+                    "no order was given" if not here else "nothing was asked unchanged",
+                )
                 if arm != "again"
                 else not_scored("this is what the others are compared with"),
                 confidence=_mean(sure, level, "no confidence was given"),
