@@ -5,5 +5,5 @@ from __future__ import annotations
 from tradeassay.masking.aliases import ANCHOR, LEVELS, AliasMap, DayMap, Level, MaskConfig, UnknownAlias
 from tradeassay.masking.gate import NO_DATE, NO_NAME, Gate, Json
 from tradeassay.masking.leaks import Leak, Truth, find_leaks
-from tradeassay.masking.scales import Ticks
+from tradeassay.masking.scales import ShownBars
 from tradeassay.masking.view import Mask, MaskedView, nameless, refuse_nameless

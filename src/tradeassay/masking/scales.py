@@ -9,10 +9,12 @@ little: no rebasing can hide them.
 from __future__ import annotations
 
 import hashlib
+import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
-from tradeassay.core.view import Field, Floats, MarketView
+from tradeassay.core.view import FIELDS, Days, Field, Floats, MarketView
 from tradeassay.masking.aliases import MaskConfig
 
 _SHOWN_PRICES = (20.0, 200.0)
@@ -171,27 +173,120 @@ class Scales:
 TICK = 0.01
 """The price step that is shown."""
 BLUR = 0.003
-"""Half the width of the noise, as a share of the price: more than one true step of any stock above 3.33."""
+"""Half the width of the noise of prices, as a share: more than one true step of any stock above 3.33."""
+VOLUME_BLUR = 0.2
+"""Half the width of the noise of volumes and amounts."""
 FIGURES = 3
 """Significant digits of volumes and amounts."""
 
 
 class Ticks:
-    """The shown grid of one episode."""
+    """The shown grid of one episode: noise that is the same whenever it is asked for, and steps.
 
-    def __init__(self, key: bytes) -> None:
-        self._key = key
+    ``evens`` also takes the market's common swing out of volumes: half days, expiries and quarter ends show in
+    every name's volume at once, and their sequence is a calendar.
+    """
 
-    def price(self, symbol: str, day: str, field: str, scaled: float) -> float:
-        blurred = scaled * (1.0 + BLUR * self._noise(symbol, day, field))
-        return max(TICK, round(round(blurred / TICK) * TICK, 2))
+    def __init__(self, key: bytes, *, evens: bool = False) -> None:
+        self._key, self._evens = key, evens
+        self._noise: dict[str, Floats] = {}
+        self._common: dict[str, float] = {}
 
-    def size(self, symbol: str, day: str, field: str, scaled: float) -> float:
-        blurred = scaled * (1.0 + BLUR * self._noise(symbol, day, field))
-        return float(np.format_float_positional(blurred, FIGURES, fractional=False, unique=False))
+    def prices(self, scaled: Floats, days: Sequence[str], field: Field) -> Floats:
+        """Return scaled prices, shape (days, columns), as shown."""
+        blurred = scaled * (1.0 + BLUR * self._of(days, scaled.shape[1], field))
+        return np.maximum(TICK, np.round(np.rint(blurred / TICK) * TICK, 2))
 
-    def _noise(self, symbol: str, day: str, field: str) -> float:
-        """Return a number between -1 and 1, the same whenever it is asked for."""
-        text = f"{symbol}\x1f{day}\x1f{field}".encode()
-        digest = hashlib.blake2b(text, key=self._key, digest_size=8).digest()
-        return int.from_bytes(digest, "big") / 2.0**63 - 1.0
+    def sizes(self, scaled: Floats, days: Sequence[str], field: Field) -> Floats:
+        """Return scaled volumes or amounts as shown; :meth:`learn` must have seen these days."""
+        common = np.array([self._common.get(day, 1.0) for day in days])[:, None]
+        width = VOLUME_BLUR if self._evens else BLUR
+        shown = scaled / common * (1.0 + width * self._of(days, scaled.shape[1], field))
+        with np.errstate(all="ignore"):
+            step = 10.0 ** (np.floor(np.log10(shown)) - FIGURES + 1)
+            stepped: Floats = np.where(shown > 0, np.rint(shown / step) * step, shown)
+        return stepped
+
+    def levels(self, values: Floats, days: Sequence[str]) -> Floats:
+        """Return an index's levels, blurred."""
+        return values * (1.0 + BLUR * self._of(days, 1, "close")[:, 0])
+
+    def learn(self, view: MarketView, days: Sequence[str]) -> None:
+        """Find by how much the volumes of all names swung together on some days, from those days and before."""
+        if not self._evens or all(day in self._common for day in days):
+            return
+        amounts = view.bars("amount", len(days) + _RECENT)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            logs = np.where(amounts > 0, np.log(amounts), np.nan)
+            for back, day in enumerate(reversed(days)):
+                row = len(logs) - 1 - back
+                if day not in self._common:
+                    swing = np.nanmedian(logs[row] - np.nanmean(logs[max(0, row - _RECENT) : row], axis=0))
+                    self._common[day] = float(np.exp(swing)) if np.isfinite(swing) else 1.0
+
+    def _of(self, days: Sequence[str], count: int, field: Field) -> Floats:
+        """Return numbers between -1 and 1, shape (days, count), one for each field of each name on each day."""
+        place = FIELDS.index(field)
+        return np.stack([self._drawn(day, count)[:count, place] for day in days]) if days else np.empty((0, count))
+
+    def _drawn(self, day: str, count: int) -> Floats:
+        known = self._noise.get(day)
+        if known is None or len(known) < count:
+            seed = hashlib.blake2b(day.encode(), key=self._key, digest_size=16).digest()
+            drawn = np.random.Generator(np.random.Philox(key=int.from_bytes(seed, "big")))
+            # Names come in rows, so that a later listing does not change the noise of those before it.
+            known = self._noise[day] = drawn.uniform(-1.0, 1.0, (count, len(FIELDS)))
+        return known
+
+
+class ShownBars:
+    """A true view's bars as a hardened mask shows them, in the true order of columns."""
+
+    def __init__(self, view: MarketView, scales: Scales, ticks: Ticks) -> None:
+        self._view, self._ticks = view, ticks
+        count = len(view.symbols)
+        prices, volumes = scales.prices(view, count), scales.volumes(count)
+        self.levels: Floats = np.ones(count) if prices is None else np.where(np.isnan(prices), 1.0, prices)
+        self._volumes = 1.0 if volumes is None else volumes
+        self._known: dict[tuple[str, int], Floats] = {}
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The true symbols, in the order of columns."""
+        return self._view.symbols
+
+    def sessions(self, lookback: int) -> Days:
+        """Return the true sessions."""
+        return self._view.sessions(lookback)
+
+    def days(self, lookback: int) -> tuple[str, ...]:
+        """Return the true sessions as ISO days."""
+        return tuple(np.datetime_as_string(self._view.sessions(lookback), unit="D").tolist())
+
+    def bars(self, field: Field, lookback: int) -> Floats:
+        """Return a field as shown, shape (sessions, columns). The high is the highest shown price of its bar."""
+        key = (field, lookback)
+        if key not in self._known:
+            self._known[key] = self._made(field, lookback)
+        return self._known[key]
+
+    def index(self, name: str, lookback: int) -> Floats:
+        """Return an index's levels, blurred."""
+        levels = self._view.index_levels(name, lookback)
+        return self._ticks.levels(levels, self.days(lookback)[-levels.size :]) if levels.size else levels
+
+    def _made(self, field: Field, lookback: int) -> Floats:
+        days = self.days(lookback)
+        if field in ("high", "low"):
+            every = [self._price(name, lookback, days) for name in ("open", "high", "low", "close")]
+            found: Floats = (np.fmax if field == "high" else np.fmin).reduce(every)
+            return np.where(np.isnan(self._view.bars(field, lookback)), np.nan, found)
+        if field in ("open", "close"):
+            return self._price(field, lookback, days)
+        self._ticks.learn(self._view, days)
+        per_share = self.levels if field == "volume" else 1.0
+        return self._ticks.sizes(self._view.bars(field, lookback) * self._volumes / per_share, days, field)
+
+    def _price(self, field: Field, lookback: int, days: Sequence[str]) -> Floats:
+        return self._ticks.prices(self._view.bars(field, lookback) * self.levels, days, field)

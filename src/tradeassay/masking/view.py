@@ -30,7 +30,7 @@ from tradeassay.data.names import known_names
 from tradeassay.masking.aliases import AliasMap, DayMap, MaskConfig
 from tradeassay.masking.gate import ANY_STEP, Gate
 from tradeassay.masking.lexicon import Depth, Lexicon
-from tradeassay.masking.scales import Scales, Ticks
+from tradeassay.masking.scales import Scales, ShownBars, Ticks
 
 if TYPE_CHECKING:
     from tradeassay.data import Snapshot
@@ -244,7 +244,7 @@ class Mask:
         self.days = DayMap(snapshot.sessions[: rows.stop], rows.start)
         self.scales = Scales(config, start, scales)
         self._salt = salt.bytes(16)
-        self.ticks = Ticks(self._salt) if config.rebase_prices else None
+        self.ticks = Ticks(self._salt, evens=config.scale_volumes) if self.scales.active else None
         self._first_columns: Ints = order.permutation(len(start.symbols))
         self._columns: dict[int, Columns] = {}
         self._lexicons: dict[int, Lexicon] = {}
@@ -255,6 +255,10 @@ class Mask:
             return view
         gate = self.gate(view)
         return MaskedView(view, gate, self.days, self.scales, self._shown_columns(view, gate), self._salt)
+
+    def shown(self, view: MarketView) -> ShownBars | None:
+        """Return a true view's bars as a hardened mask shows them; None where they are shown as they are."""
+        return None if self.ticks is None else ShownBars(view, self.scales, self.ticks)
 
     def gate(self, view: MarketView) -> Gate:
         symbols = view.symbols

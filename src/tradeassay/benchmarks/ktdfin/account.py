@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import msgspec
@@ -84,9 +85,7 @@ def _position(desk: Desk, position: Position) -> PositionShown:
         price=desk.price(column, position.mark, "close"),
         value=desk.money(position.value),
         weight=desk.share(desk.account.weight(position.symbol)),
-        profit=rounded(position.mark / position.cost - 1.0, 4 if desk.ticks is None else 3)
-        if position.cost > 0
-        else None,
+        profit=desk.share(position.mark / position.cost - 1.0) if position.cost > 0 else None,
         held_days=position.held,
     )
 
@@ -124,18 +123,22 @@ def show_performance(desk: Desk, started: float | None, yesterday: float | None)
     ``started`` is the index level before the first session of the episode, ``yesterday`` the account's value a
     session ago; None where unknown.
     """
-    account, index = desk.account, desk.rules.benchmark_index
+    account = desk.account
     total = account.nav / account.initial - 1.0 if account.initial > 0 else float("nan")
-    levels = desk.view.index_levels(index, 2).tolist() if index is not None else []
+    levels = desk.index_levels(2).tolist()
     market = levels[-1] / started - 1.0 if levels and started else float("nan")
     last_market = levels[-1] / levels[-2] - 1.0 if len(levels) == 2 and yesterday else float("nan")
     return Performance(
-        total_return=rounded(total),
+        total_return=_part(desk, total),
         index_return=rounded(market),
-        excess_return=rounded(total - market),
-        last_return=rounded(account.nav / yesterday - 1.0) if yesterday else None,
+        excess_return=_part(desk, total - market),
+        last_return=_part(desk, account.nav / yesterday - 1.0) if yesterday else None,
         last_index_return=rounded(last_market),
     )
+
+
+def _part(desk: Desk, value: float) -> float | None:
+    return desk.share(value) if math.isfinite(value) else None
 
 
 class Headline(msgspec.Struct, frozen=True, kw_only=True):

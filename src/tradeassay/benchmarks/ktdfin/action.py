@@ -120,10 +120,10 @@ def _side(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
     for move in moves:
         if move.order.unit != "target_weight" or not move.price > 0:
             continue
-        weight, side = desk.account.weight(move.order.symbol), move.order.side
+        weight, side, target = desk.account.weight(move.order.symbol), move.order.side, move.order.amount
         if side is not None and side != _side_of(move.order.amount, weight):
             said = (
-                f"its weight is {weight:.4f}, and {side} with a target_weight of {move.order.amount:.4f} "
+                f"its weight is {desk.share(weight):.4f}, and {side} with a target_weight of {target:.4f} "
                 "contradicts itself; a target_weight is the weight after the trade"
             )
             yield ActionViolation(rule="side", detail=said, stock_id=move.stock)
@@ -142,7 +142,7 @@ def _single_weight(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolatio
         target = move.order.unit == "target_weight"
         weight = move.order.amount if target else move.after * move.price / nav if nav > 0 else 0.0
         if weight > most * (1 + SLACK):
-            said = f"its weight would be {weight:.4f}; the most is {most:g}"
+            said = f"its weight would be {desk.share(weight):.4f}; the most is {most:g}"
             yield ActionViolation(rule="max_weight", detail=said, stock_id=move.stock)
 
 
@@ -166,7 +166,7 @@ def _settlement(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
         if move.order.side != "SELL" or move.change >= 0:
             continue
         # The exchange rounds a target to whole lots: an excess of less than a lot is not a mistake.
-        slack = 0.0 if move.order.unit == "shares" or move.order.amount == 0.0 else desk.rules.lot
+        slack = 0.0 if move.order.unit == "shares" or move.order.amount == 0.0 else _within(move, desk)
         if -move.change > move.sellable + slack + SLACK:
             free = desk.shares_shown(move.column, move.sellable)
             locked = "T+1 locks the rest" if move.sellable < move.held else "there is no more"
@@ -192,16 +192,24 @@ def _lots(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
         if (
             move.order.unit == "target_weight"
             and move.order.side == "BUY"
-            and 0 < move.change < lot
             and move.price > 0
+            and 0 < move.change < _within(move, desk)
         ):
             yield ActionViolation(rule="lot", detail=_too_little(move, desk), stock_id=move.stock)
 
 
+def _within(move: Move, desk: Desk) -> float:
+    """Return how many shares are too few to count: one lot, or what is worth LEAST where levels are hidden.
+
+    An answer that hangs on a lot's price tells that price to whoever asks often enough.
+    """
+    return desk.rules.lot if desk.shown is None else LEAST * desk.account.nav / move.price
+
+
 def _too_little(move: Move, desk: Desk) -> str:
     """Return what to do about a target below one lot; the advice can always be followed."""
-    if desk.ticks is not None:
-        return "the target is too small to be traded; choose a larger one, or another stock"
+    if desk.shown is not None:
+        return f"the purchase is too small; the least is a weight of {LEAST:g} more"
     least = math.ceil((move.held + desk.rules.lot) * move.price / desk.account.nav * 1e4) / 1e4
     if least > desk.config.max_weight * (1 + SLACK):
         most = f"{desk.config.max_weight:g}"
@@ -229,7 +237,7 @@ def _cash(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
     room = desk.account.cash + raised
     if spent > room * (1 + 1e-6) + 0.01:
         said = f"purchases of {spent:.2f} do not fit {room:.2f} of cash and proceeds"
-        if desk.ticks is not None:
+        if desk.shown is not None:
             said = "the purchases do not fit cash and proceeds"
         yield ActionViolation(rule="cash", detail=said)
 
@@ -237,6 +245,8 @@ def _cash(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
 RULES: tuple[Rule, ...] = (_side, _single_weight, _positions, _settlement, _lots, _price_limits, _cash)
 
 
+LEAST = 0.01
+"""The least change of a weight where levels are hidden."""
 SAME = 5e-4
 """A target this close to the present weight is met: weights are shown with four decimals."""
 DRIFT = 0.1
@@ -253,7 +263,7 @@ def already_so(move: Move, desk: Desk) -> bool:
     weight = desk.account.weight(move.order.symbol)
     off = abs(move.order.amount - weight)
     past = move.order.side not in (None, _side_of(move.order.amount, weight)) and off <= DRIFT * weight
-    return off <= SAME or (move.order.amount > 0.0 and (past or abs(move.change) < desk.rules.lot))
+    return off <= SAME or (move.order.amount > 0.0 and (past or abs(move.change) < _within(move, desk)))
 
 
 def sift(orders: Sequence[Order], desk: Desk) -> tuple[tuple[Order, ...], tuple[ActionViolation, ...]]:
@@ -263,7 +273,8 @@ def sift(orders: Sequence[Order], desk: Desk) -> tuple[tuple[Order, ...], tuple[
     if it breaks no rule together with those kept before it. Orders that would change nothing are left out
     silently.
     """
-    known = [_with_side(order, desk) for order in orders if not _is_met(order, desk)]
+    asked = [_by_weight(order, desk) for order in orders]
+    known = [_with_side(order, desk) for order in asked if not _is_met(order, desk)]
     if not check_orders(known, desk):
         return tuple(known), ()
     kept: list[Order] = []
@@ -279,6 +290,18 @@ def sift(orders: Sequence[Order], desk: Desk) -> tuple[tuple[Order, ...], tuple[
             kept.append(order)
     stand = {id(order) for order in kept}
     return tuple(order for order in known if id(order) in stand), tuple(broken)
+
+
+def _by_weight(order: Order, desk: Desk) -> Order:
+    """Return an order in shares as one by weight where a share is another unit, which hides the lots."""
+    if desk.shown is None or order.unit != "shares" or order.symbol not in desk.view.symbols:
+        return order
+    column = desk.view.column(order.symbol)
+    shown = desk.price(column, float(desk.last_close[column]), "close") or 0.0
+    change = order.amount * shown / desk.account.nav * (1.0 if order.side == "BUY" else -1.0)
+    target = round(desk.account.weight(order.symbol) + change, 4)
+    # Shares are shown in two digits: what would be left of a sale of all of them is sold too.
+    return msgspec.structs.replace(order, amount=target if target > LEAST / 2 else 0.0, unit="target_weight")
 
 
 def _with_side(order: Order, desk: Desk) -> Order:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from tradeassay.core.agent import Observation
 from tradeassay.core.errors import DataError
 from tradeassay.core.view import FIELDS, Bools, Field, Floats, Ints, MarketView
 from tradeassay.factors import FACTOR_NAMES, RECENT, FactorStream
-from tradeassay.masking import Ticks
+from tradeassay.masking import ShownBars
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +90,17 @@ class FactorFeed:
     def __init__(self) -> None:
         self._symbols: tuple[str, ...] = ()
         self._last: np.datetime64 | None = None
-        self._view: MarketView | None = None
+        self._view: MarketView | ShownBars | None = None
         self._stream = FactorStream(0)
 
-    def values(self, view: MarketView, names: Sequence[str] = FACTOR_NAMES) -> Floats:
+    def values(self, view: MarketView | ShownBars, names: Sequence[str] = FACTOR_NAMES) -> Floats:
         """Return the factors known now, one row for each name, shape (names, columns of the view)."""
         self.follow(view)
         if self._last is None:
             return np.full((len(names), len(view.symbols)), np.nan)
         return self._stream.values(names)
 
-    def follow(self, view: MarketView) -> None:
+    def follow(self, view: MarketView | ShownBars) -> None:
         """Take the last completed session of a view, unless it was taken before."""
         if view is self._view:
             return
@@ -118,17 +117,17 @@ class FactorFeed:
             self._restart(view)
         self._symbols, self._last = symbols, last
 
-    def _restart(self, view: MarketView) -> None:
+    def _restart(self, view: MarketView | ShownBars) -> None:
         self._stream = FactorStream(len(view.symbols))
         recent = np.array([view.bars(field, RECENT) for field in _FIELDS]).swapaxes(0, 1)
         self._stream.prime(view.bars("high", YEAR), view.bars("close", YEAR), recent)
 
-    def _advance(self, view: MarketView) -> None:
+    def _advance(self, view: MarketView | ShownBars) -> None:
         bars = np.array([view.bars(field, 2) for field in _FIELDS])
         self._follow_splits(view, bars[2])
         self._stream.feed(bars[:, 1])
 
-    def _follow_splits(self, view: MarketView, closes: Floats) -> None:
+    def _follow_splits(self, view: MarketView | ShownBars, closes: Floats) -> None:
         """Bring the feed into today's share units.
 
         A view shows all history in the units of its own day. Where its previous close is not the one that was
@@ -147,7 +146,7 @@ class FactorFeed:
             self._stream.rescale(split, ratio[split])
 
 
-def _known(view: MarketView, columns: Ints) -> Floats:
+def _known(view: MarketView | ShownBars, columns: Ints) -> Floats:
     """Return the last close before the last session, in today's units; NaN where the last year has none."""
     closes = view.bars("close", YEAR)[:-1, columns]
     known = ~np.isnan(closes)
@@ -158,28 +157,19 @@ def _known(view: MarketView, columns: Ints) -> Floats:
 
 AT_LIMIT = 1e-9
 """A change this close to the threshold counts as reaching it, as at the exchange."""
-BAR_DIGITS = (4, 4, 4, 4, 0, 0)
-"""Decimals of a bar as shown (open, high, low, close, volume, amount): more say nothing and cost tokens."""
+BAR_DIGITS: dict[Field, int] = {"open": 4, "high": 4, "low": 4, "close": 4, "volume": 0, "amount": 0}
+"""Decimals of a bar as shown: more say nothing and cost tokens."""
+STEP = 0.005
+"""The step of weights, and of money as a share of the first account, where levels are hidden."""
 HISTORY = 61
 """Closes kept at hand: enough for a return over sixty sessions."""
-
-
-class DeskScales(NamedTuple):
-    """The factors by which a hardened mask scales prices and volumes, per column; None leaves them as they are."""
-
-    prices: Floats | None = None
-    volumes: Floats | None = None
-
-
-UNSCALED = DeskScales()
-_PRICES = FIELDS[:4]
 
 
 class Desk:
     """The day as the tools see it. Everything is in true names and days; the gate hides what it must.
 
-    Factors, returns and checks use the true series. Only *levels* of prices and volumes, which a hardened mask
-    hides, are shown through ``scales``.
+    Checks use the true series. Under a hardened mask every number that is shown comes from ``shown``, the masked
+    bars: a factor or a return of the true ones would give their level or their shape back.
     """
 
     def __init__(
@@ -188,107 +178,77 @@ class Desk:
         roster: Roster,
         config: KtdfinConfig,
         feed: FactorFeed,
-        scales: DeskScales = UNSCALED,
-        ticks: Ticks | None = None,
+        shown: ShownBars | None = None,
     ) -> None:
         self.observation = observation
         self.roster = roster
         self.config = config
-        self.scales = scales
-        self.ticks = ticks
+        self.shown = shown
         self._feed = feed
         self._changes: dict[int, Floats] = {}
         self.view = observation.view
         self.account = observation.account
         self.rules = observation.rules
 
-    def level(self, column: int) -> float:
-        """Return the factor by which a price is scaled before it is shown."""
-        prices = self.scales.prices
-        return 1.0 if prices is None or np.isnan(prices[column]) else float(prices[column])
-
     def shares_shown(self, column: int, quantity: float) -> float:
-        """Return a number of shares in the shown unit: scaled inversely to prices."""
-        level = self.level(column)
-        if self.ticks is not None:
-            return float(round(quantity / level))
-        return quantity if level == 1.0 else round(quantity / level, 6)
+        """Return a number of shares in the shown unit: scaled inversely to prices, in two digits.
+
+        All digits would tell the unit: true shares come in lots.
+        """
+        if self.shown is None:
+            return quantity
+        shares = quantity / float(self.shown.levels[column])
+        return float(f"{shares:.1e}")
 
     def money(self, value: float) -> float:
-        """Return an amount of money as shown: cents, or thousandths of the first account where levels are hidden.
+        """Return an amount of money as shown: cents, or steps of the first account where levels are hidden.
 
         To the cent, what a purchase cost is a multiple of a lot's price.
         """
-        if self.ticks is None:
+        if self.shown is None:
             return money(value)
-        step = self.account.initial / 1000.0
+        step = self.account.initial * STEP
         return round(round(value / step) * step, 2)
 
     def share(self, value: float) -> float:
         """Return a weight as shown."""
-        return round(value, 4 if self.ticks is None else 3)
+        return round(value, 4) if self.shown is None else round(round(value / STEP) * STEP, 4)
 
-    def price(self, column: int, value: float, field: str, day: str | None = None) -> float | None:
-        """Return a true price as shown; ``field`` and ``day`` (the last one) say which price it is."""
-        scaled = value * self.level(column)
-        if self.ticks is None or not np.isfinite(scaled):
-            return rounded(scaled)
-        return self.ticks.price(self.roster.symbols[column], day or self._last_day, field, scaled)
-
-    def bar(self, column: int, day: str, values: Floats) -> tuple[float | None, ...]:
-        """Return one bar (in the order of ``FIELDS``) as shown."""
-        scaled = values * self.field_levels(column)
-        if self.ticks is None:
-            return tuple(map(rounded, scaled.tolist(), BAR_DIGITS))
-        prices = [
-            self.price(column, value, field, day) for field, value in zip(_PRICES, values.tolist(), strict=False)
-        ]
-        known = [price for price in prices if price is not None]
-        if known and prices[1] is not None:
-            prices[1] = max(known)
-        if known and prices[2] is not None:
-            prices[2] = min(known)
-        symbol = self.roster.symbols[column]
-        sizes = [
-            self.ticks.size(symbol, day, field, value) if np.isfinite(value) else None
-            for field, value in zip(("volume", "amount"), scaled.tolist()[4:], strict=True)
-        ]
-        return (*prices, *sizes)
+    def price(self, column: int, value: float, field: Field) -> float | None:
+        """Return a true price of the last session as shown; ``field`` says which of its prices is like it."""
+        if self.shown is None or not np.isfinite(value):
+            return rounded(value)
+        true = self.view.bars(field, 1)[-1, column]
+        scale = self.last_bars[field][column] / true if np.isfinite(true) else self.shown.levels[column]
+        return rounded(value * scale, 2)
 
     def limits(self, column: int) -> tuple[float | None, float | None, float | None]:
         """Return the last close and the limits of the coming session, as shown."""
         close, band = float(self.last_close[column]), float(self.roster.bands[column])
-        if self.ticks is None:
-            level = self.level(column)
-            return tuple(rounded(close * (1.0 + off) * level) for off in (0.0, band, -band))  # type: ignore[return-value]  # three of them
+        if self.shown is None:
+            return tuple(rounded(close * (1.0 + off)) for off in (0.0, band, -band))  # type: ignore[return-value]  # three of them
         shown = self.price(column, close, "close")
         if shown is None:
             return None, None, None
         return shown, rounded(shown * (1.0 + band), 2), rounded(shown * (1.0 - band), 2)
 
-    def shown_return(self, column: int, sessions: int) -> float | None:
-        """Return the return over the last sessions as shown: of the shown closes, where levels are hidden."""
-        if self.ticks is None:
-            return rounded(self.change(sessions)[column])
-        closes, days = self.closes, self.days
-        if closes.shape[0] <= sessions or len(days) <= sessions:
-            return None
-        now, before = (
-            self.price(column, float(closes[-1 - back, column]), "close", days[-1 - back])
-            for back in (0, sessions)
-        )
-        return None if now is None or before is None else rounded(now / before - 1.0)
+    def bars(self, field: Field, lookback: int) -> Floats:
+        """Return a field of all columns as it is shown, before rounding."""
+        return (self.view if self.shown is None else self.shown).bars(field, lookback)
 
-    @property
-    def _last_day(self) -> str:
-        return self.days[-1] if self.days else ""
+    @cached_property
+    def shown_closes(self) -> Floats:
+        """The last closes as shown, shape (at most 61, columns)."""
+        return self.closes if self.shown is None else self.shown.bars("close", HISTORY)
 
-    def field_levels(self, column: int) -> Floats:
-        """Return the factors by which a bar's fields are scaled before it is shown, in the order of ``FIELDS``."""
-        price = self.level(column)
-        volumes = self.scales.volumes
-        volume = 1.0 if volumes is None else float(volumes[column])
-        return np.array([price, price, price, price, volume / price, volume])
+    def index_levels(self, sessions: int) -> Floats:
+        """Return the last levels of the benchmark index as shown; empty where there is none."""
+        index = self.rules.benchmark_index
+        if index is None:
+            return np.empty(0)
+        if self.shown is not None:
+            return self.shown.index(index, sessions)
+        return self.view.index_levels(index, sessions)
 
     @cached_property
     def days(self) -> tuple[str, ...]:
@@ -308,12 +268,12 @@ class Desk:
 
     @cached_property
     def factors(self) -> Floats:
-        """The nine factors, shape (9, columns)."""
-        return self._feed.values(self.view)
+        """The nine factors as shown, shape (9, columns)."""
+        return self._feed.values(self.shown or self.view)
 
     def factor_rows(self, names: Sequence[str]) -> Floats:
         """Return some factors, shape (names, columns); the others need not be computed."""
-        return self._feed.values(self.view, names)
+        return self._feed.values(self.shown or self.view, names)
 
     @cached_property
     def closes(self) -> Floats:
@@ -335,30 +295,21 @@ class Desk:
 
     @cached_property
     def last_bars(self) -> dict[str, Floats]:
-        """The last bar of every column by field; empty arrays before the first session."""
-        rows = {field: self.view.bars(field, 1) for field in FIELDS}
+        """The last bar of every column by field as shown; empty arrays before the first session."""
+        rows = {field: self.bars(field, 1) for field in FIELDS}
         return {field: bars[-1] if bars.shape[0] else np.empty(0) for field, bars in rows.items()}
 
     def change(self, sessions: int) -> Floats:
-        """Return the return over the last sessions; NaN where either close is missing."""
+        """Return the shown return over the last sessions; NaN where either close is missing."""
         known = self._changes.get(sessions)
         if known is None:
-            known = self._changes[sessions] = self._change(sessions)
+            known = self._changes[sessions] = _change(self.shown_closes, sessions)
         return known
-
-    def _change(self, sessions: int) -> Floats:
-        closes = self.closes
-        if closes.shape[0] <= sessions:
-            return np.full(closes.shape[1], np.nan)
-        with np.errstate(all="ignore"):
-            result: Floats = closes[-1] / closes[-1 - sessions] - 1.0
-        result.setflags(write=False)
-        return result
 
     @cached_property
     def last_change(self) -> Floats:
-        """The change of the last session."""
-        return self.change(1)
+        """The true change of the last session."""
+        return self.change(1) if self.shown is None else _change(self.closes, 1)
 
     @cached_property
     def at_limit_up(self) -> Bools:
@@ -401,3 +352,12 @@ class Desk:
         chosen = list(columns)
         rows = [all_rounded(row[chosen]) for row in self.factor_rows(names)]
         return [dict(zip(names, values, strict=True)) for values in zip(*rows, strict=True)]
+
+
+def _change(closes: Floats, sessions: int) -> Floats:
+    if closes.shape[0] <= sessions:
+        return np.full(closes.shape[1], np.nan)
+    with np.errstate(all="ignore"):
+        result: Floats = closes[-1] / closes[-1 - sessions] - 1.0
+    result.setflags(write=False)
+    return result

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-import numpy as np
 
 from tradeassay.benchmarks.ktdfin.account import (
     AccountShown,
@@ -18,11 +17,11 @@ from tradeassay.benchmarks.ktdfin.account import (
     show_fills,
     show_refusals,
 )
-from tradeassay.benchmarks.ktdfin.desk import Desk
+from tradeassay.benchmarks.ktdfin.desk import BAR_DIGITS, Desk
 from tradeassay.benchmarks.ktdfin.ktdfin_config import Mode
 from tradeassay.benchmarks.ktdfin.tools import top_of_each
-from tradeassay.benchmarks.ktdfin.wire import Day, Prose, Stock, Wire
-from tradeassay.core.view import FIELDS
+from tradeassay.benchmarks.ktdfin.wire import Day, Prose, Stock, Wire, rounded
+from tradeassay.core.view import FIELDS, Field
 from tradeassay.factors import FACTOR_NAMES
 
 KIND = "ktdfin.observation"
@@ -134,18 +133,17 @@ def _held(desk: Desk) -> tuple[CandidateRow, ...]:
 
 def _row(desk: Desk, column: int) -> CandidateRow:
     stock = desk.roster.stocks[column]
-    bar = np.array([_last(desk, field, column) for field in FIELDS])
     return CandidateRow(
         stock_id=stock,
         board=desk.roster.boards[column],
         state=desk.state(column),
-        last_bar=dict(zip(FIELDS, desk.bar(column, desk.days[-1] if desk.days else "", bar), strict=True)),
-        returns={f"return_{n}d": desk.shown_return(column, n) for n in (1, 5, 20)},
+        last_bar={field: _last(desk, field, column) for field in FIELDS},
+        returns={f"return_{n}d": rounded(desk.change(n)[column]) for n in (1, 5, 20)},
         factors=desk.factor_values((column,), FACTOR_NAMES)[0],
         news=headlines(desk, stock) if desk.config.news else (),
     )
 
 
-def _last(desk: Desk, field: str, column: int) -> float:
+def _last(desk: Desk, field: Field, column: int) -> float | None:
     bars = desk.last_bars[field]
-    return float(bars[column]) if bars.size else float("nan")
+    return rounded(bars[column], BAR_DIGITS[field]) if bars.size else None

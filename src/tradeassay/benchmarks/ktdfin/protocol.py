@@ -9,7 +9,7 @@ import numpy as np
 from tradeassay.benchmarks.ktdfin.account import Performance, show_performance
 from tradeassay.benchmarks.ktdfin.action import SUBMIT
 from tradeassay.benchmarks.ktdfin.day import DROPPED, SPECS, day
-from tradeassay.benchmarks.ktdfin.desk import Desk, DeskScales, FactorFeed, Roster, find_roster
+from tradeassay.benchmarks.ktdfin.desk import Desk, FactorFeed, Roster, find_roster
 from tradeassay.benchmarks.ktdfin.ktdfin_config import KtdfinConfig
 from tradeassay.benchmarks.ktdfin.prompts import PROMPTS
 from tradeassay.benchmarks.ktdfin.wire import Wire
@@ -76,18 +76,15 @@ class Ktdfin:
     def remember(self, observation: Observation, decision: Decision) -> None:
         """Take note of a day that is over."""
         self._masked(observation)
-        self._feed.follow(observation.view)
+        self._feed.follow(self._masked(observation).shown(observation.view) or observation.view)
         self._yesterday = observation.account.nav
         self._not_sent = tuple(failure.detail for failure in decision.failures if failure.kind == DROPPED)
 
     def desk(self, observation: Observation) -> Desk:
         """Return the day's desk, for tools and tests."""
         view = observation.view
-        scales = self._masked(observation).scales
         self._roster = find_roster(view, observation.rules.venue, observation.session, self._roster)
-        count = len(view.symbols)
-        shown = DeskScales(scales.prices(view, count), scales.volumes(count))
-        return Desk(observation, self._roster, self.config, self._feed, shown, self._masked(observation).ticks)
+        return Desk(observation, self._roster, self.config, self._feed, self._masked(observation).shown(view))
 
     def wire(self, observation: Observation) -> Wire:
         """Return the day's wire, for tools and tests."""
@@ -102,8 +99,7 @@ class Ktdfin:
             self._mask = Mask(self.config.mask_config, first, None, None, self._rng)
             self._history = len(first.sessions) - 1
             self._first_step = self._step = observation.step
-            index = observation.rules.benchmark_index
-            levels = [] if index is None else observation.view.index_levels(index, 1).tolist()
+            levels = self.desk(observation).index_levels(1).tolist()
             self._index_start = levels[0] if levels else None
         if observation.step != self._step:
             sessions = _calendar(observation, self._history + observation.step - self._first_step)

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from tradeassay.benchmarks.ktdfin.account import Headline, PositionShown, headlines, show_account
 from tradeassay.benchmarks.ktdfin.action import ActionViolation, check_orders
-from tradeassay.benchmarks.ktdfin.desk import Desk
+from tradeassay.benchmarks.ktdfin.desk import BAR_DIGITS, Desk
 from tradeassay.benchmarks.ktdfin.wire import Day, Stock, all_rounded, rounded
 from tradeassay.core.errors import AgentError
 from tradeassay.core.measure import plain_sum
@@ -139,7 +139,7 @@ def market_context(desk: Desk, arguments: ContextArguments) -> MarketContext:
     return MarketContext(
         as_of=desk.as_of,
         calendar=Calendar(data_cutoff=desk.as_of, trade_day=desk.today, step=desk.observation.step),
-        indices=() if index is None else (_index_tone(desk.view.index_levels(index, HORIZONS[-1] + 1)),),
+        indices=() if index is None else (_index_tone(desk.index_levels(HORIZONS[-1] + 1)),),
         breadth=_breadth(desk),
         sector_tone=_sectors(desk),
         news=headlines(desk, None) if desk.config.news else (),
@@ -175,7 +175,7 @@ def _over(levels: Floats, sessions: int) -> float | None:
 
 def _breadth(desk: Desk) -> Breadth:
     columns = desk.observation.columns
-    change = desk.last_change[columns]
+    change = desk.change(1)[columns]
     return Breadth(
         names=int(columns.size),
         advancing=int(np.count_nonzero(change > 0)),
@@ -381,10 +381,9 @@ def _bars(desk: Desk, column: int, arguments: SnapshotArguments) -> tuple[tuple[
     days = desk.days
     stop = len(days) if arguments.as_of is None else sum(day <= arguments.as_of.iso for day in days)
     start = max(0, stop - arguments.lookback)
-    bars = np.stack([desk.view.bars(field, len(days))[start:stop, column] for field in FIELDS])
-    return tuple(
-        (Day(day), *desk.bar(column, day, row)) for day, row in zip(days[start:stop], bars.T, strict=True)
-    )
+    shown = {field: desk.bars(field, len(days))[start:stop, column] for field in FIELDS}
+    bars = [all_rounded(values, BAR_DIGITS[field]) for field, values in shown.items()]
+    return tuple((Day(day), *row) for day, row in zip(days[start:stop], zip(*bars, strict=True), strict=True))
 
 
 SNAPSHOT = Tool(
@@ -416,14 +415,14 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _volatility(desk: Desk, columns: Ints) -> Floats:
-    closes = desk.closes[-21:, columns]
+    closes = desk.shown_closes[-21:, columns]
     with np.errstate(all="ignore"):
         result: Floats = np.std(closes[1:] / closes[:-1] - 1.0, axis=0, ddof=1) * np.sqrt(252.0)
     return result
 
 
 def _drawdown(desk: Desk, columns: Ints) -> Floats:
-    closes = desk.closes[:, columns]
+    closes = desk.shown_closes[:, columns]
     with np.errstate(all="ignore"):
         result: Floats = closes[-1] / np.fmax.reduce(closes, axis=0) - 1.0
     return result
@@ -583,7 +582,7 @@ def _project(desk: Desk, targets: dict[Stock, float]) -> Projection:
         invested=desk.share(invested),
         cash_weight=desk.share(1.0 - invested),
         largest_weight=desk.share(max(after.values(), default=0.0)),
-        hhi=round(plain_sum(share * share for share in shares), 4),
+        hhi=desk.share(plain_sum(share * share for share in shares)),
         turnover=desk.share(bought + sold),
         costs=desk.money((bought * desk.rules.buy_cost + sold * desk.rules.sell_cost) * account.nav),
     )
