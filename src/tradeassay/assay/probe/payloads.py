@@ -10,17 +10,21 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from tradeassay.agents.foreign.conversation import encode_request
 from tradeassay.benchmarks import Benchmark, NamedWindow, find_window, window_sets
 from tradeassay.benchmarks.ktdfin import Ktdfin
+from tradeassay.benchmarks.ktdfin.tools import BY_NAME
 from tradeassay.benchmarks.ktdfin.wire import Stock
 from tradeassay.core.agent import Observation
 from tradeassay.core.dialogue import Given, Message, ModelReply, ToolCall
 from tradeassay.core.drive import Ended, advance
 from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import draw_secret
 from tradeassay.core.measure import Measure
 from tradeassay.core.orders import Decision
 from tradeassay.core.registry import did_you_mean
 from tradeassay.data import Snapshot
+from tradeassay.llm import QuestionPlace
 from tradeassay.masking import LEVELS, Level
 from tradeassay.play import Episode as Play
 from tradeassay.play.market import Universe, most_traded
@@ -41,10 +45,15 @@ PROGRAMS = {
     "levels": "matches the shown price and turnover against the archive",
     "grid": "searches for the scale under which shown prices are whole cents, then matches price and turnover",
     "reader": "repeats names and dates that are plainly shown, and looks for companies it knows in headlines",
+    "hash": "tries every window against the id of the episode in the request",
+    "factors": "turns ILLIQ back into turnover and names who usually trades that much",
+    "oracle": "searches with risk_check for the price of a lot, and matches it against known prices",
+    "calendar": "fits volumes, swings and quarters of headlines to half days, expiries and earnings seasons",
+    "idioms": "names the alias that stands where prose allows one word only (Wall ..., (...: TICKER))",
 }
-"""Attackers that are not language models."""
-ALWAYS = "match"
-"""The attacker that is always asked: anyone with data access can do what it does."""
+"""Attackers that are not language models; all of them are always asked."""
+WITH_ARCHIVE = frozenset({"match"})
+"""Attackers that hold the returns of every name on every day. The others know names, calendars and levels."""
 
 
 class ProbeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -119,6 +128,19 @@ class ProbeRow(msgspec.Struct, frozen=True, kw_only=True):
     strata: dict[str, Measure]
 
 
+class ProbeBound(msgspec.Struct, frozen=True, kw_only=True):
+    """The most that any attacker got out of one mask: the ``share`` of the best one, with its interval, and
+    how many times that is what chance gives. ``archive`` tells whether attackers with the price archive count."""
+
+    mask: str
+    hardening: str
+    metric: str
+    archive: bool
+    attacker: str
+    share: Measure
+    times_chance: float
+
+
 class ProbeAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One attacker's answer about one pair, and the truth: enough to count everything again.
 
@@ -156,6 +178,7 @@ class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
     usd: float | None
     notes: tuple[str, ...]
     answers: tuple[ProbeAnswer, ...] = ()
+    bounds: tuple[ProbeBound, ...] = ()
 
     def row(self, attacker: str, mask: str, hardening: str = "plain") -> ProbeRow | None:
         """Return one row, None when it was not tried."""
@@ -164,6 +187,8 @@ class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _LONG = "long"
+CALLS = 12
+"""Calls of a tool in a row: what a day allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,16 +284,27 @@ def _strata(
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """What tools answered to a program: bars of the stock and of others, and the least weight that was allowed."""
+
+    bars: tuple[str, ...] = ()
+    least_weight: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ProbePayload:
     """What was shown, and what the stock is called in it. It contains nothing of the truth.
 
-    ``observation`` is the day's message as data (the same, under the same mask), for attackers that are programs.
+    ``observation`` is the day's message as data (the same, under the same mask), ``request`` the question as an
+    agent over a pipe gets it, ``evidence`` what tools say: all for attackers that are programs.
     """
 
     number: int
     alias: str
     messages: tuple[Message, ...]
     observation: str | None = None
+    request: str = ""
+    evidence: Evidence = Evidence()
 
     @property
     def text(self) -> str:
@@ -319,17 +355,24 @@ def _episode(
         seed=config.seed,
     )
     rng = conversation_rng(benchmark, episode, episode.dataset)
+    asked = (benchmark, QuestionPlace(episode=key, step=0, sample=0, index=0), draw_secret())
     play = Play(snapshot, benchmark.market, protocol, key=key, seed=config.seed, rng=rng)
     last = max(probe.step for probe in probes)
     play.open()
     while (seen := play.observation) is not None and seen.step <= last:
         for probe in probes:
             if probe.step == seen.step:
-                yield _payload(protocol, seen, probe, config)
+                yield _payload(protocol, seen, probe, config, asked)
         play.decide(Decision(reason="holds nothing"))
 
 
-def _payload(protocol: Ktdfin, seen: Observation, probe: Probe, config: ProbeConfig) -> ProbePayload:
+def _payload(
+    protocol: Ktdfin,
+    seen: Observation,
+    probe: Probe,
+    config: ProbeConfig,
+    asked_as: tuple[Benchmark, QuestionPlace, str],
+) -> ProbePayload:
     alias = protocol.wire(seen).stock_id(Stock(probe.symbol))
     dialogue = protocol.dialogue(seen)
     request = advance(dialogue)
@@ -343,4 +386,40 @@ def _payload(protocol: Ktdfin, seen: Observation, probe: Probe, config: ProbeCon
     dialogue.close()
     assert not isinstance(request, Ended)
     observation = request.given.observation if isinstance(request.given, Given) else None
-    return ProbePayload(number=probe.number, alias=alias, messages=request.messages, observation=observation)
+    benchmark, place, salt = asked_as
+    masked = protocol.config.mask != "bright"
+    sent = encode_request(request, place, benchmark.protocol if masked else benchmark.id, salt)
+    return ProbePayload(
+        number=probe.number,
+        alias=alias,
+        messages=request.messages,
+        observation=observation,
+        request=sent.decode(),
+        evidence=_evidence(protocol, seen, alias, probe, config) if config.mode == "open-research" else Evidence(),
+    )
+
+
+def _evidence(protocol: Ktdfin, seen: Observation, alias: str, probe: Probe, config: ProbeConfig) -> Evidence:
+    """Ask the tools what a program would: bars of some names, and the least weight that is allowed."""
+    desk, wire = protocol.desk(seen), protocol.wire(seen)
+
+    def ask(name: str, arguments: dict[str, object]) -> str:
+        tool = BY_NAME[name]
+        asked = wire.decode(msgspec.json.encode(arguments), tool.arguments, tool.arguments.__struct_fields__)
+        return wire.encode(tool.answer(desk, asked))
+
+    others = [symbol for symbol in seen.universe if symbol != probe.symbol]
+    picked = np.random.default_rng((config.seed, probe.number)).permutation(len(others))[:CALLS]
+    names = (alias, *(wire.stock_id(Stock(others[place])) for place in picked.tolist()))
+    low, high, met = 0.0, desk.config.max_weight, False
+    for _ in range(CALLS):
+        middle = (low + high) / 2
+        said = msgspec.json.decode(ask("risk_check", {"target_weights": {alias: middle}}))
+        if any(one["rule"] == "lot" for one in said["violations"]):
+            low, met = middle, True
+        else:
+            high = middle
+    return Evidence(
+        bars=tuple(ask("get_stock_snapshot", {"stock_id": name, "lookback": config.lookback}) for name in names),
+        least_weight=high if met else None,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Literal
@@ -11,11 +11,12 @@ from typing import Literal
 import numpy as np
 
 from tradeassay.assay.probe.payloads import (
-    ALWAYS,
     METRICS,
     PROGRAMS,
+    WITH_ARCHIVE,
     Probe,
     ProbeAnswer,
+    ProbeBound,
     ProbeConfig,
     ProbePayload,
     ProbeReport,
@@ -63,8 +64,8 @@ def probe_mask(
 ) -> ProbeReport:
     """Try to tell stocks and days from what a mask shows.
 
-    ``attackers`` are models (``scripted/...``, ``openai/...``) and programs (:data:`PROGRAMS`); ``match``, which
-    needs no model but only the price archive, is always among them. Models' answers are recorded in the folder
+    ``attackers`` are models (``scripted/...``, ``openai/...``); all programs (:data:`PROGRAMS`) are always among
+    them. Models' answers are recorded in the folder
     ``asking.cassettes``, and with ``asking.replay`` taken from there alone. ``listen`` is told after every answer
     of a model who answered, how many answers there are and how many there will be.
     Raises :class:`~tradeassay.core.errors.UserError` for an unknown attacker, a missing key, a benchmark without
@@ -74,7 +75,7 @@ def probe_mask(
     played = benchmarks.get(benchmark) if isinstance(benchmark, str) else benchmark
     require_masks(played)
     snapshot = dataset if isinstance(dataset, Snapshot) else load_dataset(dataset or played.dataset, home)
-    names = tuple(dict.fromkeys((*attackers, ALWAYS)))
+    names = tuple(dict.fromkeys((*attackers, *PROGRAMS)))
     access = Access(base_url=asking.base_url, prices=load_prices(asking.prices), home=home)
     if not asking.replay:
         for name in names:
@@ -125,7 +126,32 @@ def probe_mask(
         usd=0.0 if not models or asking.replay else None if budget.unpriced_calls else budget.spent_usd,
         notes=_notes(snapshot, models),
         answers=tuple(answers),
+        bounds=tuple(bounds(rows, chance)),
     )
+
+
+BOUNDED = ("top_1", "top_5", "date_1", "date_7", "date_30")
+"""What a bound is given for: names and days."""
+
+
+def bounds(rows: Sequence[ProbeRow], chance: dict[str, Measure]) -> Iterator[ProbeBound]:
+    """Yield for every mask the most that any attacker knew, without the price archive and with it."""
+    for mask, hardening in dict.fromkeys((row.mask, row.hardening) for row in rows):
+        against = [row for row in rows if (row.mask, row.hardening) == (mask, hardening)]
+        for archive in (False, True):
+            allowed = [row for row in against if archive or row.attacker not in WITH_ARCHIVE]
+            for metric in BOUNDED:
+                best = max(allowed, key=lambda row: row.of_all[metric].value or 0.0)
+                share = best.of_all[metric]
+                yield ProbeBound(
+                    mask=mask,
+                    hardening=hardening,
+                    metric=metric,
+                    archive=archive,
+                    attacker=best.attacker,
+                    share=share,
+                    times_chance=significant((share.value or 0.0) / (chance[metric].value or 1.0)),
+                )
 
 
 def _answer(
@@ -201,7 +227,7 @@ async def _ask(
 
 
 def _notes(snapshot: Snapshot, models: Sequence[str]) -> tuple[str, ...]:
-    notes = [f"{ALWAYS}: {PROGRAMS[ALWAYS]}; its archive holds every series that is shown"]
+    notes = [f"match: {PROGRAMS['match']}; its archive holds every series that is shown"]
     if snapshot.facts.kind == "synthetic":
         notes.append("the data is synthetic: a model cannot have seen it, and its hits are chance or leaks")
     if not models:

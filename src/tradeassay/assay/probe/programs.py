@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple, Protocol
 
@@ -13,6 +13,16 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from tradeassay.assay.probe.active import (
+    Calendar,
+    least_price,
+    named_by_idiom,
+    quarters,
+    shapes,
+    turnover,
+    usual_amounts,
+    window_of,
+)
 from tradeassay.assay.probe.payloads import ProbePayload
 from tradeassay.assay.probe.prompts import PROMPTS
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, schema_text
@@ -369,11 +379,98 @@ class TextReader:
         return [symbol for symbol, _ in named.most_common()]
 
 
-_PROGRAMS: dict[str, type[Match] | type[Levels] | type[TextReader]] = {
+class EpisodeIds:
+    """Looks for the episode's id among those of all windows without a salt; a window and a step are a date."""
+
+    def __init__(self, archive: PriceArchive) -> None:
+        self._sessions = archive.sessions
+
+    def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
+        """Return the day of every payload whose window is found."""
+        return [self._guess(payload) for payload in payloads]
+
+    def _guess(self, payload: ProbePayload) -> Guess | None:
+        first = window_of(payload, [str(day) for day in self._sessions])
+        if first is None:
+            return None
+        row = int(np.searchsorted(self._sessions, np.datetime64(first))) + int(str(_observation(payload)["step"]))
+        return Guess(date=str(self._sessions[min(row, self._sessions.size - 1)]))
+
+
+class Turnover:
+    """Turns the shown illiquidity back into a turnover and names who usually trades that much."""
+
+    def __init__(self, archive: PriceArchive) -> None:
+        self._archive, self._usual = archive, usual_amounts(archive.amount)
+
+    def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
+        """Return the names whose usual turnover is nearest."""
+        return [self._guess(_snapshot(payload) or _shown_row(payload) or {}) for payload in payloads]
+
+    def _guess(self, row: Json) -> Guess | None:
+        traded = turnover({name: _number(value) for name, value in _mapping(row.get("factors")).items()})
+        if traded is None:
+            return None
+        found = best_of(
+            self._archive, -np.abs(np.nan_to_num(self._usual, nan=np.inf) - traded), np.zeros(0, dtype=np.int64)
+        )
+        return None if found is None else Guess(tickers=found.tickers, sector=found.sector)
+
+
+class LotPrice(Levels):
+    """Matches the price of a lot, which a search with a tool found, with known prices."""
+
+    def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
+        """Return the nearest price for every payload whose lot was found."""
+        lots = [one.lot for one in self._archive.instruments]
+        return [self._guess({"close": least_price(payload, max(lots, default=1.0))}) for payload in payloads]
+
+
+class CalendarReader:
+    """Fits volumes, swings and named quarters to the calendar that everybody knows."""
+
+    def __init__(self, archive: PriceArchive) -> None:
+        self._sessions, self._calendar = archive.sessions, Calendar(archive.sessions)
+
+    def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
+        """Return the session that follows the stretch of the calendar which fits best."""
+        return [self._guess(payload) for payload in payloads]
+
+    def _guess(self, payload: ProbePayload) -> Guess | None:
+        shown, months = shapes(payload), quarters(payload)
+        if shown is None:
+            return None
+        fit = self._calendar.fits(*shown)
+        if months:
+            fit = fit + np.isin(self._calendar.months, list(months))
+        row = min(int(fit.argmax()) + 1, self._sessions.size - 1)
+        return Guess(date=str(self._sessions[row])) if np.isfinite(fit.max()) else None
+
+
+class IdiomReader:
+    """Names the alias that stands where prose allows one word only."""
+
+    def __init__(self, archive: PriceArchive) -> None:
+        self._known = {
+            word: one.symbol for one in archive.instruments for word in re.findall(r"\w+", one.name.lower())
+        }
+
+    def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
+        """Return the company whose name has the word."""
+        found = [[self._known[word] for word in named_by_idiom(one) if word in self._known] for one in payloads]
+        return [Guess(tickers=tuple(names[:TOP])) if names else None for names in found]
+
+
+_PROGRAMS: dict[str, Callable[[PriceArchive], Program]] = {
     "match": Match,
     "levels": Levels,
     "grid": Grid,
     "reader": TextReader,
+    "hash": EpisodeIds,
+    "factors": Turnover,
+    "oracle": LotPrice,
+    "calendar": CalendarReader,
+    "idioms": IdiomReader,
 }
 
 
@@ -392,7 +489,7 @@ def best_of(archive: PriceArchive, best: Floats, rows: Ints) -> Guess | None:
     if not order:
         return None
     first = archive.instruments[order[0]]
-    row = min(int(rows[order[0]]) + 1, archive.sessions.size - 1)
+    row = min(int(rows[order[0]]) + 1, archive.sessions.size - 1) if rows.size else 0
     return Guess(
         tickers=tuple(archive.instruments[k].symbol for k in order),
         date=str(archive.sessions[row]),
