@@ -127,7 +127,7 @@ def test_other_modes_show_less() -> None:
     alone = probe_mask(
         planted.benchmark(), dataset=planted.world(), config=msgspec.structs.replace(config, mode="memory-only")
     )
-    assert [row.response.value for row in alone.rows] == [0.0]
+    assert {row.response.value for row in alone.rows} == {0.0}
     table = probe_mask(
         planted.benchmark(),
         dataset=planted.world(),

@@ -409,16 +409,18 @@ def _order(asked: OrderAsked, wire: Wire) -> Order:
     by_weight = asked.target_weight is not None
     amount = asked.target_weight if asked.target_weight is not None else asked.shares
     assert amount is not None
-    return wire.gate.real_order(
+    # A number of shares stays in the shown unit here: whole lots of the true one would tell their price.
+    real = wire.gate.real_order(
         Order(
             symbol=wire.stock_id(asked.stock_id),
             amount=float(amount),
-            unit="target_weight" if by_weight else "shares",
+            unit="target_weight",
             side=asked.side,
             confidence=float(asked.confidence),
             reason=_plain(asked.reason)[:_LONGEST_REASON],
         )
     )
+    return real if by_weight else msgspec.structs.replace(real, unit="shares")
 
 
 def _plain(text: str) -> str:
