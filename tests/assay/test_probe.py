@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,12 +19,15 @@ sys.path.insert(0, str(Path(__file__).parent))
 import leaking_agents as planted
 
 from tradeassay.assay import ProbeConfig, ProbeReport, probe_mask
-from tradeassay.assay.probe.payloads import METRICS, Probe, ProbePayload, draw_probes, make_payloads
+from tradeassay.assay.probe.active import Calendar
+from tradeassay.assay.probe.payloads import METRICS, Evidence, Probe, ProbePayload, draw_probes, make_payloads
 from tradeassay.assay.probe.probe import hits, random_baseline, sessions_apart
-from tradeassay.assay.probe.programs import Guess, PriceArchive, interrogate, read_guess
+from tradeassay.assay.probe.programs import Guess, PriceArchive, interrogate, make_program, read_guess
 from tradeassay.cli._group import root
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_of
+from tradeassay.core.view import Instrument
 from tradeassay.llm import scripted_models
 from tradeassay.masking import MaskConfig, Truth, find_leaks
 
@@ -84,8 +88,8 @@ def test_hardening_takes_levels_away(report: ProbeReport) -> None:
         assert hardened is not None and not any(
             hardened.above_random[name] for name in ("top_1", "date_7", "joint")
         )
-        low, high = hardened.of_all["joint"].low, hardened.of_all["joint"].high
-        chance = report.random["joint"].value
+        low, high = hardened.of_all["top_1"].low, hardened.of_all["top_1"].high
+        chance = report.random["top_1"].value
         assert low is not None and high is not None and chance is not None and low <= chance <= high
 
 
@@ -200,7 +204,7 @@ def test_days_outside_the_archive_and_weekends() -> None:
 
 
 def test_chance_by_hand() -> None:
-    chance = random_baseline([probe(), probe(row=0, names=100)], DAYS, 10, 4)
+    chance = random_baseline([probe(), probe(row=0, names=100)], np.arange(20), 10, 4)
     expected = {
         "top_1": (1 / 50 + 1 / 100) / 2,
         "top_5": (5 / 50 + 5 / 100) / 2,
@@ -212,7 +216,7 @@ def test_chance_by_hand() -> None:
         "joint": (0.1 * 0.75 + 0.05 * 0.4) / 2,
     }
     assert {name: measure.value for name, measure in chance.items()} == pytest.approx(expected)
-    bare = random_baseline([probe()], DAYS, 0, 1)
+    bare = random_baseline([probe()], np.arange(20), 0, 1)
     assert bare["sector"].reason == "the data has no sectors"
     assert bare["board"].reason == "the data has one board only"
 
@@ -268,3 +272,80 @@ def test_the_command() -> None:
     )
     assert done.exit_code == 0, done.output
     assert '"attacker": "match"' in done.stdout
+
+
+# -- attackers without the archive, against what they are made for ------------------------------------------------
+
+YEARS = np.busday_offset(np.datetime64("2018-01-01", "D"), np.arange(1000))
+NAMES = ("State Street", "Nasdaq", "Penn Gaming", "Small", "Large")
+
+
+def known_world() -> PriceArchive:
+    made = tuple(Instrument(symbol=f"S{k}", name=name, kind="stock", lot=100.0) for k, name in enumerate(NAMES))
+    close = np.outer(np.linspace(1.0, 1.5, 1000), [10.0, 20.0, 40.0, 80.0, 160.0])
+    return PriceArchive(made, YEARS, close, close, np.full((1000, 5), 1.0) * [1e6, 1e7, 1e8, 1e5, 1e9])
+
+
+def shown(request: str = "", observation: dict[str, Any] | None = None, **evidence: Any) -> ProbePayload:
+    seen = {"step": 3, "account": {"nav": 1e6}, **(observation or {})}
+    return ProbePayload(
+        number=0,
+        alias="asset_0001",
+        messages=(),
+        observation=json.dumps(seen),
+        request=request,
+        evidence=Evidence(**evidence),
+    )
+
+
+def guessed(attacker: str, payload: ProbePayload) -> Guess | None:
+    return make_program(attacker, known_world()).guesses([payload])[0]
+
+
+def test_an_id_without_a_salt_is_a_date_and_one_with_a_salt_is_not() -> None:
+    ids = [f"e-{sha256_of((salt, f'probe {YEARS[100]}'))[:12]}" for salt in ("", "secret")]
+    bare, salted = (guessed("hash", shown(json.dumps({"episode": one}))) for one in ids)
+    assert bare == Guess(date=str(YEARS[103])) and salted is None
+
+
+def test_a_true_illiquidity_names_who_trades_so_much() -> None:
+    spread = 0.3
+    true = float(np.log(spread / np.sqrt(252) * np.sqrt(2 / np.pi) / 1e8))
+    row = {"stock_id": "asset_0001", "factors": {"ILLIQ": true, "RV_60": spread}}
+    found = guessed("factors", shown(observation={"candidates": [row]}))
+    assert found is not None and found.tickers[0] == "S2"
+
+
+def test_the_least_weight_is_a_price() -> None:
+    found = guessed("oracle", shown(least_weight=80.0 * 100 / 1e6))
+    assert found is not None and found.tickers[0] == "S3" and found.date == str(YEARS[1])
+    assert guessed("oracle", shown()) is None
+
+
+def test_volumes_with_half_days_and_expiries_are_a_calendar() -> None:
+    calendar, end = Calendar(YEARS), 700
+    amounts = 1e6 * np.exp(calendar._volume[end - 60 : end])
+    bars = [[f"day_{k}", 1, 1, 1, 100 + k % 2, 1, amount] for k, amount in enumerate(amounts.tolist())]
+    text = json.dumps({"columns": ["day", "open", "high", "low", "close", "volume", "amount"], "bars": bars})
+    assert guessed("calendar", shown(bars=(text,))) == Guess(date=str(YEARS[end]))
+
+
+@pytest.mark.parametrize(
+    ("title", "symbol"), [("Wall asset_0001 Rallies", "S0"), ("Buy it (asset_0001: XY)", "S1")]
+)
+def test_an_alias_in_the_place_of_an_idiom_is_a_name(title: str, symbol: str) -> None:
+    found = guessed("idioms", shown(bars=(json.dumps({"news": [{"title": title}]}),)))
+    assert found == Guess(tickers=(symbol,))
+    assert guessed("idioms", shown(bars=(title.replace("asset_0001", "[name]"),))) is None
+
+
+def test_bounds_count_the_archive_apart(report: ProbeReport) -> None:
+    hard = {
+        (bound.metric, bound.archive): bound
+        for bound in report.bounds
+        if (bound.mask, bound.hardening) == ("blinded", report.config.hardenings[-1])
+    }
+    assert hard["top_1", True].attacker == "match" and hard["top_1", True].share.value == 1.0
+    assert hard["top_1", False].attacker != "match"
+    chance = report.random["top_1"].value
+    assert chance and hard["top_1", True].times_chance == pytest.approx(1.0 / chance)

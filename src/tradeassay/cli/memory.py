@@ -248,7 +248,7 @@ def _only_model(run: Run | None) -> str:
     default="levels,grid",
     show_default=True,
     metavar="NAME[,NAME]",
-    help="Models, and the programs match (always included), levels, grid, reader.",
+    help="Models. All programs are always included.",
 )
 @click.option("--probes", type=click.IntRange(1), default=200, show_default=True, help="Pairs of stock and day.")
 @click.option(
@@ -285,10 +285,10 @@ def probe(
 ) -> None:
     """Try to identify the stock and the day from what a mask shows.
 
-    The same pairs are shown to every attacker under every mask, exactly as a model would get them. An attacker
-    that matches returns against the price archive is always included, because anyone with data can do that.
+    The same pairs are shown to every attacker under every mask, exactly as a model would get them. Nine programs
+    are always among them; for every mask the most that any of them knew is given, without and with the archive.
     """
-    from tradeassay.assay.probe import probe_mask
+    from tradeassay.assay.probe import METRICS, probe_mask
     from tradeassay.runs import Asking
 
     def progress(attacker: str, done: int, whole: int) -> None:
@@ -318,6 +318,18 @@ def probe(
         mask = row.mask if row.hardening == "plain" else f"{row.mask}, {row.hardening}"
         rows.append([row.attacker, mask, _share(row.response), *(_share(row.of_all[name]) for name in _SHARES)])
     print_table(f"{report.benchmark} on {report.dataset}", _PROBE, rows)
+    bounds = [
+        [
+            bound.mask if bound.hardening == "plain" else f"{bound.mask}, {bound.hardening}",
+            METRICS[bound.metric],
+            "with" if bound.archive else "without",
+            _share(bound.share),
+            f"{bound.times_chance:.1f}",
+            bound.attacker,
+        ]
+        for bound in report.bounds
+    ]
+    print_table("the most that any attacker knew", _BOUNDS, bounds)
     say("shares of all probes; --json also has those among the probes that were answered")
     for note in report.notes:
         say(note)
@@ -332,6 +344,7 @@ def _probe_config(masks: str, hardenings: str, windows: str, **rest: Any) -> Any
 
 
 _SHARES = ("top_1", "top_5", "date_1", "date_7", "date_30", "sector", "board", "joint")
+_BOUNDS = ("mask", "what", "archive", "share", "times chance", "by")
 _PROBE = (
     "attacker",
     "mask",

@@ -2,8 +2,26 @@
 
 from __future__ import annotations
 
-from tradeassay.assay.probe.payloads import HARDENINGS, METRICS, PROGRAMS, ProbeConfig, ProbeReport, ProbeRow
+from tradeassay.assay.probe.payloads import (
+    HARDENINGS,
+    METRICS,
+    PROGRAMS,
+    ProbeBound,
+    ProbeConfig,
+    ProbeReport,
+    ProbeRow,
+)
 from tradeassay.assay.probe.probe import probe_mask
 from tradeassay.assay.probe.programs import Guess
 
-__all__ = ["HARDENINGS", "METRICS", "PROGRAMS", "Guess", "ProbeConfig", "ProbeReport", "ProbeRow", "probe_mask"]
+__all__ = [
+    "HARDENINGS",
+    "METRICS",
+    "PROGRAMS",
+    "Guess",
+    "ProbeBound",
+    "ProbeConfig",
+    "ProbeReport",
+    "ProbeRow",
+    "probe_mask",
+]

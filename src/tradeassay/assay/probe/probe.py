@@ -24,6 +24,7 @@ from tradeassay.assay.probe.payloads import (
     draw_probes,
     make_payloads,
     require_masks,
+    windows_of,
 )
 from tradeassay.assay.probe.programs import AttackerAnswer, Guess, PriceArchive, interrogate, make_program
 from tradeassay.benchmarks import Benchmark, benchmarks
@@ -31,7 +32,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import adrive
 from tradeassay.core.errors import ModelError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Days
+from tradeassay.core.view import Days, Ints
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.llm import (
     Access,
@@ -86,7 +87,8 @@ def probe_mask(
     probes = draw_probes(played, snapshot, config)
     sectors = {one.sector for one in archive.instruments if one.sector}
     boards = tuple(dict.fromkeys(probe.board for probe in probes))
-    chance = random_baseline(probes, snapshot.sessions, len(sectors), len(boards))
+    inside = {row for _, *days in windows_of(played, snapshot, config.windows) for row in snapshot.rows(*days)}
+    chance = random_baseline(probes, np.array(sorted(inside)), len(sectors), len(boards))
     shown = {variant: make_payloads(played, snapshot, probes, variant, config) for variant in config.variants}
     models = [name for name in names if "/" in name]
     budget = Budget(asking.max_usd)
@@ -319,17 +321,15 @@ def make_row(
     )
 
 
-def random_baseline(probes: Sequence[Probe], sessions: Days, sectors: int, boards: int) -> dict[str, Measure]:
-    """Return what blind guessing gives: a name of that day's universe, a day of the archive, a sector, a board.
+def random_baseline(probes: Sequence[Probe], inside: Ints, sectors: int, boards: int) -> dict[str, Measure]:
+    """Return what blind guessing gives: a name of that day's universe, a day of the windows (whose rows are
+    ``inside``; they are public), a sector, a board.
 
     Where the data has fewer than two sectors or boards there is nothing to guess, and nothing is scored.
     """
     rows = np.array([probe.row for probe in probes])
     names = np.array([probe.names for probe in probes], dtype=np.float64)
-    near = {
-        limit: (np.minimum(rows + limit, sessions.size - 1) - np.maximum(rows - limit, 0) + 1) / sessions.size
-        for limit in _TOLERANCES
-    }
+    near = {limit: (np.abs(rows[:, None] - inside) <= limit).mean(axis=1) for limit in _TOLERANCES}
     five = np.minimum(5.0, names) / names
     values = (
         1.0 / names,

@@ -209,7 +209,7 @@ def _within(move: Move, desk: Desk) -> float:
 def _too_little(move: Move, desk: Desk) -> str:
     """Return what to do about a target below one lot; the advice can always be followed."""
     if desk.shown is not None:
-        return f"the purchase is too small; the least is a weight of {LEAST:g} more"
+        return f"the purchase is too small: the weight must grow by {LEAST:g} or more"
     least = math.ceil((move.held + desk.rules.lot) * move.price / desk.account.nav * 1e4) / 1e4
     if least > desk.config.max_weight * (1 + SLACK):
         most = f"{desk.config.max_weight:g}"
