@@ -17,6 +17,8 @@ from tradeassay.data.tables.account import TableReading, read_series, with_bench
 
 DAYS = [str(day) for day in pd.bdate_range("2024-01-01", periods=60).date]
 EARNED = np.random.default_rng(0).normal(0.0005, 0.01, 60)
+ROWS = list(zip(DAYS, EARNED, strict=True))
+PLAIN = [f"{d},{float(r)!r}" for d, r in ROWS]
 
 
 def written(path: Path, head: str, lines: list[str], encoding: str = "utf-8") -> Path:
@@ -31,85 +33,52 @@ def german(value: float, digits: int = 6) -> str:
 WIDE = str.maketrans("0123456789.", "".join(chr(0xFEE0 + ord(one)) for one in "0123456789."))
 MONTHS = ("Januar", "Februar", "M\u00e4rz")
 FORMS = {
-    "plain": ("date,return", [f"{d},{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)]),
-    "semicolons and decimal commas": (
-        "Datum;Rendite",
-        [f"{d[8:]}.{d[5:7]}.{d[:4]};{german(r)}" for d, r in zip(DAYS, EARNED, strict=True)],
-    ),
-    "tabs and per cent signs": (
-        "Date\tReturn",
-        [f"{d}\t{100 * r:.8f} %" for d, r in zip(DAYS, EARNED, strict=True)],
-    ),
-    "per cent without a sign": (
-        "date,daily_return",
-        [f"{d},{100 * r:.8f}" for d, r in zip(DAYS, EARNED, strict=True)],
-    ),
-    "basis points": ("date,ret", [f"{d},{1e4 * r:.6f}" for d, r in zip(DAYS, EARNED, strict=True)]),
-    "American days": (
-        "date,return",
-        [f"{d[5:7]}/{d[8:]}/{d[:4]},{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)],
-    ),
+    "plain": ("date,return", PLAIN),
+    "semicolons and decimal commas": ("Datum;Rendite", [f"{d[8:]}.{d[5:7]}.{d[:4]};{german(r)}" for d, r in ROWS]),
+    "tabs and per cent signs": ("Date\tReturn", [f"{d}\t{100 * r:.8f} %" for d, r in ROWS]),
+    "per cent without a sign": ("date,daily_return", [f"{d},{100 * r:.8f}" for d, r in ROWS]),
+    "basis points": ("date,ret", [f"{d},{1e4 * r:.6f}" for d, r in ROWS]),
+    "American days": ("date,return", [f"{d[5:7]}/{d[8:]}/{d[:4]},{float(r)!r}" for d, r in ROWS]),
     "compact days, quoted": (
         "date,return",
-        ['"' + d.replace("-", "") + '","' + repr(float(r)) + '"' for d, r in zip(DAYS, EARNED, strict=True)],
+        ['"' + d.replace("-", "") + '","' + repr(float(r)) + '"' for d, r in ROWS],
     ),
-    "months as words": (
-        "date,return",
-        [f'"{pd.Timestamp(d):%b %d, %Y}",{float(r)!r}' for d, r in zip(DAYS, EARNED, strict=True)],
-    ),
+    "months as words": ("date,return", [f'"{pd.Timestamp(d):%b %d, %Y}",{float(r)!r}' for d, r in ROWS]),
     "seconds since 1970": (
         "time,return",
-        [f"{int(pd.Timestamp(d).timestamp())}000000,{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)],
+        [f"{int(pd.Timestamp(d).timestamp())}000000,{float(r)!r}" for d, r in ROWS],
     ),
     "numbered rows below a remark": (
         "# exported\n,date,My Fund",
-        [f"{k},{d},{float(r)!r}" for k, (d, r) in enumerate(zip(DAYS, EARNED, strict=True))],
+        [f"{k},{d},{float(r)!r}" for k, (d, r) in enumerate(ROWS)],
     ),
-    "logarithms": ("date,log_return", [f"{d},{float(np.log1p(r))!r}" for d, r in zip(DAYS, EARNED, strict=True)]),
-    "accounting": (
-        "Date,Return",
-        [f"{d},({-100 * r:.6f}%)" if r < 0 else f"{d},{100 * r:.6f}%" for d, r in zip(DAYS, EARNED, strict=True)],
-    ),
-    "a minus behind the number": (
-        "Date,Return",
-        [f"{d},{abs(r):.8f}{'-' if r < 0 else ''}" for d, r in zip(DAYS, EARNED, strict=True)],
-    ),
+    "logarithms": ("date,log_return", [f"{d},{float(np.log1p(r))!r}" for d, r in ROWS]),
+    "accounting": ("Date,Return", [f"{d},({-100 * r:.6f}%)" if r < 0 else f"{d},{100 * r:.6f}%" for d, r in ROWS]),
+    "a minus behind the number": ("Date,Return", [f"{d},{abs(r):.8f}{'-' if r < 0 else ''}" for d, r in ROWS]),
     "remarks above and units below the titles": (
         "My Fund Ltd,,\nmade by us,,\nDate,Return,Remark\n(day),(%),",
-        [f"{d},{100 * r:.6f}," for d, r in zip(DAYS, EARNED, strict=True)],
+        [f"{d},{100 * r:.6f}," for d, r in ROWS],
     ),
-    "a separator that is told": (
-        "sep=;\nDate;Return",
-        [f"{d};{german(r, 8)}" for d, r in zip(DAYS, EARNED, strict=True)],
-    ),
-    "empty rows and a total": (
-        "Date,Return",
-        [*(f"{d},{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)), "Total,0.123", ",", "", " , "],
-    ),
+    "a separator that is told": ("sep=;\nDate;Return", [f"{d};{german(r, 8)}" for d, r in ROWS]),
+    "empty rows and a total": ("Date,Return", [*PLAIN, "Total,0.123", ",", "", " , "]),
     "totals and remarks below": (
         "No,Date,Return",
         [
-            *(f"{k},{d},{float(r)!r}" for k, (d, r) in enumerate(zip(DAYS, EARNED, strict=True))),
+            *(f"{k},{d},{float(r)!r}" for k, (d, r) in enumerate(ROWS)),
             "61,Grand Total,0.1",
             "61,,0.2",
             "Source: my broker",
         ],
     ),
-    "columns with blanks between": (
-        "date        return",
-        [f"{d}  {float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)],
-    ),
-    "a table of a page": (
-        "| date | return |\n|---|---|",
-        [f"| {d} | {float(r)!r} |" for d, r in zip(DAYS, EARNED, strict=True)],
-    ),
+    "columns with blanks between": ("date        return", [f"{d}  {float(r)!r}" for d, r in ROWS]),
+    "a table of a page": ("| date | return |\n|---|---|", [f"| {d} | {float(r)!r} |" for d, r in ROWS]),
     "stamps of mail": (
         "date;return",
-        [f"{pd.Timestamp(d):%a, %d %b %Y} 00:00:00 GMT;{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)],
+        [f"{pd.Timestamp(d):%a, %d %b %Y} 00:00:00 GMT;{float(r)!r}" for d, r in ROWS],
     ),
     "German months": (
         "Datum;Rendite",
-        [f"{d[8:]}. {MONTHS[int(d[5:7]) - 1]} {d[:4]};{german(r)}" for d, r in zip(DAYS, EARNED, strict=True)],
+        [f"{d[8:]}. {MONTHS[int(d[5:7]) - 1]} {d[:4]};{german(r)}" for d, r in ROWS],
     ),
     "no titles": (
         f"{DAYS[0]},{float(EARNED[0])!r}",
@@ -117,37 +86,28 @@ FORMS = {
     ),
     "Chinese": (
         "\u65e5\u671f,\u6536\u76ca\u7387",
-        [f"{pd.Timestamp(d):%Y\u5e74%m\u6708%d\u65e5},{100 * r:.6f}%" for d, r in zip(DAYS, EARNED, strict=True)],
+        [f"{pd.Timestamp(d):%Y\u5e74%m\u6708%d\u65e5},{100 * r:.6f}%" for d, r in ROWS],
     ),
     "days of a spreadsheet": (
         "Date,Return",
-        [
-            f"{(pd.Timestamp(d) - pd.Timestamp('1899-12-30')).days}.6875,{float(r)!r}"
-            for d, r in zip(DAYS, EARNED, strict=True)
-        ],
+        [f"{(pd.Timestamp(d) - pd.Timestamp('1899-12-30')).days}.6875,{float(r)!r}" for d, r in ROWS],
     ),
-    "weekdays": (
-        "Date,Return",
-        [f'"{pd.Timestamp(d):%A, %B %d, %Y}",{float(r)!r}' for d, r in zip(DAYS, EARNED, strict=True)],
-    ),
-    "wide digits": ("Date,Return", [f"{d},{r:.8f}".translate(WIDE) for d, r in zip(DAYS, EARNED, strict=True)]),
+    "weekdays": ("Date,Return", [f'"{pd.Timestamp(d):%A, %B %d, %Y}",{float(r)!r}' for d, r in ROWS]),
+    "wide digits": ("Date,Return", [f"{d},{r:.8f}".translate(WIDE) for d, r in ROWS]),
     "time zones, latest first": (
         "Date,Return",
         [f"{d}T16:00:00-05:00,{float(r)!r}" for d, r in zip(DAYS[::-1], EARNED[::-1], strict=True)],
     ),
     "per cent of a quiet account, as the title says": (
         "Date,Return (%)",
-        [f"{d},{100 * r / 8:.8f}" for d, r in zip(DAYS, EARNED, strict=True)],
+        [f"{d},{100 * r / 8:.8f}" for d, r in ROWS],
     ),
     "basis points of a quiet account, as the title says": (
         "Date,Return (bps)",
-        [f"{d},{1e4 * r / 8:.6f}" for d, r in zip(DAYS, EARNED, strict=True)],
+        [f"{d},{1e4 * r / 8:.6f}" for d, r in ROWS],
     ),
-    "a separator behind every row": (
-        "date,return",
-        [f"{d},{float(r)!r}," for d, r in zip(DAYS, EARNED, strict=True)],
-    ),
-    "another title": ("date,My Fund", [f"{d},{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)]),
+    "a separator behind every row": ("date,return", [f"{d},{float(r)!r}," for d, r in ROWS]),
+    "another title": ("date,My Fund", PLAIN),
 }
 
 
@@ -163,7 +123,7 @@ def test_every_form_gives_the_same_returns(tmp_path: Path, form: str, encoding: 
 
 
 def test_a_slip_changes_no_unit_and_a_hole_is_said(tmp_path: Path) -> None:
-    lines = [f"{d},{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)]
+    lines = PLAIN
     slip = written(tmp_path / "slip.csv", "date,return", [*lines[:-1], f"{DAYS[-1]},-1.5"])
     with pytest.raises(UserError, match="fractions or per cent"):
         read_series(slip)
@@ -212,7 +172,7 @@ def test_what_was_earned_since_the_beginning(tmp_path: Path) -> None:
 
 
 def test_a_first_row_without_a_return_and_months_without_days(tmp_path: Path) -> None:
-    lines = [f"{d},{float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)]
+    lines = PLAIN
     read = read_series(written(tmp_path / "f.csv", "date,return", [f"{DAYS[0]},", *lines[1:]]))
     assert list(read.returns) == DAYS[1:] and any("left out" in note for note in read.notes)
     months = [f"{2010 + k // 12}{k % 12 + 1:02},{float(r)!r}" for k, r in enumerate(EARNED)]
@@ -230,7 +190,7 @@ def test_a_jump_of_the_value_is_said(tmp_path: Path) -> None:
 
 
 def test_an_index_beside_the_dates_is_no_date(tmp_path: Path) -> None:
-    lines = [f"{d},{float(r)!r},{0.5 * float(r)!r}" for d, r in zip(DAYS, EARNED, strict=True)]
+    lines = [f"{d},{float(r)!r},{0.5 * float(r)!r}" for d, r in ROWS]
     path = written(tmp_path / "i.csv", "date,return,index", lines)
     assert assay(OwnAccount(returns=str(path), against="index")).agents[0].sessions == 60
 
@@ -250,7 +210,7 @@ def test_months_and_every_day_of_the_week(tmp_path: Path) -> None:
 
 GRID = np.random.default_rng(4).normal(0.5, 4.0, (5, 12)).round(2)
 WANDERING = [f"{d},{100 * v:.4f}" for d, v in zip(DAYS, np.cumprod(1 + EARNED) - 1, strict=True)]
-CALM = [f"{d},{10 * r:.4f}" for d, r in zip(DAYS, EARNED, strict=True)]
+CALM = [f"{d},{10 * r:.4f}" for d, r in ROWS]
 
 
 def test_a_workbook_is_read_as_it_is_shown(tmp_path: Path) -> None:
@@ -261,7 +221,7 @@ def test_a_workbook_is_read_as_it_is_shown(tmp_path: Path) -> None:
     sheet = book.worksheets[1]
     sheet.append(["My fund", None])
     sheet.append(["Date", "Return"])
-    for day, earned in zip(DAYS, EARNED, strict=True):
+    for day, earned in ROWS:
         sheet.append([pd.Timestamp(day).to_pydatetime(), float(earned)])
         sheet.cell(sheet.max_row, 2).number_format = "0.00%"
     book.save(path)
@@ -289,7 +249,7 @@ def test_a_factsheet_has_a_row_a_year(tmp_path: Path, months: str) -> None:
     [("Stichtag;Tagesrendite", "cp1252"), ("Data;Rendimento", "utf-8"), ("Дата;Доходность", "cp1251")],
 )
 def test_titles_of_other_countries(tmp_path: Path, head: str, encoding: str) -> None:
-    lines = [f"{d[8:]}.{d[5:7]}.{d[:4]};{german(r)}" for d, r in zip(DAYS, EARNED, strict=True)]
+    lines = [f"{d[8:]}.{d[5:7]}.{d[:4]};{german(r)}" for d, r in ROWS]
     read = read_series(written(tmp_path / "t.csv", head, lines, encoding=encoding))
     assert list(read.returns) == DAYS
     np.testing.assert_allclose(list(read.returns.values()), EARNED, atol=1e-6)
@@ -297,7 +257,7 @@ def test_titles_of_other_countries(tmp_path: Path, head: str, encoding: str) -> 
 
 @pytest.mark.parametrize("title", ["logret", "log return", "ln_ret", "LogReturns"])
 def test_logarithms_by_any_of_their_titles(tmp_path: Path, title: str) -> None:
-    lines = [f"{d},{float(np.log1p(3 * r))!r}" for d, r in zip(DAYS, EARNED, strict=True)]
+    lines = [f"{d},{float(np.log1p(3 * r))!r}" for d, r in ROWS]
     read = read_series(written(tmp_path / "l.csv", f"date,{title}", lines), TableReading(unit="fraction"))
     np.testing.assert_allclose(list(read.returns.values()), 3 * EARNED, atol=1e-12)
 
@@ -344,11 +304,7 @@ def test_a_benchmark_with_holes_is_compared_over_the_same_spans() -> None:
         ("Date,Total Return", WANDERING, "since the beginning"),
         ("Date,Total Return %", WANDERING, "since the beginning"),
         ("date,return", CALM, "--unit fraction or --unit percent"),
-        (
-            "date,return (%)",
-            [f"{d},{50 + 100 * r:.2f}" for d, r in zip(DAYS, EARNED, strict=True)],
-            "multiplied money by",
-        ),
+        ("date,return (%)", [f"{d},{50 + 100 * r:.2f}" for d, r in ROWS], "multiplied money by"),
         ("date,return", ["03/04/2024,0.01", "04/04/2024,0.02"], "two ways"),
         ("date,return", ["2024-01-02,0.01", "2024-01-02,0.02"], "given twice"),
         ("date,return", ["2024-01-02,0.01", "2024-01-03,"], "row 2"),

@@ -28,6 +28,7 @@ _FLAGS = (
     "--disable-sync",
     "--disable-dev-shm-usage",
     "--window-size=1280,900",
+    "--lang=en-US",
 )
 READY = "return document.documentElement.dataset.ready === 'yes'"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import threading
 import time
@@ -11,28 +10,10 @@ from datetime import date
 from typing import Any
 
 import pytest
+from browser import NEEDS_BROWSER, READY, chromium
+from browser import opened as opened_at
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(
-        shutil.which("chromium") is None or shutil.which("chromedriver") is None,
-        reason="no Chromium here (apt-get install chromium chromium-driver)",
-    ),
-]
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--window-size=1280,900",
-    "--lang=en-US",
-)
-READY = "return document.documentElement.dataset.ready === 'yes'"
+pytestmark = NEEDS_BROWSER
 
 
 class Served:
@@ -84,31 +65,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.options import Options
-    from selenium.webdriver.chrome.service import Service
-
-    options = Options()
-    options.binary_location = str(shutil.which("chromium"))
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    made = webdriver.Chrome(options=options, service=Service(str(shutil.which("chromedriver"))))
-    yield made
-    made.quit()
+    with chromium(tmp_path_factory.mktemp("profile")) as made:
+        yield made
 
 
 def opened(driver: Any, served: Served, path: str, width: int = 1280, *, dark: bool = False) -> Any:
-    driver.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600},
-    )
-    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
-    driver.get_log("browser")
-    driver.get(served.base + path)
-    until(driver, READY)
-    return driver
+    return opened_at(driver, served.base + path, width, dark=dark)
 
 
 def until(driver: Any, script: str, *arguments: object) -> Any:

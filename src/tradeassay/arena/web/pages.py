@@ -12,7 +12,6 @@ from markupsafe import Markup
 
 from tradeassay.arena.queries.decisions import (
     DecisionLine,
-    PriceNow,
     RoundRead,
     Timeline,
     newest_decisions,
@@ -20,11 +19,10 @@ from tradeassay.arena.queries.decisions import (
     timeline,
 )
 from tradeassay.arena.queries.information import EntryMemory, PacketSummary, entry_memory, packet_summary
-from tradeassay.arena.queries.seasons import SeasonFacts, season_rules
+from tradeassay.arena.queries.seasons import season_rules
 from tradeassay.arena.queries.snapshot import EntryTrades, SeasonSnapshot
 from tradeassay.arena.season import BASELINE, Entry, Season
 from tradeassay.arena.standings import Behaviour, Pace, Standing, Standings, pace
-from tradeassay.arena.state.rows import SeasonEvent
 from tradeassay.arena.stream import ItemPage, StreamItem, StreamQuality, items, quality
 from tradeassay.arena.web.words import PageWords
 from tradeassay.core.errors import UNDECODABLE
@@ -71,23 +69,6 @@ class Page(NamedTuple):
     data: object | None = None
 
 
-class SeasonIndex(msgspec.Struct, frozen=True, kw_only=True):
-    """A season's ``index.json``: where it stands, last prices, who holds what, how everybody began."""
-
-    season: SeasonFacts
-    prices: tuple[PriceNow, ...]
-    positions: dict[str, dict[str, int | None]]
-    first_day: dict[str, dict[str, str]]
-
-
-class AssetIndex(msgspec.Struct, frozen=True, kw_only=True):
-    """An asset's ``index.json``."""
-
-    standings: Standings
-    equity: Equity
-    timeline: Timeline
-
-
 class EntryIndex(msgspec.Struct, frozen=True, kw_only=True):
     """An entry's ``index.json``: its place, how it trades, what it holds, how lucky it may have been."""
 
@@ -100,13 +81,6 @@ class EntryIndex(msgspec.Struct, frozen=True, kw_only=True):
     memory: EntryMemory
     decisions: tuple[DecisionLine, ...]
     pace: Pace | None
-
-
-class FeedIndex(msgspec.Struct, frozen=True, kw_only=True):
-    """The feed's ``index.json``: the newest decisions and events."""
-
-    decisions: tuple[DecisionLine, ...]
-    events: tuple[SeasonEvent, ...]
 
 
 class InformationIndex(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,9 +113,8 @@ def season_pages(state: SeasonSnapshot, words: PageWords) -> Iterator[Page]:
     yield _split(state, words)
     listed = state.once("feed", lambda: newest_decisions(state.store, state.season, FEED, sealed=state.sealed))
     events = state.once("events", lambda: newest_events(state.store, state.season.id, EVENTS, sealed=state.sealed))
-    yield Page(
-        "feed/", "feed", {"decisions": listed, "events": events}, FeedIndex(decisions=listed, events=events)
-    )
+    feed = {"decisions": listed, "events": events}
+    yield Page("feed/", "feed", feed, feed)
     yield _information(state, words)
     rules = season_rules(state.season, state.store.amendments(state.season.id))
     yield Page("rules/", "rules", {"rules": rules}, rules)
@@ -192,8 +165,8 @@ def _standings(state: SeasonSnapshot, words: PageWords, rows: tuple[BoardRow, ..
             "latest", lambda: newest_decisions(state.store, state.season, LATEST, sealed=state.sealed)
         ),
     }
-    data = SeasonIndex(season=state.facts, prices=state.prices, positions=positions, first_day=state.first_day)
-    return Page("", "standings", context, data)
+    shared = {name: context[name] for name in ("prices", "positions", "first_day")}
+    return Page("", "standings", context, {"season": state.facts, **shared})
 
 
 def _asset(state: SeasonSnapshot, words: PageWords, symbol: str, folder: str) -> Page:
@@ -227,12 +200,8 @@ def _asset(state: SeasonSnapshot, words: PageWords, symbol: str, folder: str) ->
             "kinds": {letters: (words(f"timeline.{name}"), glyph, tone) for letters, name, glyph, tone in ACTS},
         },
     }
-    return Page(
-        f"assets/{folder}/",
-        "asset",
-        context,
-        AssetIndex(standings=board, equity=state.equity(symbol), timeline=found),
-    )
+    data = {"standings": board, "equity": state.equity(symbol), "timeline": found}
+    return Page(f"assets/{folder}/", "asset", context, data)
 
 
 def _entry_index(state: SeasonSnapshot, id: str) -> EntryIndex:
