@@ -98,7 +98,8 @@ def recorded(*records: object) -> set[Triple]:
     """Return the recorded intervals as they may be written."""
     found: set[Triple] = set()
     for one in measures(records):
-        if one.value is None or one.low is None or one.high is None:
+        # A level of one half is a spread over windows and seeds: shown as an interval, it would be a second one.
+        if one.value is None or one.low is None or one.high is None or one.level == 0.5:
             continue
         ends = (one.value, one.low, one.high)
         for form in _FORMS:

@@ -40,6 +40,7 @@ from tradeassay.arena.web.pages import FORMS, names_of
 from tradeassay.arena.web.site import render
 from tradeassay.arena.web.words import words as words_of
 from tradeassay.assay.luck import LuckConfig, luck_of_run
+from tradeassay.assay.papers import paper_pages
 from tradeassay.cli import main
 from tradeassay.report import paste, paste_tables, print_leaderboard, terminal, write_html, write_site
 from tradeassay.report.code_page import shown_run
@@ -214,7 +215,7 @@ def run_disagreements(run: Run, folder: Path, portfolios: int = 0) -> list[str]:
     surfaces, page = _of_run(run, data, folder)
     found = tradeassay.assay(tradeassay.load_run(run.folder, home=run.home), portfolios=portfolios)
     judged, verdicts = _of_assay(found, folder)
-    known = recorded(run.scores, data, found)
+    known = recorded(run.scores, data, found, paper_pages(run))
     known |= quoted(*(one.memory.sentence for one in found.agents if one.memory is not None))
     wrong = [line for one in (*surfaces, *judged) for line in foreign_intervals(one, known)]
     wrong += [line for one in (*surfaces, *judged) for cell in data.cells for line in wrong_comparisons(one, cell)]
@@ -380,8 +381,9 @@ def site_disagreements(folder: Path) -> list[str]:
                     wrong.append(f"board.json: {name} {cells[0].text} is not {expected}")
                 wrong += [f"board: {name} without {title}" for title in table.columns[1:] if title not in index]
             continue
-        data = summary_of(run, details=False)
-        wrong += [*foreign_intervals(surface, recorded(run.scores, data)), *_marked(page, data)]
+        data, papers = summary_of(run, details=False), paper_pages(run)
+        every.append(papers)
+        wrong += [*foreign_intervals(surface, recorded(run.scores, data, papers)), *_marked(page, data)]
         wrong += [line for cell in data.cells for line in wrong_comparisons(surface, cell)]
         for cell in data.cells if len(data.cells) == 1 else ():
             for one in cell.agents:
@@ -397,7 +399,7 @@ def test_runs_drawn_at_random_say_one_thing_everywhere(tmp_path: Path) -> None:
     wrong = []
     for seed in range(QUICK_RUNS):
         wrong += run_disagreements(drawn_run(seed, tmp_path), tmp_path, PORTFOLIOS * (seed == 0))
-    masked = drawn_masked(0, tmp_path)
+    masked = drawn_masked(6, tmp_path)
     wrong += run_disagreements(masked, tmp_path)
     assert _wrong_contrasts(summary_of(masked), dict.fromkeys(("terminal", "page", "page of both"), ""))
     wrong += [

@@ -149,9 +149,11 @@ def fill_paper(
 
 
 def middle(values: Sequence[float], nothing: str = "not run") -> Measure:
-    """Return the median with the middle half of the values as its interval."""
+    """Return the median with the middle half of the values, which is no interval of it; one value has none."""
     if not values:
         return not_scored(nothing)
+    if len(values) == 1:
+        return Measure(value=significant(float(values[0])), n=1)
     low, mid, high = (significant(float(one)) for one in np.percentile(values, (25, 50, 75)))
     return Measure(value=mid, low=low, high=high, level=0.5, n=len(values))
 

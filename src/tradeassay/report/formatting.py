@@ -108,7 +108,8 @@ def shown(
     interval, tone = "", ""
     if measure.low is not None and measure.high is not None:
         low, high = numbers.written(measure.low, form), numbers.written(measure.high, form)
-        interval = between.format(low=low, high=high)
+        # A spread over windows and seeds must not be read as the interval of a return.
+        interval = ("middle half " if measure.level == 0.5 else "") + between.format(low=low, high=high)
         if form in ("change", "signed"):
             tone = "above" if measure.low > 0 else "below" if measure.high < 0 else ""
     return MeasureShown(
@@ -149,7 +150,8 @@ def paste_cell(measure: Measure, form: str) -> PasteCell:
         return PasteCell(numbers.NONE, reason=measure.reason)
     text = numbers.written(measure.value, form)
     if measure.low is not None and measure.high is not None:
-        text += f" [{numbers.written(measure.low, form)}, {numbers.written(measure.high, form)}]"
+        spread = "middle half " if measure.level == 0.5 else ""
+        text += f" [{spread}{numbers.written(measure.low, form)}, {numbers.written(measure.high, form)}]"
     return PasteCell(text, measure.value, measure.low, measure.high)
 
 

@@ -157,7 +157,7 @@ def _over(lines: Sequence[Line], name: str) -> Measure:
     return middle([value for line in lines for value in line.values(name)], why)
 
 
-_OVER = "medians over windows and seeds, in brackets the middle half of them"
+_OVER = "medians over windows and seeds, with the middle half of them"
 
 
 def _by_mask(groups: Sequence[Group]) -> Filled:
