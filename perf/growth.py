@@ -1,13 +1,12 @@
-"""How time, memory and pages grow: names, sessions, agents and runs in a folder, each over a factor of ten.
+"""How time, memory and pages grow: names, sessions, agents and runs in a folder, each over a hundredfold.
 
-    python perf/growth.py                       # each axis tenfold from its small end
-    python perf/growth.py --far                 # the far ends: 5,000 names, 5,000 sessions, 200 agents, 1,000 runs
-    python perf/growth.py --far --only agents --size 200   # one slice; growth.json keeps what was measured
-    python perf/growth.py --picture growth.html
+    python perf/growth.py --picture docs/images/growth.svg
+    python perf/growth.py --only agents --size 200   # one slice; growth.json keeps what was measured
+    python perf/growth.py --shown --picture ...      # measure nothing, show what is kept
 
 Every command runs in a process of its own: CPU seconds and peak memory are the kernel's. The start of the process
-is taken away first. The exponent is the slope between the ends in logarithms; "flat" is a cost below 0.3 s, whose
-slope would be noise. The largest page of each size stands beside it.
+is taken away first. The exponent is the slope in logarithms over the last, tenfold step, where fixed costs hide
+least; "flat" is a cost below 0.3 s, whose slope would be noise. The largest page of each size stands beside it.
 """
 
 from __future__ import annotations
@@ -23,8 +22,12 @@ from pathlib import Path
 
 from machine import conditions
 
-NEAR = {"names": (100, 1_000), "sessions": (250, 2_500), "agents": (2, 20), "runs": (10, 100)}
-FAR = {"names": (100, 5_000), "sessions": (250, 5_000), "agents": (2, 200), "runs": (10, 1_000)}
+SIZES = {
+    "names": (100, 500, 5_000),
+    "sessions": (250, 500, 5_000),
+    "agents": (2, 20, 200),
+    "runs": (10, 100, 1_000),
+}
 COMMANDS = ("run", "report", "assay", "verify", "site")
 MOST, FLAT = 1.1, 0.3
 
@@ -48,7 +51,9 @@ def prepared(axis: str, size: int, folder: Path) -> tuple[list[str], str]:
     """Return the words of ``tradeassay run`` for one size, and the run's name."""
     from tradeassay.data import fetch_dataset, load_dataset
 
-    names, sessions = size if axis == "names" else 100, size if axis == "sessions" else 250
+    # A folder is filled with small runs: what is measured is how the site grows with their number.
+    names, sessions = (20, 60) if axis == "runs" else (100, 250)
+    names, sessions = size if axis == "names" else names, size if axis == "sessions" else sessions
     os.environ["TRADEASSAY_HOME"] = str(folder / "home")
     options = {"preset": "us", "seed": 7, "names": names, "sessions": sessions + 300}
     fetch_dataset("synthetic", "grown", options, home=folder / "home")
@@ -88,48 +93,81 @@ def slope(few: float, many: float, least: float, times: float) -> float | None:
     return math.log(many / max(few, least / 6.0)) / math.log(times) if many > least else None
 
 
+def picture(drawn: dict[str, dict[str, list[tuple[int, float]]]]) -> str:
+    """Return CPU seconds over size in logarithms, a panel for every axis; dashed is growth in proportion."""
+    colours = dict(zip(COMMANDS, ("#0f6cbd", "#b4531a", "#107c41", "#8a3ffc", "#a4262c"), strict=True))
+    wide, tall, pad = 230, 220, 44
+    body = []
+    for place, (axis, lines) in enumerate(drawn.items()):
+        points = [(size, max(cpu, 0.05)) for line in lines.values() for size, cpu in line]
+        left, right = (math.log10(end([size for size, _ in points])) for end in (min, max))
+        least, most = -1.4, max(math.log10(max(cpu for _, cpu in points)) + 0.2, 2.0)
+
+        def at(size: float, cpu: float, x0: int = pad + place * (wide + pad)) -> str:
+            x = x0 + wide * (math.log10(size) - left) / (right - left)  # noqa: B023  # used in its own turn only
+            y = 30 + tall * (1 - (math.log10(max(cpu, 0.05)) - least) / (most - least))  # noqa: B023
+            return f"{x:.1f},{y:.1f}"
+
+        x0 = pad + place * (wide + pad)
+        body.append(f'<rect x="{x0}" y="30" width="{wide}" height="{tall}" fill="none" stroke="#8a8a8a"/>')
+        body.append(f'<text x="{x0}" y="20" font-weight="600">{axis}</text>')
+        for power in range(-1, math.floor(most) + 1):
+            y = at(10**left, 10.0**power).split(",")[1]
+            body.append(f'<text x="{x0 - 6}" y="{y}" text-anchor="end" dy="4">{10.0**power:g}</text>')
+        for size in sorted({size for size, _ in points}):
+            x = at(size, 1).split(",")[0]
+            body.append(f'<text x="{x}" y="{tall + 48}" text-anchor="middle">{size:,}</text>')
+        first = max(cpu for size, cpu in points if size == min(one for one, _ in points))
+        ends = (at(10**left, first), at(10**right, first * 10 ** (right - left)))
+        body.append(f'<polyline points="{" ".join(ends)}" stroke="#8a8a8a" stroke-dasharray="4 4" fill="none"/>')
+        for command, line in lines.items():
+            path = " ".join(at(size, cpu) for size, cpu in line)
+            body.append(f'<polyline points="{path}" stroke="{colours[command]}" stroke-width="2" fill="none"/>')
+    for place, (command, colour) in enumerate(colours.items()):
+        body.append(
+            f'<text x="{pad + place * 90}" y="{tall + 80}" fill="{colour}" font-weight="600">{command}</text>'
+        )
+    body.append(f'<text x="{pad + 480}" y="{tall + 80}">CPU seconds; dashed: in proportion</text>')
+    size = f'viewBox="0 0 {pad + len(drawn) * (wide + pad)} {tall + 95}"'
+    style = 'font-family="sans-serif" font-size="13" fill="#5c5c5c"'
+    title = "<title>CPU seconds of each command as a study grows</title>"
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>{title}{"".join(body)}</svg>\n'
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--far", action="store_true")
-    parser.add_argument("--only", choices=tuple(NEAR))
+    parser.add_argument("--only", choices=tuple(SIZES))
     parser.add_argument("--size", type=int, help="measure this size of --only alone, as a slice")
     parser.add_argument("--kept", type=Path, default=Path("growth.json"), help="where slices are kept")
+    parser.add_argument("--shown", action="store_true", help="measure nothing, show what is kept")
     parser.add_argument("--picture", type=Path)
     asked = parser.parse_args()
     kept = json.loads(asked.kept.read_text()) if asked.kept.exists() else {}
-    for axis, ends in (FAR if asked.far else NEAR).items():
-        for size in ends if asked.only in (None, axis) and asked.size in (None, *ends) else ():
-            if f"{axis} {size}" not in kept and asked.size in (None, size):
+    for axis in SIZES if asked.only is None else (asked.only,):
+        for size in () if asked.shown else SIZES[axis] if asked.size is None else (asked.size,):
+            if f"{axis} {size}" not in kept:
                 kept[f"{axis} {size}"] = costs(axis, size)
                 asked.kept.write_text(json.dumps(kept, indent=1))
-    rows = []
-    print("| axis | from | to | command | CPU s | exponent | memory MB | exponent | largest page MB |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    for axis in NEAR:
+    print("| axis | to | command | CPU s | exponent | memory MB | exponent | largest page MB |")
+    print("|---|---|---|---|---|---|---|---|")
+    drawn: dict[str, dict[str, list[tuple[int, float]]]] = {}
+    for axis in SIZES:
         sizes = sorted(int(key.split()[1]) for key in kept if key.startswith(axis))
         if len(sizes) < 2:
             continue
-        low, high = sizes[0], sizes[-1]
-        first, last = kept[f"{axis} {low}"], kept[f"{axis} {high}"]
+        low, high = sizes[-2:]
         for command in ("site",) if axis == "runs" else COMMANDS:
-            (few, small, _), (many, large, page) = first[command], last[command]
+            drawn.setdefault(axis, {})[command] = [(size, kept[f"{axis} {size}"][command][0]) for size in sizes]
+            (few, small, _), (many, large, page) = (kept[f"{axis} {size}"][command] for size in (low, high))
             grown = (slope(few, many, FLAT, high / low), slope(small, large, 1.0, high / low))
-            rows.append({"axis": axis, "command": command, "few": few, "many": many, "slope": grown[0]})
             told = ["flat" if one is None else f"{one:.2f}{' !' if one > MOST else ''}" for one in grown]
             print(
-                f"| {axis} | {low:,} | {high:,} | {command} | {few:.1f} to {many:.1f} | {told[0]} | "
+                f"| {axis} | {low:,} to {high:,} | {command} | {few:.1f} to {many:.1f} | {told[0]} | "
                 f"{small:.0f} to {large:.0f} | {told[1]} | {page:.2f}{' !' if page > 2 else ''} |"
             )
     print(f"\n{conditions()}")
     if asked.picture is not None:
-        from matplotlib import pyplot
-
-        figure, axes = pyplot.subplots(figsize=(9, 4))
-        axes.bar([f"{row['axis']}\n{row['command']}" for row in rows], [row["slope"] or 0.0 for row in rows])
-        axes.axhline(MOST, linestyle="--")
-        axes.set_title("Exponent of CPU time")
-        figure.savefig(asked.picture)
-        asked.picture.with_suffix(".json").write_text(json.dumps(rows, indent=1))
+        asked.picture.write_text(picture(drawn), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -27,10 +27,10 @@ import runs_world as world
 
 from tradeassay.assay import Assay, OwnAccount, VerdictConfig, assay
 from tradeassay.assay.leaks import LeakFinding, LeakTestConfig, LeakTestReport
+from tradeassay.assay.leaks.examine import leak_tests
 from tradeassay.assay.luck import Luck, LuckConfig, luck_of_run
 from tradeassay.assay.luck.portfolios import PLAIN
 from tradeassay.assay.verdict import KINDS, AgentFindings, decide, evidence
-from tradeassay.assay.verdict.evidence import leak_tests
 from tradeassay.assay.verdict.record import (
     Contrast,
     Edge,

@@ -14,8 +14,8 @@ import runs_world as world
 from tradeassay.assay import VerdictConfig, assay
 from tradeassay.assay.baselines import BaselineSpec, Span, list_trained, train_baselines
 from tradeassay.assay.leaks import LeakTestConfig
+from tradeassay.assay.leaks.examine import leak_tests
 from tradeassay.assay.luck import LuckConfig, luck_of_run
-from tradeassay.assay.verdict.evidence import leak_tests
 from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.benchmarks.quantcode.check import validate_tasks
 from tradeassay.core.errors import DataError, RunError

@@ -21,7 +21,7 @@ _NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)?%?"
 _SPANNED = re.compile(
     rf"(?<![\w.])({_NUMBER})(?:\s*[(\[]\s*|\s+)({_NUMBER})(?: to |, )({_NUMBER})(?![\w.]*[-/]\d)"
 )
-_FORMS = (*numbers.FORMS, "{:.1%}", "{:.0%}", "{:.2f}")
+_FORMS = (*numbers.FORMS, "{:.1%}", "{:.0%}", "{:.2f}", "{:+.2%}")
 Triple = tuple[str, str, str]
 
 
@@ -112,12 +112,6 @@ def recorded(*records: object) -> set[Triple]:
 
 def _signless(text: str) -> str:
     return text.replace(MINUS, "-").lstrip("+")
-
-
-def quoted(*sentences: str) -> set[Triple]:
-    """Return the intervals in sentences that are recorded as they are said."""
-    found = _SPANNED.findall(plain("\n".join(sentences)))
-    return {(_signless(value), _signless(low), _signless(high)) for value, low, high in found}
 
 
 def foreign_intervals(surface: Surface, known: set[Triple]) -> list[str]:

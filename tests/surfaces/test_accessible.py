@@ -21,10 +21,15 @@ from verdict_sample import sample
 
 import tradeassay
 from tradeassay.arena.rounds.feed import SnapshotFeed
-from tradeassay.arena.web.site import PageWriter
+from tradeassay.arena.web.site import PageWriter, render_page
+from tradeassay.arena.web.status import arena_health, season_books
+from tradeassay.assay.papers import paper_page
 from tradeassay.assay.planted import answer_key
 from tradeassay.assay.verdict import VerdictConfig
-from tradeassay.report import write_html, write_site
+from tradeassay.code.review import Rated, agreement_of, as_reviews, make_form, read_ratings, review_board
+from tradeassay.code.submission import Submission
+from tradeassay.report import write_html, write_review_form, write_review_html, write_site
+from tradeassay.report.paper_page import write_paper
 
 pytestmark = NEEDS_BROWSER
 # In the light theme every account, decision and conversation is unfolded, in the dark one the first: the same
@@ -73,6 +78,22 @@ class Pages:
         made = write_html(systrade_run(self._folder / "builders"), self._folder / "cards" / "builders.html")
         return [made, *sorted(path for path in made.parent.rglob("*.html") if path != made)[:2]]
 
+    def papers(self) -> list[Path]:
+        """Return a paper with our results in it, the form on which people mark programs, and what they said."""
+        run = drawn_masked(6, self._folder / "paper")
+        program = Submission(source="x = 1", card="{}", name="vendor/model")
+        form, key = make_form([("bollinger", program)])
+        filled = "item,strategy,rater,fidelity,risk,comment\n" + "".join(
+            f"{one.item},{one.strategy},ann,7,8,fine\n{one.item},{one.strategy},bob,6,8,\n" for one in form.entries
+        )
+        ratings = read_ratings(filled)
+        said = Rated(raters=agreement_of(ratings), board=review_board(as_reviews(ratings, key)))
+        return [
+            write_paper(paper_page([run]), self._folder / "paper"),
+            write_review_form(form, self._folder / "form.html"),
+            write_review_html(said, self._folder / "said.html"),
+        ]
+
     def _site(self) -> list[Path]:
         """Return the board over traders and programs, the conversations, and a run's page."""
         drawn_masked(1, self._folder / "site")
@@ -90,12 +111,17 @@ class Pages:
         home = site / "seasons" / season.id
         kinds = ("", "assets/AAJX/", "entries/one-a/", "feed/", "information/", "rules/", "published/", "split/")
         days = sorted((home / "assets" / "AAJX").glob("*/index.html"))[-1:]
+        health, now = site / "health.html", arena_health(store, None)
+        health.write_text(render_page("en", "health", {"health": now, "books": season_books(store)}))
         items = sorted(home.glob("items/*/index.html"))[:1]
         return [
             *(home / kind / "index.html" for kind in kinds),
             *days,
             *items,
             site / "zh" / home.relative_to(site),
+            site / "seasons" / "index.html",
+            site / "404.html",
+            health,
         ]
 
 
@@ -146,9 +172,9 @@ def violations(driver: Any, unfold: str = EVERY) -> list[str]:
     ]
 
 
-@pytest.mark.slow_for("run", "models", "verdicts", "demo", "code", "scorecards", "site", "arena")
+@pytest.mark.slow_for("run", "models", "verdicts", "demo", "code", "scorecards", "papers", "site", "arena")
 @pytest.mark.parametrize(
-    "kind", ["run", "csv", "models", "verdicts", "demo", "code", "scorecards", "site", "arena"]
+    "kind", ["run", "csv", "models", "verdicts", "demo", "code", "scorecards", "papers", "site", "arena"]
 )
 def test_axe_finds_nothing_on_any_kind_of_page(
     driver: Any, pages: Pages, address: Callable[[Path], str], kind: str

@@ -22,7 +22,6 @@ from claims import (
     contradictions,
     foreign_intervals,
     plain,
-    quoted,
     recorded,
     run_against_assay,
     visible,
@@ -216,7 +215,6 @@ def run_disagreements(run: Run, folder: Path, portfolios: int = 0) -> list[str]:
     found = tradeassay.assay(tradeassay.load_run(run.folder, home=run.home), portfolios=portfolios)
     judged, verdicts = _of_assay(found, folder)
     known = recorded(run.scores, data, found, paper_pages(run))
-    known |= quoted(*(one.memory.sentence for one in found.agents if one.memory is not None))
     wrong = [line for one in (*surfaces, *judged) for line in foreign_intervals(one, known)]
     wrong += [line for one in (*surfaces, *judged) for cell in data.cells for line in wrong_comparisons(one, cell)]
     wrong += _wrong_cells(run, data, {one.name: one.text for one in surfaces})

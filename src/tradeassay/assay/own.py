@@ -12,7 +12,6 @@ from tradeassay.assay.attribution import Account, Attribution, Taking, build, re
 from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
 from tradeassay.assay.luck.luck import USUAL, Luck, LuckConfig, StatedTrades, luck_of_returns
 from tradeassay.assay.staleness import stale_lags
-from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Convention
 from tradeassay.core.registry import did_you_mean
@@ -240,6 +239,9 @@ def luck_of_file(own: OwnAccount, config: LuckConfig = USUAL) -> Luck:
             f"{path.name} does not say how it was traded",
             hint="give --benchmark, --names and --turnover, e.g. --benchmark daily-us-v1 --names 20 --turnover 4",
         )
+    # Only this needs the benchmarks, which take a fifth of a second to load.
+    from tradeassay.benchmarks import benchmarks
+
     chosen = benchmarks.get(own.benchmark)
     return luck_of_returns(
         read_series(path, own.reading, alone=True).returns,

@@ -164,9 +164,9 @@ def assay_run(
     """Say what a recorded run is made of."""
     from tradeassay.assay import study_run
     from tradeassay.assay.leaks import LeakTestConfig
+    from tradeassay.assay.leaks.examine import leak_tests
     from tradeassay.assay.verdict import VerdictConfig, record_assay
     from tradeassay.assay.verdict import assay as assay_of
-    from tradeassay.assay.verdict.evidence import leak_tests
     from tradeassay.core.executors import Spread
     from tradeassay.runs import Run
 

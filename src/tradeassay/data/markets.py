@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -76,18 +77,28 @@ def read_market(name: str, days: Iterable[str], home: Path | None = None) -> Own
 
 
 def _packaged(market: NamedMarket) -> tuple[list[str], Floats, str]:
-    table = import_module(f"arch.data.{market.module}").load()
+    table = _arch_table(market.module)
     if market.module != "frenchdata":
-        return table.index.strftime("%Y-%m-%d").tolist(), table["Adj Close"].to_numpy(float), "the package arch"
-    ends = _months(table)
-    grown = np.cumprod(1.0 + (table["Mkt-RF"] + table["RF"]).to_numpy(float) / 100.0)
-    return ends, np.concatenate([[1.0], grown]), "the package arch"
+        parts = (day.split("/") for day in table["Date"])
+        days = [f"{year}-{int(month):02d}-{int(day):02d}" for month, day, year in parts]
+        return days, np.array(table["Adj Close"], dtype=np.float64), "the package arch"
+    earned = np.array(table["Mkt-RF"], dtype=np.float64) + np.array(table["RF"], dtype=np.float64)
+    return _months(table), np.concatenate([[1.0], np.cumprod(1.0 + earned / 100.0)]), "the package arch"
 
 
-def _months(table: Any) -> list[str]:
-    """Return the last days of French's months, which are read as nanoseconds since 1970, and of the one before."""
-    months = table.index.astype("int64").tolist()
-    starts = np.array([f"{month // 100}-{month % 100:02d}" for month in months], dtype="datetime64[M]")
+def _arch_table(name: str) -> dict[str, tuple[str, ...]]:
+    """Return the columns of a table inside arch. It is not imported: that takes 4 seconds, for statsmodels."""
+    spec = find_spec("arch")
+    if spec is None or spec.origin is None:
+        raise UserError("markets by name are inside the package arch, which is missing", hint="pip install arch")
+    with gzip.open(Path(spec.origin).parent / "data" / name / f"{name}.csv.gz", "rt", encoding="utf-8") as file:
+        titles, *rows = csv.reader(file)
+    return dict(zip(titles, zip(*rows, strict=True), strict=True))
+
+
+def _months(table: dict[str, tuple[str, ...]]) -> list[str]:
+    """Return the last days of French's months, written as 192607, and of the one before."""
+    starts = np.array([f"{month[:4]}-{month[4:]}" for month in table["Date"]], dtype="datetime64[M]")
     ends = ((starts + 1).astype("datetime64[D]") - 1).astype(str).tolist()
     return [str(starts[0].astype("datetime64[D]") - 1), *ends]
 
@@ -114,17 +125,18 @@ def read_factors(what: str | object, *, cash: bool = False) -> FactorTable:
     Raises :class:`UserError` with one line for a file that is not there, or holds none.
     """
     if isinstance(what, str) and what == FRENCH:
-        table = import_module("arch.data.frenchdata").load()
+        table = _arch_table("frenchdata")
         since, *ends = _months(table)
         note = f"French's monthly factors, {ends[0]} to {ends[-1]}, from the package arch"
         each = {
-            str(name): OwnSeries(
-                returns=dict(zip(ends, (table[name].to_numpy(float) / 100.0).tolist(), strict=True)),
+            name: OwnSeries(
+                returns=dict(zip(ends, (float(value) / 100.0 for value in column), strict=True)),
                 year=12,
                 notes=(note,),
                 since=since,
             )
-            for name in table.columns
+            for name, column in table.items()
+            if name != "Date"
         }
     elif isinstance(what, str) and not Path(what).is_file():
         raise UserError(f"no file {what}", hint=f"give a file of returns, or '{FRENCH}' for Kenneth French's")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -38,12 +38,14 @@ from tradeassay.assay.leaks.leak_result import (
 )
 from tradeassay.assay.leaks.playing import ModelSubject, Moved, PlayedDay, RuleSubject, Sweep, TestedAgent
 from tradeassay.benchmarks import Benchmark, benchmarks
-from tradeassay.core.agent import Agent
-from tradeassay.core.errors import UserError
+from tradeassay.core.agent import Agent, CostlyAgent
+from tradeassay.core.errors import RunError, UserError
+from tradeassay.core.executors import HERE, Spread
 from tradeassay.data import Panel, Snapshot, SplicedSnapshot, load_dataset, open_snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
 from tradeassay.llm import open_model
 from tradeassay.metrics import rate_measure
+from tradeassay.runs.play.trading import modules_of
 from tradeassay.runs.spec.episode import EpisodeSpec, protocol_config
 from tradeassay.runs.spec.run_spec import AgentSpec, Window, safe_name
 
@@ -370,3 +372,62 @@ def _where_said(day: PlayedDay, token: str) -> str:
 def _around(words: str, token: str) -> str:
     at = words.index(token)
     return " ".join(words[max(0, at - 40) : at + len(token) + 40].split())
+
+
+# -- every agent of a run -----------------------------------------------------------------------------------------
+
+
+def leak_tests(
+    run: Run,
+    *,
+    agents: Sequence[str] = (),
+    config: LeakTestConfig | None = None,
+    say: Callable[[str], None] | None = None,
+    spread: Spread = HERE,
+) -> dict[str, LeakTestReport]:
+    """Return a leak test of every agent of a run (or of some), in the first cell that it played.
+
+    Rules are played again; models are not asked, their recorded answers are given again. What plays behind a wire,
+    or cannot be played again, is left out.
+    """
+    say = say or (lambda _: None)
+    labels = dict.fromkeys(one.label for one in run.episodes if not agents or one.label in agents)
+    waiting = {label: _testable(run, label) for label in labels}
+    modules, here = modules_of(run.episodes)
+    # Agents of the caller's own script are known in this process only.
+    spread = HERE if here else msgspec.structs.replace(spread, modules=modules)
+    found: dict[str, LeakTestReport] = {}
+    with StoredFutures() as futures:
+        # Other futures are the same for all agents of a market; another process writes its own.
+        shared = futures if spread.executor == "inline" else None
+        test = partial(_tested, run, config=config, futures=shared)
+        while keys := {label: key for label, left in waiting.items() if (key := next(left, None)) is not None}:
+            say(f"leak test of {', '.join(keys)} ...")
+            for label, report in zip(keys, spread.map(test, [*keys.values()]), strict=True):
+                if isinstance(report, LeakTestReport):
+                    found[label] = report
+                else:
+                    say(f"no leak test of {label}: {report}")
+            # What cannot be played again in one cell may be in another.
+            waiting = {label: left for label, left in waiting.items() if label in keys and label not in found}
+    return {label: found[label] for label in labels if label in found}
+
+
+def _tested(
+    run: Run, key: str, config: LeakTestConfig | None, futures: StoredFutures | None
+) -> LeakTestReport | str:
+    """Return a leak test, or why there is none."""
+    try:
+        return leak_test_of_episode(run, key, config=config, futures=futures)
+    except RunError as error:
+        return str(error)
+
+
+def _testable(run: Run, label: str) -> Iterator[str]:
+    """Yield an agent's episodes that can be played again for nothing: without asking somebody outside."""
+    for episode in run.episodes:
+        if episode.label != label or run.series(episode.key).failure is not None:
+            continue
+        name, answered = episode.agent.name, episode.by_model or converses(episode.agent.name)
+        if answered or not isinstance(make_agent(name, episode.agent.params), CostlyAgent):
+            yield episode.key

@@ -176,6 +176,6 @@ def latency(runs: Sequence[Run | CodeRun]) -> Filled:
         title="Seconds per answer",
         columns=("model", "median", "nine of ten within", "answers timed", "answers without a time"),
         rows=tuple(rows),
-        note="the median with the middle half; waiting for a free connection and attempts that failed are left out",
+        note="with the middle half; waiting for a free connection and attempts that failed are left out",
     )
     return Filled(tables=(table,)) if rows else Filled(missing="no model was asked")

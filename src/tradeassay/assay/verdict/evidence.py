@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
-from tradeassay.agents import converses, make_agent
 from tradeassay.assay.attribution import Attribution
-from tradeassay.assay.leaks.examine import StoredFutures, leak_test_of_episode
-from tradeassay.assay.leaks.leak_result import LeakTestConfig, LeakTestReport
 from tradeassay.assay.luck.luck import Luck
-from tradeassay.assay.memory import CounterfactualReport, RecallReport, plan_recall, split_run
 from tradeassay.assay.verdict.record import (
     CASH,
     AgentFindings,
@@ -26,14 +21,11 @@ from tradeassay.assay.verdict.record import (
     RecallEvidence,
     VerdictConfig,
 )
-from tradeassay.core.agent import CostlyAgent
-from tradeassay.core.errors import RunError, UserError
-from tradeassay.core.executors import HERE, Spread
+from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, cosine_interval, watched_interval
 from tradeassay.metrics.attribution import MAIN, Totals, total_parts
-from tradeassay.runs.play.trading import modules_of
 
 if TYPE_CHECKING:
     from tradeassay.assay.memory import MemoryRecord
@@ -325,12 +317,16 @@ def with_contrast(found: AgentFindings, contrast: MemoryContrast | None, mode: s
     if memory is None or memory.against is None or contrast is None:
         return found
     gap = contrast.gap_of(found.agent, masked=memory.against, mode=mode)
-    said = "" if gap is None else gap.sentence
-    doubted = contrast.controls_hold is False
     fade = next(
         (one.selection for one in contrast.fades if one.agent == found.agent and mode in (None, one.mode)), None
     )
-    told = msgspec.structs.replace(memory, sentence=said, doubted=doubted, fade=fade)
+    told = msgspec.structs.replace(
+        memory,
+        sentence="" if gap is None else gap.sentence,
+        per_window=None if gap is None else gap.gap,
+        doubted=contrast.controls_hold is False,
+        fade=fade,
+    )
     return msgspec.structs.replace(found, memory=told)
 
 
@@ -338,6 +334,8 @@ def with_recall(
     found: AgentFindings, run: Run, *, scores: AgentScores, mask: str | None, records: Sequence[MemoryRecord]
 ) -> AgentFindings:
     """Return findings with what direct evidence says of the model's memory, or what asking for it would take."""
+    from tradeassay.assay.memory import CounterfactualReport, RecallReport, split_run
+
     episode = run.episode(scores.episodes[0])
     names = {scores.agent, episode.model} if episode.by_model else {scores.agent}
     ours = [one for one in records if one.model in names]
@@ -388,64 +386,10 @@ def _cannot_have_read(found: AgentFindings, run: Run, episode: EpisodeSpec, mask
 
 
 def _recall_costs(run: Run, agent: str) -> str:
+    from tradeassay.assay.memory import plan_recall
+
     try:
         plan = plan_recall(agent, run=run).sentence
     except UserError as error:
         plan = str(error)
     return f"assay --recall ask would take {plan}"
-
-
-def leak_tests(
-    run: Run,
-    *,
-    agents: Sequence[str] = (),
-    config: LeakTestConfig | None = None,
-    say: Callable[[str], None] | None = None,
-    spread: Spread = HERE,
-) -> dict[str, LeakTestReport]:
-    """Return a leak test of every agent of a run (or of some), in the first cell that it played.
-
-    Rules are played again; models are not asked, their recorded answers are given again. What plays behind a wire,
-    or cannot be played again, is left out.
-    """
-    say = say or (lambda _: None)
-    labels = dict.fromkeys(one.label for one in run.episodes if not agents or one.label in agents)
-    waiting = {label: _testable(run, label) for label in labels}
-    modules, here = modules_of(run.episodes)
-    # Agents of the caller's own script are known in this process only.
-    spread = HERE if here else msgspec.structs.replace(spread, modules=modules)
-    found: dict[str, LeakTestReport] = {}
-    with StoredFutures() as futures:
-        # Other futures are the same for all agents of a market; another process writes its own.
-        shared = futures if spread.executor == "inline" else None
-        test = partial(_tested, run, config=config, futures=shared)
-        while keys := {label: key for label, left in waiting.items() if (key := next(left, None)) is not None}:
-            say(f"leak test of {', '.join(keys)} ...")
-            for label, report in zip(keys, spread.map(test, [*keys.values()]), strict=True):
-                if isinstance(report, LeakTestReport):
-                    found[label] = report
-                else:
-                    say(f"no leak test of {label}: {report}")
-            # What cannot be played again in one cell may be in another.
-            waiting = {label: left for label, left in waiting.items() if label in keys and label not in found}
-    return {label: found[label] for label in labels if label in found}
-
-
-def _tested(
-    run: Run, key: str, config: LeakTestConfig | None, futures: StoredFutures | None
-) -> LeakTestReport | str:
-    """Return a leak test, or why there is none."""
-    try:
-        return leak_test_of_episode(run, key, config=config, futures=futures)
-    except RunError as error:
-        return str(error)
-
-
-def _testable(run: Run, label: str) -> Iterator[str]:
-    """Yield an agent's episodes that can be played again for nothing: without asking somebody outside."""
-    for episode in run.episodes:
-        if episode.label != label or run.series(episode.key).failure is not None:
-            continue
-        name, answered = episode.agent.name, episode.by_model or converses(episode.agent.name)
-        if answered or not isinstance(make_agent(name, episode.agent.params), CostlyAgent):
-            yield episode.key

@@ -200,12 +200,13 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
     ``gap`` is the yearly edge unmasked less masked, session by session; ``masked`` the edge under the mask, at the
     tested level. ``parts`` are the yearly differences by part. ``sentence`` is what the memory contrast over all
-    windows of the run says; ``doubted`` that a control, which cannot remember, shows a gap too. ``fade`` is the
-    selection before the model's cutoff less that after it. ``confirmed`` is whether the masked edge is above zero
-    by a one-sided test at twice the error of one side: an edge that is certain unmasked need not be found twice as
-    surely. ``shrinks`` is whether the gap is, by such a test. ``both`` is the edge of an account that holds both
-    plays in equal parts, at the tested level. ``timing`` and ``style_timing`` are the same contrast for what being
-    invested at the right time brought, and leaning to the right style. ``reason`` says why there is no contrast.
+    windows of the run says, ``per_window`` the selection it lost in one of them; ``doubted`` that a control, which
+    cannot remember, shows a gap too. ``fade`` is the selection before the model's cutoff less that after it.
+    ``confirmed`` is whether the masked edge is above zero by a one-sided test at twice the error of one side: an
+    edge that is certain unmasked need not be found twice as surely. ``shrinks`` is whether the gap is, by such a
+    test. ``both`` is the edge of an account that holds both plays in equal parts, at the tested level. ``timing``
+    and ``style_timing`` are the same contrast for what being invested at the right time brought, and leaning to
+    the right style. ``reason`` says why there is no contrast.
     """
 
     against: str | None
@@ -213,6 +214,7 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     masked: Measure
     parts: dict[str, Measure] = {}
     sentence: str = ""
+    per_window: Measure | None = None
     doubted: bool = False
     fade: Measure | None = None
     confirmed: bool | None = None

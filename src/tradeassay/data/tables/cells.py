@@ -426,7 +426,12 @@ def read_number(text: str, *, comma: bool) -> float:
         return float("nan")
 
 
+_BARE = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
+
+
 def _bare_number(text: str) -> str:
+    if _BARE.fullmatch(text):
+        return text
     plain = unicodedata.normalize("NFKC", text).replace("\u2212", "-")
     plain = re.sub(r"[\s'\u2019]", "", plain).rstrip("%")
     if plain.startswith("(") and plain.endswith(")"):
