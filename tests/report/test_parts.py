@@ -15,7 +15,16 @@ from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.orders import Order
 from tradeassay.metrics.history import by_month
 from tradeassay.report import numbers
-from tradeassay.report.charts import account_curves, holdings_chart, kept, picked, ticks, traded
+from tradeassay.report.charts import (
+    ChartLook,
+    account_curves,
+    holdings_chart,
+    kept,
+    picked,
+    plain_chart,
+    ticks,
+    traded,
+)
 from tradeassay.report.formatting import common_scale, shown
 from tradeassay.report.numbers import order_words
 from tradeassay.report.palette import HUES, styles
@@ -195,3 +204,16 @@ def test_json_cannot_leave_its_element() -> None:
 )
 def test_orders_in_words(order: Order, text: str) -> None:
     assert order_words(order) == text
+
+
+def test_an_account_that_grew_far_has_a_log_axis() -> None:
+    days = [f"{year}-06-30" for year in range(1930, 2020)]
+    grown = [1.12**place - 1.0 for place in range(len(days))]
+    far = str(plain_chart(days, [("a", "the account", grown)], ChartLook(), "far"))
+    assert " data-log" in far and ">1×<" in far and ">1,000×<" in far and ">10k×<" in far and "%</text>" not in far
+    # Equal growth is an equal distance: the line is straight.
+    (path,) = re.findall(r'class="ink[^>]* d="M[^l]*((?:l\S+ ?-?\d+)*)', far)
+    rises = [float(one) for one in re.findall(r"l\d+[ ]?(-?\d+)", path)]
+    assert max(rises) - min(rises) <= 1.0
+    near = str(plain_chart(days, [("a", "the account", [one / 1e4 for one in grown])], ChartLook(), "near"))
+    assert " data-log" not in near and "%</text>" in near

@@ -324,6 +324,8 @@ def line_chart(
     from markupsafe import Markup, escape
 
     days = [_day(day) for day in chart.days]
+    log = _far(chart, look)
+    chart = _logged(chart) if log else chart
     unit = 1e-5
     if look.form == "number":  # five digits of the largest value are whole numbers
         top = max((abs(value) for curve in chart.curves for value in curve.returns if value), default=1.0)
@@ -352,7 +354,7 @@ def line_chart(
         hidden = "" if period == 0 else " hidden"
         view = view or frame.view(unit)
         seen = f'<g class="period" data-days="{period}"'
-        back.append(f'{seen} data-view="{frame.view(unit)}"{hidden}>{"".join(_grid(frame, look))}</g>')
+        back.append(f'{seen} data-view="{frame.view(unit)}"{hidden}>{"".join(_grid(frame, look, log=log))}</g>')
         texts = [*_mark_texts(frame, marks), *_line_marks(frame, chart, days, styles)]
         if look.names == "ends":
             texts += _names(frame, chart, styles, _HEIGHT[look.size])
@@ -363,10 +365,53 @@ def line_chart(
     room = f"--wide:{min(longest, _LONGEST)};--thin:{min(longest, _LONGEST_ON_PHONES)}"
     return Markup(
         f'<div class="plot {look.size}" role="img" aria-label="{escape(about)}" data-cell="{escape(cell)}" '
-        f'data-form="{look.form}" data-unit="{unit:g}" style="{room}"><svg>{"".join(back)}'
+        f'data-form="{look.form}" data-unit="{unit:g}"{" data-log" if log else ""} style="{room}">'
+        f"<svg>{''.join(back)}"
         f'<svg class="data" viewBox="{view or "0 0 1 1"}" preserveAspectRatio="none">{"".join(body)}</svg>'
         f"{''.join(front)}</svg></div>{_key(marks)}"
     )
+
+
+_FAR = 20.0
+"""From a growth of so many times on, equal distances are equal ratios: else all but the end is a flat line."""
+
+
+def _far(chart: Equity, look: ChartLook) -> bool:
+    known = [1.0 + value for curve in chart.curves for value in curve.returns if value is not None]
+    shares = look.form == "share" and not look.filled and bool(known)
+    return shares and min(known) > 0.0 and max(known) / min(known) >= _FAR
+
+
+def _logged(chart: Equity) -> Equity:
+    """Return a chart of returns as one of log growth."""
+
+    def logs(values: Sequence[float | None]) -> tuple[float | None, ...]:
+        return tuple(None if value is None else math.log1p(max(value, -0.999)) for value in values)
+
+    band = chart.band
+    return msgspec.structs.replace(
+        chart,
+        curves=tuple(msgspec.structs.replace(one, returns=logs(one.returns)) for one in chart.curves),
+        band=None if band is None else Band(low=logs(band.low), middle=logs(band.middle), high=logs(band.high)),
+    )
+
+
+def _multiples(low: float, high: float, count: int) -> list[tuple[float, str]]:
+    """Return places on a log axis and the growth there: 1, 2 and 5, or powers of ten, or only some of these."""
+    first, last = math.floor(low / math.log(10.0)), math.ceil(high / math.log(10.0))
+    every = math.ceil((last - first) / count)
+    sizes = (1.0, 2.0, 5.0) if 3 * (last - first) <= 1.5 * count else (1.0,)
+    found = []
+    for power in range(first, last + 1):
+        for size in sizes if power % every == 0 else ():
+            grown = size * 10.0**power
+            if low <= math.log(grown) <= high:
+                short = next(
+                    ((by, sign) for by, sign in ((1e9, "G"), (1e6, "M"), (1e4, "k")) if grown >= by), None
+                )
+                by, sign = (1e3, "k") if short is not None and short[1] == "k" else short or (1.0, "")
+                found.append((math.log(grown), f"{grown / by:,.6g}{sign}×"))
+    return found
 
 
 def area_chart(sessions: Sequence[str], rows: Sequence[tuple[str, Sequence[float | None]]], about: str) -> Markup:
@@ -433,13 +478,16 @@ def ticks(low: float, high: float, count: int) -> tuple[float, list[float]]:
     return step, [round(k * step, 10) for k in range(math.ceil(low / step - 1e-9), int(high // step) + 1)]
 
 
-def _grid(frame: _Frame, look: ChartLook) -> list[str]:
-    step, levels = ticks(frame.low, frame.high, max(2, _HEIGHT[look.size] // 50))
+def _grid(frame: _Frame, look: ChartLook, *, log: bool = False) -> list[str]:
+    count = max(2, _HEIGHT[look.size] // 50)
+    step, levels = ticks(frame.low, frame.high, count)
     size = 100.0 * step if look.form == "share" else step
     digits = max(0, min(4, math.ceil(-math.log10(size) - 1e-9)))
     parts = []
-    for value in levels:
-        words = f"{value:.{digits}%}" if look.form == "share" else f"{value:,.{digits}f}"
+    named = [
+        (value, f"{value:.{digits}%}" if look.form == "share" else f"{value:,.{digits}f}") for value in levels
+    ]
+    for value, words in _multiples(frame.low, frame.high, count) if log else named:
         y, kind = frame.y(value), ' class="zero"' if value == 0 else ""
         parts.append(f'<line{kind} x2="100%" y1="{y}%" y2="{y}%"/>')
         parts.append(f'<text class="y" x="-6" y="{y}%" dy="4">{words.replace("-", numbers.MINUS)}</text>')
@@ -695,7 +743,8 @@ def _bar_grid(low: float, high: float, at: Callable[[float], float]) -> list[str
     parts = []
     for level in levels:
         y, kind = at(level), "zero" if level == 0 else "grid"
-        words = f"{level:.{digits if level else 0}%}".replace("-", numbers.MINUS)
+        words = f"{level / 10:.0f}k%" if far >= 100.0 and level else f"{level:.{digits if level else 0}%}"
+        words = words.replace("-", numbers.MINUS)
         parts.append(f'<line class="{kind}" x1="{_LEFT}" x2="{_WIDE - _RIGHT}" y1="{y}" y2="{y}"/>')
         parts.append(f'<text class="tick" x="{_LEFT - 5}" y="{y + 4}">{words}</text>')
     return parts

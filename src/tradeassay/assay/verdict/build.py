@@ -359,7 +359,9 @@ def with_daily(
     if "style_timing" in claims and total.size >= config.least:
         tilt, moved = daily["tilt"], claims["style_timing"]
         styles = StyleEvidence(
-            tilt=tested(tilt, year, config, comparisons), timing=asked_thrice(moved, year, config, comparisons)
+            tilt=tested(tilt, year, config, comparisons),
+            timing=asked_thrice(moved, year, config, comparisons),
+            net=asked_thrice(moved + daily[EDGE], year, config, comparisons),
         )
     covered = [one.covered_share for one in setting.taken if one.covered_share is not None]
     fit = None if first is None or by_returns else first.fit

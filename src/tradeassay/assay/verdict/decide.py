@@ -210,7 +210,9 @@ def claims(found: AgentFindings, config: VerdictConfig) -> tuple[Claim, ...]:
     if timed is not None and brought(timed.per_year):
         made.append("timing")
     if found.styles is not None and brought(found.styles.timing):
-        made.append("style_timing")
+        # Trades that time styles are paid from what all trades brought: where costs ate an edge, both are asked.
+        if brought(found.styles.net) or not _ate_an_edge(found, config):
+            made.append("style_timing")
     return tuple(made)
 
 

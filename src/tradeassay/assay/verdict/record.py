@@ -292,10 +292,13 @@ class TimingEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StyleEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What style earned a year: ``tilt`` by mean exposures alone, ``timing`` by leaning more when a style paid."""
+    """What style earned a year: ``tilt`` by mean exposures alone, ``timing`` by leaning more when a style paid;
+    ``net`` is ``timing`` and the edge, which has paid all costs.
+    """
 
     tilt: Measure
     timing: Measure
+    net: Measure | None = None
 
 
 class TailEvidence(msgspec.Struct, frozen=True, kw_only=True):

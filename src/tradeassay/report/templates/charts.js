@@ -82,7 +82,7 @@
     lines.forEach((path, place) => {
       if (!points(path).has(day)) return;
       const below = plot.hasAttribute("data-stacked") && place + 1 < lines.length ? points(lines[place + 1]).get(day) || 0 : 0;
-      const value = (points(path).get(day) - below) * unit;
+      const seen = (points(path).get(day) - below) * unit, value = "log" in plot.dataset ? Math.expm1(seen) : seen;
       rows.push({ value: value, text: path.dataset.label + "  " + written(value, plot), hue: getComputedStyle(path).color });
     });
     rows.sort((a, b) => b.value - a.value);
