@@ -338,6 +338,7 @@ def compare(runs: tuple[str, ...], out: Path, as_json: bool) -> None:
 
 def _show_status(recorded: Any, *, as_json: bool) -> None:
     """Show an unfinished run: how far every episode has come, and the latest answers that were refused."""
+    from tradeassay.report.formatting import paste_cell
     from tradeassay.runs.summary.reading import run_status
 
     episodes = run_status(recorded)
@@ -352,11 +353,13 @@ def _show_status(recorded: Any, *, as_json: bool) -> None:
             "yes" if one.ended else "no",
             str(one.steps),
             str(one.lost),
+            paste_cell(one.ahead, "change").text,
             ", ".join(f"{kind} {count}" for kind, count in one.failures.items()) or "-",
         )
         for one in episodes
     ]
-    print_table("so far", ("episode", "ended", "sessions", "lost", "failures"), rows)
+    ahead = "ahead of its baseline a year, however often one looks"
+    print_table("so far", ("episode", "ended", "sessions", "lost", ahead, "failures"), rows)
     for one in episodes:
         for refused in one.refused:
             why, text = (_printable(words[:300]) for words in (refused.reason, refused.text))

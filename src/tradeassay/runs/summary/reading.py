@@ -6,9 +6,10 @@ it is gone or has changed, the summary is made without it.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,9 +20,12 @@ from tradeassay.benchmarks import Benchmark, ktdfin, stockbench
 from tradeassay.benchmarks.rules_text import rules_text
 from tradeassay.core.errors import UNDECODABLE, DataError, RunError, TradeassayWarning
 from tradeassay.core.events import Deposited, Filled, Marked, StepRecord
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.metrics import watched_interval
 from tradeassay.play import holdings_from_records
 from tradeassay.play.dialogue_log import DialogueLine
 from tradeassay.runs.score import AgentScores, EpisodeScores
+from tradeassay.runs.spec.episode import EpisodeSpec
 from tradeassay.runs.store.names import shown_title
 from tradeassay.runs.store.run import CodeRun, Run
 from tradeassay.runs.summary.figures import completed_episode, completed_run, setting_words, varying
@@ -334,7 +338,11 @@ class RefusedAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EpisodeStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """``steps`` sessions were played, ``lost`` of them without a decision; ``failures`` counts by kind."""
+    """``steps`` sessions were played, ``lost`` of them without a decision; ``failures`` counts by kind.
+
+    ``ahead`` is the yearly log growth so far less that of the cell's baseline, with a band that holds for all
+    episodes of the cell together, however often one looks.
+    """
 
     key: str
     ended: bool
@@ -342,6 +350,7 @@ class EpisodeStatus(msgspec.Struct, frozen=True, kw_only=True):
     lost: int
     failures: dict[str, int]
     refused: tuple[RefusedAnswer, ...] = ()
+    ahead: Measure = not_scored("there is no account to compare")
 
 
 class _Failure(msgspec.Struct, frozen=True):
@@ -354,19 +363,48 @@ class _Decision(msgspec.Struct, frozen=True):
     failures: tuple[_Failure, ...] = ()
 
 
+class _Event(msgspec.Struct, frozen=True):
+    nav: float | None = None
+
+
 class _Step(msgspec.Struct, frozen=True):
     step: int
-    session: str
+    session: str = ""
     decision: _Decision = _Decision()
+    events: tuple[_Event, ...] = ()
 
 
 def run_status(run: Run | CodeRun) -> tuple[EpisodeStatus, ...]:
     """Return every episode of a run as far as it has come; a last line that is half written is left out."""
-    return tuple(_episode(run.folder / "episodes" / one.key, one.key) for one in run.episodes)
+    place = run.folder / "episodes"
+    steps = {one.key: list(_lines(place / one.key / "events.jsonl", _Step)) for one in run.episodes}
+    found = {key: _episode(place / key, key, own) for key, own in steps.items()}
+    if isinstance(run, Run):
+        paths = {
+            key: {one.session: one.events[-1].nav for one in own if one.events and one.events[-1].nav}
+            for key, own in steps.items()
+        }
+        for one in run.episodes:
+            found[one.key] = msgspec.structs.replace(found[one.key], ahead=_ahead(run, one, paths))
+    return tuple(found.values())
 
 
-def _episode(folder: Path, key: str) -> EpisodeStatus:
-    steps = list(_lines(folder / "events.jsonl", _Step))
+def _ahead(run: Run, episode: EpisodeSpec, paths: Mapping[str, Mapping[str, float]]) -> Measure:
+    """Return how much faster an account grew than its baseline over the sessions that both have played."""
+    peers = [one for one in run.episodes if one.cell == episode.cell]
+    base = next((one for one in peers if one.baseline), None)
+    if base is None or episode.baseline:
+        return not_scored("this is the baseline" if episode.baseline else "there is no baseline")
+    own, other = paths[episode.key], paths[base.key]
+    both = [session for session in own if session in other]
+    if any(min(path[session] for session in both) <= 0.0 for path in (own, other) if both):
+        return not_scored("an account was worth nothing or less")
+    gap = np.diff([math.log(own[session] / other[session]) for session in both])
+    level = 1.0 - 0.05 / (len(peers) - 1)
+    return watched_interval(gap, periods_per_year=run.manifest.benchmark(episode).periods_per_year, level=level)
+
+
+def _episode(folder: Path, key: str, steps: Sequence[_Step]) -> EpisodeStatus:
     said = {line.step: line for line in _lines(folder / "dialogue.jsonl", DialogueLine)}
     refused = []
     for one in steps:
