@@ -1,10 +1,14 @@
 """A run that is not finished can be looked at: how far it has come, and what was refused, in the model's words."""
 
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
+from tradeassay.runs import Run
 from tradeassay.runs.summary.reading import SHOWN, run_status
 
 
@@ -47,3 +51,28 @@ def test_steps_failures_and_the_latest_refused_answers_are_told(tmp_path: Path) 
     assert [refused.text for refused in one.refused] == [f"answer {at}" for at in range(5 - SHOWN, 5)]
     assert one.refused[-1].reason == "schema: there is no such stock"
     assert two.ended and not three.ended and three.steps == 0
+
+
+def test_ahead_of_the_baseline_is_said_while_it_plays(finished: Run, tmp_path: Path) -> None:
+    folder = shutil.copytree(finished.folder, tmp_path / "half")
+    last = len(finished.episodes) - 1
+    drawn = np.random.default_rng(3).normal(0.0, 0.01, (last + 1, 130))
+    for number, episode in enumerate(finished.episodes):
+        pace = drawn[number] + (0.0 if episode.baseline or number % 2 else 0.008)
+        _write(
+            folder / "episodes" / episode.key / "events.jsonl",
+            [
+                {"step": at, "session": f"s{at:03}", "events": [{"type": "marked", "nav": nav}]}
+                for at, nav in enumerate(
+                    (1000.0 * np.exp(np.cumsum(pace))).tolist()[: 50 if number == last else 130]
+                )
+            ],
+        )
+    said = run_status(Run.load(folder))
+    for number, (episode, one) in enumerate(zip(finished.episodes, said, strict=True)):
+        if episode.baseline:
+            assert one.ahead.value is None and one.ahead.reason == "this is the baseline"
+        elif number == last:
+            assert one.ahead.value is not None and one.ahead.low is None and "first look" in str(one.ahead.note)
+        else:
+            assert one.ahead.low is not None and (one.ahead.low > 0.0) == (number % 2 == 0)
