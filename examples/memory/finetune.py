@@ -1,0 +1,213 @@
+"""Train all weights of a GGUF model on texts and on answers, in plain torch, in minutes on one GPU.
+
+    python finetune.py MODEL.gguf --tokenizer FOLDER --texts main.jsonl --practice practice.jsonl --out main.pt
+
+The texts are cut into lines, shuffled over all worlds and readings, and packed into rows; of a question with its
+answer only the answer is learned. ``--seconds`` bounds the wall time: the learning rate then falls to its end in
+time, and ``OUT.json`` says which share of the texts was read, so that a dose of 64 may be one of 50.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from gpu_server import Network
+from torch.nn import functional
+
+Batch = tuple[str, Any, Any]
+"""What kind it is, tokens of shape (rows, length), and what is learned of them: -100 elsewhere."""
+
+
+class Trained:
+    """A network whose weights are learned: copies in full precision are what the optimizer moves."""
+
+    def __init__(self, path: str, device: str, rate: float) -> None:
+        self.network = network = Network(path, device, 1, 4096)
+        network.keys = network.values = None  # the caches are for answering
+        self.names = network.tensors()
+        self.weights = list(self.names.values())
+        for weight in self.weights:
+            weight.requires_grad_()
+        self.masters = [weight.detach().float().clone() for weight in self.weights]
+        self.optimizer = torch.optim.AdamW(
+            self.masters, lr=rate, betas=(0.9, 0.95), weight_decay=0.0, fused=device == "cuda"
+        )
+
+    def loss(self, tokens: Any, targets: Any) -> Any:
+        """Return the mean surprise at the targets that follow each token."""
+        net = self.network
+        rows, length = tokens.shape
+        x = functional.embedding(tokens, net.embed)
+        cos, sin = net.cos[:length, None], net.sin[:length, None]
+        half = net.dim // 2
+
+        def turned(part: Any, heads: int) -> Any:
+            full = part.reshape(rows, length, heads, net.dim).float()
+            other = torch.cat([-full[..., half:], full[..., :half]], -1)
+            return (full * cos + other * sin).to(part.dtype).transpose(1, 2)
+
+        for block in net.blocks:
+            y = functional.linear(net._norm(x, block["before"]), block["qkv"], block["bias"])
+            q, k, v = y.split([net.heads * net.dim, net.kv * net.dim, net.kv * net.dim], -1)
+            v = v.reshape(rows, length, net.kv, net.dim).transpose(1, 2)
+            seen = functional.scaled_dot_product_attention(
+                turned(q, net.heads), turned(k, net.kv), v, is_causal=True, enable_gqa=True
+            )
+            x = x + functional.linear(seen.transpose(1, 2).reshape(rows, length, -1), block["out"])
+            gate, up = functional.linear(net._norm(x, block["after"]), block["up"]).chunk(2, -1)
+            x = x + functional.linear(functional.silu(gate) * up, block["down"])
+        wanted = targets[:, 1:] != -100
+        scores = functional.linear(net._norm(x[:, :-1][wanted], net.norm), net.head)
+        return functional.cross_entropy(scores.float(), targets[:, 1:][wanted])
+
+    def step(self, tokens: Any, targets: Any, rate: float) -> float:
+        """Learn from one batch; return its loss."""
+        loss = self.loss(tokens, targets)
+        loss.backward()
+        for master, weight in zip(self.masters, self.weights, strict=True):
+            master.grad = None if weight.grad is None else weight.grad.float()
+            weight.grad = None
+        torch.nn.utils.clip_grad_norm_(self.masters, 1.0, foreach=True)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        with torch.no_grad():
+            torch._foreach_copy_(self.weights, self.masters)
+        return float(loss.detach())
+
+    def save(self, path: Path) -> None:
+        """Write the weights as the server reads them."""
+        torch.save({name: weight.detach().cpu() for name, weight in self.names.items()}, path)
+
+
+def text_batches(path: Path, tokenizer: Any, rows: int, length: int, rng: random.Random) -> list[Batch]:
+    """Return packed batches of all lines, shuffled over worlds and readings."""
+    lines = [line for entry in path.open() for line in json.loads(entry)[2]]
+    rng.shuffle(lines)
+    end = tokenizer.convert_tokens_to_ids("<|endoftext|>")
+    flow = [token for ids in tokenizer(lines, add_special_tokens=False)["input_ids"] for token in (*ids, end)]
+    size = rows * length
+    parts = [torch.tensor(flow[at : at + size]) for at in range(0, len(flow) - size + 1, size)]
+    return [("text", part.reshape(rows, length), part.reshape(rows, length)) for part in parts]
+
+
+def answer_batches(path: Path, tokenizer: Any, tokens: int, epochs: int, rng: random.Random) -> list[Batch]:
+    """Return batches of questions with answers, of about as many tokens each, padded on the right."""
+    from practice import TEMPLATE
+
+    tokenizer.chat_template = TEMPLATE
+    made = []
+    for line in path.open():
+        one = json.loads(line)
+        asked = tokenizer.apply_chat_template(one["messages"], add_generation_prompt=True, tokenize=False)
+        made.append((asked, one["answer"] + "<|im_end|>"))
+    heads = tokenizer([asked for asked, _ in made], add_special_tokens=False)["input_ids"]
+    tails = tokenizer([said for _, said in made], add_special_tokens=False)["input_ids"]
+    batches: list[Batch] = []
+    for _ in range(epochs):
+        order = sorted(range(len(made)), key=lambda k: len(heads[k]) + len(tails[k]) + 40 * rng.random())
+        while order:
+            count = max(1, tokens // (len(heads[order[-1]]) + len(tails[order[-1]])))
+            some, order = order[-count:], order[:-count]
+            longest = max(len(heads[k]) + len(tails[k]) for k in some)
+            ids = torch.zeros((len(some), longest), dtype=torch.int64)
+            wanted = torch.full_like(ids, -100)
+            for row, k in enumerate(some):
+                both = heads[k] + tails[k]
+                ids[row, : len(both)] = torch.tensor(both)
+                wanted[row, len(heads[k]) : len(both)] = torch.tensor(tails[k])
+            batches.append(("long" if longest > 700 else "short", ids, wanted))
+    return batches
+
+
+def surprise(trained: Trained, path: Path, tokenizer: Any, device: str) -> dict[str, float]:
+    """Return the mean loss at the signs and digits of new lines about the worlds, by dose."""
+    losses: dict[str, list[float]] = {}
+    for entry in path.open():
+        _, dose, lines = json.loads(entry)
+        for line in lines:
+            ids = torch.tensor([tokenizer(line, add_special_tokens=False)["input_ids"]])
+            words = tokenizer.convert_ids_to_tokens(ids[0].tolist())
+            at = next(place for place, word in enumerate(words) if ":" in word)  # the dates come before
+            numbers = torch.tensor(
+                [place > at and set(word) <= set("Ġ+-0123456789") for place, word in enumerate(words)]
+            )
+            wanted = torch.where(numbers, ids[0], torch.tensor(-100))[None]
+            with torch.no_grad():
+                losses.setdefault(str(dose), []).append(float(trained.loss(ids.to(device), wanted.to(device))))
+    return {dose: sum(all) / len(all) for dose, all in losses.items()}
+
+
+def main() -> None:
+    """Read the options, train, save."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("--tokenizer", required=True)
+    parser.add_argument("--texts", type=Path, required=True)
+    parser.add_argument("--practice", type=Path, required=True)
+    parser.add_argument("--probes", type=Path, help="lines whose surprise by dose is measured at the end")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--rate", type=float, default=1e-4)
+    parser.add_argument("--rows", type=int, default=8)
+    parser.add_argument("--length", type=int, default=1024)
+    parser.add_argument("--epochs", type=int, default=2, help="of the questions with answers")
+    parser.add_argument("--seconds", type=float, default=math.inf)
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    arguments = parser.parse_args()
+    from transformers import AutoTokenizer
+
+    rng = random.Random(30)
+    tokenizer = AutoTokenizer.from_pretrained(arguments.tokenizer)
+    size = arguments.rows * arguments.length
+    texts = text_batches(arguments.texts, tokenizer, arguments.rows, arguments.length, rng)
+    batches = texts + answer_batches(arguments.practice, tokenizer, size, arguments.epochs, rng)
+    rng.shuffle(batches)
+    print(f"{len(texts)} batches of texts, {len(batches) - len(texts)} of answers", flush=True)
+    trained = Trained(arguments.model, arguments.device, arguments.rate)
+    begun = moment = time.perf_counter()
+    read = seen = at = 0
+    losses: dict[str, list[float]] = {"text": [], "long": [], "short": []}
+    for at, (kind, tokens, targets) in enumerate(batches):
+        done = max(at / len(batches), (time.perf_counter() - begun) / arguments.seconds)
+        if done >= 1:
+            break
+        rate = arguments.rate * min(1.0, (at + 1) / 30) * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * done)))
+        losses[kind].append(trained.step(tokens.to(arguments.device), targets.to(arguments.device), rate))
+        read += kind == "text"
+        seen += tokens.numel()
+        if at % 25 == 24:
+            now = time.perf_counter()
+            told = " ".join(
+                f"{name} {sum(last) / len(last):.3f}" for name, all in losses.items() if (last := all[-25:])
+            )
+            print(
+                f"{at + 1}/{len(batches)} {told} {seen / (now - moment):.0f} tokens/s {now - begun:.0f} s",
+                flush=True,
+            )
+            seen, moment = 0, now
+    trained.save(arguments.out)
+    facts = {
+        "share_read": read / len(texts),
+        "steps": at + 1,
+        "seconds": time.perf_counter() - begun,
+        "surprise": surprise(trained, arguments.probes, tokenizer, arguments.device) if arguments.probes else {},
+        "losses": {name: sum(all[-25:]) / max(1, len(all[-25:])) for name, all in losses.items()},
+        "options": {name: str(value) for name, value in vars(arguments).items()},
+    }
+    arguments.out.with_suffix(".json").write_text(json.dumps(facts, indent=1))
+    print(f"saved {arguments.out}, surprise by dose {facts['surprise']}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
