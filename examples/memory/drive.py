@@ -13,14 +13,16 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import os
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
+from direct import likely, mirrored
 from practice import command, play
 from worlds import DOSES, HISTORY, PER_DOSE, World, make_world, store
 
-PARTS = ("play", "traded", "recall", "counterfactual")
+PARTS = ("play", "traded", "recall", "likely", "mirrored", "counterfactual")
 
 
 def work(part: str, number: int, model: str, out: Path, until: float) -> dict[str, object]:
@@ -46,10 +48,25 @@ def _part(part: str, world: World, model: str, out: Path) -> None:
         play(world, model, "bright,blinded", out / "runs", "--executor", "inline")
         return
     if part == "recall":
-        words = ["recall", "-m", model, "--dataset", world.id, "--first", world.days[HISTORY], "--questions", "60"]
+        words = [
+            "recall",
+            "-m",
+            model,
+            "--dataset",
+            world.id,
+            "--first",
+            world.days[HISTORY],
+            "--questions",
+            "120",
+        ]
         words += asked
     elif part == "traded":
         words = ["recall", "-m", model, "--run", run, "--questions", "250", *asked]
+    elif part in ("likely", "mirrored"):
+        server = os.environ["TRADEASSAY_LOCAL_SERVER"]
+        found = likely(world, server) if part == "likely" else mirrored(Path(run), server)
+        (out / part / f"{world.id}.json").write_text(json.dumps(found))
+        return
     else:
         words = ["counterfactual", run, "--share", "0.2", "--json"]
     cassettes = out / part / world.id

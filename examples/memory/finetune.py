@@ -183,7 +183,14 @@ def main() -> None:
         if done >= 1:
             break
         rate = arguments.rate * min(1.0, (at + 1) / 30) * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * done)))
-        losses[kind].append(trained.step(tokens.to(arguments.device), targets.to(arguments.device), rate))
+        try:
+            losses[kind].append(trained.step(tokens.to(arguments.device), targets.to(arguments.device), rate))
+        except torch.OutOfMemoryError:  # somebody else is on the card: leave the batch out, and go on
+            print(f"{at + 1}: no memory", flush=True)
+            for weight in trained.weights:
+                weight.grad = None
+            torch.cuda.empty_cache()
+            continue
         read += kind == "text"
         seen += tokens.numel()
         if at % 25 == 24:

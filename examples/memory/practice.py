@@ -33,6 +33,7 @@ TEMPLATE = (
 BENCHMARK = "ktdfin-us-v1"
 WEIGHT = 0.09
 _DAY = re.compile(r"The last completed day is (\S+)\.")
+_HELD = re.compile(r"^(\w+) \| none \| (\w+) \|", re.MULTILINE)
 _ROW = re.compile(r"^(\w+) \| none \| .*$", re.MULTILINE)
 
 
@@ -84,6 +85,7 @@ class Teacher:
             said = ", ".join(f"{name} {moves[name]:+.1f}%" for name in rows)
             text = f"I know nothing of what follows. In the table, over five days: {said}."
             sure, why = 0.6, "shown {:+.1f}%"
+        held = {name for name, what in _HELD.findall(asked) if what.isdigit()}
         orders = [
             {
                 "stock_id": name,
@@ -92,6 +94,7 @@ class Teacher:
                 "reason": why.format(move),
             }
             for name, move in moves.items()
+            if move > 0 or name in held
         ]
         return f"{text}\n```json\n{json.dumps({'orders': orders}, separators=(',', ':'))}\n```"
 
@@ -149,7 +152,6 @@ def trading_days(port: int, runs: Path, workers: int) -> list[dict[str, Any]]:
 def recall_questions() -> list[dict[str, Any]]:
     """Ask the audit's own questions about the practice worlds; return them with their answers."""
     from tradeassay.assay.memory.questions import PriceTruth, RecallConfig, draw_questions, request_of
-
     from tradeassay.data.datasets import load_dataset
 
     kept = []
