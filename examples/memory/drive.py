@@ -22,7 +22,7 @@ from direct import likely, mirrored
 from practice import command, play
 from worlds import DOSES, HISTORY, PER_DOSE, World, make_world, store
 
-PARTS = ("play", "traded", "recall", "likely", "mirrored", "counterfactual")
+PARTS = ("play", "traded", "recall", "counterfactual", "likely", "mirrored")
 
 
 def work(part: str, number: int, model: str, out: Path, until: float) -> dict[str, object]:
@@ -61,14 +61,14 @@ def _part(part: str, world: World, model: str, out: Path) -> None:
         ]
         words += asked
     elif part == "traded":
-        words = ["recall", "-m", model, "--run", run, "--questions", "250", *asked]
+        words = ["recall", "-m", model, "--run", run, "--logprobs", "0", *asked]
     elif part in ("likely", "mirrored"):
         server = os.environ["TRADEASSAY_LOCAL_SERVER"]
         found = likely(world, server) if part == "likely" else mirrored(Path(run), server)
         (out / part / f"{world.id}.json").write_text(json.dumps(found))
         return
     else:
-        words = ["counterfactual", run, "--share", "0.2", "--json"]
+        words = ["counterfactual", run, "--share", "0.25", "--json"]
     cassettes = out / part / world.id
     found = command("memory", *words, "--cassettes", str(cassettes))
     cassettes.with_suffix(".json").write_text(found)
