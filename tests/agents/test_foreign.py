@@ -16,13 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import foreign_mind
+import jsonschema
 import msgspec
 import pytest
+from click.testing import CliRunner
 
 from tradeassay.agents import check_agent
 from tradeassay.agents.foreign.address import Unusable
 from tradeassay.agents.foreign.conversation import encode_request, read_reply
 from tradeassay.api import make_spec
+from tradeassay.cli import root
 from tradeassay.core.dialogue import AskModel, Given, Message
 from tradeassay.core.errors import UserError
 from tradeassay.data import load_dataset
@@ -170,6 +173,34 @@ def test_every_door_leads_to_every_benchmark(benchmark: str, server: Server, tmp
     assert request["protocol"] == "tradeassay-conversation-1" and request["benchmark"] == shown
     assert request["rules"] and request["observation"] and request["messages"][0]["role"] == "system"
     assert not any(name.lower() in ("authorization", "cookie") for headers in server.headers for name in headers)
+
+
+def strict_schema(benchmark: str) -> dict[str, Any]:
+    """Return a benchmark's schema as the command prints it, without room for fields that it does not name."""
+    said = CliRunner().invoke(root, ["benchmarks", benchmark, "--schema"])
+    schema: dict[str, Any] = json.loads(said.stdout)
+    for part in schema["$defs"].values():
+        assert "properties" not in part or part["description"], "what it means comes from the type"
+        part["additionalProperties"] = False
+    return schema
+
+
+@pytest.mark.parametrize("benchmark", WINDOWS)
+def test_the_schema_and_the_manual_describe_what_is_sent(benchmark: str, server: Server, tmp_path: Path) -> None:
+    schema = strict_schema(benchmark)
+    play(server.spec(), tmp_path / "r", benchmark)
+    assert {asked["stage"] for asked in server.heard} >= {"orders"} if benchmark == "daily-us-v1" else server.heard
+    for asked in server.heard:
+        jsonschema.validate(asked, schema)
+    page = (HERE.parents[1] / "docs/howto/bring-your-own-agent.md").read_text()
+    family = benchmark.split("-")[0]
+    (example,) = re.findall(rf'```json title="{family}-\*[^"]*"\n(.*?)```', page, re.DOTALL)
+    seen = schema["$defs"]["Request"]["properties"]["observation"]
+    jsonschema.validate(json.loads(example), {**schema, **seen})
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**json.loads(example), "surprise": 1}, {**schema, **seen})
+    for name in schema["$defs"][seen["$ref"].rpartition("/")[2]]["properties"]:
+        assert name in page, name
 
 
 def test_an_awaited_class_plays_too(tmp_path: Path) -> None:

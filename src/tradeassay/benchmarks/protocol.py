@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol
 import msgspec
 import numpy as np
 
+from tradeassay.agents.foreign.conversation import Request
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import Dialogue, ToolSpec, schema_of_type
 from tradeassay.core.orders import Decision
@@ -29,6 +30,8 @@ class ModelProtocol(Protocol):
     """Package-relative names of the prompt files; their hashes go into the manifest."""
     tools: ClassVar[tuple[ToolSpec, ...]]
     """Everything that can be called at some stage; empty where the answers are texts."""
+    shown: ClassVar[tuple[type[msgspec.Struct], type[msgspec.Struct]]]
+    """The types of ``rules`` and ``observation`` in a question that is given as data."""
 
     def __init__(self, config: Any) -> None:
         """Take a ``Config``."""
@@ -48,6 +51,15 @@ class ModelProtocol(Protocol):
 
 
 protocols: Registry[type[ModelProtocol]] = Registry("protocol")
+
+
+def question_schema(protocol: type[ModelProtocol]) -> dict[str, Any]:
+    """Return the JSON schema of a question as data: what an agent over a pipe, HTTP or Python is sent."""
+    (asked, *parts), definitions = msgspec.json.schema_components(
+        (Request, *protocol.shown), schema_hook=lambda _: {"type": "string"}, ref_template="#/$defs/{name}"
+    )
+    definitions["Request"]["properties"] |= dict(zip(("rules", "observation"), parts, strict=True))
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **asked, "$defs": definitions}
 
 
 def schema_of(kind: type) -> str:

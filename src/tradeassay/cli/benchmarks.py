@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     metavar="FOLDER",
     help="Write a data card and Croissant metadata for NAME, or for every benchmark.",
 )
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of the questions that NAME puts to an agent.")
 @json_option
-def benchmarks(name: str | None, dataset: str | None, cards: Path | None, as_json: bool) -> None:
+def benchmarks(name: str | None, dataset: str | None, cards: Path | None, schema: bool, as_json: bool) -> None:
     """List the benchmarks, show the rules of one, or say what it needs from a data set."""
     from tradeassay.benchmarks import benchmarks as registry
 
@@ -40,11 +41,17 @@ def benchmarks(name: str | None, dataset: str | None, cards: Path | None, as_jso
         say(f"{len(written)} files in {cards}")
         return
 
-    if dataset is not None:
-        if name is None:
-            raise UserError(
-                "--needs goes with one benchmark", hint="tradeassay benchmarks ktdfin-v1 --needs DATASET"
-            )
+    if name is None and (schema or dataset is not None):
+        option = "--schema" if schema else "--needs DATASET"
+        raise UserError(
+            f"{option.split()[0]} goes with one benchmark", hint=f"tradeassay benchmarks ktdfin-v1 {option}"
+        )
+    if name is not None and schema:
+        from tradeassay.benchmarks.protocol import protocols, question_schema
+
+        print_json(question_schema(protocols.get(registry.get(name).protocol)))
+        return
+    if name is not None and dataset is not None:
         _show_needs(registry.get(name), dataset, as_json)
         return
 

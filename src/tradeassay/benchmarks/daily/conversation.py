@@ -141,6 +141,7 @@ class Daily:
     Config: ClassVar[type[ProtocolConfig]] = DailyConfig
     prompts: ClassVar[tuple[str, ...]] = PROMPTS.files
     tools: ClassVar[tuple[ToolSpec, ...]] = ()
+    shown: ClassVar[tuple[type[msgspec.Struct], type[msgspec.Struct]]] = (RulesShown, SessionShown)
 
     def __init__(self, config: DailyConfig | None = None) -> None:
         self.config = DailyConfig() if config is None else config

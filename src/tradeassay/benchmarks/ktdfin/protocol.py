@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, cast
 
+import msgspec
 import numpy as np
 
 from tradeassay.benchmarks.ktdfin.account import Performance, show_performance
@@ -11,6 +12,7 @@ from tradeassay.benchmarks.ktdfin.action import SUBMIT
 from tradeassay.benchmarks.ktdfin.day import DROPPED, SPECS, day
 from tradeassay.benchmarks.ktdfin.desk import Desk, FactorFeed, Roster, find_roster
 from tradeassay.benchmarks.ktdfin.ktdfin_config import KtdfinConfig
+from tradeassay.benchmarks.ktdfin.observation import Constraints, ObservationShown
 from tradeassay.benchmarks.ktdfin.prompts import PROMPTS
 from tradeassay.benchmarks.ktdfin.wire import Wire
 from tradeassay.benchmarks.protocol import ProtocolConfig, protocols
@@ -48,6 +50,7 @@ class Ktdfin:
     Config: ClassVar[type[ProtocolConfig]] = KtdfinConfig
     prompts: ClassVar[tuple[str, ...]] = PROMPTS.files
     tools: ClassVar[tuple[ToolSpec, ...]] = (*SPECS, SUBMIT)
+    shown: ClassVar[tuple[type[msgspec.Struct], type[msgspec.Struct]]] = (Constraints, ObservationShown)
 
     def __init__(self, config: KtdfinConfig | None = None) -> None:
         self.config = KtdfinConfig() if config is None else config

@@ -10,6 +10,7 @@ import numpy as np
 from tradeassay.benchmarks.protocol import ProtocolConfig, protocols
 from tradeassay.benchmarks.stockbench.briefing import ActionHistory, Briefing
 from tradeassay.benchmarks.stockbench.day import dialogue
+from tradeassay.benchmarks.stockbench.payload import Limits, PromptPayload
 from tradeassay.benchmarks.stockbench.prompts import PROMPTS
 from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
 from tradeassay.core.agent import EpisodeInfo, Observation
@@ -25,6 +26,7 @@ class Stockbench:
     Config: ClassVar[type[ProtocolConfig]] = StockbenchConfig
     prompts: ClassVar[tuple[str, ...]] = PROMPTS.files
     tools: ClassVar[tuple[ToolSpec, ...]] = ()
+    shown: ClassVar[tuple[type[msgspec.Struct], type[msgspec.Struct]]] = (Limits, PromptPayload)
 
     def __init__(self, config: StockbenchConfig | None = None) -> None:
         """Raise :class:`UserError` for a value that is out of bounds."""
