@@ -516,3 +516,6 @@ def test_an_answer_cannot_claim_more_tokens_than_can_be_added_up() -> None:
     assert read_reply(body % 10**12, request, place).usage.input_tokens == 10**12
     with pytest.raises(Unusable, match="input_tokens"):
         read_reply(body % 10**30, request, place)
+    odd = b'{"text": "x", "usage": {"input_tokens": 12.0, "output_tokens": "3", "usd": "0.5"}}'
+    usage = read_reply(odd, request, place).usage
+    assert (usage.input_tokens, usage.output_tokens, usage.usd) == (12, 3, 0.5)

@@ -16,6 +16,9 @@ from llm_servers import StandIn, chat
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import MissingExtra, UserError
 from tradeassay.llm import Access, Budget, CassetteStore, ModelParams, check_model, open_model, parse_name
+from tradeassay.llm.budget import most_request
+from tradeassay.llm.retry import RetryPolicy
+from tradeassay.llm.tables import load_prices
 
 
 def open_and_ask(name: str, **named: Any) -> ModelReply:
@@ -120,6 +123,27 @@ asyncio.run(main())
     lines = done.stdout.splitlines()
     assert lines[0] == msgspec.json.encode(recorded).decode()
     assert lines[1:] in ([], [""])
+
+
+def test_a_lost_call_is_spent_after_a_resume_too(tmp_path: Path) -> None:
+    """Both attempts may have been billed, and no bill came: the next part of the run has that much less."""
+    name = "openai/gpt-4o"
+
+    async def live(cap: float) -> tuple[ModelReply, float]:
+        broken = chat("one")
+        broken.cut = True
+        store = CassetteStore(tmp_path)
+        budget = Budget(cap, spent_usd=store.spent_usd())
+        async with StandIn(broken) as server:
+            access = Access(base_url=f"{server.url}/v1", retry=RetryPolicy(attempts=2, first_s=0.0))
+            async with open_model(name, cassette=store, budget=budget, access=access) as model:
+                return await model.ask(PLAIN, place(0)), budget.spent_usd
+
+    first, spent = asyncio.run(live(1.0))
+    worst = load_prices().of(name).worst_usd(most_request(PLAIN), ModelParams().max_tokens)
+    assert first.error_kind == "unreachable" and spent == pytest.approx(2 * worst)
+    assert CassetteStore(tmp_path).spent_usd() == pytest.approx(spent)
+    assert asyncio.run(live(2.5 * worst))[0].error_kind == "over_budget"
 
 
 def test_importing_the_package_is_cheap() -> None:

@@ -50,6 +50,17 @@ def test_input_in_pieces_whole_malformed_and_cut_off() -> None:
     assert whole.usage.output_tokens == 20
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_paused_turn_is_one_call_and_an_answer(streamed: bool) -> None:
+    """Inspect would ask on and on, in requests that no cap sees."""
+    paused = (messages_stream if streamed else messages)("thinking on", stop="pause_turn")
+    params = STREAMING if streamed else ModelParams()
+    attempts, heard = ask_provider(NAME, [paused, messages("done")][: 1 if streamed else 2], PLAIN, params=params)
+    first = replies(attempts)[0]
+    assert (first.text, first.stop, first.error) == ("thinking on", "stop", None)
+    assert len(heard) == len(attempts)
+
+
 def test_usage_counts_cache_reads_and_writes_at_their_own_price() -> None:
     attempts, _ = ask_provider(NAME, [messages("done")], PLAIN)
     usage = replies(attempts)[0].usage

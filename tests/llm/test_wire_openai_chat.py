@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from llm_asking import BROKEN, GOOD, PLAIN, RESEARCH, SUBMIT, TOOLS, ask_provider, replies
-from llm_servers import chat, chat_stream, openai_error
+from llm_servers import as_json, chat, chat_stream, openai_error
 
 from tradeassay.core.dialogue import AskModel, Message, ToolCall
 from tradeassay.llm import ModelParams
@@ -144,15 +145,39 @@ def test_stops_refusals_and_usage() -> None:
 
 
 def test_an_unknown_price_is_none_and_uncounted_tokens_are_estimated() -> None:
-    import json
-
-    from llm_servers import as_json
-
     body = json.loads(chat("four words are here").body)
     del body["usage"]
     attempts, _ = ask_provider(NAME, [as_json(body)], PLAIN)
     usage = replies(attempts)[0].usage
     assert usage.usd is None and usage.input_tokens > 0 and usage.output_tokens == 4
+
+
+@pytest.mark.parametrize(
+    ("count", "read"), [(2000.4, 2000), ("2000", 2000), (10**30, None), (float("inf"), None), ("many", None)]
+)
+def test_odd_counts_are_read_or_made_by_the_house(count: object, read: int | None) -> None:
+    """A count is a number in any of its spellings; one that nothing can be is not believed, and no run breaks."""
+    body = json.loads(chat("four words are here").body)
+    body["usage"] = {"prompt_tokens": count, "completion_tokens": count, "total_tokens": count}
+    attempts, _ = ask_provider("openai/gpt-4o", [as_json(body)], PLAIN)
+    (reply,) = replies(attempts)
+    assert reply.text == "four words are here"
+    assert (reply.usage.input_tokens, reply.usage.estimated) == (read or 13, read is None)
+    assert reply.usage.usd is not None and reply.usage.usd < 1.0
+
+
+def test_an_answer_in_parts_and_a_call_without_an_id() -> None:
+    parted = json.loads(chat("").body)
+    parted["choices"][0]["message"]["content"] = [
+        {"type": "text", "text": "four "},
+        {"type": "text", "text": "two"},
+    ]
+    nameless = json.loads(chat(None, [("0", "portfolio_state", "{}")]).body)
+    del nameless["choices"][0]["message"]["tool_calls"][0]["id"]
+    attempts, _ = ask_provider(NAME, [as_json(parted), as_json(nameless)], RESEARCH)
+    first, second = replies(attempts)
+    assert (first.text, first.error) == ("four two", None)
+    assert [(call.id, call.name) for call in second.calls] == [("call-2-0", "portfolio_state")]
 
 
 def test_a_provider_without_forced_tools_is_offered_only_that_one() -> None:

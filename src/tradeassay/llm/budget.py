@@ -27,6 +27,9 @@ TOOL_PREAMBLE = 800
 LEAST_SHARE = 0.25
 """A provider that counts less than this share of what the house counts has not counted: the larger is taken."""
 
+MOST_TOKENS = 10**12
+"""What one answer may claim: nobody reads more, and sums of more would break a run when it is scored."""
+
 _WORD_OR_SIGN = re.compile(r"[A-Za-z]+|\d{1,3}|[^\sA-Za-z\d]")
 _LETTERS_PER_TOKEN = 6.5
 _LONG_WORD = re.compile(r"[A-Za-z]{7,}")
@@ -214,6 +217,11 @@ class BudgetedProvider:
         self._price = price
         # A provider that takes a separate budget for reasoning bills it on top of the answer.
         self._most_output = params.max_tokens + (params.reasoning_tokens or 0)
+        self._lost: dict[QuestionPlace, float] = {}
+
+    def lost(self, place: QuestionPlace) -> float:
+        """Return the dollars that a question's attempts may have cost without an answer that says so, once."""
+        return self._lost.pop(place, 0.0)
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         if self._price is None:
@@ -235,6 +243,8 @@ class BudgetedProvider:
             cost = attempt.reply.usage.usd
         finally:
             self._budget.settle(reservation, cost)
+            if cost is None:
+                self._lost[place] = self._lost.get(place, 0.0) + worst
         return attempt
 
     async def aclose(self) -> None:

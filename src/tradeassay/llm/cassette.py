@@ -116,7 +116,8 @@ class ToolsLine(msgspec.Struct, frozen=True, kw_only=True, tag="tools"):
 class AnswerLine(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
     """A question and its answer. ``elsewhere``: another server than the provider's own was asked.
 
-    ``seconds`` is how long the attempt that was answered took; scripts have none.
+    ``seconds`` is how long the attempt that was answered took; scripts have none. ``lost_usd`` is the most
+    that attempts may have cost whose bill never came.
     """
 
     key: str
@@ -124,6 +125,7 @@ class AnswerLine(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
     reply: ModelReply
     elsewhere: bool | msgspec.UnsetType = msgspec.UNSET
     seconds: float | msgspec.UnsetType = msgspec.UNSET
+    lost_usd: float | msgspec.UnsetType = msgspec.UNSET
 
 
 Line = HeadLine | MessageLine | ToolsLine | AnswerLine
@@ -316,12 +318,18 @@ class CassetteStore:
         *,
         elsewhere: bool = False,
         seconds: float | msgspec.UnsetType = msgspec.UNSET,
+        lost_usd: float = 0.0,
     ) -> None:
         """Append an answer; a durable store must then :meth:`settle` before anything depends on it."""
         with self._lock:
             tape = self._tape(episode)
             answer = AnswerLine(
-                key=key, asked=question, reply=reply, elsewhere=elsewhere or msgspec.UNSET, seconds=seconds
+                key=key,
+                asked=question,
+                reply=reply,
+                elsewhere=elsewhere or msgspec.UNSET,
+                seconds=seconds,
+                lost_usd=lost_usd or msgspec.UNSET,
             )
             tape.write([*tape.unwritten(question, request), answer])
             tape.replies[key] = reply
@@ -354,9 +362,10 @@ class CassetteStore:
         return tuple(sorted(path.stem for path in self.folder.glob("*.jsonl")))
 
     def spent_usd(self) -> float:
-        """Return the dollars that all recorded answers cost, as far as their price was known."""
+        """Return the dollars that all recorded answers cost, as far as their price was known, and the most that
+        lost attempts may have cost: a cap that forgot them at every resume would be none."""
         lines = (line for episode in self.episodes() for line in read_cassette(self.path(episode)).answers)
-        return plain_sum(line.reply.usage.usd or 0.0 for line in lines)
+        return plain_sum((line.reply.usage.usd or 0.0) + (line.lost_usd or 0.0) for line in lines)
 
     def path(self, episode: str) -> Path:
         """Return an episode's file; raises :class:`UserError` for a name that is not a file name."""
@@ -555,10 +564,11 @@ class RecordingModel:
         *,
         elsewhere: bool = False,
         took: Callable[[QuestionPlace], float] | None = None,
+        lost: Callable[[QuestionPlace], float] | None = None,
     ) -> None:
         self.name = inner.name
         self._inner, self._params, self._store, self._elsewhere = inner, params, store, elsewhere
-        self._took = took
+        self._took, self._lost = took, lost
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         question = asked(self.name, self._params, request, place)
@@ -569,7 +579,14 @@ class RecordingModel:
         reply = await self._inner.ask(request, place)
         seconds = msgspec.UNSET if self._took is None else round(self._took(place), 4)
         self._store.record(
-            place.episode, key, question, request, reply, elsewhere=self._elsewhere, seconds=seconds
+            place.episode,
+            key,
+            question,
+            request,
+            reply,
+            elsewhere=self._elsewhere,
+            seconds=seconds,
+            lost_usd=0.0 if self._lost is None else self._lost(place),
         )
         await self._store.settle(place.episode)
         return reply

@@ -79,7 +79,8 @@ async def open_model(
             return
         # A script answers at once: its times would be the machine's.
         took = None if scripted else model.took
-        yield RecordingModel(model, params, cassette, elsewhere=elsewhere, took=took)
+        lost = paid.lost if isinstance(paid, BudgetedProvider) else None
+        yield RecordingModel(model, params, cassette, elsewhere=elsewhere, took=took, lost=lost)
     finally:
         await provider.aclose()
 

@@ -40,6 +40,7 @@ from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.secrets import clean_foreign, clean_words, holds_key
 from tradeassay.llm import Model, ModelParams, QuestionPlace
+from tradeassay.llm.budget import MOST_TOKENS
 from tradeassay.llm.cassette import RecordingModel, ReplayingModel
 from tradeassay.llm.model import failed_reply
 
@@ -91,8 +92,7 @@ class CallSaid(msgspec.Struct, frozen=True, kw_only=True):
     arguments: dict[str, object] = {}
 
 
-Tokens = Annotated[int, Meta(ge=0, le=10**12)]
-"""What one answer may claim: sums of more would break a run when it is scored."""
+Tokens = Annotated[int, Meta(ge=0, le=MOST_TOKENS)]
 
 
 class UsageSaid(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,7 +110,7 @@ class ForeignReply(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None = None
     answer: dict[str, object] | None = None
     calls: tuple[CallSaid, ...] | None = None
-    usage: UsageSaid = UsageSaid()
+    usage: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 _SAID = msgspec.json.Decoder(ForeignReply, strict=True)
@@ -167,6 +167,8 @@ def read_reply(
         raise Unusable("too_large", f"the answer has more than {MAX_ANSWER} bytes")
     try:
         said = _SAID.decode(clean_foreign(body))
+        # Counts come as floats and as texts too, from whatever library made them.
+        usage = msgspec.convert(msgspec.json.decode(said.usage), UsageSaid, strict=False)
     except msgspec.ValidationError as error:
         raise Unusable("schema", str(error)) from error
     except UNDECODABLE as error:
@@ -191,9 +193,7 @@ def read_reply(
             for number, call in enumerate(calls)
         ),
         stop="tool_calls" if calls else "stop",
-        usage=Usage(
-            input_tokens=said.usage.input_tokens, output_tokens=said.usage.output_tokens, usd=said.usage.usd
-        ),
+        usage=Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, usd=usage.usd),
     )
 
 

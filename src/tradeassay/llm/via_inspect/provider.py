@@ -35,7 +35,7 @@ from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, To
 from tradeassay.core.errors import UserError
 from tradeassay.core.secrets import clean_record, clean_words, remember, remember_address
 from tradeassay.core.time import Clock, WallClock
-from tradeassay.llm.budget import LEAST_SHARE, estimate_reply, estimate_request
+from tradeassay.llm.budget import LEAST_SHARE, MOST_TOKENS, estimate_reply, estimate_request
 from tradeassay.llm.json_text import find_calls, parse_object
 from tradeassay.llm.model import Attempt, ModelParams, QuestionPlace, failed_reply
 from tradeassay.llm.tables import Price, Tokens
@@ -239,7 +239,7 @@ def _usage(usage: ModelUsage | None, request: AskModel, reply: ModelReply, price
     return Usage(
         input_tokens=tokens.input,
         output_tokens=tokens.output,
-        reasoning_tokens=max(0, thought),
+        reasoning_tokens=min(max(0, thought), MOST_TOKENS),
         cached_tokens=tokens.cache_read,
         usd=None if price is None else price.usd(tokens),
         estimated=not counted,
@@ -249,10 +249,12 @@ def _usage(usage: ModelUsage | None, request: AskModel, reply: ModelReply, price
 def _plausible(usage: ModelUsage, asked: int, said: int) -> tuple[Tokens, bool]:
     """Return a provider's count, or the house's where it is larger and the provider's cannot be true."""
     read, written = usage.input_tokens_cache_read or 0, usage.input_tokens_cache_write or 0
-    negative = min(usage.input_tokens, read, written, usage.output_tokens) < 0
+    counts = (usage.input_tokens, read, written, usage.output_tokens)
+    if max(counts) > MOST_TOKENS:  # sums of such counts would break a run when it is scored
+        return Tokens(plain=asked, output=said), False
     total = usage.input_tokens + read + written
     few = total < LEAST_SHARE * asked or usage.output_tokens < LEAST_SHARE * said
-    if not (negative or few):
+    if not (min(counts) < 0 or few):
         return Tokens(
             plain=usage.input_tokens, cache_read=read, cache_write=written, output=usage.output_tokens
         ), True

@@ -1,7 +1,10 @@
 """The wire to a provider: makes answers that its client cannot read readable, and keeps tool calls as sent.
 
 - A server may echo the key it was called with: no configured secret gets past this point, headers included.
-- A server may send a call's arguments as an object where the OpenAI chat format has text.
+- A server may send a call's arguments as an object where the OpenAI chat format has text, an answer in parts, a
+  call without an id, counts of tokens as floats, as texts or as nothing that can be counted.
+- Anthropic may pause a turn, and Inspect then asks on, in requests that nobody counts or pays for under a cap. The
+  house offers no tools of a provider's own, so there is nothing to wait for: a paused answer is the answer.
 - Anthropic streams a call's input in pieces, and its client gives up on pieces that do not add up to JSON, or
   quietly drops the end of an input that was cut off. Such an input goes to the client as ``{UNPARSED: text}``.
 - Inspect parses a call's arguments: text that is not a JSON object becomes an empty one, or is patched until it
@@ -10,6 +13,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextvars import ContextVar
@@ -53,8 +57,22 @@ def _read_object_arguments(completions: Any) -> None:
 
     async def create(*args: Any, **named: Any) -> Any:
         completion = await original(*args, **named)
+        for count in ("prompt_tokens", "completion_tokens", "total_tokens"):
+            usage = getattr(completion, "usage", None)
+            try:
+                if usage is not None and not isinstance(getattr(usage, count, None), int):
+                    setattr(usage, count, int(float(getattr(usage, count))))
+            except (AttributeError, TypeError, ValueError, OverflowError):
+                completion.usage = None  # the house then counts itself
         for choice in getattr(completion, "choices", None) or []:
+            parts = choice.message.content
+            if isinstance(parts, list):
+                choice.message.content = "".join(
+                    str(part.get("text") or "") if isinstance(part, dict) else str(part) for part in parts
+                )
             for call in getattr(choice.message, "tool_calls", None) or []:
+                if not isinstance(getattr(call, "id", None), str):
+                    call.id = ""  # a name is found for it where its result is
                 function = getattr(call, "function", None)
                 if function is not None and not isinstance(function.arguments, str | None):
                     function.arguments = msgspec.json.encode(function.arguments).decode()
@@ -88,9 +106,10 @@ def _mended(base: Any, inner: Any, mend: Callable[[AsyncIterator[bytes]], AsyncI
 
 async def clean_body(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Pass a body on as one piece, without configured secrets: a secret may span two chunks."""
-    yield clean_foreign(b"".join([chunk async for chunk in chunks]))
+    yield _PAUSED.sub(_ENDED, clean_foreign(b"".join([chunk async for chunk in chunks])))
 
 
+_PAUSED, _ENDED = re.compile(rb'"stop_reason"\s*:\s*"pause_turn"'), b'"stop_reason":"end_turn"'
 _BEGINNINGS = (b'"message_start"', b'"response.created"', b'"chat.completion.chunk"')
 _ENDS = (
     b'"message_stop"',
@@ -115,7 +134,7 @@ async def mend_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             begun = begun or any(mark in event for mark in _BEGINNINGS)
             ended = ended or any(mark in event for mark in _ENDS)
             for mended in _mend_event(event, inputs):
-                yield clean_bytes(mended) + b"\n\n"
+                yield clean_bytes(_PAUSED.sub(_ENDED, mended)) + b"\n\n"
     if pending:
         ended = ended or any(mark in pending for mark in _ENDS)
         yield clean_bytes(pending)
