@@ -26,14 +26,12 @@ from tradeassay.data import load_dataset
 from tradeassay.masking import LEVELS
 
 needs_walls = pytest.mark.skipif(golden.no_sandbox(), reason="this machine cannot hold untrusted code")
-QUICK = ("daily", "stockbench-paper", "ktdfin-paper", "quantcode-frame", "systrade-peeps")
-"""The smallest golden run of each protocol; the others are slow here."""
 PLAYED = [
     pytest.param(
         name,
         marks=[
             *([needs_walls] if argv[0] == "code" else []),
-            *([] if name in QUICK else [pytest.mark.slow]),
+            *([] if name in golden.SMALLEST else [pytest.mark.slow]),
         ],
     )
     for name, argv in golden.RUNS.items()
@@ -53,10 +51,12 @@ def commands(folder: Path, out: Path, *, programs: bool, quick: bool) -> dict[st
     }
     if programs:
         del shared["verify the seal"]  # examines the programs a second time
-        if quick:  # such programs are examined again by the tests of QuantCode's runs
+        if quick:  # such programs are examined again by the tests of QuantCode's and SysTrade's runs
             shared["verify"].append("--no-programs")
             del shared["site"]
         return shared
+    if quick:
+        del shared["verify the seal"]  # a sealed run is verified like any other
     return shared | {"assay": ["assay", str(folder), "-o", str(out / "assay.html"), "--portfolios", "0"]}
 
 
@@ -82,7 +82,9 @@ def test_a_fresh_run_of_every_kind_goes_through_every_command(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     programs = golden.RUNS[name][0] == "code"
-    every_command_reads(golden.stored(name), tmp_path, capsys, programs=programs, quick=name == "quantcode-frame")
+    every_command_reads(
+        golden.stored(name), tmp_path, capsys, programs=programs, quick=name in golden.SMALLEST[1:]
+    )
 
 
 def test_a_run_that_was_edited_is_contradicted_by_its_status_alone(

@@ -176,6 +176,8 @@ RUNS: dict[str, tuple[str, ...]] = {
 """Name of the run -> the command that plays it."""
 SEASONS = ("arena", "arena-paper")
 """Seasons of the arena; ``expected/NAME.toml`` is what is played."""
+SMALLEST = ("daily", "stockbench-paper", "ktdfin-paper", "quantcode-frame", "systrade-peeps")
+"""The smallest run of each protocol, which the matrix of commands verifies every time."""
 
 
 PROSE = frozenset(

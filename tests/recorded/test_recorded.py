@@ -54,6 +54,8 @@ def _differences(found: Any, wanted: Any, place: str) -> Iterator[str]:
 def test_a_golden_run_says_what_it_said_and_is_verified(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     folder = golden.stored(name)
     same(golden.said(folder), expected(name))
+    if name in golden.SMALLEST:
+        return  # the matrix verifies it
     believed = golden.RUNS[name][0] == "code"  # programs are examined again in the tests of runs
     assert golden.verify(folder, programs=False) == (3 if believed else 0), capsys.readouterr().out
 

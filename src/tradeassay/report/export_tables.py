@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 
@@ -25,7 +25,6 @@ from tradeassay.runs import CodeRun, Run
 from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, failed_too_often, summary_of
 
 PasteFormat = Literal["md", "latex", "bibtex", "csv", "json", "card"]
-PASTE_FORMATS: tuple[str, ...] = get_args(PasteFormat)
 _MEASURES = ("cumulative_return", "sharpe", "sortino", "max_drawdown", "turnover", "failure_rate")
 _FOR_PAPERS = ("Return", "Sharpe", "Max", "against")
 """What a page of a paper holds in letters that can be read; the verdicts have a table of their own."""
@@ -40,7 +39,7 @@ def paste_tables(source: Run | CodeRun | RunSummary) -> tuple[PasteTable, ...]:
 
 
 def paste(source: Run | CodeRun | RunSummary, form: PasteFormat, columns: Sequence[str] = ()) -> str:
-    """Return a run's leaderboards as text in one of :data:`PASTE_FORMATS`, or only some ``columns`` of them.
+    """Return a run's leaderboards as text in one of :data:`PasteFormat`, or only some ``columns`` of them.
 
     Raises :class:`UserError` for a column that no table has.
     """

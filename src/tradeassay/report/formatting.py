@@ -95,10 +95,6 @@ class MeasureShown(msgspec.Struct, frozen=True, kw_only=True):
         return self.interval or self.note
 
 
-NOTHING = MeasureShown(text="–")
-"""A cell that has no measure."""
-
-
 def shown(
     measure: Measure, form: str = "number", scale: Scale | None = None, between: str = "{low} to {high}"
 ) -> MeasureShown:
