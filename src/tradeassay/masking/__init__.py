@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from tradeassay.masking.aliases import ANCHOR, LEVELS, AliasMap, DayMap, Level, MaskConfig, UnknownAlias
+from tradeassay.masking.aliases import (
+    ANCHOR,
+    HARDENINGS,
+    LEVELS,
+    AliasMap,
+    DayMap,
+    Level,
+    MaskConfig,
+    UnknownAlias,
+    mask_bound,
+)
 from tradeassay.masking.gate import NO_DATE, NO_NAME, Gate, Json
 from tradeassay.masking.leaks import Leak, Truth, find_leaks
 from tradeassay.masking.scales import ShownBars

@@ -70,6 +70,23 @@ class MaskConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return self.level in ("date-blind", "blinded")
 
 
+HARDENINGS = ("rebase_prices", "scale_volumes", "scrub_news")
+"""What goes beyond the published masks, in the order in which an arm names it (``blinded+rebase_prices``)."""
+
+
+def mask_bound(arm: str) -> str:
+    """Return what can be known in spite of a mask, as ``memory probe`` measured it."""
+    level, *hardened = arm.split("+")
+    if level != "blinded":
+        return "hides one of names and days, and the other tells much of it"
+    if hardened != list(HARDENINGS):
+        return "shows true levels: whoever looks a price up knows stock and day (99 % of 200 probes)"
+    return (
+        "at most 2 times chance for whoever lacks the price archive (stock among five, 200 probes on each of "
+        "three data sets), 99 % for whoever has it"
+    )
+
+
 _ALIAS = re.compile(r"asset_\d{4,6}")
 _FIRST_BLOCK = 10_000
 

@@ -9,7 +9,6 @@ little: no rebasing can hide them.
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -54,6 +53,16 @@ class Scales:
             self._price = self._start_factors(start)
         if self._rescale:
             self._volume = self._start_volumes(start)
+
+    def usual(self) -> Floats | None:
+        """Return the logarithm of what every column traded before the episode; None where volumes stay."""
+        if not self._rescale:
+            return None
+        amounts = self._start.bars("amount", _LOOKBACK)
+        known = amounts > 0
+        logs = np.log(np.where(known, amounts, 1.0)).sum(axis=0)
+        some: Floats = np.where(known.any(axis=0), logs / np.maximum(1, known.sum(axis=0)), np.nan)
+        return some
 
     @property
     def active(self) -> bool:
@@ -183,12 +192,12 @@ FIGURES = 3
 class Ticks:
     """The shown grid of one episode: noise that is the same whenever it is asked for, and steps.
 
-    ``evens`` also takes the market's common swing out of volumes: half days, expiries and quarter ends show in
-    every name's volume at once, and their sequence is a calendar.
+    With ``usual`` (the logarithm of what each column traded before the episode) volumes lose what all names share:
+    half days, expiries and busy months show in every name's volume at once, and their sequence is a calendar.
     """
 
-    def __init__(self, key: bytes, *, evens: bool = False) -> None:
-        self._key, self._evens = key, evens
+    def __init__(self, key: bytes, usual: Floats | None = None) -> None:
+        self._key, self._usual = key, usual
         self._noise: dict[str, Floats] = {}
         self._common: dict[str, float] = {}
 
@@ -200,7 +209,7 @@ class Ticks:
     def sizes(self, scaled: Floats, days: Sequence[str], field: Field) -> Floats:
         """Return scaled volumes or amounts as shown; :meth:`learn` must have seen these days."""
         common = np.array([self._common.get(day, 1.0) for day in days])[:, None]
-        width = VOLUME_BLUR if self._evens else BLUR
+        width = BLUR if self._usual is None else VOLUME_BLUR
         shown = scaled / common * (1.0 + width * self._of(days, scaled.shape[1], field))
         with np.errstate(all="ignore"):
             step = 10.0 ** (np.floor(np.log10(shown)) - FIGURES + 1)
@@ -212,18 +221,15 @@ class Ticks:
         return values * (1.0 + BLUR * self._of(days, 1, "close")[:, 0])
 
     def learn(self, view: MarketView, days: Sequence[str]) -> None:
-        """Find by how much the volumes of all names swung together on some days, from those days and before."""
-        if not self._evens or all(day in self._common for day in days):
+        """Find how busy some days were for all names together, beside what is usual for each."""
+        if self._usual is None or all(day in self._common for day in days):
             return
-        amounts = view.bars("amount", len(days) + _RECENT)
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            logs = np.where(amounts > 0, np.log(amounts), np.nan)
-            for back, day in enumerate(reversed(days)):
-                row = len(logs) - 1 - back
-                if day not in self._common:
-                    swing = np.nanmedian(logs[row] - np.nanmean(logs[max(0, row - _RECENT) : row], axis=0))
-                    self._common[day] = float(np.exp(swing)) if np.isfinite(swing) else 1.0
+        amounts = view.bars("amount", len(days))[:, : self._usual.size]
+        for day, row in zip(days, amounts, strict=True):
+            known = (row > 0) & np.isfinite(self._usual)
+            if day not in self._common:
+                busy = np.median(np.log(row[known]) - self._usual[known]) if known.any() else 0.0
+                self._common[day] = float(np.exp(busy))
 
     def _of(self, days: Sequence[str], count: int, field: Field) -> Floats:
         """Return numbers between -1 and 1, shape (days, count), one for each field of each name on each day."""

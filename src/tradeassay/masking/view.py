@@ -244,7 +244,7 @@ class Mask:
         self.days = DayMap(snapshot.sessions[: rows.stop], rows.start)
         self.scales = Scales(config, start, scales)
         self._salt = salt.bytes(16)
-        self.ticks = Ticks(self._salt, evens=config.scale_volumes) if self.scales.active else None
+        self.ticks = Ticks(self._salt, self.scales.usual()) if self.scales.active else None
         self._first_columns: Ints = order.permutation(len(start.symbols))
         self._columns: dict[int, Columns] = {}
         self._lexicons: dict[int, Lexicon] = {}

@@ -20,6 +20,7 @@ from tradeassay.assay.attribution import Attribution
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.core.view import Floats
+from tradeassay.masking import HARDENINGS, mask_bound
 from tradeassay.metrics import (
     BootstrapConfig,
     PairedTest,
@@ -167,8 +168,7 @@ class MemoryContrast(msgspec.Struct, frozen=True, kw_only=True):
 
 BRIGHT = "bright"
 CONTROL = "control"
-_HARDENING = ("rebase_prices", "scale_volumes", "scrub_news")
-_ARM = frozenset(("mask", "control", *_HARDENING))
+_ARM = frozenset(("mask", "control", *HARDENINGS))
 """Settings that make an arm; all others must be the same for two episodes to be paired."""
 _LINKED = {"total": "total", "market": "common", "style": "style", "selection": "selection", "trading": "trading"}
 
@@ -222,7 +222,7 @@ def take(runs: Sequence[Run], cutoffs: Mapping[str, date] | None) -> tuple[list[
         # Only the parts are needed here: the intervals are made over pairs.
         bootstrap = msgspec.structs.replace(run.spec.bootstrap, draws=1)
         for episode in run.episodes:
-            settings = _settings(run, episode)
+            settings = settings_of(run, episode)
             if "mask" not in settings:
                 continue
             period = _period(run, episode, cutoffs)
@@ -270,7 +270,7 @@ def _taken(
     )
 
 
-def _settings(run: Run, episode: EpisodeSpec) -> Mapping[str, object]:
+def settings_of(run: Run, episode: EpisodeSpec) -> Mapping[str, object]:
     """Return the conversation's settings in full; where no model played the cell, those the spec names."""
     record = run.manifest.protocols.get(episode.cell)
     if record is not None:
@@ -282,7 +282,7 @@ def arm_of(settings: Mapping[str, object]) -> str:
     """Return a conversation's arm: its mask with its hardening, ``control``, or ``bright`` where nothing masks."""
     if settings.get("control"):
         return CONTROL
-    hardened = [name for name in _HARDENING if settings.get(name)]
+    hardened = [name for name in HARDENINGS if settings.get(name)]
     return "+".join([str(settings.get("mask", BRIGHT)), *hardened])
 
 
@@ -684,6 +684,8 @@ def _notes(
         notes.append("an agent without memory shows a gap: no gap of this table is told as memory")
     if any(one.period == "unknown" for one in taken):
         notes.append("some models have no known cutoff: no window counts as unseen for them")
+    masks = sorted({one.arm for one in taken} - {BRIGHT, CONTROL})
+    notes += [f"what '{arm}' does not hide: {mask_bound(arm)}" for arm in masks if arm.startswith("blinded")]
     kinds = {record.facts.kind for run in runs for record in run.manifest.datasets.values()}
     if "synthetic" in kinds:
         notes.append("on synthetic data no model can have seen anything: a gap there is not memory of markets")

@@ -25,6 +25,16 @@ def least_price(payload: ProbePayload, lot: float) -> float | None:
     return None if weight is None else float(weight * seen["account"]["nav"] / lot)
 
 
+def market_volume(amount: Floats) -> Floats:
+    """Return the logarithm of how busy every session was, all names together."""
+    with np.errstate(all="ignore"):
+        off = np.where(amount > 0, np.log(amount), np.nan) - usual_amounts(amount)
+    busy = np.isfinite(off).any(axis=1)
+    found = np.zeros(len(off))
+    found[busy] = np.nanmedian(off[busy], axis=1)
+    return found
+
+
 def usual_amounts(amount: Floats) -> Floats:
     """Return the logarithm of what every name usually trades in a day."""
     with np.errstate(all="ignore"):
@@ -56,13 +66,15 @@ _WORDS = {"first": 1, "second": 2, "third": 3, "fourth": 4}
 
 
 class Calendar:
-    """Every session as its volume and its swings are known to look."""
+    """Every session as its volume and its swings are known to look; ``market`` is how busy all names were, which
+    is widely known too."""
 
-    def __init__(self, sessions: Days) -> None:
+    def __init__(self, sessions: Days, market: Floats | None = None) -> None:
         days = [day.item() for day in sessions.astype("datetime64[D]")]
         self.months = np.array([day.month for day in days])
         self._volume = np.array([_volume(day, before, after) for before, day, after in _between(days)])
         self._swing = np.array([_season(day) for day in days])
+        self._market = self._volume if market is None else market
 
     def fits(self, volumes: Floats, swings: Floats) -> Floats:
         """Return how well shown volumes and swings fit the sessions up to each one; -inf where few are known."""
@@ -70,7 +82,8 @@ class Calendar:
         found = np.full(self._volume.size, -np.inf)
         if self._volume.size > size:
             ends = np.arange(size - 1, self._volume.size)
-            found[ends] = _alike(self._volume, volumes) + _alike(self._swing, swings)
+            found[ends] = 2.0 * _alike(self._market, volumes)
+            found[ends] += _alike(self._volume, volumes) + _alike(self._swing, swings)
         return found
 
 

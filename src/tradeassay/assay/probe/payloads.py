@@ -48,7 +48,7 @@ PROGRAMS = {
     "hash": "tries every window against the id of the episode in the request",
     "factors": "turns ILLIQ back into turnover and names who usually trades that much",
     "oracle": "searches with risk_check for the price of a lot, and matches it against known prices",
-    "calendar": "fits volumes, swings and quarters of headlines to half days, expiries and earnings seasons",
+    "calendar": "fits volumes, swings and quarters of headlines to half days, expiries, seasons and busy times",
     "idioms": "names the alias that stands where prose allows one word only (Wall ..., (...: TICKER))",
 }
 """Attackers that are not language models; all of them are always asked."""

@@ -16,6 +16,7 @@ from msgspec import Meta
 from tradeassay.assay.probe.active import (
     Calendar,
     least_price,
+    market_volume,
     named_by_idiom,
     quarters,
     shapes,
@@ -430,7 +431,8 @@ class CalendarReader:
     """Fits volumes, swings and named quarters to the calendar that everybody knows."""
 
     def __init__(self, archive: PriceArchive) -> None:
-        self._sessions, self._calendar = archive.sessions, Calendar(archive.sessions)
+        self._sessions = archive.sessions
+        self._calendar = Calendar(archive.sessions, market_volume(archive.amount))
 
     def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
         """Return the session that follows the stretch of the calendar which fits best."""

@@ -377,7 +377,10 @@ def _cannot_have_read(found: AgentFindings, run: Run, episode: EpisodeSpec, mask
     if found.badges is not None and found.badges.model == "scripted":
         return "recall is excluded: a script has read nothing"
     if mask == "blinded":
-        return "names and days were hidden from it"
+        from tradeassay.assay.memory.contrast import arm_of, settings_of
+        from tradeassay.masking import mask_bound
+
+        return f"names and days were hidden from it ({mask_bound(arm_of(settings_of(run, episode)))})"
     known = run.manifest.models.get(episode.label)
     cutoff = None if known is None else known.cutoff
     if cutoff is not None and found.first is not None and found.first > cutoff.isoformat():
