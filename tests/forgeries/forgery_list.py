@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import tomllib
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from forging import Forged, Json, command, put
 from honest_runs import AGENT, SEASON, play, season
 
 import tradeassay
+from tradeassay.report.verifying import PaperRecord, compose_paper, record_paper
 
 Told = tuple[int, str] | None
 
@@ -52,11 +54,40 @@ def _fields(run: Forged, edit: Json) -> None:
             put(manifest, path, value)
 
 
-_HOW: dict[str, Callable[[Forged, Any], None]] = {
+_HOW: dict[str, Callable[[Forged, Any], Told]] = {
     "manifest": _fields,
     "everywhere": lambda run, edit: run.present_as(*edit),
     "rows": lambda run, edit: run.execute(*edit),
     "season": lambda run, edit: run.season(lambda spec: [put(spec, *one) for one in edit.items()]),
+}
+
+
+def _rewritten(folder: Path, edit: list[str]) -> None:
+    """Write something else into the first file of a pattern in which an expression is found."""
+    pattern, wanted, instead = edit
+    texts = {path: path.read_text() for path in sorted(folder.glob(pattern))}
+    path, text = next((path, text) for path, text in texts.items() if re.search(wanted, text, re.S))
+    path.write_text(re.sub(wanted, instead, text, flags=re.S))
+
+
+def _on_the_site(run: Forged, edit: list[str]) -> Told:
+    assert site(run)[0] == 0
+    _rewritten(run.root / "site", edit)
+    return command("verify", run.root / "site", "--runs", run.path.parent, "--workers", "1")
+
+
+def _in_a_paper(run: Forged, edit: list[str]) -> Told:
+    record = PaperRecord(runs=(run.path.name,))
+    record_paper(run.path.parent, record, *compose_paper(run.path.parent, record))
+    assert command("verify", run.path.parent, "--workers", "1")[0] == 0
+    _rewritten(run.path.parent, edit)
+    return command("verify", run.path.parent, "--workers", "1")
+
+
+_HOW |= {
+    "run": lambda run, edit: _rewritten(run.path, edit),
+    "site": _on_the_site,
+    "paper": _in_a_paper,
 }
 for kind, edits in tomllib.loads(Path(__file__).with_name("edits.toml").read_text()).items():
     for title, (words, edit) in edits.items():
@@ -312,14 +343,14 @@ def an_episode_beside_the_manifest(run: Forged) -> None:
     shutil.copytree(run.episode(MOMENTUM), run.path / "episodes" / "ghost")
 
 
-@of("rule", "wall times")
+@of("rule", "times that cannot be true: .* took 1e-06 s, with 8 steps")
 def wall_times_of_another_machine(run: Forged) -> None:
     timing = run.read("timing.json")
     timing["episodes"] = dict.fromkeys(timing["episodes"], 1e-6)
     run.write("timing.json", timing)
 
 
-@of("rule", r"report\.html")
+@of("rule")
 def a_page_that_says_verified(run: Forged) -> None:
     page = run.path / "report.html"
     page.write_text(page.read_text().replace("+8.7", "+98.7").replace("<h1", "<p>verified</p><h1", 1))
@@ -554,7 +585,7 @@ def a_reply_in_cassette_and_dialogue(run: Forged) -> None:
         lines[2]["reply"]["text"] = '{"decisions": {}}'
 
 
-@of("recorded", "whether answers were live")
+@of("recorded", "are called live and have no times")
 def replayed_answers_called_live(run: Forged) -> None:
     with run.outcome(QWEN) as outcome:
         outcome["model"]["answers"] = "live"
@@ -1070,6 +1101,33 @@ def a_server_in_an_assay_under_a_models_name(run: Forged) -> Told:
         "program over HTTP: openai-gpt-5", ""
     )
     return (0, text[:2000]) if "openai-gpt-5" in text else (1, "")
+
+
+@of("rule", "report.html counts 1 runs of its benchmark in the folder, there are 2")
+def a_page_of_the_only_run_of_two(run: Forged) -> None:
+    shutil.copytree(run.path, run.path.parent / "second")
+
+
+@of("rule")
+def a_page_of_the_site_taken_away(run: Forged) -> Told:
+    site(run)
+    (run.root / "site" / "runs" / "rule" / "index.html").unlink()
+    return command("verify", run.root / "site", "--runs", run.path.parent, "--workers", "1")
+
+
+@of("rule", r"do not hold the same runs \(second\)")
+def a_site_without_a_worse_run(run: Forged) -> Told:
+    site(run)
+    play(run.path.parent.parent, "run", "daily-us-v1", "-a", "random", *SHORT, "--slug", "second")
+    return command("verify", run.root / "site", "--runs", run.path.parent, "--workers", "1")
+
+
+@of("rule")
+def a_luck_that_was_not_drawn(run: Forged) -> Told:
+    found = assayed(run)
+    found["assay"]["agents"][0]["verdict"]["limits"] = ["it beat 99.9 % of the random portfolios"]
+    run.write("assay.json", found)
+    return command("verify", run.path, "--workers", "1")
 
 
 # -- a season of the arena --

@@ -54,6 +54,7 @@ class Evidence:
         self.taken: Counter[str] = Counter()
         self.odd: Counter[str] = Counter()
         self.live = 0
+        self._said: dict[tuple[str, ModelParams], dict[int, tuple[AskModel, ModelReply]]] = {}
 
     def calls(self, asset: str, session: str, entry: str) -> dict[int, ModelCall]:
         """Return the replies in a slot by the number of their question; a round is read at a time."""
@@ -80,7 +81,7 @@ class Evidence:
         """Open a model for the replay: a scripted one answers anew, of any other only the replies are known."""
         if parse_name(name).route == "scripted":
             async with open_model(name, params) as model:
-                yield model
+                yield _Remembered(model, self._said.setdefault((name, params), {}))
         else:
             yield RecordedModel(self, name)
 
@@ -129,6 +130,21 @@ class Evidence:
         if impossible:
             self.faults.append((where, f"a reply of {model} {impossible}"))
         self.odd.update(f"{model} counts {what}" for what in odd)
+
+
+class _Remembered:
+    """A scripted model, which replies the same to desks of one kind that ask the very same question."""
+
+    def __init__(self, model: Model, said: dict[int, tuple[AskModel, ModelReply]]) -> None:
+        self.name, self._model, self._said = model.name, model, said
+
+    async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
+        known = self._said.get(id(request))  # the question is kept, so that its id stays its own
+        if known is None:
+            if len(self._said) >= 1024:
+                self._said.clear()
+            known = self._said[id(request)] = request, await self._model.ask(request, place)
+        return known[1]
 
 
 class RecordedModel:

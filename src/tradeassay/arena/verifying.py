@@ -53,6 +53,7 @@ from tradeassay.arena.state.tables import (
     stream_items,
     stream_reviews,
     stream_rounds,
+    workers,
 )
 from tradeassay.arena.web.serving import PlayOptions, play
 from tradeassay.arena.web.site import render, render_front
@@ -110,12 +111,13 @@ def verify_arena(db: str, *, home: Path | None = None, pages: Path | None = None
     return VerifyReport(
         folder=db,
         episodes=len(found),
+        counted="season",
         steps=sum(one.slots for one in found),
         claims=tuple(claims),
         violations=tuple(violations),
         notes=(
             *(note for one in found for note in one.notes),
-            "when seasons were created and what workers say about themselves is as recorded",
+            "since when workers are in their state, and what troubles them, is as they say",
         ),
     )
 
@@ -268,6 +270,11 @@ class _Season:
         for what, count in sorted(evidence.taken.items()):
             self._say("decisions", "cannot be checked", f"{count} {what}, as recorded")
         self._amendments(season)
+        played = select(func.count(rounds.c.id)).where(rounds.c.season == season.id)
+        counted = select(func.sum(workers.c.rounds)).where(workers.c.season == season.id)
+        there, told = (self._db.execute(query).scalar() or 0 for query in (played, counted))
+        if told > there:
+            self._broken("workers", f"workers say that they played {told} rounds; the journal has {there}")
         judged = select(func.count(stream_reviews.c.item)).join(stream_items)
         if told := self._db.execute(judged.where(stream_items.c.season == season.id)).scalar_one():
             self._say("experts' judgements", "cannot be checked", f"{told} are as recorded")
@@ -338,6 +345,8 @@ class _Season:
         open_ = _under_way(here, there, dues, until)
         for claim, which in _CLAIMS.items():
             self._settled(claim, _differences(which, here, there, open_))
+        if self._row.created_at != (begun := again.execute(select(seasons.c.created_at)).scalar_one()):
+            self._broken("log", f"the season was created at {self._row.created_at}, played again at {begun}")
 
     # -- taken as recorded ---------------------------------------------------------------------------------------
 
@@ -345,6 +354,7 @@ class _Season:
         mine = select(rounds).where(rounds.c.season == season.id).order_by(rounds.c.session, rounds.c.id)
         played = self._db.execute(mine).all()
         self._settled("information", self._packets(season, played))
+        self._settled("log", self._begun(season, played))
         self._settled("rounds", self._rounds(season, evidence, played))
         self._settled("account", self._accounts(season, evidence, {row.id: row for row in played}))
         revised = self._db.execute(select(corrections.c.id).where(corrections.c.season == season.id)).first()
@@ -359,6 +369,15 @@ class _Season:
         else:
             decided = asyncio.run(self._decisions(season, evidence, played, revised=revised is not None))
             self._settled("decisions", iter((*decided, *evidence.faults)))
+
+    def _begun(self, season: Season, played: Iterable[Row[Any]]) -> Found:
+        """The journal begins with the season, when it was created, and a round came later."""
+        created, begins = self._row.created_at, (events.c.season == season.id, events.c.kind == "season")
+        if self._db.execute(select(events.c.at).where(*begins)).scalars().all() != [created]:
+            yield "the season", f"the journal does not begin when it was created, {created}"
+        if (first := min((row.opened_at for row in played), default=created)) < created:
+            yield "the season", f"it was created at {created}, after its first round of {first}"
+        self.notes.append(f"{season.id} was created at {created}, as recorded")
 
     def _packets(self, season: Season, played: Iterable[Row[Any]]) -> Found:
         """What entries were shown is hashed, written as we write it, and speaks of its own round."""
@@ -698,8 +717,7 @@ def _differences(tables: tuple[Table, ...], here: _Journal, there: _Journal, ope
             elif not (under_way and (table is memories or "open" in given)):
                 late = ("phase", "base_price", "next_price", "next_session") if under_way else ()
                 for name, one, other in zip(names, given, wanted, strict=False):
-                    said_by_the_wall = name == "at" and place[0] == "season"
-                    if name not in late and not said_by_the_wall and not _equal(one, other):
+                    if name not in late and not _equal(one, other):
                         yield where, f"its {name} is {_short(one)}, played again {_short(other)}"
     for name, place in here.twice:
         if any(table.name == name for table in tables):

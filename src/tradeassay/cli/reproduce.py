@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tradeassay.arena.season import Season
     from tradeassay.benchmarks.exhibits import PaperPage
     from tradeassay.benchmarks.programs import CodeSpec
+    from tradeassay.report.verifying import Badges, PaperRecord
     from tradeassay.runs import AgentSpec, Asking, RunSpec
     from tradeassay.runs.store.archive import OpenRecording
 
@@ -129,18 +130,18 @@ def reproduce(
         recordings=recordings,
         options=given,
     )
-    if paper == "ama":
-        page, played, failed = _seasons(wanted)
-    else:
-        page, played, failed = _runs(wanted, asking)
-    from tradeassay.report.paper_page import print_paper, write_paper
+    from tradeassay.report.paper_page import print_paper
+    from tradeassay.report.verifying import compose_paper, record_paper
 
-    place = write_paper(page, wanted.folder, played.badges)
+    record, failed = _seasons(wanted) if paper == "ama" else _runs(wanted, asking)
+    page, badges = (compose_seasons if paper == "ama" else compose_paper)(wanted.folder, record)
+    place = record_paper(wanted.folder, record, page, badges)
+    runs = [str(wanted.folder / name) for name in record.runs]
     if as_json:
-        print_json({"page": str(place), "runs": played.folders, "paper": page})
+        print_json({"page": str(place), "runs": runs, "paper": page})
     else:
         print_paper(page)
-        for folder in played.folders:
+        for folder in runs:
             say(f"run: {folder}")
         say(f"page: {place}")
     return 1 if failed else 0
@@ -160,14 +161,6 @@ class _Wanted:
     workers: int | None
     recordings: tuple[tuple[str, OpenRecording], ...]
     options: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class _Played:
-    """Where the runs or seasons of a page are, and what a reader must know of them."""
-
-    folders: list[str]
-    badges: list[tuple[str, str]]
 
 
 def _recordings(
@@ -195,12 +188,12 @@ def _recordings(
     return tuple(found), others
 
 
-def _runs(wanted: _Wanted, asking: Asking) -> tuple[PaperPage, _Played, bool]:
-    """Play every run of a page, and put them together."""
+def _runs(wanted: _Wanted, asking: Asking) -> tuple[PaperRecord, bool]:
+    """Play every run of a page; return which they are, and whether an episode failed."""
     import msgspec
 
-    from tradeassay.assay.papers import paper_page
-    from tradeassay.runs import CodeRun, Run, load_run, run
+    from tradeassay.report.verifying import PaperRecord
+    from tradeassay.runs import load_run, run
 
     if wanted.paper in _GOLD and not wanted.models and not wanted.recordings:
         hint = f"-m scripted/{_GOLD[wanted.paper]}, or --cassettes recorded/MODEL"
@@ -225,20 +218,9 @@ def _runs(wanted: _Wanted, asking: Asking) -> tuple[PaperPage, _Played, bool]:
         say(f"played {name}")
         made.append(load_run(done.folder))
     probe = _probe(wanted, asking, made) if wanted.paper == "ktdfin" and wanted.grid else None
-    page = paper_page(made, attribution=wanted.options["attribution"], probe=probe)
-    badges: dict[tuple[str, str], None] = {}
-    for one in made:
-        if isinstance(one, Run):
-            from tradeassay.report.words import badge_words
-
-            for cell in dict.fromkeys(episode.cell for episode in one.episodes):
-                badges |= dict.fromkeys(badge_words(one.cell_badges(cell)))
-        elif isinstance(one, CodeRun):
-            from tradeassay.report.code_page import run_badges, shown_run
-
-            badges |= dict.fromkeys(run_badges(one, shown_run(one)))
-    played = _Played([str(one.folder) for one in made], list(badges))
-    return page, played, any(one.failed for one in made)
+    names = tuple(one.folder.name for one in made)
+    record = PaperRecord(runs=names, attribution=bool(wanted.options["attribution"]), probe=probe)
+    return record, any(one.failed for one in made)
 
 
 def _probe(wanted: _Wanted, asking: Asking, made: Sequence[Any]) -> Any:
@@ -515,7 +497,7 @@ def _first_symbols(dataset: str) -> tuple[str, ...]:
 # Seasons
 
 
-def _seasons(wanted: _Wanted) -> tuple[PaperPage, _Played, bool]:
+def _seasons(wanted: _Wanted) -> tuple[PaperRecord, bool]:
     """Play a season for every recording, and one of the named models with the paper's four agents."""
     require("sqlalchemy", "arena")
     if wanted.grid:
@@ -524,12 +506,8 @@ def _seasons(wanted: _Wanted) -> tuple[PaperPage, _Played, bool]:
         raise UserError("a season is played once", hint="leave --seeds out; other entries are other seasons")
     if wanted.models and wanted.data is not None:
         raise UserError("a season names its own entries", hint="put the models into the season file")
-    from contextlib import ExitStack
-
-    from tradeassay.arena.queries.paper import ama_page
-    from tradeassay.arena.queries.seasons import opened_store
-    from tradeassay.arena.queries.snapshot import SeasonSnapshot
     from tradeassay.arena.recording import recorded_season, replaying
+    from tradeassay.report.verifying import PaperRecord
 
     wanted.folder.mkdir(parents=True, exist_ok=True)
     say(f"a season takes minutes and is kept in {wanted.folder}: the same command continues a stopped one")
@@ -538,22 +516,33 @@ def _seasons(wanted: _Wanted) -> tuple[PaperPage, _Played, bool]:
     ]
     if wanted.models or not plays:
         plays.append(("season", _own_season(wanted, plays[0][1] if plays else None), None))
+    for name, season, opener in plays:
+        _play_season(season, str(wanted.folder / f"{name}.db"), opener)
+    replayed = tuple(f"{name}.db" for name, _, opener in plays if opener is not None)
+    return PaperRecord(runs=tuple(f"{name}.db" for name, _, _ in plays), replayed=replayed), False
+
+
+def compose_seasons(folder: Path, record: PaperRecord) -> tuple[PaperPage, Badges]:
+    """Put the seasons of a paper together; with what a reader must know of them."""
+    from contextlib import ExitStack
+
+    from tradeassay.arena.queries.paper import ama_page
+    from tradeassay.arena.queries.seasons import opened_store, read_season, season_ids
+    from tradeassay.arena.queries.snapshot import SeasonSnapshot
+
     with ExitStack() as stack:
-        made, files = [], []
+        made = []
         badges: dict[tuple[str, str], None] = {}
-        for name, season, opener in plays:
-            db = str(wanted.folder / f"{name}.db")
-            files.append(db)
-            _play_season(season, db, opener)
-            made.append(SeasonSnapshot(stack.enter_context(opened_store(db)), season))
+        for name in record.runs:
+            store = stack.enter_context(opened_store(str(folder / name)))
+            season = read_season(store, next(iter(season_ids(store)), ""))
+            if season is None:
+                raise UserError(f"{folder / name} holds no season", hint="reproduce the paper again")
+            made.append(SeasonSnapshot(store, season))
+            answers = "replayed answers" if name in record.replayed else "models as named"
             data = "real data" if made[-1].badges.data == "real" else "synthetic data"
-            answers = "replayed answers" if opener is not None else "models as named"
-            badges |= {
-                ("plain", data): None,
-                ("plain", f"convention {season.convention}"): None,
-                ("plain", answers): None,
-            }
-        return ama_page(made), _Played(files, list(badges)), False
+            badges |= {("plain", word): None for word in (data, f"convention {season.convention}", answers)}
+        return ama_page(made), tuple(badges)
 
 
 def _own_season(wanted: _Wanted, like: Season | None) -> Season:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -37,6 +37,9 @@ from tradeassay.cli._output import (
     write_spec,
 )
 from tradeassay.core.errors import UserError, require
+
+if TYPE_CHECKING:
+    from tradeassay.runs.verify.report import VerifyReport
 
 
 @click.command(cls=FoldedCommand)
@@ -186,15 +189,16 @@ def verify(
 ) -> int:
     """Make a recorded run again from its data, rules and recorded replies, and compare, claim by claim.
 
-    RUN is a run's folder or name, a sealed run (one file, see ``seal``), or the database of an arena
-    (a file, or the address of a PostgreSQL one).
+    RUN is a run's folder or name, a sealed run (one file, see ``seal``), the database of an arena (a file, or the
+    address of a PostgreSQL one), a paper's folder (see ``reproduce``), or a site of the runs in --runs: pages are
+    written again from their records, and compared.
 
     Rules are asked, conversations replayed with the recorded replies, programs examined and scores computed again,
     all under the rules registered here. Exits with 0 when everything was re-derived, with 1 when something is
     contradicted (every contradiction is named), with 3 when something cannot be checked, such as what a live
     model replied, and with 4 when verify itself fails, which says nothing about the run.
     """
-    from tradeassay.runs import Run, load_run
+    from tradeassay.runs import load_run
     from tradeassay.runs.play.progress import PacedCount
     from tradeassay.runs.verify.attested import keep
     from tradeassay.runs.verify.plans import verify_anything
@@ -205,18 +209,13 @@ def verify(
         raise click.UsageError("a signer without a file of signers: give --allowed-signers FILE as well")
     if page is not None and Path(run).is_file():
         raise click.UsageError("-o writes the page of a run's folder: leave it out for an archive or an arena")
-    if "://" in run or (Path(run).is_file() and _holds_an_arena(Path(run))):
-        from tradeassay.arena.verifying import verify_arena
-
-        if plan or allowed_signers or signer:
-            raise click.UsageError("an arena has neither a plan nor a signature: leave these options out")
-
-        season = verify_arena(run, pages=pages)
+    other = _verify_other(run, out, pages, workers, bound=bool(plan or allowed_signers or signer))
+    if other is not None:
         if as_json:
-            print_json({"seal": None, "verification": season, "exit_code": season.exit_code})
+            print_json({"seal": None, "verification": other, "exit_code": other.exit_code})
         else:
-            show_verification(season)
-        return season.exit_code
+            show_verification(other)
+        return other.exit_code
     if pages is not None:
         raise click.UsageError("--pages are those of an arena: leave it out for a run")
     path = Path(run) if Path(run).is_file() else find_run(run, out)
@@ -234,10 +233,10 @@ def verify(
     sealed, found = verify_anything(path, plan=plan, signers=signers, check=check)
     if kept and found is not None:
         keep(path, before, found)
-    if found is not None and (path / "assay.json").is_file() and not found.contradicted:
-        from tradeassay.assay.verdict import check_assay
+    if found is not None and not path.is_file() and not found.contradicted:
+        from tradeassay.report.verifying import check_beside
 
-        found = check_assay(Run.load(path), found)
+        found = check_beside(load_run(path), found)
     if as_json:
         print_json({"seal": sealed, "verification": found, "exit_code": 0 if found is None else found.exit_code})
     else:
@@ -247,6 +246,40 @@ def verify(
 
         say(f"report: {write_html(load_run(path), page, verified=found)}")
     return 0 if found is None else found.exit_code
+
+
+def _verify_other(
+    run: str, runs: Path, pages: Path | None, workers: int | None, *, bound: bool
+) -> VerifyReport | None:
+    """Verify an arena, a paper's folder or a site; None for others. ``bound``: a plan or a signer is named."""
+    folder = Path(run) if Path(run).is_dir() else runs / run
+    season = "://" in run or (Path(run).is_file() and _holds_an_arena(Path(run)))
+    paper, site = (folder / "paper.html").is_file(), (folder / "board.json").is_file()
+    if not season and ((folder / "manifest.json").is_file() or not (paper or site)):
+        return None
+    if bound:
+        raise click.UsageError("only a run has a plan or a signature: leave these options out")
+    if season:
+        from tradeassay.arena.verifying import verify_arena
+
+        return verify_arena(run, pages=pages)
+    from tradeassay.report.verifying import compose_paper, paper_verdict, read_paper, verify_paper, verify_site
+    from tradeassay.runs.play.progress import PacedCount
+
+    if site:
+        return verify_site(folder, runs, workers=workers, progress=PacedCount(say))
+    record = read_paper(folder)
+    if not all(_holds_an_arena(folder / name) for name in record.runs if (folder / name).is_file()):
+        raise UserError(
+            f"{folder} holds files that are neither runs nor seasons", hint="reproduce the paper again"
+        )
+    if not any((folder / name).is_file() for name in record.runs):
+        return verify_paper(folder, record, paper_verdict(workers, PacedCount(say)), compose_paper)
+    from tradeassay.arena.verifying import verify_arena
+    from tradeassay.cli.reproduce import compose_seasons
+    from tradeassay.runs.verify.attested import attestation
+
+    return verify_paper(folder, record, lambda db: attestation(verify_arena(str(db)), ""), compose_seasons)
 
 
 def _holds_an_arena(path: Path) -> bool:

@@ -17,7 +17,7 @@ from tradeassay.arena.rounds.health import read_workers
 from tradeassay.arena.season import BASELINE, Amendment, Entry, OptionalRules, Season, amended
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import corrections, rounds, seasons
+from tradeassay.arena.state.tables import corrections, events, rounds, seasons
 from tradeassay.benchmarks.ama.rules import AmaRules
 from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay.core.measure import Convention
@@ -86,7 +86,9 @@ class SeasonFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def season_ids(store: Store) -> tuple[str, ...]:
-    query = select(seasons.c.id).order_by(seasons.c.created_at.desc(), seasons.c.id)
+    """Return the ids of all seasons, the newest first by the journal: a replay does not know the time."""
+    begun = (events.c.season == seasons.c.id) & (events.c.kind == "season")
+    query = select(seasons.c.id).outerjoin(events, begun).order_by(events.c.seq.desc(), seasons.c.id)
     with store.read() as db:
         return tuple(db.execute(query).scalars())
 

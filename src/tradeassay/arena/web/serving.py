@@ -333,7 +333,8 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     if season is not None:
         check_entries(season, tuple(e.id for e in season.entries if e.architecture in OUTSIDE))
         check_data(season)
-        store.found_season(season, iso(WallClock().now()))
+        # A replay knows no time but its own.
+        store.found_season(season, iso(WallClock().now() if is_live(season) else 0))
         parse_renamed(season, how.renamed)
         player = Player(
             season,

@@ -12,12 +12,13 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
+from tradeassay.arena.queries.seasons import season_ids
 from tradeassay.arena.rounds.health import Health, WorkerHealth, read_workers
 from tradeassay.arena.rounds.held_bars import HeldBar, held_bars_of
 from tradeassay.arena.rounds.prices import Revision, revisions
 from tradeassay.arena.state.rows import Skipped
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import corrections, decisions, held_bars, rounds, seasons, skipped
+from tradeassay.arena.state.tables import corrections, decisions, held_bars, rounds, skipped
 
 DAY_S = 86_400.0
 
@@ -65,8 +66,8 @@ class SeasonBooks(msgspec.Struct, frozen=True, kw_only=True):
 def season_books(store: Store, newest: int = 20) -> tuple[SeasonBooks, ...]:
     """Return what every season has on record; of corrections, bars held back and sessions skipped the newest."""
     counts: dict[tuple[str, str], dict[str, int]] = {}
+    every = season_ids(store)
     with store.read() as db:
-        every = tuple(db.execute(select(seasons.c.id).order_by(seasons.c.created_at.desc())).scalars())
         played = select(rounds.c.season, rounds.c.phase, func.count()).group_by(rounds.c.season, rounds.c.phase)
         for where, value, count in db.execute(played):
             counts.setdefault(("rounds", where), {})[value] = count

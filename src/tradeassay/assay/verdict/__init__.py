@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradeassay.assay.own import OwnAccount
-from tradeassay.assay.verdict.build import assay, check_assay, record_assay, recorded_assay
+from tradeassay.assay.verdict.build import assay, brought_assay, check_assay, record_assay, recorded_assay
 from tradeassay.assay.verdict.decide import decide, judge
 from tradeassay.assay.verdict.record import KINDS, LABELS, AgentAssay, AgentFindings, Assay, Verdict, VerdictConfig
 
@@ -17,6 +17,7 @@ __all__ = [
     "Verdict",
     "VerdictConfig",
     "assay",
+    "brought_assay",
     "check_assay",
     "decide",
     "judge",

@@ -877,6 +877,12 @@ def recorded_assay(run: Run) -> Assay | None:
     made here: a run may have been sent by anybody, and no page shows a verdict that it brings along.
     """
     path = run.folder / "assay.json"
+    return brought_assay(run) if path.is_file() and vouched(path.read_bytes()) else None
+
+
+def brought_assay(run: Run) -> Assay | None:
+    """Return the assay in a run's folder, whoever made it, if it is about the run's scores."""
+    path = run.folder / "assay.json"
     if not path.is_file():
         return None
     try:
@@ -884,8 +890,7 @@ def recorded_assay(run: Run) -> Assay | None:
     except UNDECODABLE as error:
         hint = f"tradeassay assay {run.folder} makes it again"
         raise RunError(f"{path} cannot be read: {error}", hint=hint) from None
-    ours = found.scores_sha256 == _scores_hash(run) and vouched(path.read_bytes())
-    return found.assay if ours else None
+    return found.assay if found.scores_sha256 == _scores_hash(run) else None
 
 
 def check_assay(run: Run, found: VerifyReport) -> VerifyReport:
@@ -911,8 +916,10 @@ def check_assay(run: Run, found: VerifyReport) -> VerifyReport:
         changed, tested = f"it cannot be made again: {error}", False
     open_ = tested or (found.freedom is not None and (found.freedom.runs or 2) > 1)
     outcome: Word = "re-derived" if not changed else "cannot be checked" if open_ else "contradicted"
+    if not changed:
+        vouch((run.folder / "assay.json").read_bytes())  # it was made here just now
     claim = ClaimOutcome(claim="assay", outcome=outcome, why=changed)
-    return msgspec.structs.replace(found, claims=(*found.claims, claim), notes=tuple(notes))
+    return found.and_claim(claim, notes)
 
 
 def _scores_hash(run: Run) -> str:

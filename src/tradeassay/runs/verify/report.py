@@ -24,6 +24,7 @@ from tradeassay.core.executors import make_executor
 from tradeassay.core.executors.task import Lost, Task, TaskExecutor
 from tradeassay.core.hashing import canonical_json, sha256_of
 from tradeassay.data import load_proven, verify_snapshot
+from tradeassay.llm.cassette import read_cassette
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs.play.programs import (
     code_episodes,
@@ -46,7 +47,7 @@ from tradeassay.runs.score import encode_scores, gather
 from tradeassay.runs.spec.episode import EpisodeSpec, expand
 from tradeassay.runs.spec.run_spec import work_sha256
 from tradeassay.runs.store.cache import PrepareTask, WantedWindow, entry_of
-from tradeassay.runs.store.folder import RunFolder, present_versions, version_changes
+from tradeassay.runs.store.folder import RunFolder, present_versions, read_timing, version_changes
 from tradeassay.runs.store.manifest import (
     CodeManifest,
     DatasetEntry,
@@ -59,7 +60,7 @@ from tradeassay.runs.store.manifest import (
     window_key,
 )
 from tradeassay.runs.store.names import shown_names
-from tradeassay.runs.store.outcome import ClaimOutcome, Violation, Word
+from tradeassay.runs.store.outcome import ClaimOutcome, Violation, Word, read_outcome
 from tradeassay.runs.store.run import Run
 from tradeassay.runs.verify.checks import Checked, CheckTask, check_program
 from tradeassay.runs.verify.departures import code_departures
@@ -74,10 +75,13 @@ RUNNERS_CLAIM = (
     "witness recorded it"
 )
 NOT_ASSAYED = "assay.json was not made again"
+NOT_RENDERED = "report.html was not made again"
 OWN_SECRET = (
     "the secret was chosen by the runner, who may have tried others: a plan that was sealed and published before "
     "the run began rules that out (verify --plan)"
 )
+_LEAST, _MOST = 1e-5, 1e8
+"""Seconds: less than any step takes, and more than any run did."""
 _WORDS = frozenset(("title", "description"))
 """What a benchmark is called may be reworded."""
 
@@ -85,7 +89,8 @@ _WORDS = frozenset(("title", "description"))
 class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     """What became of every claim of a run, and everything that does not hold.
 
-    ``notes`` say what is beside the record and was not looked at, ``freedom`` what the runner chose.
+    ``notes`` say what is beside the record and was not looked at, ``freedom`` what the runner chose, ``counted``
+    what its ``episodes`` are.
     """
 
     folder: str
@@ -95,6 +100,14 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     violations: tuple[Violation, ...]
     notes: tuple[str, ...] = ()
     freedom: Freedom | None = None
+    counted: str = "episode"
+
+    def and_claim(self, claim: ClaimOutcome, notes: Sequence[str]) -> VerifyReport:
+        """Return the report with one more claim, and other notes."""
+        broken = (Violation(check=claim.claim, what=claim.why),) if claim.outcome == "contradicted" else ()
+        return msgspec.structs.replace(
+            self, claims=(*self.claims, claim), violations=(*self.violations, *broken), notes=tuple(notes)
+        )
 
     @property
     def ok(self) -> bool:
@@ -115,9 +128,9 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def summary(self) -> str:
         """Return what there is to say in one sentence."""
-        found = {"episode": self.episodes, "step": self.steps, "place": len(self.violations)}
+        found = {self.counted: self.episodes, "step": self.steps, "place": len(self.violations)}
         episodes, steps, places = (f"{many} {what}{'' if many == 1 else 's'}" for what, many in found.items())
-        size = f"{episodes}, {steps}"
+        size = f"{episodes}, {steps}" if self.steps else episodes
         if self.contradicted:
             first = f"; the first: {self.violations[0]}" if self.violations else ""
             return f"{self.folder} is CONTRADICTED in {places} ({size}){first}"
@@ -169,6 +182,7 @@ class _Verifier(ABC, Generic[M]):
         self._claims: dict[tuple[str, Word, str], int] = {}
         self._notes: list[str] = []
         self._steps = 0
+        self._counted: dict[str, int] = {}
 
     def report(self, beacon: str | None = None) -> VerifyReport:
         """Check everything, the run as a whole first."""
@@ -179,6 +193,7 @@ class _Verifier(ABC, Generic[M]):
         self._check_strays()
         self._check_episodes()
         self._check_scores()
+        self._check_times()
         changes = version_changes(self._manifest.versions, present_versions())
         if changes:
             self._notes.append(f"the run was made with other versions: {'; '.join(changes)}")
@@ -204,8 +219,43 @@ class _Verifier(ABC, Generic[M]):
             yield "whether answers were live"
         if isinstance(self._manifest, RunManifest) and self._manifest.files:
             yield "the hashes of its own programs' files (verify --plan compares them)"
-        if self._place.report.is_file():
-            yield "report.html (tradeassay report writes it again)"
+
+    def _check_times(self) -> None:
+        """Wall times follow from nothing, but not every number can be one: name those that cannot.
+
+        Live answers have a time each, and an episode takes longer than any of its answers; of a resumed run only
+        the last start is known.
+        """
+        timing = read_timing(self._place.timing)
+        odd: list[str] = []
+        for episode in self._manifest.episodes:
+            took, (live, answers) = timing.episodes.get(episode.key), self._answer_times(episode)
+            if live and answers and all(one is None for one in answers):
+                odd.append(f"the answers of {episode.key} are called live and have no times, as replayed ones")
+            if took is None:
+                continue
+            steps = self._counted.get(episode.key, 0)
+            longest = max((one or 0.0 for one in answers), default=0.0) if len(timing.starts) == 1 else 0.0
+            if not _LEAST * steps <= took < _MOST or took < longest:
+                what = f"{took:g} s, with {steps} steps" + (f" and an answer of {longest:g} s" if longest else "")
+                odd.append(f"{episode.key} took {what}")
+            elif timing.starts and took > sum(sum(one.values()) for one in timing.starts) + _LEAST:
+                odd.append(f"{episode.key} took {took:g} s, longer than the run")
+        for what in odd[:3]:
+            self._notes.append(f"times that cannot be true: {what}")
+
+    def _answer_times(self, episode: EpisodeSpec) -> tuple[bool, list[float | None]]:
+        """Return whether an episode's answers are called live, and how long each took; None where that is not
+        known."""
+        cassette = self._place.models / f"{episode.key}.jsonl"
+        if not episode.model or not cassette.is_file():
+            return False, []
+        with contextlib.suppress(TradeassayError):  # a file that cannot be read is named already
+            outcome = read_outcome(self._place.outcome(episode.key))
+            if outcome is not None and outcome.answers == "live":
+                answers = read_cassette(cassette).answers
+                return True, [None if one.seconds is msgspec.UNSET else one.seconds for one in answers]
+        return False, []
 
     def _check_secret(self, value: str | None) -> None:
         """Say where the secret comes from; one of a beacon must follow from its value, which anybody can look
@@ -261,8 +311,9 @@ class _Verifier(ABC, Generic[M]):
     def _scores(self) -> bytes:
         """Score the run again."""
 
-    def _take(self, checked: Checked) -> None:
+    def _take(self, key: str, checked: Checked) -> None:
         self._steps += checked.steps
+        self._counted[key] = checked.steps
         self._violations.extend(checked.violations)
         self._notes.extend(checked.notes)
         for claim in checked.claims:
@@ -274,6 +325,8 @@ class _Verifier(ABC, Generic[M]):
         ours = {"manifest.json", "scores.json", "assay.json", place.models.name, place.episode("").name}
         if (place.path / "assay.json").is_file():
             self._notes.append(NOT_ASSAYED)
+        if place.report.is_file():
+            self._notes.append(NOT_RENDERED)
         beside = sorted(entry.name for entry in place.path.iterdir() if entry.name not in ours | set(REWRITABLE))
         if beside:
             more = f" and {len(beside) - 3} more" if len(beside) > 3 else ""
@@ -462,7 +515,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
         found = self._perform(tasks, "episodes played again")
         for key in tasks:
             if key in found:
-                self._take(CHECKED_DECODER.decode(found[key]))
+                self._take(key, CHECKED_DECODER.decode(found[key]))
         # Who answered is part of every badge; it must fit the agent that is named.
         run = Run(self._place.path, manifest)
         for episode in manifest.episodes:
@@ -621,7 +674,7 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
                 # said. Whatever contradicts itself is still wrong.
                 reason = f"they come out otherwise here; they were examined with {', '.join(self._elsewhere)}"
                 checked = check_program(self._place, episode, self._protocol, None, reason)
-            self._take(checked)
+            self._take(episode.key, checked)
 
     def _scores(self) -> bytes:
         if self._protocol is None:

@@ -1,0 +1,270 @@
+"""Verifying pages: whatever is written from records is written again from them, and compared file by file.
+
+A run's own page, a paper's page with its tables, and a published site hold nothing but what their records give.
+Two things of a page belong to the place where it was written, and are compared apart: the path of the run in the
+command that checks it, and how many runs lay in its folder.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
+from pathlib import Path
+
+import msgspec
+
+from tradeassay.assay.papers import paper_page, paper_pages
+from tradeassay.assay.probe import ProbeReport, probe_mask
+from tradeassay.assay.verdict import brought_assay, check_assay, recorded_assay
+from tradeassay.benchmarks.exhibits import PaperPage
+from tradeassay.core import __version__
+from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
+from tradeassay.core.files import write_atomic
+from tradeassay.core.hashing import canonical_json
+from tradeassay.report.code_page import run_badges, shown_run
+from tradeassay.report.page import render_html, write_html
+from tradeassay.report.paper_page import write_paper
+from tradeassay.report.shell import write_page
+from tradeassay.report.site import write_site
+from tradeassay.report.words import badge_words
+from tradeassay.runs import CodeRun, Run, load_run
+from tradeassay.runs.play.progress import CountListener
+from tradeassay.runs.store.outcome import ClaimOutcome, Violation, Word
+from tradeassay.runs.summary import summary_of
+from tradeassay.runs.verify.attested import Attestation, VerdictWord, attest
+from tradeassay.runs.verify.report import NOT_RENDERED, VerifyReport
+
+PAPER = "paper.json"
+Badges = tuple[tuple[str, str], ...]
+_HERE = re.compile(r"(?<=tradeassay verify )[^<>;&|`$]+(?=<)")
+_COUNT = re.compile(r"(?:the only run|one of (\d+) runs) of ")
+_WHEN = re.compile(r"<updated>[^<]*</updated>")
+_PAGES = (".html", ".json", ".jsonl", ".svg", ".xml", ".md", ".tex", ".csv", ".seal")
+_OUTCOMES: dict[VerdictWord, Word] = {
+    "verified": "re-derived",
+    "named": "consistent",
+    "unverified": "cannot be checked",
+    "contradicted": "contradicted",
+}
+
+
+class PaperRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What lies beside ``paper.html``: the runs or seasons in its folder that it was made of, how, and what
+    attackers of a mask recovered. ``replayed`` are the seasons whose models were not asked.
+    """
+
+    runs: tuple[str, ...]
+    attribution: bool = True
+    probe: ProbeReport | None = None
+    replayed: tuple[str, ...] = ()
+
+
+def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
+    """Make what lies beside a record that holds again, its assay and its page, and add what becomes of them."""
+    if isinstance(run, Run) and (run.folder / "assay.json").is_file():
+        found = check_assay(run, found)
+    page = run.folder / "report.html"
+    if not page.is_file():
+        return found
+    notes = [note for note in found.notes if note != NOT_RENDERED]
+    missing = [one.why for one in found.claims if one.claim == "data" and one.outcome != "re-derived"]
+    wrong: list[str] = []
+    try:
+        wrong = [] if missing else _other_page(run, found, page)
+    except TradeassayError as error:
+        missing = [error.message]
+    outcome: Word = "contradicted" if wrong else "cannot be checked" if missing else "re-derived"
+    made = run.manifest.versions.packages.get("tradeassay", __version__)
+    why = next(iter((*wrong, *missing)), "")
+    if wrong and made != __version__:
+        outcome, why = "cannot be checked", f"the run was made with tradeassay {made}: {why}"
+    then, now = (_counted(text) for text in (page.read_text(errors="replace"), found.freedom or ""))
+    if not wrong and now and then < now:
+        notes.append(f"report.html counts {then} runs of its benchmark in the folder, there are {now}")
+    claim = ClaimOutcome(claim="page", outcome=outcome, why=why)
+    return found.and_claim(claim, notes)
+
+
+def _other_page(run: Run | CodeRun, found: VerifyReport, page: Path) -> list[str]:
+    """Return in what a run's page is none that this package writes: with its assay or without, verified or not."""
+    first: list[str] = []
+    told = None if isinstance(run, CodeRun) else (summary_of(run), paper_pages(run, attribution=False))
+    brought = None if isinstance(run, CodeRun) else brought_assay(run)
+    for assay, verified in product({id(brought): brought, id(None): None}.values(), (None, found)):
+        with tempfile.TemporaryDirectory() as place:
+            made = Path(place) / page.name
+            if told is None:
+                write_html(run, made, verified=verified)
+            else:
+                write_page(made, render_html(*told, verified, assay))
+            wrong = list(_others(made.parent, run.folder, (page.name, "cards/*")))
+        if not wrong:
+            return []
+        first = first or wrong
+    return first
+
+
+def compose_paper(folder: Path, record: PaperRecord) -> tuple[PaperPage, Badges]:
+    """Put the runs of a paper together; with what a reader must know of them."""
+    made = [load_run(folder / name) for name in record.runs]
+    badges: dict[tuple[str, str], None] = {}
+    for one in made:
+        if isinstance(one, Run):
+            for cell in dict.fromkeys(episode.cell for episode in one.episodes):
+                badges |= dict.fromkeys(badge_words(one.cell_badges(cell)))
+        else:
+            badges |= dict.fromkeys(run_badges(one, shown_run(one)))
+    return paper_page(made, attribution=record.attribution, probe=record.probe), tuple(badges)
+
+
+def record_paper(folder: Path, record: PaperRecord, page: PaperPage, badges: Badges) -> Path:
+    """Write a paper's page, and beside it what it was made of."""
+    write_atomic(folder / PAPER, canonical_json(record))
+    return write_paper(page, folder, badges)
+
+
+def read_paper(folder: Path) -> PaperRecord:
+    """Return what a paper's page was made of; raises :class:`RunError` where that cannot be read."""
+    try:
+        found = msgspec.json.decode((folder / PAPER).read_bytes(), type=PaperRecord)
+    except (FileNotFoundError, *UNDECODABLE) as error:
+        raise RunError(f"{folder / PAPER} cannot be read: {error}", hint="reproduce the paper again") from None
+    if any(Path(name).name != name for name in found.runs):
+        raise RunError(f"{folder / PAPER} names runs outside its folder", hint="do not believe the page")
+    return found
+
+
+def verify_paper(
+    folder: Path,
+    record: PaperRecord,
+    verdict: Callable[[Path], Attestation],
+    compose: Callable[[Path, PaperRecord], tuple[PaperPage, Badges]] = compose_paper,
+) -> VerifyReport:
+    """Verify the runs of a paper by ``verdict``, then make its page and its tables from them again and compare."""
+    found = {name: verdict(folder / name) for name in record.runs}
+    probed = [] if record.probe is None else [_probed(record)]
+    wrong: list[str] = []
+    if all(one.word != "contradicted" for one in found.values()):
+        with tempfile.TemporaryDirectory() as place:
+            page, badges = compose(folder, record)
+            write_paper(page, Path(place), badges)
+            wrong = list(_others(Path(place), folder, ("paper.html", "tables/*")))
+    return _report(folder, found, wrong, probed)
+
+
+def _probed(record: PaperRecord) -> ClaimOutcome:
+    """Let the attackers of a mask that are programs look again."""
+    probe = record.probe
+    assert probe is not None
+    attackers = tuple(dict.fromkeys(row.attacker for row in probe.rows))
+    if models := [name for name in attackers if "/" in name]:
+        why = f"what {', '.join(models)} answered is as recorded"
+        return ClaimOutcome(claim="probe", outcome="cannot be checked", why=why)
+    again = probe_mask(probe.benchmark, attackers, dataset=probe.dataset, config=probe.config)
+    same = canonical_json(again) == canonical_json(probe)
+    return ClaimOutcome(claim="probe", outcome="re-derived" if same else "contradicted")
+
+
+def verify_site(
+    site: Path, runs: Path, *, workers: int | None = None, progress: CountListener | None = None
+) -> VerifyReport:
+    """Write a site again from the runs that it shows, each verified, and compare every file of it.
+
+    Where ``runs`` holds others than the site shows, what differs is named and contradicts nobody: the site may be
+    older. Raises :class:`RunError` where no run can be shown.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        done = write_site(runs, Path(place), workers=workers, progress=progress)
+        wrong = list(_others(Path(place), site, ("**/*",)))
+        then, now = (_slugs(folder / "runs.json") for folder in (site, Path(place)))
+    loaded = [one for name in done.runs if isinstance(one := load_run(runs / name), Run)]
+    unsure = [
+        f"the assay of {one.folder.name} cannot be made again here"
+        for one in loaded
+        if (one.folder / "assay.json").is_file() and recorded_assay(one) is None
+    ]
+    if then is not None and now is not None and then != now:
+        unsure.append(f"{runs} and the site do not hold the same runs ({', '.join(sorted(then ^ now))})")
+    if not wrong or not unsure:
+        return _report(site, done.runs, wrong)
+    why = f"{'; '.join(unsure)}: {'; '.join(wrong[:3])}"
+    return _report(site, done.runs, [], [ClaimOutcome(claim="pages", outcome="cannot be checked", why=why)])
+
+
+def _slugs(file: Path) -> set[str] | None:
+    try:
+        return {str(one["slug"]) for one in msgspec.json.decode(file.read_bytes())}
+    except (OSError, KeyError, TypeError, *UNDECODABLE):
+        return None
+
+
+def _report(
+    folder: Path, runs: Mapping[str, Attestation], wrong: Iterable[str], more: Iterable[ClaimOutcome] = ()
+) -> VerifyReport:
+    claims = [
+        ClaimOutcome(claim=name, outcome=_OUTCOMES[one.word], why="; ".join(one.why)) for name, one in runs.items()
+    ]
+    wrong, more = list(wrong), list(more)
+    if not any(one.claim == "pages" for one in more):
+        claims.append(ClaimOutcome(claim="pages", outcome="contradicted" if wrong else "re-derived"))
+    return VerifyReport(
+        folder=str(folder),
+        episodes=len(runs),
+        steps=0,
+        counted="run",
+        claims=(*claims, *more),
+        violations=tuple(Violation(check="pages", what=what) for what in wrong),
+    )
+
+
+def _others(made: Path, given: Path, patterns: tuple[str, ...]) -> Iterator[str]:
+    """Yield the files below ``given`` that are not those which were ``made``, are missing, or nobody's."""
+    ours, theirs = (
+        {
+            path.relative_to(folder).as_posix(): path
+            for pattern in patterns
+            for path in sorted(folder.glob(pattern))
+            if path.is_file() and path.suffix in _PAGES
+        }
+        for folder in (made, given)
+    )
+    for name in sorted({*ours, *theirs}):
+        if name not in theirs:
+            yield f"{name} is missing"
+        elif name not in ours:
+            yield f"{name} is not among what is written"
+        elif ours[name].read_bytes() != theirs[name].read_bytes():
+            pairs = zip(_lines(theirs[name]), _lines(ours[name]), strict=False)
+            differ = ((at, then, now) for at, (then, now) in enumerate(pairs, 1) if then != now)
+            at, then, now = next(differ, (0, "", ""))
+            if at:
+                start = next((n for n, (a, b) in enumerate(zip(then, now, strict=False)) if a != b), 0)
+                then, now = (text[max(0, start - 15) : start + 25] for text in (then, now))
+                yield f"{name} is not what the record gives: line {at} has {then!r} for {now!r}"
+            elif len(_lines(theirs[name])) != len(_lines(ours[name])):
+                yield f"{name} is longer or shorter than what the record gives"
+
+
+def _lines(path: Path) -> list[str]:
+    text = _WHEN.sub("", _HERE.sub("", path.read_text(errors="surrogateescape")))
+    return _COUNT.sub("a run of ", text).splitlines()
+
+
+def _counted(text: object) -> int:
+    """Return how many runs a page, or a freedom statement, says that there are; 0 where it says nothing."""
+    said = _COUNT.search(text if isinstance(text, str) else getattr(text, "sentence", ""))
+    return 0 if said is None else int(said[1] or 1)
+
+
+def paper_verdict(workers: int | None, progress: CountListener | None) -> Callable[[Path], Attestation]:
+    """Return what verifies a run of a paper."""
+
+    def verdict(folder: Path) -> Attestation:
+        try:
+            return attest(folder, workers=workers, progress=progress)
+        except TradeassayError as error:
+            return Attestation(root="", word="unverified", why=(error.message,))
+
+    return verdict
