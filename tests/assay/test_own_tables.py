@@ -167,7 +167,7 @@ def test_what_was_earned_since_the_beginning(tmp_path: Path) -> None:
     for head, scale in (("date,Cumulative Return", 1.0), ("date,cum_return_%", 100.0)):
         lines = [f"{d},{scale * v:.10f}" for d, v in zip(DAYS, grown, strict=True)]
         read = read_series(written(tmp_path / "c.csv", head, lines))
-        np.testing.assert_allclose(list(read.returns.values()), EARNED[1:], atol=1e-8)
+        np.testing.assert_allclose(list(read.returns.values()), EARNED, atol=1e-8)
         assert any("since the beginning" in note for note in read.notes)
 
 
@@ -505,3 +505,34 @@ def test_a_market_by_name_says_where_it_ends(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no file, column or market 'sp50'") as caught:
         assay(OwnAccount(returns=table, against="sp50"))
     assert str(caught.value.hint).startswith("did you mean sp500?")
+
+
+def test_a_benchmark_that_lacks_days_changes_neither_the_return_nor_the_year(tmp_path: Path) -> None:
+    rng = np.random.default_rng(909)
+    days = np.busday_offset("2019-01-02", np.arange(500), roll="forward").astype(str).tolist()
+    market = 0.0004 + 0.011 * rng.standard_normal(500)
+    own = market + 0.004 * rng.standard_normal(500)
+    level = 100.0 * np.cumprod(1.0 + market)
+    account, other = tmp_path / "account.csv", tmp_path / "other.csv"
+    account.write_text("date,return\n" + "".join(f"{d},{r:.9f}\n" for d, r in zip(days, own, strict=True)))
+    for kept in (rng.random(500) > 0.2, np.arange(500) >= 150, np.arange(500) % 5 == 2):
+        rows = [f"{days[k]},{level[k]:.6f}\n" for k in np.flatnonzero(kept)]
+        other.write_text("date,close\n" + "".join(rows))
+        found = assay(OwnAccount(returns=str(account), against=str(other))).agents[0]
+        first, last = (int(np.flatnonzero(kept)[place]) for place in (0, -1))
+        assert found.total.value == pytest.approx(float(np.prod(1.0 + own[first + 1 : last + 1])) - 1.0, abs=1e-6)
+        assert found.with_all == pytest.approx(float(np.prod(1.0 + own)) - 1.0, abs=1e-6)
+        assert f"{found.with_all:+.1%} with all of its own".replace("-", "−") in found.verdict.sentence
+        assert found.sessions / found.year == pytest.approx((last - first) / 252, rel=0.05)
+
+
+def test_what_a_cumulative_table_says_at_its_end_is_the_return(tmp_path: Path) -> None:
+    earned = 0.0005 + 0.011 * np.random.default_rng(31).standard_normal(300)
+    days = np.busday_offset("2020-01-02", np.arange(300), roll="forward").astype(str).tolist()
+    grown = np.cumprod(1.0 + earned) - 1.0
+    table = tmp_path / "cumulative.csv"
+    for before, said in ((0.0, grown[-1]), (0.8, (1.0 + grown[-1]) / (1.0 + grown[0]) - 1.0)):
+        since = (1.0 + before) * (1.0 + grown) - 1.0
+        rows = "".join(f"{day},{100 * one:.6f}%\n" for day, one in zip(days, since, strict=True))
+        table.write_text(f"Date,Cumulative Return\n{rows}")
+        assert assay(OwnAccount(returns=str(table))).agents[0].total.value == pytest.approx(said, abs=1e-6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -630,6 +631,8 @@ NO_CASH = "none"
 """What is given as cash for returns that are beyond it already, as those of one side less another."""
 _FILES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".xlsx", ".xls")
 _LEAST_SHARED = 20
+_SHOWN_GAP = 0.001
+"""What rows that are left out changed is said from here on: less does not show in a return."""
 _STILL = 0.02
 """A benchmark that moves less than this share of what the account does is cash."""
 ALONE = "returns alone do not say what was held"
@@ -649,6 +652,9 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
     days = _shared_days(series, notes)
     market = None if series.against is None else np.array([series.against[day] for day in days])
     total = np.array([series.returns[day] for day in days])
+    whole = (
+        series.whole if series.whole is not None else math.prod(1.0 + one for one in series.returns.values()) - 1.0
+    )
     if market is not None and market.std() < _STILL * total.std():
         raise UserError(
             f"the benchmark hardly moves (by {market.std():.2g} a row, the account by {total.std():.2g})",
@@ -671,6 +677,7 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
         first=days[0] if days else None,
         last=days[-1] if days else None,
         method="returns",
+        with_all=whole if abs(whole - (math.prod(1.0 + total) - 1.0)) >= _SHOWN_GAP else None,
         total=not_scored("nothing was played"),
         market=not_scored(why),
         exposures={

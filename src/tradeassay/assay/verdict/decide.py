@@ -486,6 +486,8 @@ def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool
     seeds = f" over its {found.seeds} seeds in equal parts" if found.seeds > 1 else ""
     name = f"{found.agent}, the baseline," if found.baseline else found.agent
     made = f"{name} returned {percent(found.total.value)}{pace(found)}{seeds}"
+    if found.with_all is not None:
+        made += f" where its benchmark has rows ({percent(found.with_all)} with all of its own)"
     yearly = yearly_of(found, config)
     if kind == "leak":
         return _leak(made, found, firm=firm)

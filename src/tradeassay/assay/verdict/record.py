@@ -387,7 +387,9 @@ class AccountCurve(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AssayedAccount(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose account is judged, and over which sessions. ``failure`` says why there is no result."""
+    """Whose account is judged, and over which sessions. ``with_all`` is what it returned with those that are left
+    out because its benchmark lacks them, None where that is the same. ``failure`` says why there is no result.
+    """
 
     cell: str
     benchmark: str
@@ -402,6 +404,7 @@ class AssayedAccount(msgspec.Struct, frozen=True, kw_only=True):
     last: str | None
     method: Literal["holdings", "returns"] = "holdings"
     mask: str | None = None
+    with_all: float | None = None
     failure: str | None = None
 
 

@@ -97,8 +97,9 @@ _GAPS = ((1.5, 365), (4.0, 252), (10.0, 52), (45.0, 12), (120.0, 4))
 class OwnSeries:
     """An account's simple returns by ISO day, in order, and those it is compared with; ``notes`` say what was
     guessed. ``year`` is how many rows make one. ``since`` is the day of the first value where returns were made of
-    values: each is then what was earned since the row before. ``cash`` is what cash earned on the same rows,
-    ``factors`` what styles did, each beyond cash or of one side less another.
+    values: each is then what was earned since the row before. ``whole`` is what the account returned with rows
+    that are left out because its benchmark lacks them. ``cash`` is what cash earned on the same rows, ``factors``
+    what styles did, each beyond cash or of one side less another.
     """
 
     returns: dict[str, float]
@@ -106,6 +107,7 @@ class OwnSeries:
     year: int = 252
     notes: tuple[str, ...] = ()
     since: str | None = None
+    whole: float | None = None
     cash: dict[str, float] | None = None
     factors: dict[str, dict[str, float]] = field(default_factory=dict)
 
@@ -452,7 +454,12 @@ class _Column:
                 f"{self.name}: '{self.title}' is read as what was earned since the beginning"
                 + (f", in {said}" if said else "")
             )
-            return self._moves(days, 1.0 + numbers * scale)
+            moved = self._moves(days, 1.0 + numbers * scale)
+            # A first number no larger than the moves after it is what its own row earned; a larger one is from
+            # before the table.
+            own = float(numbers[0]) * scale
+            own_row = 0.0 < abs(own) <= max(map(abs, moved.values()), default=0.0)
+            return {days[0]: own} | moved if own_row else moved
         self._refuse_factors(numbers, unit, by_value=by_value)
         if by_value:
             self.form = "values"
@@ -627,13 +634,19 @@ def _paired(series: OwnSeries, other: OwnSeries) -> OwnSeries:
     notes = [*series.notes, *other.notes]
     if other.year < series.year:
         notes.append(f"the account is compounded to the benchmark's rows, {other.year} a year")
-        returns = _spans(series.returns, other)
-        return OwnSeries(returns=returns, against=other.returns, year=other.year, notes=tuple(notes))
+        returns = _spans(series, other)
+        return OwnSeries(
+            returns=returns,
+            against=other.returns,
+            year=other.year,
+            notes=tuple(notes),
+            whole=_grown(series.returns),
+        )
     if other.year == series.year:
         return _over_common_days(series, other, notes)
     if other.year > series.year:
         notes.append(f"the benchmark is compounded to the account's rows, {series.year} a year")
-    return replace(series, against=_spans(other.returns, series), notes=tuple(notes))
+    return replace(series, against=_spans(other, series), notes=tuple(notes))
 
 
 def _over_common_days(series: OwnSeries, other: OwnSeries, notes: list[str]) -> OwnSeries:
@@ -650,12 +663,14 @@ def _over_common_days(series: OwnSeries, other: OwnSeries, notes: list[str]) -> 
     if inside:
         notes.append(f"the benchmark has no row on {inside} of the account's days: both are compounded over them")
     if lost:
-        whole, kept = (math.prod(1.0 + one for one in side.values()) - 1.0 for side in (series.returns, mine))
         notes.append(
             f"left out because the benchmark has no return there: {len(lost)} rows ({lost[0]} to {lost[-1]}); "
-            f"with them the account earned {whole:+.1%}, without them {kept:+.1%}"
+            f"with them the account earned {_grown(series.returns):+.1%}, without them {_grown(mine):+.1%}"
         )
-    return replace(series, returns=mine, against=theirs, notes=tuple(notes))
+    # Rows that were compounded are fewer: so are those of a year, unless the calendar itself is the benchmark's.
+    year = series.year if series.year <= 52 else round(series.year * len(mine) / (len(mine) + inside))
+    whole = _grown(series.returns)
+    return replace(series, returns=mine, against=theirs, year=year, notes=tuple(notes), whole=whole)
 
 
 def _compounded(series: OwnSeries, days: Sequence[str], start: str | None) -> dict[str, float]:
@@ -717,7 +732,7 @@ def beside(series: OwnSeries, other: OwnSeries) -> dict[str, float]:
 def compounded(series: OwnSeries, other: OwnSeries) -> OwnSeries:
     """Return an account over another table's rows, which are fewer a year."""
     note = f"the account is compounded to {other.year} rows a year, those of its factors"
-    return OwnSeries(returns=_spans(series.returns, other), year=other.year, notes=(*series.notes, note))
+    return OwnSeries(returns=_spans(series, other), year=other.year, notes=(*series.notes, note))
 
 
 def _likeness(pair: OwnSeries) -> float:
@@ -729,13 +744,17 @@ def _likeness(pair: OwnSeries) -> float:
     return abs(float(np.corrcoef(mine, theirs)[0, 1])) if moves else 0.0
 
 
-def _spans(fine: dict[str, float], coarse: OwnSeries) -> dict[str, float]:
+def _grown(returns: Mapping[str, float]) -> float:
+    return math.prod(1.0 + one for one in returns.values()) - 1.0
+
+
+def _spans(fine: OwnSeries, coarse: OwnSeries) -> dict[str, float]:
     """Return what ``fine`` earned between the rows of ``coarse``, by the later one."""
-    days, found = np.array(list(fine), dtype="datetime64[D]"), {}
-    grown = np.cumprod(np.concatenate([[1.0], 1.0 + np.array(list(fine.values()))]))
-    before = coarse.since
+    days, found = np.array(list(fine.returns), dtype="datetime64[D]"), {}
+    grown = np.cumprod(np.concatenate([[1.0], 1.0 + np.array(list(fine.returns.values()))]))
+    before, began = coarse.since, days[0] if fine.since is None else np.datetime64(fine.since)
     for day in coarse.returns:
-        if before is not None and days[0] <= np.datetime64(before) and np.datetime64(day) <= days[-1] + _WEEKEND:
+        if before is not None and began <= np.datetime64(before) and np.datetime64(day) <= days[-1] + _WEEKEND:
             first, last = np.searchsorted(days, np.array([before, day], dtype="datetime64[D]"), side="right")
             if last > first:
                 found[day] = float(grown[last] / grown[first]) - 1.0
