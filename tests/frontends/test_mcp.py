@@ -13,11 +13,15 @@ from typing import Any
 import pytest
 
 pytest.importorskip("mcp")
+from click.testing import CliRunner
 from mcp import Client, StdioServerParameters
 
-from tradeassay.core.errors import RunError
-from tradeassay.core.events import STEP_DECODER, StepRecord
-from tradeassay.frontends.mcp_episode import EpisodeDesk, episode_plot, open_episode, server_for
+from tradeassay.agents.registry import make_conversing
+from tradeassay.cli import root
+from tradeassay.core.errors import UserError
+from tradeassay.frontends.mcp_episode import EpisodeDesk, open_episode, server_for
+from tradeassay.runs import Run
+from tradeassay.runs.verify.report import verify
 
 NAMES = {
     "observe",
@@ -52,8 +56,7 @@ def with_client(desk: EpisodeDesk, talk: Any) -> None:
 
 
 def test_a_client_plays_sessions_with_the_markets_own_tools() -> None:
-    written: list[StepRecord] = []
-    desk = EpisodeDesk(episode_plot(), sessions=2, written=written.append)
+    desk = open_episode(sessions=2)
 
     async def talk(call: Caller, client: Client) -> None:
         assert {tool.name for tool in (await client.list_tools()).tools} == NAMES
@@ -80,8 +83,8 @@ def test_a_client_plays_sessions_with_the_markets_own_tools() -> None:
         assert "over" in (await call("observe"))[0]
 
     with_client(desk, talk)
-    assert desk.over and len(written) == 2 and written == desk.journal
-    first, second = (record.decision for record in written)
+    assert desk.over
+    first, second = (record.decision for record in desk.journal)
     assert (first.status, first.tool_calls, len(first.orders)) == ("ok", 1, 1)
     assert (second.status, second.orders) == ("ok", ())
     assert desk.earned is not None and desk.earned != 0.0
@@ -116,6 +119,8 @@ def test_after_the_last_attempt_nothing_is_traded() -> None:
     desk = open_episode(sessions=1, settings={"mode": "memory-only", "retries": 0})
 
     async def talk(call: Caller, client: Client) -> None:
+        assert {tool.name for tool in (await client.list_tools()).tools} == {"observe", "submit_action"}
+        assert "research" not in desk.instructions
         text, wrong = await call("submit_action", orders=1)
         assert wrong and text.startswith("Nothing is traded")
 
@@ -184,38 +189,39 @@ def test_an_unknown_tool_is_no_answer() -> None:
     with_client(desk, talk)
 
 
-def test_it_is_served_over_standard_input_and_output(tmp_path: Path) -> None:
-    journal = tmp_path / "journal.jsonl"
-    command = ["-m", "tradeassay", "mcp", "--sessions", "1", "--journal", str(journal)]
+def test_what_is_served_over_standard_input_and_output_ends_in_an_ordinary_run(tmp_path: Path) -> None:
+    """A client leaves in the middle of the second day; another process goes on, and all commands read the run."""
+    folder = tmp_path / "mine"
+    command = ["-m", "tradeassay", "mcp", "--sessions", "2", "--run", str(folder)]
+    parameters = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
+    heard: list[str] = []
 
-    async def run() -> None:
-        async with Client(
-            StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
-        ) as client:
+    async def play(*calls: tuple[str, dict[str, Any]]) -> str:
+        async with Client(parameters) as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == NAMES
-            found = await client.call_tool("submit_action", NO_TRADE)
-            assert "The episode is over." in found.content[0].text
-            assert STEP_DECODER.decode(journal.read_bytes().strip()).decision.status == "ok"
+            for name, arguments in calls:
+                heard.append((await client.call_tool(name, arguments)).content[0].text)
+        return heard[-1]
 
-    asyncio.run(run())
-    before = journal.read_bytes()
-    assert before.endswith(b"\n")
-    known = [STEP_DECODER.decode(line) for line in before.splitlines()]
-    secret = journal.with_name("journal.jsonl.secret").read_text()
-    # a journal is continued behind what it holds
-    again = EpisodeDesk(episode_plot(secret=secret), sessions=2, known=known)
-    assert not again.over and again.journal == known
-    whole = open_episode(sessions=2, secret=secret)
-
-    async def submit(call: Caller, client: Client) -> None:
-        await call("submit_action", **NO_TRADE)
-
-    with_client(again, submit)
-    with_client(whole, submit)
-    with_client(whole, submit)
-    assert again.journal == whole.journal
-    with pytest.raises(RunError, match="comes out differently"):
-        EpisodeDesk(episode_plot("ktdfin-us-v1", secret=secret), known=known)
+    screen = ("screen_candidates", {"factors": ["MOM_12_1"], "top_k": 3})
+    assert "error" not in json.loads(asyncio.run(play(("submit_action", NO_TRADE), screen)))
+    assert not folder.exists(), "one session is left"
+    stock = re.findall(r'"stock_id":"([^"]+)"', heard[-1])[0]
+    order = {"stock_id": stock, "side": "BUY", "confidence": 0.6, "reason": "first of all", "target_weight": 0.05}
+    submit = ("submit_action", {"orders": [order], "overall_reason": "one small position to begin with"})
+    assert "The episode is over." in asyncio.run(play(submit))
+    done = Run.load(folder)
+    (key,) = [episode.key for episode in done.episodes if episode.label == "client"]
+    first, second = (record.decision for record in done.records(key))
+    assert not done.failed and not first.orders and len(second.orders) == 1
+    assert (first.tool_calls, second.tool_calls) == (0, 1), "what was asked before the restart counts"
+    assert verify(folder, workers=1).exit_code == 3, "nobody can ask a client again"
+    for name in (["report", str(folder)], ["luck", str(folder)], ["assay", str(folder)]):
+        said = CliRunner().invoke(root, [*name])
+        assert said.exit_code == 0 and "Traceback" not in said.output, (name, said.output, said.exception)
+    assert "client over MCP: client" in CliRunner().invoke(root, ["report", str(folder)]).output
+    with pytest.raises(UserError, match="cannot be asked"):
+        make_conversing("mcp").transport(1.0)
 
 
 def test_who_knows_the_program_does_not_know_the_aliases() -> None:

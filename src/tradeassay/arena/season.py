@@ -61,10 +61,12 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def shown(self) -> str:
-        """Its kind; a label is the operator's own word and stands behind it. The baseline's label is ours."""
+        """Its kind, then its own name: the label, which is the operator's own word, or without a model the id, for
+        two programs over HTTP have nothing else to be told apart by. The baseline's label is ours."""
         if self.id == BASELINE:
             return self.label
-        return f"{self.kind}: {self.label}" if self.label else self.kind
+        own = self.label or ("" if self.model else self.id)
+        return f"{self.kind}: {own}" if own else self.kind
 
 
 class OptionalRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -19,7 +19,10 @@ from tradeassay.cli._output import say
 @click.option("--window", help="Named sessions, e.g. W4.")
 @click.option("--sessions", type=click.IntRange(1), help="Stop after this many sessions.")
 @click.option(
-    "--journal", type=click.Path(path_type=Path), help="Keep every session's record here, and continue from it."
+    "--run",
+    "folder",
+    type=click.Path(path_type=Path),
+    help="Make a run of it here; started again, it goes on behind the last answer.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="For an arena: where to listen.")
 @click.option("--port", type=click.IntRange(1, 65535), default=8001, show_default=True, help="For an arena.")
@@ -34,7 +37,7 @@ def mcp(
     dataset: str | None,
     window: str | None,
     sessions: int | None,
-    journal: Path | None,
+    folder: Path | None,
     host: str,
     port: int,
     hosts: tuple[str, ...],
@@ -63,6 +66,6 @@ def mcp(
         window=window,
         dataset=dataset,
         sessions=sessions,
-        journal=journal,
+        folder=folder,
     )
     say("no session was decided" if earned is None else f"return {earned:+.2%}")

@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -24,12 +23,15 @@ from tradeassay.core.drive import Ended, advance
 from tradeassay.core.events import Deposited, Marked, StepRecord
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import draw_secret, refuse_bad_secret
-from tradeassay.frontends.prepared import PreparedEpisode, plots_for
+from tradeassay.frontends.prepared import PreparedEpisode, plots_for, plots_of, spec_for
+from tradeassay.llm import CassetteStore, ModelParams, QuestionPlace
+from tradeassay.llm.cassette import asked, key_of
 from tradeassay.play import Asked
-from tradeassay.play.journal import Journal, encode_line
+from tradeassay.runs import AgentSpec, Asking, run
 from tradeassay.runs.play.episodes import conversation
-from tradeassay.runs.spec.episode import protocol_of
-from tradeassay.runs.spec.run_spec import ParamValue
+from tradeassay.runs.spec.episode import protocol_config, protocol_of
+from tradeassay.runs.spec.run_spec import ParamValue, Window
+from tradeassay.runs.store.folder import RunFolder
 
 
 class ToolReply(NamedTuple):
@@ -82,6 +84,8 @@ async def serve_stdio(desk: ToolDesk) -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
+CLIENT = "mcp/client"
+"""What a client is called where its answers are recorded."""
 OBSERVE = ToolSpec(
     name="observe",
     description="Read today's observation, the rules, and everything said today so far. Free of charge.",
@@ -100,6 +104,10 @@ _WITH_TOOLS = (
     "market's tools within today's budget, then submit_action. An accepted submission ends the session and shows "
     "the next one."
 )
+_BY_SUBMISSION = (
+    "You manage a paper-trading account over a number of sessions. Each session: call observe, then "
+    "submit_action. An accepted submission ends the session and shows the next one."
+)
 _BY_ANSWERS = (
     "You manage a paper-trading account over a number of sessions. Each session: call observe, then answer every "
     "question in the form it asks for. The last accepted answer ends the session and shows the next one."
@@ -107,33 +115,37 @@ _BY_ANSWERS = (
 
 
 class EpisodeDesk:
-    """One episode, played by whoever calls. ``written`` gets every session's record as soon as it is final.
-    ``known`` are the records of an episode that is continued; ``sessions`` counts them too."""
+    """One episode, played by whoever calls. Every answer is recorded in ``answers`` before anything follows from
+    it, and what is recorded there already is not asked again. ``ended`` is called when all sessions are over."""
 
     def __init__(
         self,
         plot: PreparedEpisode,
         *,
         sessions: int | None = None,
-        written: Callable[[StepRecord], None] | None = None,
-        known: Iterable[StepRecord] = (),
+        answers: CassetteStore | None = None,
+        ended: Callable[[], None] | None = None,
     ) -> None:
         """Raise :class:`UserError` for a benchmark without a conversation."""
-        self.journal: list[StepRecord] = list(known)
-        self._written = written
-        self._stages: tuple[ToolSpec, ...] = getattr(protocol_of(plot.benchmark), "tools", ())
+        self.journal: list[StepRecord] = []
+        self._answers, self._ended = answers, ended
+        stages: tuple[ToolSpec, ...] = getattr(protocol_of(plot.benchmark), "tools", ())
+        # Without research the last tool, which hands the day in, is the only one that is ever offered to a model.
+        researches = getattr(protocol_config(plot.benchmark), "mode", "open-research") == "open-research"
+        self._stages = stages if researches else stages[-1:]
         self._play = conversation(plot.snapshot, plot.benchmark, plot.episode, plot.secret)
         self._sessions = len(self._play.market) if sessions is None else sessions
         self._turn = asyncio.Lock()
         self._ids = itertools.count(1)
         self._step: Generator[Asked[AskModel], ModelReply, StepRecord] | None = None
         self._asked: AskModel | None = None
-        self._play.resume(self.journal)
+        self._place = QuestionPlace(episode="", step=0, sample=0, index=0)
+        self._play.open()
         self._open()
 
     @property
     def instructions(self) -> str:
-        return _WITH_TOOLS if self._stages else _BY_ANSWERS
+        return (_BY_ANSWERS, _BY_SUBMISSION, _WITH_TOOLS)[min(len(self._stages), 2)]
 
     @property
     def over(self) -> bool:
@@ -182,8 +194,6 @@ class EpisodeDesk:
         if record is not None:
             # Keep a session's record, go on to the next session, and say so
             self.journal.append(record)
-            if self._written is not None:
-                self._written(record)
             self._open()
             taken = record.decision.status == "ok"
             first = "Accepted." if taken else "Nothing is traded today: the attempts are used up."
@@ -201,19 +211,42 @@ class EpisodeDesk:
         return ToolReply(answer, wrong=answer.startswith('{"error":'))
 
     def _send(self, reply: ModelReply | None) -> StepRecord | None:
+        if reply is not None and self._answers is not None:
+            request, place = self._asked, self._place
+            assert request is not None
+            question = asked(CLIENT, ModelParams(), request, place)
+            self._answers.record(place.episode, key_of(question), question, request, reply)
+        return self._advance(reply)
+
+    def _advance(self, reply: ModelReply | None) -> StepRecord | None:
         assert self._step is not None
         now = advance(self._step) if reply is None else advance(self._step, reply)
         if isinstance(now, Ended):
             record: StepRecord = now.result
             return record
-        self._asked = now.request
+        self._asked, self._place = now
         return None
 
+    def _known(self) -> ModelReply | None:
+        """Return what was answered to the open question before a restart."""
+        if self._answers is None or self._asked is None:
+            return None
+        key = key_of(asked(CLIENT, ModelParams(), self._asked, self._place))
+        return self._answers.find(self._place.episode, key)
+
     def _open(self) -> None:
-        self._step = self._asked = None
-        if self._play.observation is not None and len(self.journal) < self._sessions:
+        """Go on to the next session that is not answered yet."""
+        while self._play.observation is not None and len(self.journal) < self._sessions:
             self._step = self._play.step()
-            self._send(None)
+            record = self._advance(None)
+            while record is None and (known := self._known()) is not None:
+                record = self._advance(known)
+            if record is None:
+                return
+            self.journal.append(record)
+        self._step = self._asked = None
+        if self._ended is not None:
+            self._ended()
 
 
 def open_episode(
@@ -252,28 +285,40 @@ def serve_episode(
     window: str | None = None,
     dataset: str | None = None,
     sessions: int | None = None,
-    journal: Path | None = None,
+    folder: Path | None = None,
 ) -> float | None:
-    """Serve an episode over standard input and output until the client leaves; returns what it earned. Each
-    session's record is in ``journal``, durably, before the next session is shown; a journal that exists is
-    continued. What aliases are drawn from is kept beside it, in a file that ends in ``.secret``. Raises
-    :class:`UserError`, and :class:`~tradeassay.core.errors.RunError` for a journal of something else."""
-    with ExitStack() as stack:
-        kept = None if journal is None else stack.enter_context(Journal(journal))
-        secret = None if journal is None else _kept_secret(journal)
-        desk = EpisodeDesk(
-            episode_plot(benchmark, settings, window=window, dataset=dataset, secret=secret),
-            sessions=sessions,
-            written=None if kept is None else lambda record: kept.append(encode_line(record)),
-            known=() if kept is None else [line.record for line in kept.lines],
-        )
+    """Serve an episode over standard input and output until the client leaves; returns what it earned.
+
+    With ``folder`` every answer is recorded beside it, in a folder that ends in ``.mcp``, with what aliases are
+    drawn from; a server that is started again goes on behind the last one. When the last session is over, an
+    ordinary run of these answers is made in ``folder``. Raises :class:`UserError`, and
+    :class:`~tradeassay.core.errors.RunError` where ``folder`` is something else."""
+    if folder is None:
+        desk = open_episode(benchmark, settings, window=window, dataset=dataset, sessions=sessions)
         asyncio.run(serve_stdio(desk))
         return desk.earned
+    kept = RunFolder(folder.with_name(f"{folder.name}.mcp"))
+    kept.models.mkdir(parents=True, exist_ok=True)
+    agent = AgentSpec(name="mcp", label=CLIENT.partition("/")[2])
+    secret = _kept_secret(kept.models.with_name("secret"))
+    spec = spec_for(benchmark, settings, window=window, dataset=dataset, seeds=1, secret=secret, agent=agent)
+    if sessions is not None:
+        # A mask is drawn for the days that a run has, so that they are settled before anything is shown.
+        plot = plots_of(spec)[0]
+        days = conversation(plot.snapshot, plot.benchmark, plot.episode, plot.secret).market.sessions
+        only = Window(first=days[0], last=days[min(sessions, len(days)) - 1])
+        spec = msgspec.structs.replace(spec, windows=(), window=only)
+
+    def make_run() -> None:
+        run(spec, folder, executor="inline", asking=Asking(replay=True, cassettes=kept.path))
+
+    desk = EpisodeDesk(plots_of(spec)[0], answers=CassetteStore(kept.models, durable=True), ended=make_run)
+    asyncio.run(serve_stdio(desk))
+    return desk.earned
 
 
-def _kept_secret(journal: Path) -> str:
-    """Return the secret of a journal's episode; drawn and written down where there is none."""
-    place = journal.with_name(f"{journal.name}.secret")
+def _kept_secret(place: Path) -> str:
+    """Return the secret of an episode that is kept; drawn and written down where there is none."""
     if not place.exists():
         write_atomic(place, draw_secret().encode())
         place.chmod(0o600)

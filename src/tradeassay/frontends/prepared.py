@@ -11,7 +11,7 @@ from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.data import Snapshot
 from tradeassay.runs.play.trading import prepare_tasks
 from tradeassay.runs.spec.episode import EpisodeSpec, expand
-from tradeassay.runs.spec.run_spec import ParamValue, RunSpec, model_agent
+from tradeassay.runs.spec.run_spec import AgentSpec, ParamValue, RunSpec, model_agent
 from tradeassay.runs.store.cache import describe, snapshot_for
 from tradeassay.runs.store.manifest import played_as, windows_by_cell
 
@@ -37,12 +37,26 @@ def plots_for(
 ) -> list[PreparedEpisode]:
     """Return the episodes of a task; raises :class:`UserError` for whatever a run would refuse. ``secret`` is what
     aliases are drawn from, for a benchmark that takes one."""
+    return plots_of(spec_for(benchmark, settings, window=window, dataset=dataset, seeds=seeds, secret=secret))
+
+
+def spec_for(
+    benchmark: str,
+    settings: Mapping[str, ParamValue],
+    *,
+    window: str | None,
+    dataset: str | None,
+    seeds: int,
+    secret: str | None = None,
+    agent: AgentSpec | None = None,
+) -> RunSpec:
+    """Return the run that the episodes of :func:`plots_for` belong to; ``agent`` plays them."""
     benchmark = benchmarks.full_name(benchmark)
     config = benchmarks.get(benchmark)
-    spec = RunSpec(
-        slug="inspect",
+    return RunSpec(
+        slug="inspect" if agent is None else agent.title,
         benchmarks=(benchmark,),
-        agents=(model_agent("inspect/model"),),
+        agents=(agent or model_agent("inspect/model"),),
         datasets={} if dataset is None else {benchmark: (dataset,)},
         seeds=tuple(range(seeds)),
         convention=config.convention,
@@ -50,13 +64,19 @@ def plots_for(
         windows=() if window is None else (window,),
         secret=secret or UNSET,
     )
+
+
+def plots_of(spec: RunSpec) -> list[PreparedEpisode]:
+    """Return the episodes of a run of one benchmark that are played in its conversation."""
+    (benchmark,) = spec.benchmarks
+    config = benchmarks.get(benchmark)
     episodes = tuple(episode for episode in expand(spec) if episode.by_model)
     first = episodes[0]
     task = prepare_tasks(episodes, {benchmark: config}, None)[first.dataset]
     entry = describe(task)
     named = windows_by_cell(episodes, {first.dataset: entry}).get(first.cell)
     snapshot = snapshot_for(first.dataset, None, entry.sha256)
-    drawn = secret if config.takes_secret else None
+    drawn = (spec.secret or None) if config.takes_secret else None
     return [
         PreparedEpisode(episode, played_as(config, episode, spec, named), snapshot, drawn) for episode in episodes
     ]

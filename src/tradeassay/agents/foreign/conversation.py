@@ -364,6 +364,22 @@ def _from_environment(name: str) -> str:
     return value
 
 
+@agents.register("mcp")
+class OverMcp(ForeignAgent):
+    """A client of the Model Context Protocol, which plays by itself; a run is made of the answers it gave."""
+
+    summary: ClassVar[str] = "a client of MCP, as tradeassay mcp recorded it"
+    Config: ClassVar[type[AgentConfig]] = ForeignConfig
+    kind: ClassVar[str] = "mcp"
+
+    def __init__(self, config: ForeignConfig) -> None:
+        self.config = config
+
+    def transport(self, timeout_s: float) -> Transport:
+        """Raise :class:`UserError`: nobody can call a client."""
+        raise UserError("a client of MCP cannot be asked", hint="tradeassay mcp BENCHMARK --run FOLDER")
+
+
 class PythonConfig(ForeignConfig, frozen=True, kw_only=True):
     """Whose class it is."""
 

@@ -97,9 +97,7 @@ def groups_of(runs: Sequence[Run], protocol: str) -> tuple[Group, ...]:
     """Return the ways in which a protocol was played in some runs; a rule that several runs have is taken once."""
     found: dict[tuple[object, ...], Group] = {}
     for run in runs:
-        models = {
-            episode.label: str(episode.agent.params["model"]) for episode in run.episodes if episode.by_model
-        }
+        models = {episode.label: episode.model for episode in run.episodes if episode.model}
         for scores in run.scores.agents:
             benchmark = run.manifest.benchmark(run.episode(scores.episodes[0]))
             if benchmark.protocol != protocol:

@@ -25,6 +25,7 @@ _UNITS = frozenset(get_args(Unit))
 _KINDS = frozenset(get_args(OrderKind))
 _TIFS = frozenset(get_args(TimeInForce))
 _TARGETS = frozenset(("target_weight", "target_value", "target_shares"))
+_ROUNDING = 1e-6
 
 
 def complaint(reply: object, observation: Observation, max_orders: int) -> Failure | None:
@@ -83,6 +84,10 @@ def _order(order: object) -> Failure | None:
         )
     if not _is_number(order.amount):
         return Failure(kind="amount", detail=f"{order.symbol}: amount {order.amount!r} is no finite plain number")
+    if order.unit == "target_weight" and abs(order.amount) > 1.0 + _ROUNDING:
+        return Failure(
+            kind="amount", detail=f"{order.symbol}: a target_weight of {order.amount:g} is more than the account"
+        )
     if order.unit not in _TARGETS:
         if order.side is None:
             return Failure(kind="schema", detail=f"{order.symbol}: an order in {order.unit} needs a side")

@@ -22,6 +22,7 @@ from tradeassay.runs.store.manifest import AgentRecord, Manifest, RunManifest
 _KINDS = {
     "http": "program over HTTP",
     "pipe": "program on a pipe",
+    "mcp": "client over MCP",
     "python": "Python class",
     OWN_FILE: "rule from a file",
     "factor-model": "trained factor model",
