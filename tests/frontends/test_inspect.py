@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +83,12 @@ def says_nothing(input: Any, tools: Any, tool_choice: Any, config: Any) -> Model
     return output
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Journals of masked episodes are kept under the current folder."""
+    monkeypatch.chdir(tmp_path)
+
+
 def play(task: Any, answers: Any, tmp_path: Path) -> EvalLog:
     model = get_model("mockllm/model", custom_outputs=answers, memoize=False)
     return inspect_eval(task, model=model, log_dir=str(tmp_path), display="none")[0]
@@ -119,7 +127,7 @@ def test_ktdfin_is_played_and_scored(tmp_path: Path) -> None:
     assert log.status == "success", log.error
     assert log.samples is not None and len(log.samples) == 2
     for sample in log.samples:
-        records = [STEP_DECODER.decode(line) for line in sample.store[EVENTS]]
+        records = [STEP_DECODER.decode(line) for line in kept_journal(log, str(sample.id))]
         assert [record.decision.status for record in records] == ["ok"] * 3, records[0].decision.failures
         assert sample.scores is not None
         value = sample.scores["outcome_scorer"].value
@@ -127,6 +135,12 @@ def test_ktdfin_is_played_and_scored(tmp_path: Path) -> None:
         assert sample.store[SPENDING]["calls"] >= 6
         shown = json.dumps([message.model_dump() for message in sample.messages], default=str)
         assert "IDXF" not in shown
+
+
+def kept_journal(log: EvalLog, sample: str) -> list[str]:
+    """Return the journal of a masked episode, which is in no log."""
+    assert log.eval.metadata is not None
+    return (Path("runs") / log.eval.metadata["kept"] / f"{sample}.jsonl").read_text().splitlines()
 
 
 def test_inspect_and_a_run_give_the_same_journal(tmp_path: Path) -> None:
@@ -139,8 +153,17 @@ def test_inspect_and_a_run_give_the_same_journal(tmp_path: Path) -> None:
     done = run(spec, tmp_path / "run", executor="inline")
     key = next(episode.key for episode in done.episodes if episode.by_model)
     ours = (done.folder / "episodes" / key / "events.jsonl").read_text().splitlines()[:3]
-    assert log.samples[0].store[EVENTS] == ours
-    assert '"orders":[{' in ours[0]
+    journal = kept_journal(log, "episode-0")
+    assert journal == ours and '"orders":[{' in ours[0]
+    # The log names neither stock nor day, nor market and years, nor what aliases are drawn from.
+    (file,) = (tmp_path / "logs").glob("*.eval")
+    with zipfile.ZipFile(file) as packed:
+        told = "".join(packed.read(name).decode() for name in packed.namelist())
+    assert "screen_candidates" in told
+    symbols = {order.symbol for line in journal for order in STEP_DECODER.decode(line).decision.orders}
+    assert symbols and not [symbol for symbol in symbols if re.search(rf"\b{re.escape(symbol)}\b", told)]
+    assert not re.search(r"2022-0[1-3]-\d\d|synthetic.ashare", told)
+    assert (tmp_path / "runs" / log.eval.metadata["kept"] / "secret").read_text() not in told
 
 
 def test_days_without_a_usable_answer_count(tmp_path: Path) -> None:

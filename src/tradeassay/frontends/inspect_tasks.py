@@ -1,7 +1,8 @@
 """``inspect eval tradeassay/ktdfin`` (or ``stockbench``, ``quantcode``, ``systrade``): the same conversations.
 
 Market, protocol and rules are those of :mod:`tradeassay.runs`; Inspect brings the model, its connections and its
-log. A sample is an episode; a journal is in the sample's store under ``tradeassay:events``.
+log. A sample is an episode; a journal is in the sample's store under ``tradeassay:events``. What a mask hides, the
+log hides too: journal and secret are then in ``runs/inspect-...``, a folder that the log names.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import atexit
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
@@ -33,8 +35,8 @@ from tradeassay.code.scores import DIMENSIONS, complexity
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.drive import adrive
 from tradeassay.core.errors import UserError
-from tradeassay.core.events import STEP_DECODER, Deposited, Marked, StepRecord
-from tradeassay.core.hashing import draw_secret
+from tradeassay.core.events import Deposited, Marked, StepRecord
+from tradeassay.core.hashing import draw_secret, sha256_of
 from tradeassay.frontends.prepared import PreparedEpisode, plots_for
 from tradeassay.llm import load_prices, parse_name, scripted_models
 from tradeassay.llm.model import QuestionPlace
@@ -45,7 +47,7 @@ from tradeassay.play.dialogue_log import Spending
 from tradeassay.play.episode import NOBODY
 from tradeassay.play.journal import encode_line
 from tradeassay.runs.play.episodes import conversation
-from tradeassay.runs.spec.episode import params_for
+from tradeassay.runs.spec.episode import params_for, protocol_config
 from tradeassay.runs.spec.run_spec import ParamValue
 from tradeassay.sandbox import JobExecutor
 
@@ -53,27 +55,41 @@ EVENTS = "tradeassay:events"
 SPENDING = "tradeassay:spending"
 FAILURE = "tradeassay:failure"
 SESSIONS = "tradeassay:sessions"
+PLAYED = "tradeassay:played"
+RETURN = "tradeassay:return"
 
 _WRAPPED: WeakSet[ModelAPI] = WeakSet()
 _NOWHERE = QuestionPlace(episode="", step=0, sample=0, index=0)
 
 
-@solver
-def play_episode(plots: Mapping[str, PreparedEpisode], days: int | None) -> Solver:
+def play_episodes(plots: Mapping[str, PreparedEpisode], days: int | None, kept: Path | None) -> Solver:
+    """Return the solver of some episodes. Inspect logs the arguments of a solver, so that it has none."""
 
-    async def solve(state: TaskState, generate: Generate) -> TaskState:
-        plot = plots[str(state.metadata["episode"])]
-        asker = Asker(get_model())
-        journal, sessions, failure = await _play(plot, asker, days)
-        state.store.set(EVENTS, [encode_line(record).decode() for record in journal])
-        state.store.set(SESSIONS, sessions)
-        state.store.set(SPENDING, msgspec.to_builtins(asker.spending))
-        state.store.set(FAILURE, failure)
-        state.messages += asker.conversation()
-        state.output.completion = failure or f"{len(journal)} sessions played; {asker.spending.words()}"
-        return state
+    @solver(name="play_episode")
+    def play_episode() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            plot = plots[str(state.sample_id)]
+            asker = Asker(get_model())
+            journal, sessions, failure = await _play(plot, asker, days)
+            lines = [encode_line(record).decode() for record in journal]
+            if kept is None:
+                state.store.set(EVENTS, lines)
+            else:
+                kept.mkdir(parents=True, exist_ok=True)
+                (kept / "secret").write_text(plot.secret or "")
+                (kept / f"{state.sample_id}.jsonl").write_text("".join(f"{line}\n" for line in lines))
+            state.store.set(SESSIONS, sessions)
+            state.store.set(PLAYED, [record.decision.status for record in journal])
+            state.store.set(RETURN, _return(journal) if journal else None)
+            state.store.set(SPENDING, msgspec.to_builtins(asker.spending))
+            state.store.set(FAILURE, failure)
+            state.messages += asker.conversation()
+            state.output.completion = failure or f"{len(journal)} sessions played; {asker.spending.words()}"
+            return state
 
-    return solve
+        return solve
+
+    return play_episode()
 
 
 @scorer(metrics={"cumulative_return": [mean(), stderr()], "failed_days": [mean()]})
@@ -82,20 +98,19 @@ def outcome_scorer() -> Scorer:
     no usable answer at all, has no return, with the reason; days that were not reached count as failed."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        lines: list[str] = state.store.get(EVENTS, [])
-        records = [STEP_DECODER.decode(line) for line in lines]
-        sessions = int(state.store.get(SESSIONS, len(records)))
+        played: list[str] = state.store.get(PLAYED, [])
+        sessions = int(state.store.get(SESSIONS, len(played)))
         failure = state.store.get(FAILURE)
-        failed = sum(record.decision.status == "failed" for record in records) + sessions - len(records)
+        failed = played.count("failed") + sessions - len(played)
         if failure is None and failed == sessions:
-            failure = f"no usable answer in any of {len(records)} sessions"
+            failure = f"no usable answer in any of {len(played)} sessions"
         spending: dict[str, float] = state.store.get(SPENDING, {})
         return Score(
             value={
-                "cumulative_return": math.nan if failure is not None else _return(records),
+                "cumulative_return": math.nan if failure is not None else state.store.get(RETURN),
                 "failed_days": failed / sessions,
             },
-            explanation=failure or f"{len(records)} sessions, {failed} without a usable answer",
+            explanation=failure or f"{len(played)} sessions, {failed} without a usable answer",
             metadata={"failed": failure is not None, "spending": spending},
         )
 
@@ -114,8 +129,7 @@ async def _play(plot: PreparedEpisode, asker: Asker, days: int | None) -> tuple[
             if len(journal) == days:
                 break
     except NoAnswer as broke:
-        assert play.observation is not None
-        return journal, sessions, f"{broke.message} on {play.observation.session}"
+        return journal, sessions, f"{broke.message} in session {len(journal) + 1} of {sessions}"
     return journal, len(journal), None
 
 
@@ -521,26 +535,34 @@ def _task(
     plots = plots_for(benchmark, settings, window=window, dataset=dataset, seeds=seeds, secret=secret)
     first = plots[0]
     params = params_for(first.episode, first.benchmark)
+    masked = getattr(protocol_config(first.benchmark), "mask", "bright") != "bright"
+    named = {f"episode-{plot.episode.seed}" if masked else plot.episode.key: plot for plot in plots}
+    kept, about = None, {"benchmark": benchmark, "secret": secret}
+    if masked:  # an id names the market and its years, and who knows the secret knows what hides behind an alias
+        kept = Path("runs", f"inspect-{sha256_of(secret)[:12]}")
+        about = {"benchmark": first.benchmark.protocol, "kept": kept.name}
     return Task(
-        dataset=MemoryDataset([_sample(plot, days) for plot in plots], name=benchmark),
-        solver=play_episode({plot.episode.key: plot for plot in plots}, days),
+        dataset=MemoryDataset(
+            [_sample(name, plot, days, masked=masked) for name, plot in named.items()], name=about["benchmark"]
+        ),
+        solver=play_episodes(named, days, kept),
         scorer=outcome_scorer(),
         # Defaults of the benchmark; the command line takes precedence.
         config=GenerateConfig(
             temperature=params.temperature, max_tokens=params.max_tokens, attempt_timeout=round(params.timeout_s)
         ),
-        metadata={"benchmark": benchmark, "settings": dict(first.benchmark.protocol_params), "secret": secret},
+        metadata={**about, "settings": dict(first.benchmark.protocol_params)},
         # One episode that breaks must not end the others; whether all were played is what the scorer counts.
         fail_on_error=False,
     )
 
 
-def _sample(plot: PreparedEpisode, days: int | None) -> Sample:
+def _sample(name: str, plot: PreparedEpisode, days: int | None, *, masked: bool) -> Sample:
     market = plot.benchmark.market
     sessions = f"the first {days} sessions" if days is not None else "all sessions"
-    metadata: dict[str, Any] = {"episode": plot.episode.key, "seed": plot.episode.seed}
+    title = f"{plot.benchmark.title}: {sessions} from {market.first} to {market.last}."
     return Sample(
-        id=plot.episode.key,
-        input=f"{plot.benchmark.title}: {sessions} from {market.first} to {market.last}.",
-        metadata=metadata,
+        id=name,
+        input=f"{plot.benchmark.protocol}: {sessions}." if masked else title,
+        metadata={"episode": name, "seed": plot.episode.seed},
     )
