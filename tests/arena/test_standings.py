@@ -135,6 +135,13 @@ def test_too_few_sessions_carry_no_probability() -> None:
     assert board.rows[0].best.value is None
 
 
+def test_two_programs_over_http_are_told_apart_by_their_own_names() -> None:
+    anna, bert = (Entry(id=name, architecture="http") for name in ("anna", "bert"))
+    assert (anna.shown, bert.shown) == ("http: anna", "http: bert")
+    assert Entry(id="x", architecture="http", label="Bull").shown == "http: Bull"
+    assert Entry(id="x", architecture="analyst", model="openai/gpt-5").shown == "analyst · openai/gpt-5"
+
+
 def test_behaviour_by_hand() -> None:
     held = [1, 1, -1, 0, 1, 1]
     trailing = [0.1, 0.2, 0.3, 0.1, -0.1, 0.1]

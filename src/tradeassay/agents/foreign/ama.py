@@ -47,7 +47,6 @@ MAX_MESSAGE = 500
 class TradingAction(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent may say. Fields nobody knows are ignored, as servers of the contract may send more."""
 
-    id: str | None = None
     recommended_action: Action
     reasoning: str
     confidence: float | None = None
@@ -55,14 +54,20 @@ class TradingAction(msgspec.Struct, frozen=True, kw_only=True):
     message: str | None = None
 
 
-class BareAction(TradingAction, frozen=True, kw_only=True):
+class NamedAction(TradingAction, frozen=True, kw_only=True):
+    """What is read from a wire: it may say which question it answers."""
+
+    id: str | None = None
+
+
+class BareAction(NamedAction, frozen=True, kw_only=True):
     """What servers of FinMMEval say: the action, and no reason for it."""
 
     reasoning: str = ""
 
 
-_ANSWERS: dict[str, msgspec.json.Decoder[TradingAction]] = {
-    wire: msgspec.json.Decoder(BareAction if wire == "finmmeval" else TradingAction, strict=True)
+_ANSWERS: dict[str, msgspec.json.Decoder[NamedAction]] = {
+    wire: msgspec.json.Decoder(BareAction if wire == "finmmeval" else NamedAction, strict=True)
     for wire in ("tradeassay", "ama", "finmmeval")
 }
 WIRES = tuple(_ANSWERS)
