@@ -151,12 +151,22 @@ def counterfactual_study(
         raise UserError(f"{agent} has no result in {run.folder}", hint="run it again")
     budget = Budget(asking.max_usd)
     notes: list[str] = []
+    # Under a mask nobody can answer by name: only what was played with names and dates in sight is asked again.
+    protocols = run.manifest.protocols
+    bright = [one for one in episodes if one.cell not in protocols or _in_sight(protocols[one.cell].config)]
+    if not bright:
+        notes.append("every play was masked: answering by name cannot show")
+    episodes = bright or episodes
     with tempfile.TemporaryDirectory(prefix="tradeassay-") as folder:
         asked = asyncio.run(_study(run, episodes, config, (asking, budget, home), Path(folder), notes, say))
     spent = (
         0.0 if asking.replay or not episodes[0].by_model else None if budget.unpriced_calls else budget.spent_usd
     )
     return score_counterfactual(asked, model=agent, run=run.spec.slug, config=config, usd=spent, notes=notes)
+
+
+def _in_sight(settings: Mapping[str, object]) -> bool:
+    return settings.get("mask", "bright") == "bright" and not settings.get("control")
 
 
 async def _study(

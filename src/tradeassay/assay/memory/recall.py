@@ -531,18 +531,24 @@ def _score(
 
 
 def _correlation(moves: Sequence[RecallAnswer], level: float, none: str) -> Measure:
-    sized = [one for one in moves if one.value is not None]
-    facts = sorted({one.fact for one in sized})
+    # One pair a fact: several wordings of one answer are not several answers.
+    by_fact: dict[int, list[float]] = {}
+    truths: dict[int, float] = {}
+    for one in moves:
+        if one.value is not None and one.truth is not None:
+            by_fact.setdefault(one.fact, []).append(one.value)
+            truths[one.fact] = one.truth
+    facts = sorted(by_fact)
     if len(facts) < 8:
         return not_scored(none if not moves else f"{len(facts)} moves were given with a size, 8 are needed")
-    # One pair a fact: several wordings of one answer are not several answers.
-    x = np.array([np.mean([one.value for one in sized if one.fact == fact]) for fact in facts], dtype=np.float64)
-    y = np.array([next(one.truth for one in sized if one.fact == fact) for fact in facts], dtype=np.float64)
+    x = np.array([np.mean(by_fact[fact]) for fact in facts])
+    y = np.array([truths[fact] for fact in facts])
     if x.std() == 0.0 or y.std() == 0.0:
         return not_scored("all moves that were recalled are the same")
     rows = np.random.default_rng(0).integers(len(facts), size=(_DRAWS, len(facts)))
+    xs, ys = (one[rows] - one[rows].mean(axis=1, keepdims=True) for one in (x, y))
     with np.errstate(invalid="ignore", divide="ignore"):
-        drawn = np.array([np.corrcoef(x[row], y[row])[0, 1] for row in rows])
+        drawn = (xs * ys).sum(axis=1) / np.sqrt((xs**2).sum(axis=1) * (ys**2).sum(axis=1))
     low, high = np.nanquantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
     value = float(np.corrcoef(x, y)[0, 1])
     return Measure(

@@ -382,10 +382,12 @@ def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     masked = found.mask not in (None, "bright") or (
         found.memory is not None and found.memory.gap.value is not None
     )
-    if found.by_model and not masked:
+    recall = _recall_limits(found)
+    asked = found.recall is not None and bool(found.recall.sentences) and not recall
+    if found.by_model and not masked and not asked:
         why = found.memory.reason if found.memory is not None and found.memory.reason else "no masked run"
         limits.append(f"memory is not excluded: {why}")
-    limits += _recall_limits(found)
+    limits += recall
     if found.memory is not None and found.memory.doubted:
         limits.append("the memory contrast is in doubt: a control, which cannot remember, shows a gap too")
     leaks = found.leaks

@@ -1,0 +1,337 @@
+"""What a model remembers: questions, answers, scores, the edge without recall, and bad input."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from recalling_server import recalling
+
+from tradeassay.assay.memory import RecallConfig, recall_audit, split_edge
+from tradeassay.assay.memory.counterfactual import (
+    CounterfactualConfig,
+    ReaskedDecision,
+    exchanged_names,
+    mirrored,
+    score_counterfactual,
+    shifted_dates,
+    turned_words,
+)
+from tradeassay.assay.memory.edge import split_sentence
+from tradeassay.assay.memory.questions import (
+    PriceTruth,
+    RecallQuestion,
+    draw_questions,
+    form_of,
+    question_text,
+    read_answer,
+)
+from tradeassay.cli import root
+from tradeassay.core.dialogue import ModelReply
+from tradeassay.data import Snapshot, open_snapshot, write_snapshot
+from tradeassay.data.store.read import read_panel
+from tradeassay.data.synthetic import generate, preset
+
+CUTOFF = date(2021, 9, 30)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    folder = tmp_path_factory.mktemp("recall") / "world"
+    write_snapshot(generate(preset("us", seed=5, names=12, sessions=360, index_members=12)).panel, folder)
+    return open_snapshot(folder)
+
+
+def knows(chance: float, *, after: bool = False) -> Callable[[RecallQuestion], ModelReply]:
+    """Return somebody who knows a share of what lies before the cutoff, and says so when he does not."""
+    rng = np.random.default_rng(3)
+
+    def answer(one: RecallQuestion) -> ModelReply:
+        known = not one.invented and (after or one.until <= CUTOFF.isoformat()) and rng.random() < chance
+        if not known and one.wording % 2 == 0:
+            return ModelReply(text="I do not know.")
+        return ModelReply(text=true_words(one) if known else guess(one, rng))
+
+    return answer
+
+
+def true_words(one: RecallQuestion) -> str:
+    if form_of(one.kind) == "choice":
+        return str(one.named)
+    assert one.truth is not None
+    if form_of(one.kind) == "move":
+        return f"It went {'up' if one.truth > 0 else 'down'} by {abs(one.truth):.1%} from {one.day}."
+    return f"{one.truth:.0f}" if one.kind == "year" else f"${one.truth:,.2f}"
+
+
+def guess(one: RecallQuestion, rng: np.random.Generator) -> str:
+    if form_of(one.kind) == "choice":
+        return one.choices[int(rng.integers(5))]
+    if form_of(one.kind) == "move":
+        return f"{'up' if rng.random() < 0.5 else 'down'} {rng.uniform(0, 9):.1f}%"
+    return "1999" if one.kind == "year" else f"{rng.uniform(1, 900):.2f}"
+
+
+def test_questions_are_balanced_and_hold_no_price(world: Snapshot) -> None:
+    truth = PriceTruth.of(world)
+    drawn = draw_questions(truth, RecallConfig(questions=400), CUTOFF)
+    assert drawn == draw_questions(truth, RecallConfig(questions=400), CUTOFF)
+    assert len(drawn) == 400
+    moves = [one for one in drawn if form_of(one.kind) == "move" and not one.invented]
+    rising = sum((one.truth or 0) > 0 for one in moves) / len(moves)
+    assert 0.4 <= rising <= 0.6
+    before = sum(one.day <= CUTOFF.isoformat() for one in drawn) / len(drawn)
+    assert 0.35 <= before <= 0.65
+    assert {one.kind for one in drawn} == {"close", "day", "week", "month", "best", "worst", "index", "year"}
+    invented = [one for one in drawn if one.invented]
+    assert 0.05 < len(invented) / len(drawn) < 0.3
+    assert not {one.symbol for one in invented} & set(truth.symbols)
+    for one in drawn:
+        if one.kind == "close":
+            assert f"{one.truth:.2f}" not in question_text(one)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value", "right", "refused"),
+    [
+        ("close", "$1,050.00", 1050.0, False, False),
+        ("close", "On 2021-03-04 it closed at 101.20 dollars.", 101.2, True, False),
+        ("close", "about a hundred dollars", None, None, False),
+        ("close", "unknown", None, None, True),
+        ("close", "I don't have access to prices of 2021.", None, None, True),
+        ("week", "down 2.5%", -0.025, False, False),
+        ("week", "It rose by 3 percent", 0.03, True, False),
+        ("week", "+1.4", 0.014, True, False),
+        ("week", "it rose a little", None, True, False),
+        ("week", "", None, None, False),
+    ],
+)
+def test_answers_are_read(kind: str, text: str, value: float | None, right: bool | None, refused: bool) -> None:
+    truth = 100.0 if kind == "close" else 0.02
+    asked = RecallQuestion(
+        number=0,
+        fact=0,
+        kind=kind,
+        symbol="ABC",
+        title="Abc Corp (ABC)",
+        day="2021-03-04",
+        until="2021-03-11",
+        truth=truth,
+    )  # type: ignore[arg-type]  # one of the kinds
+    found = read_answer(asked, ModelReply(text=text))
+    assert (found.right, found.refused) == (right, refused)
+    assert found.value == (None if value is None else pytest.approx(value))
+
+
+def test_recall_is_found_before_the_cutoff_and_by_name(world: Snapshot) -> None:
+    config = RecallConfig(questions=800, cutoff=CUTOFF)
+    found = recall_audit("scripted/knows", world, config=config, answer=knows(0.8))
+    assert found.told == "recalls"
+    assert found.recall.low is not None and found.recall.low > 0.4
+    assert (
+        found.after.low is not None and found.after.high is not None and found.after.low <= 0.0 <= found.after.high
+    )
+    before, late = found.score("moves", period="before"), found.score("moves", period="after")
+    assert before is not None and before.correlation.low is not None and before.correlation.low > 0.5
+    assert late is not None and (late.refused.value or 0) > (before.refused.value or 0)
+    assert found.months and found.cutoff == CUTOFF
+
+
+def test_nothing_is_found_where_nothing_is_known(world: Snapshot) -> None:
+    told = [
+        recall_audit(
+            "scripted/none", world, config=RecallConfig(questions=400, seed=seed, cutoff=CUTOFF), answer=knows(0.0)
+        ).told
+        for seed in range(5)
+    ]
+    assert "recalls" not in told
+
+
+def test_one_who_always_says_up_recalls_nothing(world: Snapshot) -> None:
+    found = recall_audit(
+        "scripted/up", world, config=RecallConfig(questions=800), answer=lambda _: ModelReply(text="up 2.0%")
+    )
+    row = found.score("moves")
+    assert row is not None and row.rising.value == 1.0 and row.falling.value == 0.0
+    assert found.told != "recalls"
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("unknown", "every answer is a refusal"), ("hm", "no answer has the form")],
+)
+def test_refusals_and_words_are_missing_measures(world: Snapshot, text: str, word: str) -> None:
+    found = recall_audit(
+        "scripted/mute", world, config=RecallConfig(questions=80), answer=lambda _: ModelReply(text=text)
+    )
+    assert found.told == "cannot be told"
+    assert found.recall.value is None and word in str(found.recall.reason)
+    assert found.after.value is None and "cutoff is not known" in str(found.after.reason)
+    assert any("names are invented" in note for note in found.notes)
+    assert any("--cutoff" in note for note in found.notes)
+
+
+def test_the_edge_is_split() -> None:
+    rng = np.random.default_rng(1)
+    returns = rng.normal(0, 0.02, (250, 10))
+    noise = rng.normal(0, 0.02, (250, 10))
+    follows = (returns + noise > 0.01) * 0.1  # decides by what it recalls
+    reads = (np.roll(noise, 3, axis=0) + returns > 0.02) * 0.1
+    by_recall, _ = split_edge(follows, returns, returns + noise, year=252, horizon=1)
+    assert by_recall.remembered
+    assert by_recall.share.value is not None and by_recall.share.value > 0.7
+    assert "recall explains" in split_sentence(by_recall) and "cannot be told from luck" in split_sentence(
+        by_recall
+    )
+    own, _ = split_edge(reads, returns, rng.normal(0, 0.02, (250, 10)), year=252, horizon=1)
+    assert not own.remembered and not own.partly
+    assert "more than luck" in split_sentence(own)
+    same, _ = split_edge(follows, returns, np.full((250, 10), 0.01), year=252, horizon=1)
+    assert same.explained.value == 0.0 and not same.remembered
+
+
+def test_timing_is_split_by_dates() -> None:
+    rng = np.random.default_rng(2)
+    market = rng.normal(0, 0.01, (250, 1))
+    returns = market + rng.normal(0, 0.01, (250, 8))
+    invested = np.repeat((market > 0) * 0.125, 8, axis=1)
+    _, dates = split_edge(invested, returns, np.repeat(market, 8, axis=1), year=252, horizon=1)
+    assert dates.remembered
+
+
+def test_changed_markets(world: Snapshot) -> None:
+    panel = read_panel(world.folder)
+    row = 300
+    other = mirrored(panel, row)
+    logs, turned = (np.log(one.bars["close"]) for one in (panel, other))
+    assert np.allclose(np.nan_to_num(np.diff(turned, axis=0)), -np.nan_to_num(np.diff(logs, axis=0)))
+    swapped, carries = exchanged_names(panel, row, 0)
+    name = next(symbol for symbol, other in carries.items() if symbol != other)
+    was, now = panel.symbols.index(name), panel.symbols.index(carries[name])
+    before, after = (np.diff(np.log(one.bars["close"][:, k])) for one, k in ((panel, was), (swapped, now)))
+    assert np.allclose(np.nan_to_num(before), np.nan_to_num(after))
+    assert swapped.bars["close"][row, now] == pytest.approx(panel.bars["close"][row, now])
+    assert shifted_dates("on 2021-03-04") == "on 2015-03-12"
+    assert turned_words('{"title": "Abc raises outlook"}') == '{"title": "Abc cuts outlook"}'
+
+
+def reasked(arm: str, then: dict[str, float], now: dict[str, float], day: int) -> ReaskedDecision:
+    moved = {{"A": "B", "B": "C", "C": "A"}[name]: sign for name, sign in then.items()}
+    return ReaskedDecision(
+        arm=arm,
+        episode="e",
+        session=f"2021-01-{day:02d}",
+        recorded=then,
+        now=now,
+        moved=moved,
+        confidence=None,
+        confidence_now=None,
+    )  # type: ignore[arg-type]  # one of the arms
+
+
+@pytest.mark.parametrize("by", ["name", "series", "date"])
+def test_who_answers_by_name_is_caught(by: str) -> None:
+    names, made = "ABC", []
+    for day in range(1, 21):
+        then = {names[day % 3]: 1.0}
+        other = {names[(day + 1) % 3]: 1.0}
+        made += [
+            reasked("again", then, then, day),
+            reasked("prices", then, other if by == "series" else then, day),
+            reasked("names", then, other if by == "series" else then, day),
+            reasked("date", then, other if by == "date" else then, day),
+        ]
+    if by == "date":
+        made = [one for one in made if one.arm != "names"]
+    found = score_counterfactual(made, model="m", run="r", config=CounterfactualConfig())
+    assert found.by_name == (by != "series")
+    assert {"name": "by name", "series": "reads what it is shown", "date": "by date"}[by] in found.sentence
+
+
+def test_a_server_is_asked_recorded_and_replayed(
+    world: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("inspect_ai")
+    pytest.importorskip("openai")
+    home = tmp_path / "home"
+    monkeypatch.setenv("TRADEASSAY_HOME", str(home))
+    write_snapshot(read_panel(world.folder), home / "store" / "recalled")
+    command = [
+        "memory",
+        "recall",
+        "-m",
+        "local/tiny",
+        "--dataset",
+        "recalled",
+        "--questions",
+        "24",
+        "--samples",
+        "1",
+    ]
+    command += ["--logprobs", "3", "--cassettes", str(tmp_path / "tape"), "--json"]
+
+    def scored(prompt: str) -> dict[str, object]:
+        tokens = prompt.split(" ")
+        words = [tokens[0], *(f" {one}" for one in tokens[1:])]
+        values = [None, *(-float(len(one)) for one in words[1:])]
+        return {"logprobs": {"tokens": words, "token_logprobs": values, "text_offset": offsets(words)}}
+
+    with recalling(lambda _: "up 1.0%", logprobs=scored) as (address, busy):
+        monkeypatch.setenv("TRADEASSAY_LOCAL_SERVER", address)
+        live = CliRunner().invoke(root, command)
+        assert live.exit_code == 0, live.output
+    assert len(busy) == 24
+    again = CliRunner().invoke(root, [*command, "--replay"])
+    assert again.exit_code == 0, again.output
+    first, second = json.loads(live.stdout), json.loads(again.stdout)
+    assert first["answers"] == second["answers"]
+    assert first["propensity"] == second["propensity"]
+    assert first["propensity"]["first"]["value"] is not None
+    assert msgspec.json.encode(first["scores"]) == msgspec.json.encode(second["scores"])
+
+
+def offsets(words: list[str]) -> list[int]:
+    return [sum(map(len, words[:k])) for k in range(len(words))]
+
+
+@pytest.mark.parametrize("kind", ["none", "partial", "own words"])
+def test_log_probabilities_that_are_missing_say_why(
+    kind: str, world: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("inspect_ai")
+    pytest.importorskip("openai")
+
+    def scored(prompt: str) -> dict[str, object]:
+        words = prompt.split(" ")
+        if kind == "own words":
+            return {"logprobs": {"tokens": ["hi"], "token_logprobs": [-1.0]}}
+        values = [-1.0 if k % 2 else None for k in range(len(words))]
+        return {"logprobs": {"tokens": words, "token_logprobs": values, "text_offset": offsets(words)}}
+
+    with recalling(lambda _: "up 1.0%", logprobs=None if kind == "none" else scored) as (address, _):
+        monkeypatch.setenv("TRADEASSAY_LOCAL_SERVER", address)
+        found = recall_audit("local/tiny", world, config=RecallConfig(questions=16, samples=1))
+    assert found.propensity is not None and found.propensity.first.value is None
+    why = {"none": "HTTP 404", "partial": "leaves tokens out", "own words": "scores what it writes"}[kind]
+    assert why in found.propensity.sentence
+
+
+def test_bad_input_is_one_line(world: Snapshot, tmp_path: Path) -> None:
+    for command, words in (
+        (["memory", "recall", "-m", "scripted/sensible"], "nothing is named to ask about"),
+        (["memory", "recall", "--dataset", "synthetic/us:7"], "no model is named"),
+        (["memory", "counterfactual", "nothing"], "no recorded run"),
+    ):
+        done = CliRunner().invoke(root, command)
+        assert done.exit_code != 0
+        assert words in done.output + str(done.exception)
