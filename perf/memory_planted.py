@@ -201,13 +201,13 @@ def main() -> None:
     reader.add_argument("--names", type=int, default=100)
     reader.add_argument("--first", type=int, default=FIRST_WORLD, help="seed of the first world")
     asked = reader.parse_args()
-    config, plants = VerdictConfig(), PlantConfig(memory=0.65, foresight=0.75, skill=0.6)
+    config, plants = VerdictConfig(), PlantConfig(memory=0.8, foresight=0.75, skill=0.8)
     words: dict[str, Counter[str]] = {plant: Counter() for plant in AGENTS}
     told: dict[str, Counter[str]] = {plant: Counter() for plant in AGENTS}
     began = time.process_time()
     for number in range(asked.worlds):
         world = planted_world(asked.first + number, names=asked.names)
-        bench = Bench(world, plants, config)
+        bench = Bench(world, plants, config, portfolios=200)
         for plant in AGENTS:
             found = bench.judge(plant)
             direct = evidence(plant, world, plants)

@@ -12,10 +12,10 @@ from typing import Any
 @contextmanager
 def recalling(
     answer: Callable[[str], str], seconds: float = 0.0, logprobs: Any = None
-) -> Iterator[tuple[str, list[float]]]:
+) -> Iterator[tuple[str, list[tuple[float, float]]]]:
     """Yield the address of a server that gives ``answer`` to a question, one at a time, ``seconds`` each, and the
     times at which it worked. ``logprobs`` maps a prompt to what ``/completions`` returns of it."""
-    busy: list[float] = []
+    busy: list[tuple[float, float]] = []
     alone = threading.Lock()
 
     class Recalling(BaseHTTPRequestHandler):
@@ -26,9 +26,10 @@ def recalling(
             status, made = 200, {"id": "x", "created": 0, "model": "tiny"}
             if self.path.endswith("/chat/completions"):
                 with alone:
+                    began = time.monotonic()
                     if seconds:
                         time.sleep(seconds)
-                    busy.append(time.monotonic())
+                    busy.append((began, time.monotonic()))
                 text = answer(body["messages"][-1]["content"])
                 message = {"role": "assistant", "content": text}
                 made |= {

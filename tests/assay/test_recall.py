@@ -263,21 +263,8 @@ def test_a_server_is_asked_recorded_and_replayed(
 ) -> None:
     pytest.importorskip("inspect_ai")
     pytest.importorskip("openai")
-    home = tmp_path / "home"
-    monkeypatch.setenv("TRADEASSAY_HOME", str(home))
-    write_snapshot(read_panel(world.folder), home / "store" / "recalled")
-    command = [
-        "memory",
-        "recall",
-        "-m",
-        "local/tiny",
-        "--dataset",
-        "recalled",
-        "--questions",
-        "24",
-        "--samples",
-        "1",
-    ]
+    command = ["memory", "recall", "-m", "local/tiny", "--dataset", str(world.folder)]
+    command += ["--questions", "24", "--samples", "1"]
     command += ["--logprobs", "3", "--cassettes", str(tmp_path / "tape"), "--json"]
 
     def scored(prompt: str) -> dict[str, object]:

@@ -244,7 +244,8 @@ def _recalled(found: AgentFindings, claim: Claim) -> bool:
     recall, split = found.recall, split_of(found, claim)
     if recall is None:
         return False
-    return (split is not None and split.remembered) or recall.by_name
+    # Who does not read, and shows no recall either, may be lucky: that is a limit, not memory.
+    return (split is not None and split.remembered) or (recall.by_name and recall.told != "no recall is shown")
 
 
 def _certainly_lost(found: AgentFindings, claim: Claim) -> bool:
@@ -412,6 +413,10 @@ def _recall_limits(found: AgentFindings) -> list[str]:
     if recall.reason is not None:
         return [f"recall is not tested: {recall.reason}"]
     split = split_of(found, "edge")
+    if recall.by_name:
+        return [
+            f"what it was shown does not matter: {recall.sentences[-1].rstrip('.') if recall.sentences else ''}"
+        ]
     if recall.told == "no recall is shown" or (split is not None and above(split.rest)):
         return []
     return [f"recall is not excluded: {recall.sentences[0].rstrip('.') if recall.sentences else recall.told}"]
