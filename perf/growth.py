@@ -15,7 +15,6 @@ import argparse
 import json
 import math
 import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -51,9 +50,7 @@ def prepared(axis: str, size: int, folder: Path) -> tuple[list[str], str]:
     """Return the words of ``tradeassay run`` for one size, and the run's name."""
     from tradeassay.data import fetch_dataset, load_dataset
 
-    # A folder is filled with small runs: what is measured is how the site grows with their number.
-    names, sessions = (20, 60) if axis == "runs" else (100, 250)
-    names, sessions = size if axis == "names" else names, size if axis == "sessions" else sessions
+    names, sessions = size if axis == "names" else 100, size if axis == "sessions" else 250
     os.environ["TRADEASSAY_HOME"] = str(folder / "home")
     options = {"preset": "us", "seed": 7, "names": names, "sessions": sessions + 300}
     fetch_dataset("synthetic", "grown", options, home=folder / "home")
@@ -64,25 +61,43 @@ def prepared(axis: str, size: int, folder: Path) -> tuple[list[str], str]:
     return ["daily-us-v1", "--dataset", "grown", *window, *rules, "--slug", "grown"], "grown"
 
 
+def filled(folder: Path, size: int) -> None:
+    """Play as many small runs, no two of them alike: a copy of a run is left out of a site."""
+    from tradeassay.metrics import BootstrapConfig
+    from tradeassay.runs import AgentSpec, RunSpec, Window, run
+
+    for place in range(size):
+        spec = RunSpec(
+            slug=f"grown-{place}",
+            benchmarks=("daily-us-v1",),
+            agents=(AgentSpec(name="random", params={"k": 2 + place % 30}),),
+            seeds=(place,),
+            window=Window(first="2023-01-03", last="2023-01-31"),
+            bootstrap=BootstrapConfig(draws=100),
+        )
+        run(spec, folder / "runs" / spec.slug, executor="inline", home=folder / "home", progress="none")
+
+
 def costs(axis: str, size: int) -> dict[str, tuple[float, float, float]]:
     """Return CPU seconds, megabytes and the largest page's megabytes of every command, for one size."""
     found = {}
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        words, name = prepared(axis, size, folder)
+        lines = {"site": ["site", "runs", "-o", "site", "--workers", "1"]}
+        if axis == "runs":
+            filled(folder, size)
+        else:
+            words, name = prepared(axis, size, folder)
+            lines = {
+                "run": ["run", *words, "--workers", "1"],
+                "report": ["report", name],
+                "assay": ["assay", name, "--portfolios", "200", "--workers", "1"],
+                "verify": ["verify", name, "--workers", "1"],
+                **lines,
+            }
         start = measured("--version", cwd=folder)
-        lines = {
-            "run": ["run", *words, "--workers", "1"],
-            "report": ["report", name],
-            "assay": ["assay", name, "--portfolios", "200", "--workers", "1"],
-            "verify": ["verify", name, "--workers", "1"],
-            "site": ["site", "runs", "-o", "site", "--workers", "1"],
-        }
-        for command in COMMANDS:
-            if command == "site" and axis == "runs":
-                for copy in range(1, size):
-                    shutil.copytree(folder / "runs" / name, folder / "runs" / f"{name}-{copy}")
-            cpu, memory = measured(*lines[command], cwd=folder)
+        for command, line in lines.items():
+            cpu, memory = measured(*line, cwd=folder)
             pages = [page.stat().st_size for page in folder.rglob("*.html")]
             found[command] = (max(cpu - start[0], 0.0), memory, max(pages, default=0) / 1e6)
     return found

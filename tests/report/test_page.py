@@ -8,9 +8,10 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 from report_sample import ATTACK, cell, page_text, report
+from verdict_sample import sample
 
 from tradeassay.core.errors import UserError
 from tradeassay.report import render_html, write_html
@@ -152,19 +153,17 @@ def test_a_section_says_what_can_be_checked_and_what_was() -> None:
     from tradeassay.runs.verify.report import VerifyReport
 
     said = ClaimOutcome(claim="answers", outcome="cannot be checked", why=NOT_REDERIVABLE, episodes=2)
-    data = msgspec.structs.replace(report(), prospect=Coverage(again=("rules",), not_again=(said,)))
+    data = replace(report(), prospect=Coverage(again=("rules",), not_again=(said,)))
     plain = render_html(data)
     assert "was not verified when this page was written" in plain and f"2 episodes: {NOT_REDERIVABLE}" in plain
     made = ClaimOutcome(claim="account", outcome="re-derived", episodes=4)
     found = VerifyReport(folder="r", episodes=4, steps=9, claims=(made, said), violations=())
     unsure = render_html(data, verified=found)
     assert "Nothing was contradicted" in unsure and NOT_REDERIVABLE in unsure and "re-derived" in unsure
-    wrong = msgspec.structs.replace(found, violations=(Violation(check="scores", what="<b>other</b>"),))
+    wrong = replace(found, violations=(Violation(check="scores", what="<b>other</b>"),))
     page = render_html(data, verified=wrong)
     assert "Contradicted." in page and "run: scores: &lt;b&gt;other" in page
-    assert "Everything was re-derived" in render_html(
-        data, verified=msgspec.structs.replace(found, claims=(made,))
-    )
+    assert "Everything was re-derived" in render_html(data, verified=replace(found, claims=(made,)))
 
 
 def test_hashes_versions_and_rules_are_there(page: Page) -> None:
@@ -175,6 +174,26 @@ def test_hashes_versions_and_rules_are_there(page: Page) -> None:
 
 def test_it_stays_small(html: str) -> None:
     assert len(html) < 1_000_000
+
+
+def test_two_hundred_judged_accounts_stay_below_two_megabytes() -> None:
+    """Those behind the first are told in brief, with the command that has all of it."""
+    data, judged = report(), sample()
+    one, found = data.cells[0], judged.agents[0]
+    players = [agent for agent in one.agents if not agent.baseline and agent.result.value is not None]
+    base = [agent for agent in one.agents if agent.baseline]
+    names = [f"agent-{place}" for place in range(200)]
+    renamed = [
+        replace(players[place % len(players)], row=replace(players[place % len(players)].row, agent=name))
+        for place, name in enumerate(names)
+    ]
+    crowd = replace(one, agents=(*base, *renamed), contest=None)
+    said = replace(judged, agents=tuple(replace(found, agent=name, cell=one.id) for name in names))
+    text = render_html(replace(data, cells=(crowd,), check="tradeassay verify crowd"), (), None, said)
+    assert len(text.encode()) < 2_000_000
+    assert text.count("tradeassay assay crowd --json") == 200 - 12
+    alone = render_html(replace(data, cells=(one,), check="tradeassay verify crowd"))
+    assert "<code>tradeassay assay crowd</code> takes the returns apart" in alone
 
 
 def test_one_cell_has_no_tabs() -> None:

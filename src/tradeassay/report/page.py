@@ -60,7 +60,7 @@ TILES = (
 )
 BEHAVIOUR = ("hhi", "cash_ratio", "abstention_rate", "rejection_rate")
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-DETAILED = 40
+DETAILED = 27
 """Accounts of a page whose charts and decisions are on it; those behind them have their numbers."""
 
 
@@ -82,6 +82,7 @@ class AccountOnPage:
         detailed: bool,
     ) -> None:
         self.id, self.agent, self.assayed, self._cell = f"{cell.id}-a{place}", agent, assayed, cell
+        self.detailed = detailed
         self.style: LineStyle = BASELINE
         self.place = self.unranked = self.cost = self.p_value = ""
         self.difference: MeasureShown | None = None
@@ -218,7 +219,7 @@ class CellOnPage:
         else:
             self.look = styles([one.agent for one in judged], "")
             self.agents = [
-                AccountOnPage(place, self, agent=None, assayed=one, detailed=place < DETAILED)
+                AccountOnPage(place, self, agent=None, assayed=one, detailed=place < data.detailed)
                 for place, one in enumerate(judged)
             ]
             self.badges = () if judged[0].badges is None else badge_words(judged[0].badges)
@@ -275,7 +276,10 @@ class PageData:
         self.own = summary is None
         judged = () if assay is None else assay.agents
         cells = () if summary is None else summary.cells
-        self.detailed = max(3, DETAILED // max(1, len(cells)))
+        fits = max(3, DETAILED // max(1, len(cells)))
+        # A page of two hundred accounts stays below two megabytes: only those whose lines are drawn unfold.
+        many = max((len(one.agents) for one in cells), default=len(judged)) > fits
+        self.detailed = min(fits, MOST_LINES) if many else fits
         tabs = _tabs(cells)
         self.cells = [
             CellOnPage(f"c{place}", tabs[place], cell, [one for one in judged if one.cell == cell.id], self)
