@@ -1,8 +1,10 @@
 """What all commands share: one meaning of a short option, JSON wherever a result is printed, ids completed."""
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -124,6 +126,30 @@ def test_ids_are_completed(
     with pytest.raises(SystemExit):
         root.main(prog_name="tradeassay")
     assert f"plain,{expected}" in capsys.readouterr().out.split()
+
+
+def test_names_are_kept_until_something_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A second press reads them from a file; one that is broken, or older than a package, is made again."""
+    monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("_TRADEASSAY_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "tradeassay run daily-u")
+    monkeypatch.setenv("COMP_CWORD", "2")
+
+    def pressed() -> set[str]:
+        with pytest.raises(SystemExit):
+            root.main(prog_name="tradeassay")
+        return set(capsys.readouterr().out.split())
+
+    first, kept = pressed(), tmp_path / "home" / "completions" / "benchmarks.json"
+    known = json.loads(kept.read_text())
+    assert "plain,daily-us-v1" in first and "daily-us-v1" in known[2]
+    kept.write_text(json.dumps([*known[:2], ["daily-unheard-of"]]))
+    assert pressed() == {"plain,daily-unheard-of"}
+    for stale in ("[1", json.dumps([0, 0, ["daily-unheard-of"]])):
+        kept.write_text(stale)
+        assert pressed() == first
 
 
 def test_nothing_is_completed_where_nothing_is_known(

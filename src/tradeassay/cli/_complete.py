@@ -1,11 +1,14 @@
 """What can be completed on the command line: ids, from where they are registered or stored.
 
-A shell waits for these at every press of the key, so nothing is imported before it is asked for, and whatever
-goes wrong completes nothing.
+A shell waits for these at every press of the key, so nothing is imported before it is asked for, names that only
+installed files decide are kept from one press to the next, and whatever goes wrong completes nothing.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +28,8 @@ def _completing(names: Names, *, files: bool = False) -> Callable[..., list[Comp
         from click.shell_completion import CompletionItem
 
         try:
-            found = [name for name in names(context) if name.startswith(typed)]
+            known = _runs(context) if names is _runs else _kept(names, context)
+            found = [name for name in known if name.startswith(typed)]
         except Exception:  # a completion that raises would write into the line that is being typed
             found = []
         if not found and files:
@@ -33,6 +37,30 @@ def _completing(names: Names, *, files: bool = False) -> Callable[..., list[Comp
         return [CompletionItem(name) for name in found]
 
     return complete
+
+
+def _kept(names: Names, context: click.Context) -> list[str]:
+    """Return names from the press before, unless a file of ours, a package or a stored data set came since."""
+    from tradeassay.core.files import data_home, write_atomic
+
+    inside = (Path(at) / name for at, _, files in os.walk(Path(__file__).parents[1]) for name in files)
+    folders = filter(Path.is_dir, (data_home() / "store", *map(Path, sys.path)))
+    seen = [*(file for file in inside if file.suffix in (".py", ".toml")), *folders]
+    state = [len(seen), max(file.stat().st_mtime_ns for file in seen)]
+    place = data_home() / "completions" / f"{names.__name__.strip('_')}.json"
+    try:
+        known = json.loads(place.read_bytes())
+        if known[:2] == state:
+            return list(map(str, known[2]))
+    except (OSError, ValueError, LookupError, TypeError):
+        pass
+    found = [*names(context)]
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(place, json.dumps([*state, found]).encode())
+    except OSError:  # a home that cannot be written to is only slower
+        pass
+    return found
 
 
 def _benchmarks(context: click.Context) -> Iterable[str]:
