@@ -133,7 +133,8 @@ def picture(drawn: dict[str, dict[str, list[tuple[int, float]]]]) -> str:
             x = at(size, 1).split(",")[0]
             body.append(f'<text x="{x}" y="{tall + 48}" text-anchor="middle">{size:,}</text>')
         first = max(cpu for size, cpu in points if size == min(one for one, _ in points))
-        ends = (at(10**left, first), at(10**right, first * 10 ** (right - left)))
+        reach = min(right - left, most - math.log10(first))
+        ends = (at(10**left, first), at(10 ** (left + reach), first * 10**reach))
         body.append(f'<polyline points="{" ".join(ends)}" stroke="#8a8a8a" stroke-dasharray="4 4" fill="none"/>')
         for command, line in lines.items():
             path = " ".join(at(size, cpu) for size, cpu in line)
