@@ -10,11 +10,12 @@ PACKAGE = Path(tradeassay.__file__).parent
 COUNTING = frozenset("len bool int any all ord isinstance startswith match search".split())
 """Functions that give whole numbers or truths."""
 WHOLE = frozenset(
-    """agents ENGLISH GIVEN PER_MESSAGE a_start a_stop at b_start b_stop bars bit book calls codes compress_size
-    correct_account count counts decisions drifted end ended episodes estimate_tokens failed file_size input_tokens
-    items least level long look_ahead marks model_calls most_tokens n nbytes not_cleared ok output_tokens passed
-    reached_goal reads rough_tokens row rows said sessions size slots st_size start steps talks tasks
-    tests tokens tokens_of tool_calls tricks GAP unparsed unpriced valid words write""".split()
+    """ENGLISH GAP GIVEN PER_MESSAGE a_start a_stop agents at b_start b_stop bars bit book calls codes
+    compress_size correct_account count counts decisions drifted end ended episodes estimate_request
+    estimate_tokens failed file_size input_tokens items least level long look_ahead marks model_calls
+    most_tokens n nbytes not_cleared ok output_tokens passed reached_goal reads refused rough_tokens row rows
+    said sessions size slots st_size start steps talks tasks tests tokens tokens_of tool_calls tricks unparsed
+    unpriced valid words write""".split()
 )
 """What counts something, wherever a sum of the package names it."""
 ALLOWED = {

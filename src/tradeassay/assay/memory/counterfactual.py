@@ -31,7 +31,7 @@ from tradeassay.core.agent import AskDecision, Observation
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.drive import adrive, drive
 from tradeassay.core.errors import ModelError, UserError
-from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.core.orders import Decision
 from tradeassay.data import Panel, Snapshot, open_snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
@@ -456,7 +456,7 @@ def alike(one: Mapping[str, float], other: Mapping[str, float]) -> float:
     """Return the cosine of two decisions: 1 for the same orders, -1 for the opposite, 0 if they share nothing."""
     if not one or not other:
         return 1.0 if not one and not other else 0.0
-    shared = sum(sign * other.get(name, 0.0) for name, sign in one.items())
+    shared = plain_sum(sign * other.get(name, 0.0) for name, sign in one.items())
     return float(shared / np.sqrt(len(one) * len(other)))
 
 

@@ -31,7 +31,7 @@ from tradeassay.assay.memory.questions import (
 from tradeassay.assay.memory.scoring import clustered_mean, clustered_rate
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import ModelError, UserError
-from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.llm import (
     Access,
@@ -421,7 +421,7 @@ def _difference(real: Sequence[RecallAnswer], made_up: Sequence[RecallAnswer], l
                 name = one.stands_for or one.symbol
                 key = (name, one.day, one.kind, one.wording, one.sample)
                 pairs.setdefault(key, []).append(sign * points(one))
-    both = {key: sum(values) for key, values in pairs.items() if len(values) == 2}
+    both = {key: plain_sum(values) for key, values in pairs.items() if len(values) == 2}
     if not both:
         return not_scored("no move was asked of an invented name")
     return clustered_mean(np.array([*both.values()]), [key[1] for key in both], level)
