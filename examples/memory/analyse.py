@@ -1,0 +1,284 @@
+"""From the folders that drive.py filled to one table by dose, with intervals over worlds, and its pictures.
+
+    python analyse.py RESULTS [--out FOLDER]
+
+RESULTS has one folder per model (``qwen-main``, ``qwen-placebo`` ...). A measure that a world lacks is left out of
+its mean, and the table says of how many worlds it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from worlds import DOSES, PER_DOSE
+
+Row = dict[str, Any]
+MEASURES: dict[str, tuple[str, float | None]] = {
+    "recall": ("what can be known beyond chance, recalled", 0.0),
+    "hit": ("moves right, of those answered", 0.5),
+    "refused": ('"unknown" where it may be said', None),
+    "correlation": ("correlation of recalled with true moves", 0.0),
+    "closes": ("closes within 5 %", None),
+    "first": ("truth likeliest of five by log-probability", 0.2),
+    "familiar": ("Min-K% of real less invented names", 0.0),
+    "bright": ("selection a window, names and dates shown, %", 0.0),
+    "gap": ("of it lost under the mask, %", 0.0),
+    "explained": ("edge that recall explains, % a window", 0.0),
+    "unread": ("decisions kept when returns are mirrored", None),
+}
+"""What is shown, and its value without memory where that is known."""
+
+
+def value(measure: Any) -> float | None:
+    """Return a measure's number."""
+    return measure.get("value") if isinstance(measure, dict) else measure
+
+
+def world_row(folder: Path, name: str) -> Row:
+    """Return what was measured in one world."""
+    number = int(name.removeprefix("dose-"))
+    row: Row = {"world": name, "dose": DOSES[number // PER_DOSE]}
+    audit = _read(folder / "recall" / f"{name}.json")
+    if audit is not None:
+        row |= _audited(audit)
+    traded = _read(folder / "traded" / f"{name}.json")
+    if traded is not None:
+        row["told_traded"] = traded["told"]
+    judged = _read(folder / "assay" / f"{name}.json")
+    if isinstance(judged, list):
+        row |= _judged(judged)
+    changed = _read(folder / "counterfactual" / f"{name}.json")
+    if changed is not None:
+        row |= _changed(changed)
+    return row
+
+
+def _audited(audit: Row) -> Row:
+    real = [one for one in audit["answers"] if one.get("stands_for") is None]
+    moves = [one for one in real if one["kind"] in ("day", "week", "month")]
+    answered = [one for one in moves if one.get("right") is not None]
+    pairs = np.array([(one["value"], one["truth"]) for one in answered if one.get("value") is not None])
+    closes = [one["right"] for one in real if one["kind"] == "close" and one.get("right") is not None]
+    may = [bool(one.get("refused")) for one in real if one.get("wording", 0) % 2 == 0]
+    weighed = audit.get("propensity") or {}
+    return {
+        "told": audit["told"],
+        "recall": value(audit["recall"]),
+        "hit": float(np.mean([one["right"] for one in answered])) if answered else None,
+        "refused": float(np.mean(may)) if may else None,
+        "correlation": float(np.corrcoef(pairs.T)[0, 1]) if len(pairs) > 4 and (pairs.std(0) > 0).all() else None,
+        "closes": float(np.mean(closes)) if closes else None,
+        "first": value(weighed.get("first")),
+        "familiar": value(weighed.get("familiar")),
+        "asked": len(audit["answers"]),
+    }
+
+
+def _judged(judged: list[Row]) -> Row:
+    bright = next((one for one in judged if "mask=bright" in one["cell"]), None)
+    if bright is None:
+        return {}
+    memory, recall = bright.get("memory") or {}, bright.get("recall") or {}
+    split = ((recall.get("split") or {}).get("names")) or {}
+    gap = ((memory.get("parts") or {}).get("selection")) or {}
+    explained = split.get("explained") or {}
+    return {
+        "word": bright["verdict"]["kind"],
+        "sentence": bright["verdict"]["sentence"],
+        "contrast": "recognises" in (memory.get("sentence") or ""),
+        "bright": _percent((bright.get("parts") or {}).get("selection")),
+        "gap": None if gap.get("value") is None else gap["value"] * 100 * 21 / 252,
+        "explained": None if explained.get("value") is None else explained["value"] * 100 * 21 / 252,
+        "explains": (explained.get("low") or 0.0) > 0.0,
+        "by_name": bool(recall.get("by_name")),
+        "interaction": value(recall.get("interaction")),
+    }
+
+
+def _percent(measure: Any) -> float | None:
+    found = value(measure)
+    return None if found is None else found * 100
+
+
+def _changed(changed: Row) -> Row:
+    """Return how many decisions about a name stay as they were, in the episode with names and dates shown."""
+    same: dict[str, list[bool]] = {}
+    for one in changed["decisions"]:
+        if "mask=bright" in one["episode"]:
+            for name in one["recorded"].keys() | one["now"].keys():
+                same.setdefault(one["arm"], []).append(one["recorded"].get(name, 0.0) == one["now"].get(name, 0.0))
+    return {"unread": float(np.mean(same["prices"])) if same.get("prices") else None,
+            "again": float(np.mean(same["again"])) if same.get("again") else None}  # fmt: skip
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def rows_of(folder: Path) -> list[Row]:
+    """Return all worlds of one model."""
+    names = {
+        path.stem
+        for part in ("recall", "traded", "assay", "counterfactual")
+        for path in folder.glob(f"{part}/*.json")
+    }
+    return [world_row(folder, name) for name in sorted(names)]
+
+
+def interval(values: list[float]) -> tuple[float, float]:
+    """Return a mean over worlds and half its 95 % interval by Student's t."""
+    from scipy.stats import t
+
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return mean, math.nan
+    return mean, float(t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values)))
+
+
+def by_dose(rows: list[Row], measure: str) -> dict[int, tuple[float, float, int]]:
+    """Return mean, half interval and number of worlds by dose."""
+    found = {}
+    for dose in DOSES:
+        values = [row[measure] for row in rows if row["dose"] == dose and row.get(measure) is not None]
+        if values:
+            found[dose] = (*interval(values), len(values))
+    return found
+
+
+def share(rows: list[Row], test: Callable[[Row], bool | None]) -> tuple[int, int]:
+    """Return how many worlds pass a test, and how many could be asked."""
+    asked = [test(row) for row in rows]
+    known = [one for one in asked if one is not None]
+    return sum(known), len(known)
+
+
+TESTS: dict[str, Callable[[Row], bool | None]] = {
+    "the audit says: recalls": lambda row: row["told"] == "recalls" if "told" in row else None,
+    "the audit of what was traded says: recalls": lambda row: (
+        row["told_traded"] == "recalls" if "told_traded" in row else None
+    ),
+    "the mask costs selection": lambda row: row.get("contrast"),
+    "recall explains the edge": lambda row: row.get("explains"),
+    "decides by name, not by series": lambda row: row.get("by_name"),
+    "verdict: memory": lambda row: row["word"] == "memory" if "word" in row else None,
+}
+
+
+def table(models: dict[str, list[Row]]) -> str:
+    """Return the numbers as Markdown: means over worlds with 95 % intervals."""
+    lines = []
+    for model, rows in models.items():
+        doses = [dose for dose in DOSES if any(row["dose"] == dose for row in rows)]
+        lines += [
+            f"### {model}",
+            "",
+            f"| measure | {' | '.join(f'dose {dose}' for dose in doses)} |",
+            "|---" * (len(doses) + 1) + "|",
+        ]
+        for measure, (title, _) in MEASURES.items():
+            found = by_dose(rows, measure)
+            if found:
+                cells = [f"{found[d][0]:.2f} ±{found[d][1]:.2f}" if d in found else "" for d in doses]
+                lines.append(f"| {title} | {' | '.join(cells)} |")
+        for title, test in TESTS.items():
+            counts = [share([row for row in rows if row["dose"] == dose], test) for dose in doses]
+            if any(whole for _, whole in counts):
+                lines.append(
+                    f"| {title} | {' | '.join(f'{n} of {whole}' if whole else '' for n, whole in counts)} |"
+                )
+        lines.append("")
+    return "\n".join(lines)
+
+
+COLOURS = {"main": "#2563eb", "placebo": "#d97706"}
+
+
+def picture(panels: list[tuple[str, float | None, dict[str, dict[int, tuple[float, float, int]]]]]) -> str:
+    """Return panels side by side as SVG: means with whiskers over doses, one colour per model."""
+    width, height, left, top = 250, 190, 44, 30
+    columns = min(3, len(panels))
+    whole = f"{columns * width} {math.ceil(len(panels) / columns) * height + 20}"
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole}" font-family="sans-serif" font-size="11" '
+        'fill="#6b7280" role="img"><title>Dose and measure</title>'
+    ]
+    for number, (title, none, series) in enumerate(panels):
+        x0, y0 = (number % columns) * width, (number // columns) * height
+        ends = [end for found in series.values() for m, h, _ in found.values() for end in (m, m - h, m + h)]
+        ends = [end for end in ends if math.isfinite(end)] + ([none] if none is not None else [])
+        low, high = min(ends), max(ends)
+        room = (high - low) * 0.06 or 0.5
+        low, high = low - room, high + room
+
+        def at(dose: int, x0: float = x0) -> float:
+            return x0 + left + 16 + DOSES.index(dose) * (width - left - 36) / (len(DOSES) - 1)
+
+        def up(value: float, y0: float = y0, low: float = low, high: float = high) -> float:
+            return y0 + top + (height - top - 34) * (high - value) / (high - low)
+
+        out.append(f'<text x="{x0 + left}" y="{y0 + 16}" font-weight="bold">{title}</text>')
+        for mark in (low + room, high - room):
+            out.append(f'<text x="{x0 + left - 6}" y="{up(mark) + 4:.1f}" text-anchor="end">{mark:.2g}</text>')
+        if none is not None:
+            out.append(
+                f'<line x1="{x0 + left}" x2="{x0 + width - 8}" y1="{up(none):.1f}" y2="{up(none):.1f}" '
+                'stroke="#9ca3af" stroke-dasharray="4 3"/>'
+            )
+        for dose in DOSES:
+            out.append(f'<text x="{at(dose):.1f}" y="{y0 + height - 12}" text-anchor="middle">{dose}</text>')
+        for place, (model, found) in enumerate(series.items()):
+            colour = COLOURS["placebo" if "placebo" in model else "main"]
+            shift = 5 * place
+            points = " ".join(f"{at(dose) + shift:.1f},{up(mean):.1f}" for dose, (mean, _, _) in found.items())
+            if "placebo" not in model:
+                out.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
+            for dose, (mean, half, _) in found.items():
+                x = at(dose) + shift
+                if math.isfinite(half):
+                    out.append(
+                        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{up(mean - half):.1f}" y2="{up(mean + half):.1f}" '
+                        f'stroke="{colour}"/>'
+                    )
+                out.append(f'<circle cx="{x:.1f}" cy="{up(mean):.1f}" r="3" fill="{colour}"/>')
+    out.append("</svg>")
+    return "\n".join(out)
+
+
+DRAWN = ("recall", "hit", "first", "bright", "gap", "unread")
+
+
+def main() -> None:
+    """Read the results, print the table, write the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("."))
+    arguments = parser.parse_args()
+    models = {
+        path.name: rows
+        for path in sorted(arguments.results.iterdir())
+        if path.is_dir() and (rows := rows_of(path))
+    }
+    print(table(models))
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for family in sorted({name.split("-")[0] for name in models}):
+        mine = {name: rows for name, rows in models.items() if name.startswith(family)}
+        panels = [
+            (MEASURES[measure][0], MEASURES[measure][1], series)
+            for measure in DRAWN
+            if (series := {name: found for name, rows in mine.items() if (found := by_dose(rows, measure))})
+        ]
+        if panels:
+            (arguments.out / f"dose-{family}.svg").write_text(picture(panels))
+
+
+if __name__ == "__main__":
+    main()

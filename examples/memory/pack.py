@@ -1,0 +1,51 @@
+"""Pack what a model answered in every world into one file, without the questions' texts, and unpack it.
+
+    python pack.py pack RESULTS/MODEL FILE.tar.xz
+    python pack.py unpack FILE.tar.xz FOLDER
+
+A question is found again by its hash, which the worlds and the prompts give: ``drive.py --recorded FOLDER``.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+PARTS = ("traded", "recall", "counterfactual")
+
+
+def members(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the names and contents of what is kept of a model's folder."""
+    from tradeassay.llm.cassette import without_texts
+
+    for run in sorted((folder / "runs").iterdir()):
+        yield f"runs/{run.name}/manifest.json", (run / "manifest.json").read_bytes()
+        for cassette in sorted((run / "models").glob("*.jsonl")):
+            yield f"runs/{run.name}/models/{cassette.name}", without_texts(cassette)
+    for part in PARTS:
+        for cassette in sorted((folder / part).glob("*/**/*.jsonl")):
+            yield cassette.relative_to(folder).as_posix(), without_texts(cassette)
+
+
+def pack(folder: Path, file: Path) -> None:
+    """Write the archive; the same answers give the same bytes."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(file, "w:xz", preset=9) as archive:
+        # Like beside like: all blinded plays, then all bright ones ... packs best.
+        for name, content in sorted(members(folder), key=lambda one: (one[0].partition("mask=")[2], one[0])):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+
+
+def unpack(file: Path, folder: Path) -> None:
+    """Unpack an archive."""
+    with tarfile.open(file) as archive:
+        archive.extractall(folder, filter="data")
+
+
+if __name__ == "__main__":
+    {"pack": pack, "unpack": unpack}[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))
