@@ -11,28 +11,33 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from worlds import DOSES, PER_DOSE
+from worlds import DOSES, PER_DOSE, WEEK, World, make_world
 
 Row = dict[str, Any]
 MEASURES: dict[str, tuple[str, float | None]] = {
-    "recall": ("what can be known beyond chance, recalled", 0.0),
-    "hit": ("moves right, of those answered", 0.5),
-    "refused": ('"unknown" where it may be said', None),
-    "correlation": ("correlation of recalled with true moves", 0.0),
-    "closes": ("closes within 5 %", None),
     "first": ("truth likeliest of five by log-probability", 0.2),
     "familiar": ("Min-K% of real less invented names", 0.0),
-    "bright": ("selection a window, names and dates shown, %", 0.0),
+    "refused": ('"unknown", where it may be said', None),
+    "hit": ("open questions: moves right", 0.5),
+    "correlation": ("open questions: correlation of moves", 0.0),
+    "closes": ("open questions: closes within 5 %", None),
+    "claims": ("days on which it claims to remember", None),
+    "claims_blind": ("the same under the mask", 0.0),
+    "said": ("moves written there, right to 0.15 points", None),
+    "said_sign": ("their direction right", 0.5),
+    "bright": ("return with names and dates, % a window", None),
     "gap": ("of it lost under the mask, %", 0.0),
-    "explained": ("edge that recall explains, % a window", 0.0),
     "unread": ("decisions kept when returns are mirrored", None),
 }
 """What is shown, and its value without memory where that is known."""
+_CLAIM = re.compile(r"A week after (\S+), by \S+: (.*?)\.\n")
+_MOVE = re.compile(r"(\w+) ([+-][\d.]+)%")
 
 
 def value(measure: Any) -> float | None:
@@ -47,12 +52,14 @@ def world_row(folder: Path, name: str) -> Row:
     audit = _read(folder / "recall" / f"{name}.json")
     if audit is not None:
         row |= _audited(audit)
+    run = folder / "runs" / name
+    row |= _played(run, make_world("dose", number))
     traded = _read(folder / "traded" / f"{name}.json")
     if traded is not None:
-        row["told_traded"] = traded["told"]
+        row |= {f"traded_{key}": found for key, found in _audited(traded).items()}
     judged = _read(folder / "assay" / f"{name}.json")
     if isinstance(judged, list):
-        row |= _judged(judged)
+        row["word"] = next((one["verdict"]["kind"] for one in judged if "mask=bright" in one["cell"]), None)
     changed = _read(folder / "counterfactual" / f"{name}.json")
     if changed is not None:
         row |= _changed(changed)
@@ -65,6 +72,9 @@ def _audited(audit: Row) -> Row:
     answered = [one for one in moves if one.get("right") is not None]
     pairs = np.array([(one["value"], one["truth"]) for one in answered if one.get("value") is not None])
     closes = [one["right"] for one in real if one["kind"] == "close" and one.get("right") is not None]
+    priced = [
+        (one["value"], one["truth"]) for one in real if one["kind"] == "close" and one.get("value") is not None
+    ]
     may = [bool(one.get("refused")) for one in real if one.get("wording", 0) % 2 == 0]
     weighed = audit.get("propensity") or {}
     return {
@@ -74,31 +84,62 @@ def _audited(audit: Row) -> Row:
         "refused": float(np.mean(may)) if may else None,
         "correlation": float(np.corrcoef(pairs.T)[0, 1]) if len(pairs) > 4 and (pairs.std(0) > 0).all() else None,
         "closes": float(np.mean(closes)) if closes else None,
+        "closes_found": _beats_dealing(np.array(priced), lambda said, true: abs(said / true - 1) <= 0.05)
+        if len(priced) > 4
+        else None,
         "first": value(weighed.get("first")),
+        "first_low": (weighed.get("first") or {}).get("low"),
         "familiar": value(weighed.get("familiar")),
         "asked": len(audit["answers"]),
     }
 
 
-def _judged(judged: list[Row]) -> Row:
-    bright = next((one for one in judged if "mask=bright" in one["cell"]), None)
-    if bright is None:
-        return {}
-    memory, recall = bright.get("memory") or {}, bright.get("recall") or {}
-    split = ((recall.get("split") or {}).get("names")) or {}
-    gap = ((memory.get("parts") or {}).get("selection")) or {}
-    explained = split.get("explained") or {}
-    return {
-        "word": bright["verdict"]["kind"],
-        "sentence": bright["verdict"]["sentence"],
-        "contrast": "recognises" in (memory.get("sentence") or ""),
-        "bright": _percent((bright.get("parts") or {}).get("selection")),
-        "gap": None if gap.get("value") is None else gap["value"] * 100 * 21 / 252,
-        "explained": None if explained.get("value") is None else explained["value"] * 100 * 21 / 252,
-        "explains": (explained.get("low") or 0.0) > 0.0,
-        "by_name": bool(recall.get("by_name")),
-        "interaction": value(recall.get("interaction")),
-    }
+def _beats_dealing(pairs: Any, near: Callable[[Any, Any], Any]) -> bool:
+    """Tell whether more answers are near the truth than when they are dealt to the other questions."""
+    from scipy.stats import binomtest
+
+    count, right = len(pairs), near(pairs[:, :1], pairs[None, :, 1])
+    chance = (right.sum() - right.trace()) / (count * (count - 1))
+    return bool(binomtest(int(right.trace()), count, max(chance, 1 / count), alternative="greater").pvalue < 0.025)
+
+
+def _played(run: Path, world: World) -> Row:
+    """Return what was earned, and what the answers say of the week to come before they trade."""
+    row: Row = {}
+    scores = _read(run / "scores.json")
+    for one in (scores or {}).get("episodes", []):
+        if not one["baseline"]:
+            row["bright" if "mask=bright" in one["cell"] else "blind"] = _percent(
+                one["measures"]["cumulative_return"]
+            )
+    if row.get("bright") is not None and row.get("blind") is not None:
+        row["gap"] = row["bright"] - row["blind"]
+    pairs = []
+    for mask, key in (("bright", "claims"), ("blinded", "claims_blind")):
+        claims = []
+        for text in _first_answers(run, mask):
+            found = _CLAIM.match(text)
+            claims.append(found is not None)
+            if found is not None and mask == "bright" and found.group(1) in world.days:
+                day = world.days.index(found.group(1))
+                for name, move in _MOVE.findall(found.group(2)):
+                    if name in world.names:
+                        pairs.append((float(move), world.move(day, world.names.index(name), WEEK) or 0.0))
+        row[key] = float(np.mean(claims)) if claims else None
+    if len(pairs) >= 10:
+        said = np.array(pairs)
+        row["said"] = float(np.mean(abs(said[:, 0] - said[:, 1]) < 0.15))
+        row["said_found"] = _beats_dealing(said, lambda said, true: abs(said - true) < 0.15)
+        row["said_sign"] = float(np.mean(np.sign(said[:, 0]) == np.sign(said[:, 1])))
+    return row
+
+
+def _first_answers(run: Path, mask: str) -> Iterator[str]:
+    for cassette in (run / "models").glob(f"*mask={mask}*"):
+        for line in cassette.read_text().splitlines():
+            entry = json.loads(line)
+            if entry["type"] == "answer" and entry["asked"]["attempt"] == 1:
+                yield entry["reply"].get("text") or ""
 
 
 def _percent(measure: Any) -> float | None:
@@ -126,12 +167,7 @@ def _read(path: Path) -> Any:
 
 def rows_of(folder: Path) -> list[Row]:
     """Return all worlds of one model."""
-    names = {
-        path.stem
-        for part in ("recall", "traded", "assay", "counterfactual")
-        for path in folder.glob(f"{part}/*.json")
-    }
-    return [world_row(folder, name) for name in sorted(names)]
+    return [world_row(folder, run.name) for run in sorted((folder / "runs").glob("dose-*"))]
 
 
 def interval(values: list[float]) -> tuple[float, float]:
@@ -162,14 +198,16 @@ def share(rows: list[Row], test: Callable[[Row], bool | None]) -> tuple[int, int
 
 
 TESTS: dict[str, Callable[[Row], bool | None]] = {
-    "the audit says: recalls": lambda row: row["told"] == "recalls" if "told" in row else None,
-    "the audit of what was traded says: recalls": lambda row: (
-        row["told_traded"] == "recalls" if "told_traded" in row else None
+    "found by log-probability (interval above a fifth)": lambda row: (
+        None if row.get("first_low") is None else row["first_low"] > 0.2
     ),
-    "the mask costs selection": lambda row: row.get("contrast"),
-    "recall explains the edge": lambda row: row.get("explains"),
-    "decides by name, not by series": lambda row: row.get("by_name"),
-    "verdict: memory": lambda row: row["word"] == "memory" if "word" in row else None,
+    "found by what it writes before it trades": lambda row: row.get("said_found"),
+    "found by open questions about closes": lambda row: row.get("closes_found"),
+    "found by open questions": lambda row: row["told"] == "recalls" if "told" in row else None,
+    "found by open questions about what was traded": lambda row: (
+        row["traded_told"] == "recalls" if "traded_told" in row else None
+    ),
+    "verdict: memory": lambda row: row["word"] == "memory" if row.get("word") else None,
 }
 
 
@@ -253,7 +291,7 @@ def picture(panels: list[tuple[str, float | None, dict[str, dict[int, tuple[floa
     return "\n".join(out)
 
 
-DRAWN = ("recall", "hit", "first", "bright", "gap", "unread")
+DRAWN = ("first", "said", "refused", "hit", "gap", "familiar")
 
 
 def main() -> None:
