@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
+    from tradeassay.assay.memory.harden import Hardened
     from tradeassay.core.measure import Measure
     from tradeassay.runs import Run
 
@@ -271,6 +272,12 @@ def _only_model(run: Run | None) -> str:
     metavar="FILE",
     help="Write every answer here, with the truth, one JSON object per line.",
 )
+@click.option(
+    "--harden",
+    "against",
+    metavar="ATTACKER",
+    help="Harden the mask round by round until this attacker falls to chance, and say what that cost.",
+)
 @json_option
 def probe(
     benchmark: str,
@@ -280,6 +287,7 @@ def probe(
     cassettes: Path | None,
     replay: bool,
     answers: Path | None,
+    against: str | None,
     as_json: bool,
     **asked: Any,
 ) -> None:
@@ -288,6 +296,7 @@ def probe(
     The same pairs are shown to every attacker under every mask, exactly as a model would get them. Nine programs
     are always among them; for every mask the most that any of them knew is given, without and with the archive.
     """
+    from tradeassay.assay.memory.harden import harden
     from tradeassay.assay.probe import METRICS, probe_mask
     from tradeassay.runs import Asking
 
@@ -295,13 +304,12 @@ def probe(
         if done == whole or done % max(1, whole // 20) == 0:  # about twenty times
             say(f"{attacker}: {done} of {whole} answers")
 
+    config, asking = _probe_config(**asked), Asking(max_usd=max_usd, cassettes=cassettes, replay=replay)
+    if against is not None:
+        _show_hardened(harden(against, benchmark, dataset=dataset, config=config, asking=asking, say=say), as_json)
+        return
     report = probe_mask(
-        benchmark,
-        split_list(attackers),
-        dataset=dataset,
-        config=_probe_config(**asked),
-        asking=Asking(max_usd=max_usd, cassettes=cassettes, replay=replay),
-        listen=progress,
+        benchmark, split_list(attackers), dataset=dataset, config=config, asking=asking, listen=progress
     )
     if answers is not None:
         import msgspec
@@ -331,8 +339,43 @@ def probe(
     ]
     print_table("the most that any attacker knew", _BOUNDS, bounds)
     say("shares of all probes; --json also has those among the probes that were answered")
+    for attacker in dict.fromkeys(row.attacker for row in report.rows if row.kind == "model"):
+        hits = [one for one in report.answers if one.attacker == attacker]
+        names = dict.fromkeys(one.symbol for one in hits if "top_1" in one.hits)
+        days = dict.fromkeys(one.session for one in hits if "date_7" in one.hits)
+        say(f"{attacker} recognised {_listed(names)}; days: {_listed(days)}")
     for note in report.notes:
         say(note)
+
+
+def _listed(things: Iterable[str], most: int = 10) -> str:
+    known = [*things]
+    more = f" and {len(known) - most} more" if len(known) > most else ""
+    return (", ".join(known[:most]) or "none") + more
+
+
+def _show_hardened(made: Hardened, as_json: bool) -> None:
+    if as_json:
+        print_json(made)
+        return
+    rows = [
+        [
+            one.hardening,
+            *(_share(one.found[name]) for name in one.found),
+            _plain_ratio(one.levels),
+            _plain_ratio(one.returns),
+        ]
+        for one in made.rounds
+    ]
+    columns = ("mask", "top 1", "top 5", "day ±7", "joint", "levels kept", "returns kept")
+    print_table(f"{made.attacker} against '{made.mask}', {made.benchmark} on {made.dataset}", columns, rows)
+    for one in made.rounds:
+        say(f"{one.hardening}: recognised {_listed(one.names)}; days: {_listed(one.days)}")
+    say(made.sentence)
+
+
+def _plain_ratio(measure: Measure) -> str:
+    return "none" if measure.value is None else f"{measure.value:.2f}"
 
 
 def _probe_config(masks: str, hardenings: str, windows: str, **rest: Any) -> Any:

@@ -1,0 +1,160 @@
+"""Harden a mask round by round until a chosen attacker does no better than chance, and say what that cost.
+
+What it costs is information: how much shown closes still say about true ones, their levels and their returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+import numpy as np
+
+from tradeassay.assay.probe.payloads import (
+    HARDENINGS,
+    Probe,
+    ProbeConfig,
+    ProbePayload,
+    draw_probes,
+    make_payloads,
+)
+from tradeassay.assay.probe.probe import probe_mask
+from tradeassay.benchmarks import benchmarks
+from tradeassay.core.errors import UserError
+from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats
+from tradeassay.data import Snapshot, load_dataset
+from tradeassay.llm import parse_object
+from tradeassay.metrics.intervals import significant
+from tradeassay.runs.spec.episode import Asking
+
+_IDENTIFIES = ("top_1", "top_5", "date_7", "joint")
+
+
+class HardeningRound(msgspec.Struct, frozen=True, kw_only=True):
+    """One round: what the attacker found, which of it is above chance, the correlation of shown with true closes
+    over probes (``levels``) and of returns within them. ``names`` and ``days`` were recognised."""
+
+    hardening: str
+    found: dict[str, Measure]
+    above: tuple[str, ...]
+    levels: Measure
+    returns: Measure
+    names: tuple[str, ...]
+    days: tuple[str, ...]
+
+
+class Hardened(msgspec.Struct, frozen=True, kw_only=True):
+    """All rounds; ``enough`` is the hardening at which the attacker fell to chance, None where none did."""
+
+    benchmark: str
+    dataset: str
+    mask: str
+    attacker: str
+    rounds: tuple[HardeningRound, ...]
+    enough: str | None
+    sentence: str
+
+
+def harden(
+    attacker: str,
+    benchmark: str = "ktdfin-v1",
+    *,
+    dataset: str | None = None,
+    config: ProbeConfig | None = None,
+    asking: Asking | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Hardened:
+    """Repeat the probe with ever harder masks until ``attacker`` names no stock and no day above chance.
+
+    Raises :class:`UserError` for several masks, and whatever the probe raises.
+    """
+    config, say = config or ProbeConfig(), say or (lambda _: None)
+    if len(config.masks) != 1 or config.masks[0] == "bright":
+        raise UserError(
+            "one mask is hardened at a time, and nothing is hidden in a bright market", hint="--mask blinded"
+        )
+    mask, played = config.masks[0], benchmarks.get(benchmark)
+    snapshot = load_dataset(dataset or played.dataset)
+    probes = draw_probes(played, snapshot, config)
+    rounds: list[HardeningRound] = []
+    for hardening in HARDENINGS:
+        one = msgspec.structs.replace(config, hardenings=(hardening,))
+        report = probe_mask(played, (attacker,), dataset=snapshot, config=one, asking=asking)
+        row = report.row(attacker, mask, hardening)
+        assert row is not None
+        above = tuple(name for name in _IDENTIFIES if row.above_random.get(name))
+        hits = [one for one in report.answers if one.attacker == attacker]
+        levels, returns = information(
+            make_payloads(played, snapshot, probes, (mask, hardening), one), probes, snapshot
+        )
+        rounds.append(
+            HardeningRound(
+                hardening=hardening,
+                found={name: row.of_all[name] for name in _IDENTIFIES},
+                above=above,
+                levels=levels,
+                returns=returns,
+                names=tuple(dict.fromkeys(hit.symbol for hit in hits if "top_1" in hit.hits)),
+                days=tuple(dict.fromkeys(hit.session for hit in hits if "date_7" in hit.hits)),
+            )
+        )
+        say(f"round {len(rounds)}, {hardening}: {', '.join(above) or 'nothing'} above chance")
+        if not above:
+            break
+    last = rounds[-1]
+    enough = None if last.above else last.hardening
+    kept = (
+        ""
+        if last.returns.value is None
+        else f"; shown returns still correlate {last.returns.value:.2f} with true ones"
+    )
+    fell = f"{attacker} falls to chance under '{enough}'" if enough else f"{attacker} does not fall to chance"
+    return Hardened(
+        benchmark=played.id,
+        dataset=snapshot.name,
+        mask=mask,
+        attacker=attacker,
+        rounds=tuple(rounds),
+        enough=enough,
+        sentence=f"{fell} in {len(rounds)} rounds{kept}.",
+    )
+
+
+def information(
+    payloads: Sequence[ProbePayload], probes: Sequence[Probe], snapshot: Snapshot
+) -> tuple[Measure, Measure]:
+    """Return the correlation of shown with true closes over probes, and the mean one of their returns."""
+    shown_last, true_last, alike = [], [], []
+    for payload, probe in zip(payloads, probes, strict=True):
+        shown = _closes(payload)
+        view = snapshot.at(probe.row, "pre_open")
+        if shown.size < 3:
+            continue
+        true = view.bars("close", shown.size)[:, view.column(probe.symbol)]
+        if true.size != shown.size or not (np.isfinite(true).all() and np.isfinite(shown).all()):
+            continue
+        shown_last.append(np.log(shown[-1]))
+        true_last.append(np.log(true[-1]))
+        moved = [np.diff(np.log(one)) for one in (shown, true)]
+        if all(one.std() > 0.0 for one in moved):
+            alike.append(float(np.corrcoef(moved[0], moved[1])[0, 1]))
+    if len(alike) < 3:
+        none = not_scored("too few bars are shown")
+        return none, none
+    level = 0.0 if np.std(shown_last) == 0.0 else float(np.corrcoef(shown_last, true_last)[0, 1])
+    return (
+        Measure(value=significant(level), n=len(alike)),
+        Measure(value=significant(float(np.mean(alike))), n=len(alike)),
+    )
+
+
+def _closes(payload: ProbePayload) -> Floats:
+    for message in payload.messages:
+        body = parse_object(message.text) if message.role == "tool" else None
+        columns, bars = (body or {}).get("columns"), (body or {}).get("bars")
+        if isinstance(columns, list) and isinstance(bars, list) and "close" in columns:
+            place = columns.index("close")
+            found = [row[place] for row in bars if isinstance(row, list)]
+            return np.array([float(one) if isinstance(one, int | float) else np.nan for one in found])
+    return np.empty(0)
