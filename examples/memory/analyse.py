@@ -29,7 +29,7 @@ MEASURES: dict[str, tuple[str, float | None]] = {
     "closes": ("open questions: closes within 5 %", None),
     "claims": ("days on which it claims to remember", None),
     "claims_blind": ("the same under the mask", 0.0),
-    "said": ("moves written there, right to 0.15 points", None),
+    "said": ("moves written before trading, exact", None),
     "said_sign": ("their direction right", 0.5),
     "bright": ("return with names and dates, % a window", None),
     "gap": ("of it lost under the mask, %", 0.0),
@@ -242,11 +242,11 @@ COLOURS = {"main": "#2563eb", "placebo": "#d97706"}
 
 def picture(panels: list[tuple[str, float | None, dict[str, dict[int, tuple[float, float, int]]]]]) -> str:
     """Return panels side by side as SVG: means with whiskers over doses, one colour per model."""
-    width, height, left, top = 250, 190, 44, 30
+    width, height, left, top = 270, 190, 44, 30
     columns = min(3, len(panels))
     whole = f"{columns * width} {math.ceil(len(panels) / columns) * height + 20}"
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole}" font-family="sans-serif" font-size="11" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole}" font-family="sans-serif" font-size="10" '
         'fill="#6b7280" role="img"><title>Dose and measure</title>'
     ]
     for number, (title, none, series) in enumerate(panels):
@@ -291,7 +291,12 @@ def picture(panels: list[tuple[str, float | None, dict[str, dict[int, tuple[floa
     return "\n".join(out)
 
 
-DRAWN = ("first", "said", "refused", "hit", "gap", "familiar")
+DRAWN = ("first", "said", "closes", "refused", "hit", "gap")
+
+
+def _enough(found: dict[int, tuple[float, float, int]]) -> dict[int, tuple[float, float, int]]:
+    """Return what rests on five worlds or more."""
+    return {dose: one for dose, one in found.items() if one[2] >= 5}
 
 
 def main() -> None:
@@ -312,7 +317,11 @@ def main() -> None:
         panels = [
             (MEASURES[measure][0], MEASURES[measure][1], series)
             for measure in DRAWN
-            if (series := {name: found for name, rows in mine.items() if (found := by_dose(rows, measure))})
+            if (
+                series := {
+                    name: found for name, rows in mine.items() if (found := _enough(by_dose(rows, measure)))
+                }
+            )
         ]
         if panels:
             (arguments.out / f"dose-{family}.svg").write_text(picture(panels))
