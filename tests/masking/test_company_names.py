@@ -174,6 +174,10 @@ def test_honest_texts_stay_as_they_are(honest: str) -> None:
         "Lunar New Year",
         "618",
         "除夕",
+        "Q3",
+        "4Q",
+        "third-quarter",
+        "first half",
     ],
 )
 def test_years_and_seasons_as_somebody_would_hint_at_them(spelled: str) -> None:
@@ -184,3 +188,38 @@ def test_years_and_seasons_as_somebody_would_hint_at_them(spelled: str) -> None:
 def test_numbers_that_only_look_like_years_stay() -> None:
     text = "the '45' column, 2020x, version 26.13.24, room 2024A, it's '7 of 9', MMX Technologies twenty times"
     assert scrubber(LISTED, dates=True).scrub(text, WORDS) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Wall Street Rallies as the Delta Variant Fades",
+        "3 Stocks to Tap the Cloud Gaming Market",
+        "People Move to Texas and Boston",
+        "An Under-the-Radar Payments Company",
+        "Fortune 500 Firms Build Data Centers",
+    ],
+)
+def test_an_idiom_is_no_alias(text: str) -> None:
+    names = {
+        "STT": "State Street",
+        "DAL": "Delta Air Lines",
+        "PENN": "Penn National Gaming",
+        "FITB": "Fifth Third",
+    }
+    names |= {
+        "PBCT": "People's United",
+        "TXN": "Texas Instruments",
+        "UAA": "Under Armour",
+        "REG": "Regency Centers",
+    }
+    made = [Instrument(symbol=symbol, name=name, kind="stock") for symbol, name in names.items()]
+    assert scrubber(made).scrub(text, WORDS) == text
+
+
+def test_an_exchange_is_nobodys_alias() -> None:
+    listed = [Instrument(symbol="NDAQ", name="Nasdaq, Inc.", kind="stock"), *LISTED]
+    seen = scrubber(listed).scrub(
+        "Shares (NASDAQ: XYZW) and Nasdaq, Inc. (NDAQ)", Words(lambda name: f"<{name}>", str)
+    )
+    assert seen == "Shares (<NASDAQ>: XYZW) and <NDAQ>. (<NDAQ>)"

@@ -314,6 +314,11 @@ _YEAR_IN_WORDS = re.compile(
 )
 _MARKED = re.compile(r"20\d\d-?[wmef]")
 _SHORT_PERIOD = re.compile(r"(?<![A-Za-z0-9.])\d\d[ \-]?(?:Q[1-4]|H[12])E?(?![A-Za-z0-9])", re.I)
+_LONE_QUARTER = re.compile(
+    r"(?<![A-Za-z0-9])(?:Q[1-4]|[1-4]Q|H[12]|[12]H"
+    r"|(?:first|second|third|fourth|1st|2nd|3rd|4th)[ \-](?:fiscal[ \-])?(?:quarter|half))(?![A-Za-z0-9])",
+    re.I,
+)
 _CHINESE_QUARTER = re.compile(r"(?:第?[一二三四1-4]季度?|[上下]半年|年报|半年报|中报|[一三]季报)")
 _CHARACTERS_DAY = re.compile(
     r"(?<![年〇零一二三四五六七八九十])([一二三四五六七八九十]{1,2})月([一二三四五六七八九十]{1,3})[日号]"
@@ -343,7 +348,7 @@ class DateHit(NamedTuple):
 
 class DatesWanted(NamedTuple):
     """Which dates are looked for. ``bare`` also finds lone months and quarters, and lone years of that range;
-    ``festivals`` also festivals, ``24Q3`` and Chinese days and quarters without a year.
+    ``festivals`` also festivals, quarters (``Q3``, ``24Q3``) and Chinese days without a year.
     """
 
     bare: range | None
@@ -447,6 +452,8 @@ def _unusual_spans(text: str, low: str, words: Set[str], bare: range) -> Iterato
         yield from _alone(_FESTIVAL, "festival", text)
     if any(len(word) == 4 and word[:2].isdigit() and word[2] in "qh" for word in words) or " q" in low:
         yield from _alone(_SHORT_PERIOD, "period", text)
+    if not words.isdisjoint(("quarter", "half")) or any(map(_PERIOD_WORD.fullmatch, words)):
+        yield from _alone(_LONE_QUARTER, "period", text)
     if not text.isascii():
         for pattern, kind in _CHINESE_ALONE:
             yield from _alone(pattern, kind, text)

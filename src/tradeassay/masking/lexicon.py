@@ -36,6 +36,12 @@ LEGAL = frozenset(_LISTS["legal"])
 """Words that end a company's registered name without saying which company it is."""
 ORDINARY = frozenset((*_LISTS["ticker_words"], *_LISTS["acronyms"]))
 """Ordinary words and abbreviations that are also tickers, in lower case."""
+_IDIOMS = frozenset(_LISTS["idioms"])
+_EXCHANGES = frozenset(_LISTS["exchanges"])
+_PHRASES = re.compile(
+    r"(?<![a-z])(?:delta (?:variant|wave|surge|strain)|big apple|amazon (?:rain ?forest|river|basin))"
+)
+"""What is no company although it begins with one's name."""
 
 
 class _Folding(dict[int, int]):
@@ -125,7 +131,8 @@ def is_ordinary(ticker: str) -> bool:
 
 
 def is_telling(word: str) -> bool:
-    return len(word) >= 3 and not word.isdigit() and not (word in GENERIC or word in ORDINARY or word in LEGAL)
+    lists = (GENERIC, ORDINARY, LEGAL, _IDIOMS)
+    return len(word) >= 3 and not word.isdigit() and not any(word in words for words in lists)
 
 
 def tokens_of(text: str) -> tuple[str, ...]:
@@ -303,6 +310,10 @@ class Lexicon:
             held = terms.get(term.tokens)
             if held is None or (held.symbol == term.symbol and _WIDE[term.case] > _WIDE[held.case]):
                 terms[term.tokens] = term
+        for name in _EXCHANGES:
+            # "(NASDAQ: X)" with an alias in it would tell whose alias that is: an exchange has none.
+            if (held := terms.get((name,))) is not None and tokens_of(held.symbol) != (name,):
+                terms[name,] = held._replace(symbol=name.upper())
         self._glued: dict[str, str] = {}
         for term in known:
             joined = "".join(term.tokens)
@@ -358,8 +369,9 @@ class Lexicon:
             found += [Hit(*match.span(), match[0]) for match in _NUMBERED.finditer(text)]
         hits: list[Hit] = []
         at = 0
+        idle = {match.start() for match in _PHRASES.finditer(low)}
         for hit in sorted(found, key=lambda hit: (hit.start, -hit.end)):
-            if hit.start >= at:
+            if hit.start >= at and hit.start not in idle:
                 hits.append(hit)
                 at = hit.end
         return hits

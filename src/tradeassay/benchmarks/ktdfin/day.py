@@ -31,7 +31,7 @@ from tradeassay.benchmarks.ktdfin.observation import HIDDEN_LOT, observe
 from tradeassay.benchmarks.ktdfin.prompts import PROMPTS
 from tradeassay.benchmarks.ktdfin.tools import BY_NAME, TOOLS
 from tradeassay.benchmarks.ktdfin.wire import BadArguments, Stock, Wire
-from tradeassay.benchmarks.ktdfin.words import FORM, day_in_words, holds_in_words, rules_in_words
+from tradeassay.benchmarks.ktdfin.words import FORM, day_in_words, question_in_words, rules_in_words
 from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply, ToolCall, ToolSpec
 from tradeassay.core.errors import TradeassayError
@@ -110,7 +110,7 @@ class _Talk:
         self.given = Given(session="", rules="{}", observation="{}")
         self.handed_in: Decision | None = None
         self.reminded = False
-        self.held_words = ""
+        self.question = ""
 
     def play(self, performance: Performance) -> Dialogue:
         """Ask, and return the decision."""
@@ -133,7 +133,7 @@ class _Talk:
             observation=self.wire.encode(seen),
         )
         shown = msgspec.json.decode(self.given.observation)
-        self.held_words = holds_in_words(shown)
+        self.question = question_in_words(shown)
         lot = seen.constraints.lot
         blanks = {"rules": rules_in_words(config, desk.rules, 1.0 if lot == HIDDEN_LOT else lot)}
         if config.mode != "memory-only":
@@ -152,7 +152,7 @@ class _Talk:
     def _asked(self) -> str:
         fewest = self.config.min_reason
         least = f" of at least {fewest} characters" if fewest > 1 else ""
-        return PROMPTS.fill("submit", held=self.held_words, least_reason=least, example=FORM)
+        return PROMPTS.fill("submit", question=self.question, least_reason=least, example=FORM)
 
     # -- research ------------------------------------------------------------------------------------------------
 

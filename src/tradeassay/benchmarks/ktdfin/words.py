@@ -72,12 +72,12 @@ def day_in_words(seen: Mapping[str, Any], day: str, cutoff: str, task: str) -> s
     )
 
 
-def holds_in_words(seen: Mapping[str, Any]) -> str:
-    """Return what can be sold today."""
+def question_in_words(seen: Mapping[str, Any]) -> str:
+    """Return what is asked for; it leans neither to a trade nor to none."""
     held = [row["stock_id"] for row in seen["account"]["positions"]]
     if not held:
-        return "You hold nothing, so there is nothing to sell: you can only buy."
-    return f"Only these can be sold, because you hold them: {', '.join(held)}."
+        return "Which stocks do you buy today, or do you buy none?"
+    return f"Which stocks do you buy today, which of those you hold ({', '.join(held)}) do you sell, or neither?"
 
 
 def _positions(rows: Sequence[Mapping[str, object]], figures: str) -> str:
