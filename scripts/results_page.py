@@ -38,7 +38,8 @@ tradeassay run ktdfin-v1 --cassettes recorded/qwen2.5-coder-1.5b --replay
 ```
 
 **In short.** Qwen2.5-Coder-1.5B answers in the right form on 97 % of the days of KTD-Fin; else it asks for weights
-above 1 or writes past its token limit. It mostly repeats targets that are met, which is no trade. On StockBench half of its days end without a valid
+above 1 or writes past its token limit. It mostly repeats targets that are met, which is no trade.
+On StockBench half of its days end without a valid
 answer, mostly because it wants to spend all of its cash on each of several stocks, and the rest without an
 order. Four of five of its QuantCode programs compile, one in twenty runs, none solves its task; half of its
 SysTradeBench submissions are valid, and none passes the scenarios. SmolLM2, with 135 million parameters, gives
