@@ -22,7 +22,9 @@ def members(folder: Path) -> Iterator[tuple[str, bytes]]:
     from tradeassay.llm.cassette import without_texts
 
     for run in sorted((folder / "runs").iterdir()):
-        yield f"runs/{run.name}/manifest.json", (run / "manifest.json").read_bytes()
+        for name in ("manifest.json", "scores.json"):
+            if (run / name).is_file():
+                yield f"runs/{run.name}/{name}", (run / name).read_bytes()
         for cassette in sorted((run / "models").glob("*.jsonl")):
             yield f"runs/{run.name}/models/{cassette.name}", without_texts(cassette)
     for part in PARTS:
