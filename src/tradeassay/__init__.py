@@ -11,6 +11,7 @@ from tradeassay.core import __version__ as __version__
 from tradeassay.core.lazy import lazily
 
 if TYPE_CHECKING:
+    from tradeassay import plot as plot
     from tradeassay import reward as reward
     from tradeassay.api import AgentInfo as AgentInfo
     from tradeassay.api import CodeRun as CodeRun

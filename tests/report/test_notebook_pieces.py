@@ -70,6 +70,16 @@ def test_a_run_shows_itself() -> None:
         assert piece.startswith('<div class="tradeassay">') and "<table>" in piece
 
 
+def test_a_drawing_of_what_a_return_is_made_of_has_its_intervals(
+    judged: tradeassay.ShownAssay, tmp_path: Path
+) -> None:
+    drawing = tradeassay.plot.made_of(judged)
+    assert "<svg" in drawing.html and 'class="whisker' in drawing.html and EVIL not in drawing.html
+    assert drawing.html in drawing.save(tmp_path / "made_of.html").read_text()
+    with pytest.raises(UserError, match="one account has to be chosen"):
+        tradeassay.plot.made_of(judged, "nobody")
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

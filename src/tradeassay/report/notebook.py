@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tradeassay.assay.verdict import Assay
-from tradeassay.core.errors import RunError
+from tradeassay.assay.verdict.record import AgentAssay
+from tradeassay.core.errors import RunError, UserError
 from tradeassay.report import numbers
 from tradeassay.report.charts import waterfall_svg
 from tradeassay.report.export_tables import paste_tables
@@ -59,6 +60,14 @@ def assay_piece(assay: Assay) -> str:
             parts.append(Markup("<p><small>{}</small></p>").format("; ".join(one.verdict.limits)))
     parts += [Markup("<p><small>{}</small></p>").format(note) for note in assay.notes]
     return _whole(*parts)
+
+
+def drawing_piece(one: AgentAssay) -> str:
+    """Return the steps from zero to the return with their intervals; raises :class:`UserError` where none are."""
+    drawing = waterfall_svg(one)
+    if drawing is None:
+        raise UserError(f"the return of {one.agent} is not taken apart", hint=one.verdict.sentence)
+    return _whole(drawing)
 
 
 def _table(table: PasteTable) -> str:
