@@ -7,8 +7,10 @@ command that checks it, and how many runs lay in its folder.
 
 from __future__ import annotations
 
+import base64
 import re
 import tempfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import product
 from pathlib import Path
@@ -41,6 +43,9 @@ Badges = tuple[tuple[str, str], ...]
 _HERE = re.compile(r"(?<=tradeassay verify )[^<>;&|`$]+(?=<)")
 _COUNT = re.compile(r"(?:the only run|one of (\d+) runs) of ")
 _WHEN = re.compile(r"<updated>[^<]*</updated>")
+_PACK = re.compile(r"(?<=>)\"?H4sI[A-Za-z0-9+/=]+\"?(?=<)")
+_LARGEST = 1 << 28
+"""Bytes of a pack that is opened."""
 _PAGES = (".html", ".json", ".jsonl", ".svg", ".xml", ".md", ".tex", ".csv", ".seal")
 _OUTCOMES: dict[VerdictWord, Word] = {
     "verified": "re-derived",
@@ -249,7 +254,18 @@ def _others(made: Path, given: Path, patterns: tuple[str, ...]) -> Iterator[str]
 
 def _lines(path: Path) -> list[str]:
     text = _WHEN.sub("", _HERE.sub("", path.read_text(errors="surrogateescape")))
+    text = _PACK.sub(_opened, text)
     return _COUNT.sub("a run of ", text).splitlines()
+
+
+def _opened(pack: re.Match[str]) -> str:
+    """Return what a page holds packed: Pythons write other headers, and libraries pack otherwise."""
+    unpack = zlib.decompressobj(wbits=31)
+    try:
+        inside = unpack.decompress(base64.b64decode(pack[0].strip('"'), validate=True), _LARGEST)
+    except (ValueError, zlib.error):
+        return pack[0]
+    return inside.decode(errors="replace") if unpack.eof and not unpack.unused_data else pack[0]
 
 
 def _counted(text: object) -> int:
