@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradeassay.cli._options import find_run, out_option, page_option, split_list
+from tradeassay.cli._options import Advanced, FoldedCommand, find_run, out_option, page_option, split_list
 from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import UserError
 
@@ -41,15 +41,37 @@ _concurrency = click.option(
 )
 
 
-@memory.command()
-@click.option("-m", "--model", metavar="PROVIDER/MODEL", help="The model; of a run, its only one where not given.")
+@memory.command(cls=FoldedCommand)
+@click.option(
+    "-m",
+    "--model",
+    "models",
+    multiple=True,
+    metavar="PROVIDER/MODEL",
+    help="The model; of a run, its only one where not given.",
+)
 @click.option("--dataset", metavar="NAME", help="The data set to ask about.")
 @click.option("--run", metavar="RUN", help="Ask about the names and days that the model traded in a run.")
 @click.option("--questions", type=click.IntRange(1), default=500, show_default=True, help="How many, about.")
-@click.option("--wordings", type=click.IntRange(1, 4), default=2, show_default=True, help="Ways to ask each fact.")
-@click.option("--samples", type=click.IntRange(1), default=2, show_default=True, help="Answers to each wording.")
+@click.option(
+    "--wordings",
+    cls=Advanced,
+    type=click.IntRange(1, 4),
+    default=2,
+    show_default=True,
+    help="Ways to ask each fact.",
+)
+@click.option(
+    "--samples",
+    cls=Advanced,
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="Answers to each wording.",
+)
 @click.option(
     "--horizon",
+    cls=Advanced,
     type=click.Choice(["day", "week", "month"]),
     default="week",
     show_default=True,
@@ -57,17 +79,20 @@ _concurrency = click.option(
 )
 @click.option(
     "--logprobs",
+    cls=Advanced,
     type=click.IntRange(0),
     default=40,
     show_default=True,
     help="Facts whose log-probabilities are asked for too, where the server gives them.",
 )
-@click.option("--first", metavar="DAY", help="First day to ask about.")
-@click.option("--last", metavar="DAY", help="Last day to ask about.")
+@click.option("--first", cls=Advanced, metavar="DAY", help="First day to ask about.")
+@click.option("--last", cls=Advanced, metavar="DAY", help="Last day to ask about.")
 @click.option(
     "--cutoff", type=click.DateTime(["%Y-%m-%d"]), metavar="DAY", help="The day the model's knowledge ends."
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other questions.")
+@click.option(
+    "--seed", cls=Advanced, type=click.IntRange(0), default=0, show_default=True, help="Draws other questions."
+)
 @click.option("--plan", "only_plan", is_flag=True, help="Say what it would cost, and ask nothing.")
 @_max_usd
 @_cassettes
@@ -77,7 +102,7 @@ _concurrency = click.option(
 @out_option
 @json_option
 def recall(
-    model: str | None,
+    models: tuple[str, ...],
     dataset: str | None,
     run: str | None,
     only_plan: bool,
@@ -93,8 +118,7 @@ def recall(
     """Ask a model what it remembers, without showing it any price.
 
     Closes, moves, best and worst of five names, index levels and years are asked by name and date, before and
-    after
-    the model's cutoff, of real names and of invented ones, and scored against chance.
+    after the model's cutoff, of real names and of invented ones, and scored against chance.
     """
     from tradeassay.assay.memory import RecallConfig, plan_recall, recall_audit
     from tradeassay.report.recall_page import write_recall
@@ -103,7 +127,9 @@ def recall(
     played = None if run is None else Run.load(find_run(run, out))
     asked["cutoff"] = None if asked["cutoff"] is None else asked["cutoff"].date()
     config = RecallConfig(**asked)
-    named = model or _only_model(played)
+    if len(models) > 1:
+        raise UserError("one model is asked at a time", hint="give -m once")
+    named = models[0] if models else _only_model(played)
     if only_plan:
         say(plan_recall(named, dataset, run=played, config=config).sentence)
         return

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 @click.option(
     "--with",
     "beside",
+    cls=Advanced,
     type=click.Choice(["recall"]),
     help="Ask its models what they remember when it is over, and judge it with that.",
 )

@@ -23,6 +23,7 @@ from tradeassay.core.errors import DataError, TradeassayError
 from tradeassay.core.executors import make_executor
 from tradeassay.core.executors.task import Lost, Task, TaskExecutor
 from tradeassay.core.hashing import canonical_json, sha256_of
+from tradeassay.core.measure import plain_sum
 from tradeassay.data import load_proven, verify_snapshot
 from tradeassay.llm.cassette import read_cassette
 from tradeassay.metrics import BootstrapConfig
@@ -239,7 +240,7 @@ class _Verifier(ABC, Generic[M]):
             if not _LEAST * steps <= took < _MOST or took < longest:
                 what = f"{took:g} s, with {steps} steps" + (f" and an answer of {longest:g} s" if longest else "")
                 odd.append(f"{episode.key} took {what}")
-            elif timing.starts and took > sum(sum(one.values()) for one in timing.starts) + _LEAST:
+            elif timing.starts and took > plain_sum(plain_sum(one.values()) for one in timing.starts) + _LEAST:
                 odd.append(f"{episode.key} took {took:g} s, longer than the run")
         for what in odd[:3]:
             self._notes.append(f"times that cannot be true: {what}")
