@@ -17,22 +17,20 @@ HEAD = """# API index
 What `import tradeassay` offers, with the first line of its help, and the names that its rooms export. Everything
 else is internal and may change. `scripts/api_index.py` writes this page from the code.
 
-| name | what it is |
-|---|---|
 """
 
 
 def said(thing: object) -> str:
     """Return the first sentence of an object's help, as Markdown."""
     first = (inspect.getdoc(thing) or "").split("\n\n")[0]
-    first = re.sub(r":\w+:`~?([^`]+)`", r"`\1`", " ".join(first.split())).replace("``", "`").replace("|", "\\|")
+    first = re.sub(r":\w+:`~?([^`]+)`", r"`\1`", " ".join(first.split())).replace("``", "`")
     return first.split(". ")[0].rstrip(".:")
 
 
 def render() -> str:
     """Return the page."""
     package = importlib.import_module("tradeassay")
-    rows = [f"| `{name}` | {said(getattr(package, name))} |" for name in sorted(package.__all__) if name[0] != "_"]
+    rows = [f"- `{name}`: {said(getattr(package, name))}" for name in sorted(package.__all__) if name[0] != "_"]
     parts = [HEAD + "\n".join(rows), ""]
     for room in ROOMS:
         module = importlib.import_module(f"tradeassay.{room}")

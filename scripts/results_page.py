@@ -124,19 +124,15 @@ def quantcode(run: CodeRun) -> str:
         rows.append((cell.setting, cell.wording, str(rates.items), str(rates.failed), *found))
     text = table(("setting", "wording", "programs", "no answer", *stages), rows)
     ends: Counter[str] = Counter()
-    forms: Counter[str] = Counter()
     for record in run.records().values():
         ends[str(record.failure_class or "solved")] += 1
-        forms.update(str(turn.form) for turn in record.turns)
     last = ", ".join(f"{name} {count}" for name, count in ends.most_common(10))
-    written = ", ".join(f"{name} {count}" for name, count in forms.most_common())
     codes = [turn.code for record in run.records().values() for turn in record.turns]
     held = sum(code is not None for code in codes)
     whole = sum(code is not None and parses(code) for code in codes)
     return (
-        f"{text}\n\nLast programs by outcome: {last}. Answers by form: {written}. Answers with "
-        f"a program, complete or not: {_of(held, len(codes))}; one that parses completely: "
-        f"{_of(whole, len(codes))}."
+        f"{text}\n\nLast programs by outcome: {last}. Answers with a program: {_of(held, len(codes))}; "
+        f"one that parses: {_of(whole, len(codes))}."
     )
 
 
