@@ -203,7 +203,9 @@ TESTS: dict[str, Callable[[Row], bool | None]] = {
     ),
     "found by what it writes before it trades": lambda row: row.get("said_found"),
     "found by open questions about closes": lambda row: row.get("closes_found"),
-    "found by open questions": lambda row: row["told"] == "recalls" if "told" in row else None,
+    "found by the audit: moves, closes or log-probabilities": lambda row: (
+        row["told"] == "recalls" if "told" in row else None
+    ),
     "found by open questions about what was traded": lambda row: (
         row["traded_told"] == "recalls" if "traded_told" in row else None
     ),

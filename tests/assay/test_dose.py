@@ -36,13 +36,15 @@ def _drive(recorded: Path, number: int, *parts: str) -> Path:
 
 
 def test_what_was_read_often_is_likely_and_what_was_never_read_is_not(recorded: Path) -> None:
-    shares = {}
+    shares, words = {}, {}
     for number in (0, 80):
         out = _drive(recorded, number, "recall")
         report = json.loads((out / "recall" / f"dose-{number:03d}.json").read_text())
         shares[number] = report["propensity"]["first"]
+        words[number] = report["told"]
     assert shares[0]["low"] < 0.2 < shares[80]["low"]
     assert shares[80]["value"] > 0.6
+    assert words[0] != "recalls" == words[80]
 
 
 def test_a_played_world_is_counted_from_its_recording(recorded: Path) -> None:

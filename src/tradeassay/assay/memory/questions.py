@@ -424,6 +424,12 @@ _DOWN = re.compile(
 _YEAR = re.compile(r"\b(?:19|20)\d{2}\b")
 
 
+def is_near(value: float, question: RecallQuestion) -> bool:
+    """Return whether a close or a level is right, as traded or with splits undone."""
+    truths = [truth for truth in (question.truth, question.also) if truth is not None]
+    return any(abs(value / truth - 1.0) <= NEAR for truth in truths)
+
+
 def read_answer(question: RecallQuestion, reply: ModelReply) -> RecallAnswer:
     """Read a reply. What cannot be read is neither right nor wrong."""
     text = reply.text.strip()
@@ -446,8 +452,7 @@ def read_answer(question: RecallQuestion, reply: ModelReply) -> RecallAnswer:
     value = next(_numbers(text, question), None)
     if value is None or answer.truth is None:
         return answer
-    truths = [truth for truth in (answer.truth, answer.also) if truth is not None]
-    right = any(abs(value / truth - 1.0) <= NEAR for truth in truths)
+    right = is_near(value, answer)
     return msgspec.structs.replace(answer, value=value, right=right)
 
 

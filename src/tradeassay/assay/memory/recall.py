@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.assay.attribute import account_days
-from tradeassay.assay.memory.propensity import Propensity, weigh
+from tradeassay.assay.memory.propensity import DECOYS, Propensity, weigh
 from tradeassay.assay.memory.questions import (
     CHANCE,
     HORIZONS,
@@ -24,6 +24,7 @@ from tradeassay.assay.memory.questions import (
     draw_for_pairs,
     draw_questions,
     form_of,
+    is_near,
     points,
     read_answer,
     request_of,
@@ -121,12 +122,12 @@ class RecallPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 class RecallReport(msgspec.Struct, frozen=True, kw_only=True):
     """A recall audit. ``recall`` is the share of moves and best names known beyond chance, before the cutoff
-    where that
-    is known; ``beyond`` the same less what is said of invented names; ``after`` that after the cutoff.
-    ``admitted`` is
-    the share of facts refused when that was allowed and right when an estimate was asked for. ``told`` is the
-    finding
-    in a word, ``sentence`` with its numbers."""
+    where that is known; ``beyond`` the same less what is said of invented names; ``after`` that after the cutoff.
+    ``closes`` is the share of closes right beyond what the same answers give when dealt to the other questions.
+    ``admitted`` is the share of facts refused when that was allowed and right when an estimate was asked for.
+    ``told`` is the finding in a word, ``sentence`` with its numbers: it *recalls* where moves and best names,
+    closes, or log-probabilities show it: three looks, each wrong in at most 2.5 %.
+    """
 
     format: str = FORMAT
     model: str
@@ -139,6 +140,7 @@ class RecallReport(msgspec.Struct, frozen=True, kw_only=True):
     told: RecallWord
     sentence: str
     recall: Measure
+    closes: Measure
     beyond: Measure
     after: Measure
     admitted: Measure
@@ -367,7 +369,12 @@ def score_recall(
     matched = [one for one in early if (one.symbol, one.day, one.until, one.kind) in twins]
     beyond = _difference(matched, made_up, level)
     after = not_scored("the cutoff is not known") if cutoff is None else _known(late, level)
+    closes, weighed = _beyond_dealing(early, level), about.get("propensity")
     told, sentence = _tell(str(about.get("model")), recall, beyond, after, early)
+    shown = _shown_otherwise(closes, weighed if isinstance(weighed, Propensity) else None)
+    if shown and told != "recalls":
+        moves = recall.reason if recall.value is None else f"{recall.value:.0%} of what can be known"
+        told, sentence = "recalls", f"{about.get('model')} recalls prices: {shown}; moves and best names: {moves}."
     readable = [one for one in answers if one.right is not None]
     more = list(notes)
     if not readable:
@@ -382,6 +389,7 @@ def score_recall(
         told=told,
         sentence=sentence,
         recall=recall,
+        closes=closes,
         beyond=beyond,
         after=after,
         admitted=_admitted(real, level),
@@ -454,6 +462,33 @@ def _tell(
             f"No recall of {model} is shown: {size} of what can be known beyond chance{says}.",
         )
     return "cannot be told", f"Whether {model} recalls cannot be told: {size} of what can be known{says}."
+
+
+def _beyond_dealing(answers: Sequence[RecallAnswer], level: float) -> Measure:
+    """Return how many more closes are right than when every answer is given to the other questions."""
+    priced = [(one, one.value) for one in answers if one.kind == "close" and one.value is not None]
+    scores, days = [], []
+    for one, value in priced:
+        others = [is_near(other, one) for asked, other in priced if asked.fact != one.fact]
+        if others:
+            scores.append(float(is_near(value, one)) - plain_sum(others) / len(others))
+            days.append(one.day)
+    if not scores:
+        return not_scored("no two closes were given as numbers")
+    return clustered_mean(np.array(scores), days, level)
+
+
+def _shown_otherwise(closes: Measure, weighed: Propensity | None) -> str:
+    """Return what closes and log-probabilities show, in words; empty where it is nothing."""
+    found = []
+    if closes.value is not None and closes.low is not None and closes.low > 0.0:
+        found.append(
+            f"{closes.value:.0%} ({closes.low:.0%} to {closes.high:.0%}) more closes right than by dealing"
+        )
+    first = None if weighed is None else weighed.first
+    if first is not None and first.value is not None and first.low is not None and first.low > 1.0 / (DECOYS + 1):
+        found.append(f"the truth is the likeliest of five in {first.value:.0%}")
+    return " and ".join(found)
 
 
 def _admitted(real: Sequence[RecallAnswer], level: float) -> Measure:
