@@ -1,8 +1,7 @@
 """Log-probabilities of a text's own tokens, from a server that echoes a prompt (vLLM's form of ``/completions``).
 
 They are asked for like any answer, so that they are recorded, replayed and bounded like one: the question is the
-text,
-the answer its tokens and their log-probabilities as JSON.
+text, the answer its tokens and their log-probabilities as JSON.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ _TIMEOUT_S = 120.0
 
 class TokenLogprobs(msgspec.Struct, frozen=True, kw_only=True):
     """A text's tokens and the log-probability of each after those before it; None where the server gave none, as
-    it
-    does of the first."""
+    it does of the first."""
 
     tokens: tuple[str, ...]
     logprobs: tuple[float | None, ...]

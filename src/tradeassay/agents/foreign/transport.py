@@ -92,8 +92,8 @@ class HttpTransport:
 
     ``allow`` lists private networks in which an agent may live; ``token`` is sent with every request. Kinds of
     failure: ``forbidden`` (the address leads inwards), ``unreachable``, ``timeout``, ``redirect``, ``status``,
-    ``too_large``, ``parse``.
-    The constructor raises :class:`~tradeassay.core.errors.UserError` for an address that makes no sense.
+    ``too_large``, ``parse``. The constructor raises :class:`~tradeassay.core.errors.UserError` for an address
+    that makes no sense.
     """
 
     def __init__(self, url: str, path: str = "", **options: Unpack[HttpOptions]) -> None:

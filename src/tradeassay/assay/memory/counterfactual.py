@@ -1,10 +1,10 @@
 """Change the shown past: a share of a run's decisions is asked again where an agent that reads must decide
 otherwise.
 
-Five arms, each a whole market in which the recorded decisions are carried out up to the day that is asked: nothing
-changed (what the agent says twice), returns mirrored, series under each other's names, news turned from good to
-bad,
-and the true series under a false date. No return is needed to see who answers by name and not by series.
+Five arms, each a whole market in which the recorded decisions are carried out up to the day that is asked:
+nothing changed (what the agent says twice), returns mirrored, series under each other's names, news turned from
+good to bad, and the true series under a false date. No return is needed to see who answers by name and not by
+series.
 """
 
 from __future__ import annotations
@@ -81,8 +81,7 @@ class CounterfactualConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
 
 class ReaskedDecision(msgspec.Struct, frozen=True, kw_only=True):
     """One decision asked again: its orders as directions by name, as recorded and now; ``moved`` are the
-    recorded ones
-    under the names that carry their series now."""
+    recorded ones under the names that carry their series now."""
 
     arm: Arm
     episode: str
@@ -108,10 +107,8 @@ class CounterfactualArm(msgspec.Struct, frozen=True, kw_only=True):
 
 class CounterfactualReport(msgspec.Struct, frozen=True, kw_only=True):
     """What decisions rest on. ``unread`` is how alike they stay when returns are mirrored; ``names`` how much
-    closer
-    they are to the recorded names than to the recorded series, where the two were parted. ``by_name``: they
-    follow the
-    name or the date for certain and the series does not matter."""
+    closer they are to the recorded names than to the recorded series, where the two were parted. ``by_name``:
+    they follow the name or the date for certain and the series does not matter."""
 
     format: str = COUNTERFACTUAL
     model: str
@@ -247,8 +244,7 @@ def _written(panel: Panel, folder: Path) -> Snapshot:
 
 def mirrored(panel: Panel, row: int) -> Panel:
     """Return a market in which every return is the opposite one, prices at ``row`` unchanged; dividends and
-    splits are
-    left out, because they would have to be mirrored too."""
+    splits are left out, because they would have to be mirrored too."""
     start = panel.bars["close"][row]
     start = np.where(np.isfinite(start), start, np.nanmedian(panel.bars["close"], axis=0))
     other = {"high": "low", "low": "high"}
@@ -262,10 +258,9 @@ def mirrored(panel: Panel, row: int) -> Panel:
 
 
 def exchanged_names(panel: Panel, row: int, seed: int) -> tuple[Panel, dict[str, str]]:
-    """Return a market whose series stand under each other's names, at the price level of the name at ``row``, and
-    which name carries each one's series. Names of other sessions stay as they are. Raises :class:`UserError`
-    below two
-    names.
+    """Return a market whose series stand under each other's names, at the price level of the name at ``row``,
+    and which name carries each one's series. Names of other sessions stay as they are. Raises :class:`UserError`
+    below two names.
     """
     closes = panel.bars["close"]
     there = np.isfinite(closes)

@@ -2,11 +2,10 @@
 out.
 
 Of the names asked about, x is what was held, y what they returned and f what the model recalls, each session
-less its
-mean over names. x = g f + u: what g f earned is the part of the edge that recall explains, what u earned is the
-rest.
-The same over time, with the share invested and the market, is for timing. Intervals redraw blocks of sessions that
-are longer than the horizon of a recalled move, so that names on one day and moves that overlap count once.
+less its mean over names. x = g f + u: what g f earned is the part of the edge that recall explains, what u
+earned is the rest. The same over time, with the share invested and the market, is for timing. Intervals redraw
+blocks of sessions that are longer than the horizon of a recalled move, so that names on one day and moves that
+overlap count once.
 """
 
 from __future__ import annotations
@@ -35,8 +34,7 @@ _LEAST = 20
 
 class EdgeSplit(msgspec.Struct, frozen=True, kw_only=True):
     """A yearly edge, the part that recall ``explains`` and the ``rest``; ``share`` is explained of all, scored
-    where
-    the edge itself is certain. ``follows`` is the correlation of what was held with what is recalled."""
+    where the edge itself is certain. ``follows`` is the correlation of what was held with what is recalled."""
 
     edge: Measure
     explained: Measure

@@ -1,6 +1,5 @@
 """Memory in log-probabilities: how familiar a question is, where the truth ranks among decoys, and whether it is
-right
-where it is familiar. It finds what open questions miss: a model may refuse what it has read.
+right where it is familiar. It finds what open questions miss: a model may refuse what it has read.
 """
 
 from __future__ import annotations
@@ -39,11 +38,9 @@ class WeighedFact(msgspec.Struct, frozen=True, kw_only=True):
 
 class Propensity(msgspec.Struct, frozen=True, kw_only=True):
     """``familiar`` is Min-K% of questions about real names less that of invented ones; ``first`` the share of
-    facts
-    whose truth is the likeliest of five (a fifth by chance) and ``closes``, ``moves``, ``headlines`` by kind;
-    ``interaction`` how much more is right, beyond chance, where a question is one standard deviation more
-    familiar.
-    A measure that is missing says why."""
+    facts whose truth is the likeliest of five (a fifth by chance) and ``closes``, ``moves``, ``headlines`` by
+    kind; ``interaction`` how much more is right, beyond chance, where a question is one standard deviation more
+    familiar. A measure that is missing says why."""
 
     familiar: Measure
     first: Measure

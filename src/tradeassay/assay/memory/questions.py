@@ -39,9 +39,9 @@ class RecallConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """What is asked: about ``questions`` in all, each fact in so many ``wordings`` and ``samples``.
 
     Odd wordings allow the answer "unknown", even ones ask for an estimate. With several samples answers are
-    drawn at
-    a temperature. ``first`` and ``last`` bound the days, ``cutoff`` replaces the model's known one; ``horizon`` is
-    that of the moves asked for a run. Of ``logprobs`` facts the log-probabilities are asked for too.
+    drawn at a temperature. ``first`` and ``last`` bound the days, ``cutoff`` replaces the model's known one;
+    ``horizon`` is that of the moves asked for a run. Of ``logprobs`` facts the log-probabilities are asked for
+    too.
     """
 
     questions: Annotated[int, Meta(ge=1, le=1_000_000)] = 500
@@ -85,8 +85,8 @@ class RecallQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 class RecallAnswer(RecallQuestion, frozen=True, kw_only=True, omit_defaults=True):
     """A question and its answer: a ``value`` in the unit of its truth, or ``chosen``. ``refused``: it says it
-    does not
-    know. ``right`` is None where nothing could be read; a move whose size was not given has a ``sign`` alone.
+    does not know. ``right`` is None where nothing could be read; a move whose size was not given has a ``sign``
+    alone.
     """
 
     said: str = ""
@@ -145,8 +145,7 @@ class PriceTruth:
 
 def draw_questions(truth: PriceTruth, config: RecallConfig, cutoff: date | None) -> tuple[RecallQuestion, ...]:
     """Draw facts of all kinds, before and after the cutoff in turn, rising and falling in turn, some of them
-    asked of
-    invented names too. Raises :class:`UserError` when the days or the names are too few.
+    asked of invented names too. Raises :class:`UserError` when the days or the names are too few.
     """
     facts = max(1, config.questions // (config.wordings * config.samples))
     return _asked(_drawn(truth, config, cutoff, facts), config)

@@ -67,12 +67,10 @@ class RecallScore(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of question about real or invented names, in one period; intervals allow for days in common.
 
     ``answered``, ``refused`` and ``unread`` are shares of what was asked. ``hit`` is the share right of what
-    could be
-    read, ``chance`` what guessing gives; ``rising`` and ``falling`` are hits where the price rose and fell,
-    which tell a
-    model that always says "up". ``correlation`` is that of recalled with true moves, ``error`` the median
-    distance of a
-    close or a level in parts of it, or of a move. ``steady`` is the share of facts whose answers agree.
+    could be read, ``chance`` what guessing gives; ``rising`` and ``falling`` are hits where the price rose and
+    fell, which tell a model that always says "up". ``correlation`` is that of recalled with true moves,
+    ``error`` the median distance of a close or a level in parts of it, or of a move. ``steady`` is the share of
+    facts whose answers agree.
     """
 
     kind: str
@@ -174,9 +172,8 @@ def recall_audit(
     """Ask a model what it remembers of a data set, or of the names and days that it traded in a ``run``.
 
     Answers are recorded in ``asking.cassettes``, and with ``asking.replay`` taken from there alone. ``answer``
-    is asked
-    instead of a model where one is given. Raises :class:`UserError` for bad input and :class:`ModelError` when the
-    model is not reached.
+    is asked instead of a model where one is given. Raises :class:`UserError` for bad input and
+    :class:`ModelError` when the model is not reached.
     """
     config, asking = config or RecallConfig(), asking or Asking()
     say = say or (lambda _: None)
