@@ -314,10 +314,13 @@ def test_log_probabilities_that_are_missing_say_why(
 
 
 def test_bad_input_is_one_line(world: Snapshot, tmp_path: Path) -> None:
+    record = tmp_path / "recall.json"
+    record.write_text("{}")
     for command, words in (
         (["memory", "recall", "-m", "scripted/sensible"], "nothing is named to ask about"),
         (["memory", "recall", "--dataset", "synthetic/us:7"], "no model is named"),
         (["memory", "counterfactual", "nothing"], "no recorded run"),
+        (["assay", "nothing", "--recall", str(record)], "no recorded run"),  # the record is no table to judge
     ):
         done = CliRunner().invoke(root, command)
         assert done.exit_code != 0

@@ -63,7 +63,9 @@ class _ByArgument(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in (*self.commands, *ctx.help_option_names):
-            table = any(Path(one).suffix.lower() in _TABLES or Path(one).is_file() for one in args)
+            # The file behind --recall is about a run; any other file is what is to be judged.
+            words = [one for before, one in zip(("", *args), args, strict=False) if before != "--recall"]
+            table = any(Path(one).suffix.lower() in _TABLES or Path(one).is_file() for one in words)
             args = ["file" if table else "run", *args]
         return super().parse_args(ctx, args)
 

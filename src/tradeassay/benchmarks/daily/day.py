@@ -46,6 +46,10 @@ def complaint(reply: object, observation: Observation, max_orders: int) -> Failu
         wrong = _order(order)
         if wrong is not None:
             return wrong
+        # On margin more than the account may be held; how much is the venue's answer.
+        if order.unit == "target_weight" and order.amount > 1.0 + _ROUNDING and observation.rules.long_only:
+            detail = f"{order.symbol}: a target_weight of {order.amount:g} is more than the account"
+            return Failure(kind="amount", detail=detail)
         if order.symbol in seen:
             return Failure(kind="duplicate", detail=f"{order.symbol}: more than one order; send one per symbol")
         seen.add(order.symbol)
@@ -84,10 +88,6 @@ def _order(order: object) -> Failure | None:
         )
     if not _is_number(order.amount):
         return Failure(kind="amount", detail=f"{order.symbol}: amount {order.amount!r} is no finite plain number")
-    if order.unit == "target_weight" and abs(order.amount) > 1.0 + _ROUNDING:
-        return Failure(
-            kind="amount", detail=f"{order.symbol}: a target_weight of {order.amount:g} is more than the account"
-        )
     if order.unit not in _TARGETS:
         if order.side is None:
             return Failure(kind="schema", detail=f"{order.symbol}: an order in {order.unit} needs a side")
