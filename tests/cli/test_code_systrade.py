@@ -115,6 +115,7 @@ def test_a_folder_of_ones_own_passes(
         assert main([*argv, "--secret", secret, "--bar-log", "out/again.csv", "--json"]) == 0
         years.append((place / "out/again.csv").read_bytes())
     assert years[0] == (place / "out/bars.csv").read_bytes() != years[1]
+    capsys.readouterr()
     shutil.copytree(place / "mine", place / "patched")
     source = (place / "patched/strategy.py").read_text()
     (place / "patched/strategy.py").write_text(source.replace("FAST = 20", "FAST = 30"))
