@@ -85,7 +85,8 @@ def calls(*wanted: tuple[str, dict[str, object]]) -> ModelReply:
 def episode(snapshot: Snapshot, market_config: MarketConfig, config: KtdfinConfig) -> tuple[float, int]:
     """Play an episode; return the CPU seconds without the player's own, and how many days had four calls."""
     market, protocol, player = Market(snapshot, market_config), Ktdfin(config), Player()
-    spent, complete = 0.0, 0
+    asked: list[AskModel] = []
+    complete = 0
     began = time.process_time()
     seen: Observation | None = market.reset()
     protocol.begin(EpisodeInfo(episode="speed", seed=0, rules=market.rules), np.random.default_rng(0))
@@ -93,9 +94,8 @@ def episode(snapshot: Snapshot, market_config: MarketConfig, config: KtdfinConfi
         dialogue = protocol.dialogue(seen)
         request = next(dialogue)
         while True:
-            start = time.process_time()
+            asked.append(request)
             reply = player.answer(request)
-            spent += time.process_time() - start
             try:
                 request = dialogue.send(reply)
             except StopIteration as done:
@@ -106,7 +106,13 @@ def episode(snapshot: Snapshot, market_config: MarketConfig, config: KtdfinConfi
         protocol.remember(seen, decision)
         record, seen = market.step(decision)
         ENCODER.encode(record)
-    return time.process_time() - began - spent, complete
+    spent = time.process_time() - began
+    # The player's own time is taken apart afterwards: in some sandboxes a look at the clock costs as much as a tool.
+    player = Player()
+    began = time.process_time()
+    for request in asked:
+        player.answer(request)
+    return spent - (time.process_time() - began), complete
 
 
 def main() -> int:
