@@ -107,7 +107,7 @@ def episode(snapshot: Snapshot, market_config: MarketConfig, config: KtdfinConfi
         record, seen = market.step(decision)
         ENCODER.encode(record)
     spent = time.process_time() - began
-    # The player's own time is taken apart afterwards: in some sandboxes a look at the clock costs as much as a tool.
+    # The player's own time is taken apart afterwards: in some sandboxes a look at the clock takes long.
     player = Player()
     began = time.process_time()
     for request in asked:

@@ -1,153 +1,165 @@
-"""The adapters of well-known agents, against stand-ins of the interfaces that they call."""
+"""ai-hedge-fund, in an environment of its own, plays through the pipe with a model server of the test."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
-from importlib.machinery import ModuleSpec
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 import tradeassay
-from tradeassay.agents import own_agent
-from tradeassay.agents.own_file import load_own
+from tradeassay.cli._options import parse_agent
 from tradeassay.core.errors import UserError
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "known_agents"
-ASKED: list[Any] = []
+SCRIPT = Path(__file__).parents[2] / "examples" / "known_agents" / "ai_hedge_fund.py"
+KEYS = "OPENAI_API_KEY,OPENAI_API_BASE,FINANCIAL_DATASETS_API_KEY,FINANCIAL_DATASETS_BASE_URL,HEDGE_FUND_LLM_MODEL"
 
 
-class Graph:
-    """What TradingAgentsGraph offers (0.3.0): a state and one of five words. Older ones answer with three, in
-    capitals.
-    """
+class Web(BaseHTTPRequestHandler):
+    """The agent's model (OpenAI's wire) and its source of data (Financial Datasets'), both on this machine."""
 
-    def __init__(self, debug: bool = False, config: dict[str, Any] | None = None) -> None:
-        assert config is not None and "llm_provider" in config
+    asked: ClassVar[list[dict[str, Any]]] = []
+    """Prompts of the model, and days up to which prices were read."""
+    broken = False
 
-    def propagate(
-        self, company_name: str, trade_date: str, asset_type: str = "stock"
-    ) -> tuple[dict[str, Any], str]:
-        ASKED.append((company_name, trade_date))
-        words = ("**SELL**", "Buy", "Overweight", "BUY or SELL, who knows", "")
-        later = ("Hold", "Underweight", "Sell", "", "Hold")
-        chosen = words if len(ASKED) <= len(words) else later
-        return {"final_trade_decision": "..."}, chosen[(len(ASKED) - 1) % len(words)]
+    def log_message(self, *_: object) -> None:
+        pass
 
+    def reply(self, body: object, status: int = 200) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
 
-class Spec(SimpleNamespace):
-    """What load_spec returns: a mandate; here nothing of it matters."""
+    def do_GET(self) -> None:
+        where = urlsplit(self.path)
+        given = {name: values[0] for name, values in parse_qs(where.query).items()}
+        if where.path == "/prices/":
+            self.asked.append({"prices": given["ticker"], "until": given["end_date"]})
+            bar = {
+                "open": 10,
+                "high": 10,
+                "low": 10,
+                "close": 10,
+                "volume": 1,
+                "time": f"{given['end_date']}T00:00",
+            }
+            return self.reply({"prices": [bar]})
+        if where.path == "/financial-metrics/":
+            row = {
+                "ticker": given["ticker"],
+                "period": "ttm",
+                "return_on_equity": 0.2,
+                "filing_date": "2021-11-01",
+            }
+            rows = [{**row, "report_period": f"202{n}-09-30"} for n in range(4)]
+            return self.reply({"financial_metrics": rows})
+        return self.reply({}, 404)
 
-
-class SimBroker:
-    """Its paper broker."""
-
-    def __init__(self, cash: float) -> None:
-        assert cash > 0
-        self.money = cash
-
-
-class FDClient:
-    """Its data client, which wants to be closed."""
-
-    def __enter__(self) -> FDClient:
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        return None
-
-
-def run_cycle(fund: Any, as_of: str, broker: SimBroker, data_client: Any, universe: list[str]) -> SimpleNamespace:
-    """What ai-hedge-fund 2.2.0 answers: weights after risk, shorts among them, and names that it cannot price."""
-    assert isinstance(fund.spec, Spec) and isinstance(data_client.inner, FDClient)
-    ASKED.append((tuple(universe), as_of))
-    first, second, third, *_ = universe
-    weights = {first: 0.25 if len(ASKED) == 1 else -0.1, second: -0.2, third: 0.04}
-    return SimpleNamespace(as_of=as_of, final_weights=weights, skipped=[])
-
-
-@pytest.fixture(autouse=True)
-def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
-    ASKED.clear()
-    made: dict[str, dict[str, Any]] = {
-        "tradingagents": {},
-        "tradingagents.graph": {},
-        "tradingagents.graph.trading_graph": {"TradingAgentsGraph": Graph},
-        "tradingagents.default_config": {"DEFAULT_CONFIG": {"llm_provider": "openai"}},
-        "hedge_fund": {},
-        "hedge_fund.paths": {"EXAMPLE_MANDATE": Path("example.yaml")},
-        "hedge_fund.fund": {"Fund": lambda spec: SimpleNamespace(spec=spec), "load_spec": lambda path: Spec()},
-        "hedge_fund.brokers": {"SimBroker": SimBroker},
-        "hedge_fund.data": {"FDClient": FDClient, "CachedDataClient": lambda inner: SimpleNamespace(inner=inner)},
-        "hedge_fund.pipeline": {"run_cycle": run_cycle},
-    }
-    for name, content in made.items():
-        module = ModuleType(name)
-        module.__spec__ = ModuleSpec(name, None)
-        module.__dict__.update(content)
-        monkeypatch.setitem(sys.modules, name, module)
+    def do_POST(self) -> None:
+        sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.broken:
+            return self.reply({"error": {"message": "out of order"}}, 400)
+        text = "\n".join(str(message["content"]) for message in sent["messages"])
+        company = text.partition("Company: ")[2].split()[0]
+        self.asked.append({"company": company})
+        # The first company is liked, the others are not.
+        first = next(one["company"] for one in self.asked if "company" in one)
+        signal = "bullish" if company == first else "bearish"
+        said = json.dumps({"signal": signal, "confidence": 80, "reasoning": "as the figures say"})
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": said}}
+        usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        return self.reply(
+            {
+                "id": "x",
+                "object": "chat.completion",
+                "created": 0,
+                "model": sent["model"],
+                "choices": [choice],
+                "usage": usage,
+            }
+        )
 
 
-def played(file: str, cls: str, benchmark: str, last: str, tmp_path: Path) -> Any:
-    name, params = own_agent(f"{EXAMPLES / file}:{cls}", {"names": 5, "every": 2})
-    agent = {"name": name, "params": params, "label": cls}
-    run = tradeassay.run(
-        benchmark, agents=[agent], last=last, folder=tmp_path / "run", executor="inline", progress="none"
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Web)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    Web.asked, Web.broken = [], False
+    address = f"http://127.0.0.1:{server.server_address[1]}"
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("OPENAI_API_BASE", f"{address}/v1")
+    monkeypatch.setenv("FINANCIAL_DATASETS_API_KEY", "none")
+    monkeypatch.setenv("FINANCIAL_DATASETS_BASE_URL", address)
+    monkeypatch.setenv("HEDGE_FUND_LLM_MODEL", "gpt-6-sol")
+    yield address
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the real package; ``AIHF_ENV`` names one that is there already."""
+    known = os.environ.get("AIHF_ENV")
+    folder = Path(known) if known else tmp_path_factory.mktemp("aihf") / "env"
+    if not known:
+        made = subprocess.run(
+            [sys.executable, SCRIPT, "--install", "--env", folder], capture_output=True, text=True, check=False
+        )
+        if made.returncode:
+            pytest.skip(f"no index to install the package from: {made.stderr[-200:]}")
+    return folder
+
+
+def played(environment: Path, benchmark: str, last: str, folder: Path) -> Any:
+    command = f"python {SCRIPT} --env {environment} --names 3 --every 2"
+    agent = {"name": "pipe", "params": {"command": command, "env": KEYS, "timeout_s": 120}, "label": "aihf"}
+    return tradeassay.run(benchmark, agents=[agent], last=last, folder=folder, executor="inline", progress="none")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("benchmark", "last"), [("daily-us-v1", "2022-01-14"), ("stockbench-v1", "2022-06-28")])
+def test_the_real_package_plays(environment: Path, web: str, benchmark: str, last: str, tmp_path: Path) -> None:
+    run = played(environment, benchmark, last, tmp_path / "run")
+    assert not run.failed and not tradeassay.verify(run.folder).contradicted
+    frames = run.frames("pandas")
+    decided = frames.decisions[frames.decisions["agent"] == "program on a pipe: aihf"]
+    assert len(decided) and not decided["failures"].any(), frames.decisions.to_string()
+    companies = [one["company"] for one in Web.asked if "company" in one]
+    mine = frames.trades[frames.trades["agent"] == "program on a pipe: aihf"]
+    assert set(mine["symbol"]) == {companies[0]}, "its investors like one company, and it sells nothing short"
+    assert len(set(companies)) == 3 and companies.count(companies[0]) == 3, "three investors, each asked once"
+    days = sorted({one["until"] for one in Web.asked if "until" in one})
+    assert days[0] < str(decided["session"].min())[:10] and days[-1] < last, "no close that is still to come"
+
+
+@pytest.mark.slow
+def test_a_model_that_is_gone_is_a_failure_and_not_a_decision(environment: Path, web: str, tmp_path: Path) -> None:
+    Web.broken = True
+    run = played(environment, "daily-us-v1", "2022-01-10", tmp_path / "run")
+    (told,) = run.failed.values()
+    assert "9 of 12 opinions were lost" in told and "out of order" in told
+
+
+def test_without_its_environment_it_says_how_to_make_one(tmp_path: Path) -> None:
+    asked = subprocess.run(
+        [sys.executable, SCRIPT, "--env", tmp_path / "nothing"], capture_output=True, text=True, check=False
     )
-    assert not run.failed
-    assert not tradeassay.verify(run.folder).contradicted
-    return run.frames("pandas")
+    assert asked.returncode == 2 and "--install" in asked.stderr
 
 
-@pytest.mark.slow_for("stockbench-v1-2022-06-29")
-@pytest.mark.parametrize(("benchmark", "last"), [("stockbench-v1", "2022-06-29"), ("ktdfin-v1", "2022-02-10")])
-def test_tradingagents_plays(benchmark: str, last: str, tmp_path: Path) -> None:
-    frames = played("tradingagents_agent.py", "TradingAgents", benchmark, last, tmp_path)
-    mine = frames.trades[frames.trades["agent"] == "rule from a file: TradingAgents"]
-    decided = frames.decisions[frames.decisions["agent"] == "rule from a file: TradingAgents"]
-    bought = mine[mine["side"] == "BUY"]
-    full, half = ASKED[1][0], ASKED[2][0]
-    assert set(bought["symbol"]) == {full, half}, decided[["session", "orders", "failures", "reason"]].to_string()
-    assert set(mine["symbol"]) == {full, half}, "only what it was told to buy"
-    spent = (bought["quantity"] * bought["price"]).abs().groupby(bought["symbol"]).first()
-    assert 0.3 * spent[full] < spent[half] < 0.7 * spent[full], "Overweight is half the way"
-    sold = mine[mine["side"] == "SELL"].groupby("symbol")["quantity"].first().abs()
-    assert sold[full] < bought.groupby("symbol")["quantity"].first()[full], "Underweight is half of it"
-    assert len(ASKED) % 5 == 0 and _known(decided) == [day for _, day in ASKED[::5]]
-
-
-def _known(decided: Any) -> list[str]:
-    """Return the day before each session that is decided on: a close that is still to come is asked of nobody."""
-    asked = decided[decided["reason"].str.contains(": ")]
-    days = [reason[:10] for reason in asked["reason"]]
-    assert all(day < str(session)[:10] for day, session in zip(days, asked["session"], strict=True))
-    return days
-
-
-@pytest.mark.slow_for("stockbench-v1-2022-06-29")
-@pytest.mark.parametrize(("benchmark", "last"), [("stockbench-v1", "2022-06-29"), ("daily-us-v1", "2022-01-14")])
-def test_ai_hedge_fund_plays(benchmark: str, last: str, tmp_path: Path) -> None:
-    frames = played("ai_hedge_fund_agent.py", "AiHedgeFund", benchmark, last, tmp_path)
-    mine = frames.trades[frames.trades["agent"] == "rule from a file: AiHedgeFund"]
-    first, second, third, *_ = ASKED[0][0]
-    assert set(mine["symbol"]) == {first, third} and second not in set(mine["symbol"]), "nothing is sold short"
-    assert set(mine[mine["symbol"] == first]["side"]) == {"BUY", "SELL"}
-    _known(frames.decisions[frames.decisions["agent"] == "rule from a file: AiHedgeFund"])
-
-
-@pytest.mark.parametrize(
-    ("file", "cls", "package", "said"),
-    [
-        ("tradingagents_agent.py", "TradingAgents", "tradingagents", "TradingAgents is not installed"),
-        ("ai_hedge_fund_agent.py", "AiHedgeFund", "hedge_fund.fund", "pip install aihf"),
-    ],
-)
-def test_a_package_that_is_missing_is_told_before_anything_is_played(
-    file: str, cls: str, package: str, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(UserError, match=said):
-        own_agent(f"{EXAMPLES / file}:{cls}", {})
-        load_own(str(EXAMPLES / file), cls)(object())
+def test_several_variables_are_named_on_the_command_line() -> None:
+    agent = parse_agent("pipe:command=python x.py,env=ONE,TWO,timeout_s=9")
+    assert agent.params == {"command": "python x.py", "env": "ONE,TWO", "timeout_s": 9}
+    with pytest.raises(UserError, match="is not a parameter"):
+        parse_agent("pipe:command=python x.py,ONE")

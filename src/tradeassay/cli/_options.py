@@ -304,6 +304,9 @@ def parse_agent(text: str) -> AgentSpec:
     params: dict[str, bool | int | float | str] = {}
     for part in filter(None, rest.split(",")):
         key, equals, value = part.partition("=")
+        if not equals and next(reversed(params), "") == "env":  # several variables for a program on a pipe
+            params["env"] = f"{params['env']},{key.strip()}"
+            continue
         if not equals or not key or not value:
             raise UserError(
                 f"'{part}' in --agent {text} is not a parameter", hint="write name:key=value,key=value"
