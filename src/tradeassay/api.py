@@ -157,6 +157,10 @@ class AssayFields(TypedDict, total=False):
     names: int | None
     turnover: float | None
     title: str | None
+    prices: str | None
+    cash_at_start: float | None
+    until: str | None
+    symbol: str | None
 
 
 def assay(
@@ -174,8 +178,8 @@ def assay(
 ) -> ShownAssay:
     """Say what a result is made of: skill, luck, market, style, a leaked future, or memory.
 
-    ``what`` is a recorded run, its folder, or an account's own returns or value: a pandas or polars table, or a
-    CSV or Parquet file. Of a run, ``agents`` chooses some.
+    ``what`` is a recorded run, its folder, an account's own returns or value (a pandas or polars table, or a CSV
+    or Parquet file), or a file with its trades. Of a run, ``agents`` chooses some.
 
     With a table go
     ``against``: its market, by name (``sp500``, ``nasdaq``, ``us-market``), as a table, a file, or a column;
@@ -184,6 +188,7 @@ def assay(
     ``between``: what sessions without weights mean, ``cash`` or ``hold``;
     ``benchmark``, ``names``, ``turnover``: rules and trades of the random portfolios it is placed among;
     ``dividends``: the most that the market's returns leave out a year; ``interest``: the most that cash earned;
+    ``prices``, ``cash_at_start``, ``until``, ``symbol``: for a log of trades (:class:`OwnAccount`);
     ``title``: what it is called.
 
     ``trials`` is how many strategies were tried before this one was shown, ``portfolios`` how many random ones

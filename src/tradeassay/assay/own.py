@@ -17,7 +17,7 @@ from tradeassay.core.measure import Convention
 from tradeassay.core.registry import did_you_mean
 from tradeassay.core.view import Floats, Instrument
 from tradeassay.data import load_dataset
-from tradeassay.data.tables.account import LongTable, TableReading, columns_of, read_long, read_series
+from tradeassay.data.tables.account import LongTable, OwnSeries, TableReading, columns_of, read_long, read_series
 from tradeassay.factors import FACTOR_NAMES
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.metrics.attribution import AttributionConfig, CrossSection, Exposures, fit, fit_returns, vif_screen
@@ -47,6 +47,10 @@ class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
     ``against``: another table of returns, or a column of the same. ``cash`` is a table of what cash earned,
     ``factors`` one with the returns of styles, a column each (``RF`` in it is cash, ``Mkt-RF`` the market); both
     may be ``french``. ``reading`` says what cannot be told from the account's table.
+
+    ``returns`` may also name a log of trades, whose account is made with the prices of ``dataset`` or of the file
+    ``prices``. It began with ``cash_at_start``, by default the least that pays for every trade, and is judged
+    ``until`` its last trade; ``symbol`` is what was traded where the log does not say.
     """
 
     weights: str | None = None
@@ -63,6 +67,10 @@ class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
     turnover: float | None = None
     home: str | None = None
     title: str | None = None
+    prices: str | None = None
+    cash_at_start: float | None = None
+    until: str | None = None
+    symbol: str | None = None
 
     def market(self, days: tuple[str, str], config: AttributionConfig) -> tuple[MarketInputs, int]:
         """Return what the market did from the first to the last of ``days``, and how many sessions make a year."""
@@ -231,12 +239,13 @@ def luck_of_file(own: OwnAccount, config: LuckConfig = USUAL) -> Luck:
     The market and its rules are a benchmark's; how many names were held and how much was traded must be stated.
     Raises :class:`UserError` when one of these is missing or does not fit the file.
     """
-    if not isinstance(own.returns, str):
+    if not isinstance(own.returns, str | OwnSeries):
         raise UserError("a luck baseline needs a file of returns", hint="write them as CSV or Parquet")
-    path = Path(own.returns)
+    source = Path(own.returns) if isinstance(own.returns, str) else own.returns
+    title = own.title or (source.stem if isinstance(source, Path) else "the account")
     if own.benchmark is None or own.names is None or own.turnover is None:
         raise UserError(
-            f"{path.name} does not say how it was traded",
+            f"{title} does not say how it was traded",
             hint="give --benchmark, --names and --turnover, e.g. --benchmark daily-us-v1 --names 20 --turnover 4",
         )
     # Only this needs the benchmarks, which take a fifth of a second to load.
@@ -244,10 +253,10 @@ def luck_of_file(own: OwnAccount, config: LuckConfig = USUAL) -> Luck:
 
     chosen = benchmarks.get(own.benchmark)
     return luck_of_returns(
-        read_series(path, own.reading, alone=True).returns,
+        read_series(source, own.reading, alone=True).returns,
         chosen,
         load_dataset(own.dataset or chosen.dataset, None if own.home is None else Path(own.home)),
         StatedTrades(names=own.names, turnover=own.turnover),
         config=config,
-        title=path.stem,
+        title=title,
     )

@@ -211,6 +211,12 @@ def _memory_records(name: str, run: Run) -> list[MemoryRecord]:
     "--universe", metavar="NAME", default="all", show_default=True, help="An index of the data set, or all."
 )
 @file_option("--weights", "The weights that were held, beside a table of returns.")
+@click.option("--prices", metavar="FILE", help="For a trade log: bars of what was traded, instead of --dataset.")
+@click.option(
+    "--cash-at-start", type=click.FloatRange(0.0, min_open=True), help="For a trade log: what it began with."
+)
+@click.option("--until", cls=Advanced, metavar="DAY", help="For a trade log: hold on after its last trade.")
+@click.option("--symbol", cls=Advanced, metavar="NAME", help="For a list of decisions: what was bought and sold.")
 @click.option(
     "--between",
     type=click.Choice(["cash", "hold"]),
@@ -267,7 +273,8 @@ def assay_file(
 ) -> None:
     """Say what an account of your own is made of.
 
-    FILE is a Parquet or CSV table of returns or values (date, return) or of weights (date, symbol, weight). It is
+    FILE is a Parquet or CSV table of returns or values (date, return), of weights (date, symbol, weight), or a
+    trade log (time, symbol, side, quantity, price, fees; a broker's export; days with BUY, SELL or HOLD). It is
     judged against --dataset, or its returns --against a market's.
     """
     from tradeassay.assay.verdict import OwnAccount, VerdictConfig
@@ -276,11 +283,6 @@ def assay_file(
 
     if not Path(table).is_file():
         raise UserError(f"no file {table}", hint="check the path")
-    if benchmark is not None and (names is None or turnover is None):
-        raise UserError(
-            "--benchmark names the rules of a luck baseline, which needs --names and --turnover too",
-            hint="give all three; the returns that a table is compared with are --against FILE",
-        )
     own = OwnAccount(
         weights=None if weights is None else str(weights),
         returns=table,

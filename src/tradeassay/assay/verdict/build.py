@@ -18,6 +18,7 @@ from tradeassay.assay.attribution import Attribution
 from tradeassay.assay.luck.luck import Luck, LuckConfig, luck_of_episode
 from tradeassay.assay.own import WEIGHT, OwnAccount, attribute_tables, luck_of_file
 from tradeassay.assay.staleness import Regression, lagged, stale_lags
+from tradeassay.assay.trades import attribute_trades, own_prices, priced
 from tradeassay.assay.verdict.decide import judge
 from tradeassay.assay.verdict.diagnostics import (
     NO_TRIES,
@@ -80,6 +81,7 @@ from tradeassay.data.tables.account import (
     with_benchmark,
 )
 from tradeassay.data.tables.columns import plain_title
+from tradeassay.data.tables.trades import TradeLog, read_trades
 from tradeassay.metrics import (
     BootstrapConfig,
     growth,
@@ -531,12 +533,15 @@ NO_RUN = "no run was recorded"
 
 def assay_tables(own: OwnAccount, config: VerdictConfig) -> Assay:
     """Return the assay of an own account. Raises :class:`UserError` with one line for what does not fit."""
-    if isinstance(own.returns, str) and own.weights is None:
-        path = Path(own.returns)
-        if not path.is_file():
-            raise UserError(f"no file {path}", hint="give a Parquet or CSV file")
-        if {"symbol", WEIGHT} <= columns_of(path):  # a table of weights that was given as returns
-            own = msgspec.structs.replace(own, weights=own.returns, returns=None)
+    if own.returns is not None and not isinstance(own.returns, OwnSeries) and own.weights is None:
+        source = Path(own.returns) if isinstance(own.returns, str) else own.returns
+        if isinstance(source, Path) and not source.is_file():
+            raise UserError(f"no file {source}", hint="give a Parquet or CSV file")
+        log = read_trades(source, own.reading.dates)
+        if log is not None:
+            return _assay_log(own, log, config)
+        if isinstance(source, Path) and {"symbol", WEIGHT} <= columns_of(source):
+            own = msgspec.structs.replace(own, weights=own.returns, returns=None)  # weights, given as returns
     if own.returns is None and own.weights is None:
         raise UserError("no table is given", hint="give weights.parquet, returns.parquet, or both")
     given = own.returns if own.returns is not None else own.weights
@@ -558,6 +563,28 @@ def assay_tables(own: OwnAccount, config: VerdictConfig) -> Assay:
     return Assay(
         title=title, source="own", config=config, agents=(judged,), notes=(*taken.notes, *_watched(config))
     )
+
+
+def _assay_log(own: OwnAccount, log: TradeLog, config: VerdictConfig) -> Assay:
+    """Return the assay of an account made of a log of trades, by its holdings where there are prices of them."""
+    title = own.title or (Path(log.name).stem if isinstance(own.returns, str) else "your account")
+    own = msgspec.structs.replace(own, title=title)
+    with priced(own) as snapshot:
+        if snapshot is None:
+            return assay_tables(msgspec.structs.replace(own, returns=own_prices(own, log)), config)
+        own = msgspec.structs.replace(own, dataset=str(snapshot.folder))
+        taken, trades = attribute_trades(
+            own, log, snapshot, BootstrapConfig(level=config.level, draws=config.draws)
+        )
+        own = msgspec.structs.replace(
+            own,
+            returns=OwnSeries(returns=dict(zip(taken.daily.sessions, taken.daily.total, strict=True))),
+            names=own.names or trades.names,
+            turnover=own.turnover or trades.turnover,
+        )
+        judged = _judged(own, taken, config, title)
+    notes = (*taken.notes, *_watched(config))
+    return Assay(title=title, source="own", config=config, agents=(judged,), notes=notes)
 
 
 def _explained(own: OwnAccount) -> OwnSeries:
@@ -818,7 +845,7 @@ def _with_history(
 def _own_luck(own: OwnAccount, config: VerdictConfig) -> LuckEvidence:
     if config.portfolios == 0:
         return LuckEvidence(percentile=not_scored("not asked for"), p=None)
-    if own.returns is None or own.benchmark is None or own.names is None or own.turnover is None:
+    if own.returns is None or own.benchmark is None:
         reason = "returns, a benchmark, the number of names and the turnover are needed for it"
         return LuckEvidence(percentile=not_scored(reason), p=None)
     return luck_evidence([luck_of_file(own, LuckConfig(portfolios=config.portfolios, seed=config.seed))])

@@ -239,9 +239,14 @@ class LongTable:
         return found
 
 
+def table_columns(source: Path | object) -> dict[str, list[Any]]:
+    """Return the columns of a file, or of a pandas or polars table, by title."""
+    return _Table(source).columns
+
+
 def columns_of(source: Path | object) -> set[str]:
     """Return the plain titles of a table; one with a ``symbol`` is about names, not about one account."""
-    return set(_Table(source).titles)
+    return set() if isinstance(source, OwnSeries) else set(_Table(source).titles)
 
 
 def read_long(
@@ -300,6 +305,8 @@ def read_series(source: Path | object, reading: TableReading | None = None, *, a
     """Read one account's returns, or its value, from a file or a pandas or polars table. ``alone``: compared with
     another table, whatever benchmark its own may hold.
     """
+    if isinstance(source, OwnSeries):
+        return source
     reading = reading or TableReading()
     table = _Table(source)
     day_title = table.dates()
