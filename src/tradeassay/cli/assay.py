@@ -208,7 +208,12 @@ def _memory_records(name: str, run: Run) -> list[MemoryRecord]:
 )
 @click.option("--dataset", metavar="NAME", help="The data set with the prices of what was held.")
 @click.option(
-    "--universe", metavar="NAME", default="all", show_default=True, help="An index of the data set, or all."
+    "--universe",
+    cls=Advanced,
+    metavar="NAME",
+    default="all",
+    show_default=True,
+    help="An index of the data set, or all.",
 )
 @file_option("--weights", "The weights that were held, beside a table of returns.")
 @click.option("--prices", metavar="FILE", help="For a trade log: bars of what was traded, instead of --dataset.")

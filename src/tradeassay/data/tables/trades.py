@@ -18,6 +18,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from tradeassay.core.errors import UserError
+from tradeassay.core.measure import plain_sum
 from tradeassay.data.dates import DayOrder, read_days
 from tradeassay.data.tables.account import table_columns
 from tradeassay.data.tables.cells import decimal_comma, read_number, read_table
@@ -338,7 +339,8 @@ def _said(name: str, fills: Sequence[Fill], decisions: bool) -> str:
         counts = Counter(fill.side for fill in fills)
         each = f"{counts[1]} BUY, {counts[-1]} SELL, {counts[0]} HOLD"
         return f"{name}: read as a list of decisions: {each}, {window}; no fees are in it"
-    paid, value = sum(fill.fee for fill in fills), sum(abs(fill.quantity) * fill.price for fill in fills)
+    paid = plain_sum(fill.fee for fill in fills)
+    value = plain_sum(abs(fill.quantity) * fill.price for fill in fills)
     fees = "no fees" if not paid else f"fees {100.0 * paid / value:.2g} %"
     names = f"{symbols} symbol{'s' if symbols != 1 else ''}"
     return f"{name}: read as a trade log: {len(fills)} fills in {names}, {window}, {fees}"
