@@ -118,7 +118,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 def drawn(rng: Draw) -> Account:
     """Draw an account."""
-    nature = cast(Nature, rng.choice(list(RATES), p=list(RATES.values())))
+    nature = list(RATES)[rng.choice(len(RATES), p=list(RATES.values()))]
     low, high = {
         "skilled": (0.75, 3.0),
         "leak": (0.02, 0.5),
