@@ -2,6 +2,7 @@
 
 import json
 import re
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,36 @@ def test_a_run_from_plan_to_report(place: Path, capsys: pytest.CaptureFixture[st
     assert main(["report", "small", "-o", "elsewhere.html"]) == 0
     assert (place / "elsewhere.html").stat().st_size > 10_000
     assert "equal-weight" in capsys.readouterr().out
+
+
+def test_plays_of_several_seeds_say_how_reliable_an_agent_is(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Terminal, page and JSON say the same, and the JSON is what the journals say when counted by hand."""
+    asked = ["run", *SMALL[:1], "-a", "random", "-a", "cash", *SMALL[5:], "--workers", "1"]
+    assert main([*asked, "--seeds", "4", "--slug", "four"]) == 0
+    assert main([*asked, "--seeds", "2", "--slug", "two"]) == 0
+    capsys.readouterr()
+    assert main(["report", "four", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    results = {
+        name: [
+            one["measures"]["cumulative_return"]["value"]
+            for one in shown["scores"]["episodes"]
+            if one["agent"] == name
+        ]
+        for name in ("random", "cash", "equal-weight")
+    }
+    ahead = sum(one > results["equal-weight"][0] for one in results["random"])
+    found = shown["reliability"]["passes"]["random"]["seed"]
+    assert [one["value"] for one in found] == pytest.approx([comb(ahead, k) / comb(4, k) for k in (1, 2, 3, 4)])
+    assert shown["reliability"]["spread"]["window"]["reason"] == "there is one window"
+    assert main(["report", "four"]) == 0
+    assert f"random ends ahead of its baseline in {ahead / 4:.0%} of plays" in capsys.readouterr().out
+    assert "How reliable" in (place / "runs/four/report.html").read_text()
+    assert main(["compare", "four", "two", "--json"]) == 0
+    both = json.loads(capsys.readouterr().out)["reliability"]
+    assert both["levels"] == {"model": 2, "wording": 2, "window": 1, "seed": 2} and both["left_out"] == 4
 
 
 def test_the_same_command_again_changes_nothing(small_run: Path) -> None:

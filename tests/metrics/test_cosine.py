@@ -17,7 +17,6 @@ from tradeassay.metrics import (
     mean_p_value,
     score,
     series_from_nav,
-    sharpe_difference,
     variance_inflation,
 )
 from tradeassay.metrics.cosine import cosine_t, cosine_terms
@@ -81,16 +80,6 @@ def test_a_sharpe_ratio_is_the_one_of_the_measures_and_scale_does_not_move_it() 
     assert (other.value, other.low) == (pytest.approx(one.value), pytest.approx(one.low))
 
 
-def test_the_difference_of_two_sharpe_ratios() -> None:
-    one, other = returns(seed=1), returns(seed=2)
-    gap, turned = sharpe_difference(one, other), sharpe_difference(other, one)
-    single = [cosine_interval(each).value for each in (one, other)]
-    assert gap.value == pytest.approx(single[0] - single[1])
-    assert (gap.low, gap.high) == (pytest.approx(-turned.high), pytest.approx(-turned.low))
-    same = sharpe_difference(one, one)
-    assert same.value == 0.0 and same.low is None and "never moves" in str(same.note)
-
-
 @pytest.mark.parametrize(
     ("values", "reason"),
     [(np.ones(1), "fewer than two"), (np.r_[np.nan, returns(30)], "missing"), (np.full(40, 0.25), "not defined")],
@@ -112,8 +101,6 @@ def test_wrong_questions() -> None:
         cosine_interval(np.ones((2, 3)))
     with pytest.raises(UserError, match="level"):
         cosine_interval(returns(), level=1.0)
-    with pytest.raises(UserError, match="against"):
-        sharpe_difference(returns(10), returns(11))
 
 
 def test_the_long_run_variance_by_hand_and_that_of_statsmodels() -> None:

@@ -7,33 +7,13 @@ from hypothesis import strategies as st
 
 from tradeassay.metrics import (
     AgainstBaseline,
-    benjamini_hochberg,
     compare_to_baseline,
     corrected,
-    holm,
     mean_p_value,
     tiers,
 )
 from tradeassay.metrics.cosine import cosine_t
 from tradeassay.metrics.measures import growth
-
-
-@settings(deadline=None)  # the first call imports scipy
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
-def test_benjamini_and_hochberg_is_the_step_up_of_their_paper(p_values: list[float]) -> None:
-    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
-    expected, lowest = [0.0] * len(p_values), 1.0
-    for rank in range(len(order), 0, -1):
-        lowest = min(lowest, p_values[order[rank - 1]] * len(order) / rank)
-        expected[order[rank - 1]] = lowest
-    assert benjamini_hochberg(p_values) == pytest.approx(expected, abs=1e-9)
-    adjusted = holm(p_values)
-    assert all(bh <= strict + 1e-12 for bh, strict in zip(benjamini_hochberg(p_values), adjusted, strict=True))
-
-
-def test_what_was_not_tested_is_not_counted() -> None:
-    assert benjamini_hochberg([0.02, None, 0.04]) == [0.04, None, 0.04]
-    assert benjamini_hochberg([]) == []
 
 
 def _twenty(rng: np.random.Generator, sessions: int, agents: int) -> np.ndarray:

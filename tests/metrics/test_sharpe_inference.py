@@ -11,9 +11,7 @@ from scipy.stats import kurtosis, norm, skew
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import (
     BootstrapConfig,
-    deflated_among,
     deflated_sharpe,
-    effective_trials,
     expected_best_sharpe,
     minimum_track_record,
     probabilistic_sharpe,
@@ -65,25 +63,6 @@ def test_more_trials_deflate_more() -> None:
     assert few.sharpe == many.sharpe
 
 
-def test_the_best_of_worthless_strategies_is_not_believed() -> None:
-    table = np.random.default_rng(8).normal(0, 0.01, (500, 60))
-    found = deflated_among(table, bootstrap=FEW)
-    plain = probabilistic_sharpe(table[:, int(np.argmax(table.mean(0) / table.std(0)))], bootstrap=FEW)
-    assert plain.value > 0.95
-    assert found.probability.value < 0.9
-    assert 50 < found.trials <= 60
-    assert deflated_among(table, 0, bootstrap=FEW).sharpe < found.sharpe
-
-
-def test_correlated_trials_count_less() -> None:
-    rng = np.random.default_rng(0)
-    market = rng.normal(size=(2000, 1))
-    assert effective_trials(np.repeat(market, 10, axis=1)) == pytest.approx(1.0)
-    half = math.sqrt(0.5) * market + math.sqrt(0.5) * rng.normal(size=(2000, 10))
-    assert effective_trials(half) == pytest.approx(0.5 + 0.5 * 10, rel=0.05)
-    assert effective_trials(np.ones((10, 3))) == 1.0
-
-
 def test_no_value_has_a_reason() -> None:
     assert "do not vary" in str(probabilistic_sharpe(np.full(30, 0.25)).reason)
     assert probabilistic_sharpe(RETURNS[:2]).value is None
@@ -94,10 +73,6 @@ def test_no_value_has_a_reason() -> None:
         expected_best_sharpe(0.5, 1.0)
     with pytest.raises(UserError, match="one series"):
         probabilistic_sharpe(np.ones((2, 2)))
-    with pytest.raises(UserError, match="strategies"):
-        deflated_among(RETURNS)
-    with pytest.raises(UserError, match="vary"):
-        deflated_among(np.full((30, 2), 0.25))
 
 
 @given(st.floats(1.0, 1e6), st.floats(0.0, 4.0))

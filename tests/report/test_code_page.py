@@ -126,3 +126,11 @@ def test_written_and_printed(run: CodeRun, capsys: pytest.CaptureFixture[str]) -
 
 def test_a_page_elsewhere(run: CodeRun, tmp_path: Path) -> None:
     assert write_code_html(run, tmp_path / "deep" / "page.html").stat().st_size > 50_000
+
+
+def test_a_model_that_solves_everything_is_reliable_and_the_page_says_so(shown: Shown, page: str) -> None:
+    found = shown.reliability
+    assert found is not None and found.passes["scripted/coder-gold"]["window"][-1].value == 1.0
+    sma = found.passes["scripted/coder-sma"]["window"]
+    assert sma[0].value == pytest.approx(1 / 6) and sma[1].value == 0.0
+    assert "scripted/coder-sma solves its task in 17% of plays" in part(page, "reliable")

@@ -23,6 +23,7 @@ from tradeassay.core.hashing import Beacon, refuse_bad_secret, safe_name
 from tradeassay.core.measure import Measure
 from tradeassay.core.registry import Registry
 from tradeassay.llm import ModelParams, parse_name
+from tradeassay.metrics.reliability import Reliability
 from tradeassay.sandbox import JobExecutor
 
 if TYPE_CHECKING:
@@ -234,6 +235,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     board_lines: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     cards: dict[str, SubmissionCard] = {}
+    reliability: Reliability | None = None
 
 
 class CodeProtocol(Protocol):

@@ -435,6 +435,7 @@ def report(
     """
     from tradeassay.assay.papers import paper_pages
     from tradeassay.report import paste, print_leaderboard, write_html
+    from tradeassay.report.code_page import shown_run
     from tradeassay.report.paper_page import print_paper
     from tradeassay.runs import Run, load_run
     from tradeassay.runs.summary import summary_of
@@ -462,7 +463,8 @@ def report(
     if as_json:
         contests = {} if summary is None else {cell.id: cell.contest for cell in summary.cells}
         markets = () if summary is None else summary.over_markets
-        found = {"contests": contests, "over_markets": markets, "papers": papers}
+        reliable = shown_run(recorded).reliability if summary is None else summary.reliability
+        found = {"contests": contests, "over_markets": markets, "reliability": reliable, "papers": papers}
         print_json({"scores": recorded.scores, "names": recorded.names, **found})
     else:
         print_leaderboard(summary or recorded)

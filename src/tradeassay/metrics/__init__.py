@@ -23,7 +23,6 @@ from tradeassay.metrics.cosine import (
     cosine_variance,
     growth_interval,
     mean_p_value,
-    sharpe_difference,
 )
 from tradeassay.metrics.intervals import (
     ar1_inflation,
@@ -58,7 +57,6 @@ from tradeassay.metrics.measures import (
 )
 from tradeassay.metrics.multiple import (
     Superior,
-    benjamini_hochberg,
     lucky_share,
     superior,
     tiers,
@@ -74,16 +72,14 @@ from tradeassay.metrics.power import (
     power_summary,
     seeds_needed,
     sessions_needed,
-    simulated_power,
 )
-from tradeassay.metrics.ranks import CriticalDifference, RankProbabilities, critical_difference, rank_probabilities
+from tradeassay.metrics.ranks import CriticalDifference, critical_difference
+from tradeassay.metrics.reliability import Play, PlayWords, Reliability, reliability
 from tradeassay.metrics.score import SeedSummary, across_seeds, score, summarise
 from tradeassay.metrics.series import EpisodeSeries, series_from_nav
 from tradeassay.metrics.sharpe_inference import (
     Deflated,
-    deflated_among,
     deflated_sharpe,
-    effective_trials,
     expected_best_sharpe,
     minimum_track_record,
     probabilistic_sharpe,
@@ -103,8 +99,10 @@ __all__ = [
     "MeasureInfo",
     "Overfitting",
     "PairedTest",
+    "Play",
+    "PlayWords",
     "PowerSummary",
-    "RankProbabilities",
+    "Reliability",
     "SeedSummary",
     "Superior",
     "WatchedMean",
@@ -112,7 +110,6 @@ __all__ = [
     "across_seeds",
     "annualised_return",
     "ar1_inflation",
-    "benjamini_hochberg",
     "brier",
     "calibration",
     "calibration_curve",
@@ -126,13 +123,11 @@ __all__ = [
     "cost_rate",
     "critical_difference",
     "cumulative_return",
-    "deflated_among",
     "deflated_sharpe",
     "downside_deviation",
     "drawdowns",
     "e_bh",
     "e_value",
-    "effective_trials",
     "expected_best_sharpe",
     "expected_calibration_error",
     "failure_rate",
@@ -155,19 +150,17 @@ __all__ = [
     "power_of",
     "power_summary",
     "probabilistic_sharpe",
-    "rank_probabilities",
     "rate_measure",
     "rejection_rate",
+    "reliability",
     "resamples",
     "score",
     "seeds_needed",
     "series_from_nav",
     "sessions_needed",
     "sharpe",
-    "sharpe_difference",
     "significant",
     "simple_returns",
-    "simulated_power",
     "sortino",
     "sortino_stockbench",
     "summarise",

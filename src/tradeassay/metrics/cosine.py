@@ -116,21 +116,6 @@ def reach_ratio(n: int, level: float, other: float) -> float:
     return two / one
 
 
-def sharpe_difference(
-    returns: Floats, other: Floats, *, periods_per_year: float = 252, level: float = 0.95, least: int = LEAST
-) -> Measure:
-    """Return the yearly Sharpe ratio of one series less that of another over the same sessions.
-
-    Raises :class:`UserError` for different shapes.
-    """
-    one, two = np.asarray(returns, dtype=np.float64), np.asarray(other, dtype=np.float64)
-    if one.shape != two.shape or one.ndim != 1:
-        raise UserError(f"{one.shape} returns against {two.shape}", hint="give two series over the same sessions")
-    return _interval(
-        np.stack([one, two]), _sharpe_gap, scale=math.sqrt(periods_per_year), level=level, least=least
-    )
-
-
 def mean_of(values: Floats) -> tuple[Floats, Floats]:
     """Return the mean along the last axis and its influence function."""
     centre = np.asarray(values.mean(axis=-1))
@@ -145,11 +130,6 @@ def sharpe_of(values: Floats) -> tuple[Floats, Floats]:
     ratio = np.asarray(centre / deviation)
     z = (values - centre[..., None]) / deviation[..., None]
     return ratio, z - 0.5 * ratio[..., None] * (z * z - 1.0)
-
-
-def _sharpe_gap(values: Floats) -> tuple[Floats, Floats]:
-    one, two = sharpe_of(values[0]), sharpe_of(values[1])
-    return one[0] - two[0], one[1] - two[1]
 
 
 def _interval(values: Floats, influence: Influence, *, scale: float, level: float, least: int) -> Measure:

@@ -1,7 +1,7 @@
-"""Many results judged at once: false discoveries, the best of many, and tiers of those that cannot be told apart.
+"""Many results judged at once: lucky winners, the best of many, and tiers of those that cannot be told apart.
 
-Hansen's test for superior predictive ability (2005) is that of the package ``arch``, the false discovery rate is
-scipy's. Resamples are seeded by the numbers themselves.
+Hansen's test for superior predictive ability (2005) is that of the package ``arch``. Resamples are seeded by the
+numbers themselves.
 """
 
 from __future__ import annotations
@@ -21,20 +21,6 @@ from tradeassay.metrics.cosine import cosine_t, mean_p_value
 from tradeassay.metrics.intervals import rate_measure, significant
 
 DEFAULT = BootstrapConfig()
-
-
-def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
-    """Return adjusted p-values (Benjamini and Hochberg 1995), in the same order; None stays None and is not
-    counted.
-
-    Of the results called different at 0.05 by them, at most one in twenty is expected to be a false alarm. That is
-    less than Holm promises (no false alarm at all), and finds more.
-    """
-    from scipy.stats import false_discovery_control
-
-    known = [p for p in p_values if p is not None]
-    adjusted = iter(false_discovery_control(known) if known else ())
-    return [None if p is None else significant(float(next(adjusted))) for p in p_values]
 
 
 LUCKY = 0.2

@@ -4,8 +4,6 @@ An agent whose active returns (against its baseline) have the yearly information
 sqrt(Y) standard deviations a session. The test asks whether the mean over sessions and seeds differs from zero.
 Its error shrinks with the sessions; seeds help only as far as they do not all do the same, and sessions that
 resemble their neighbours count less.
-
-:func:`simulated_power` checks the formulas on made-up agents whose skill is known.
 """
 
 from __future__ import annotations
@@ -17,10 +15,9 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.measure import Measure
 from tradeassay.core.view import Floats
-from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples, seed_resamples
-from tradeassay.metrics.intervals import rate_measure, significant, variance_inflation
+from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block
+from tradeassay.metrics.intervals import significant, variance_inflation
 
 SEED_CORRELATION = 0.5
 """Assumed before anything is known: half of the variance of active returns is common to all seeds of an agent."""
@@ -199,57 +196,3 @@ def _shared(table: Floats) -> float:
         return 1.0
     pairs = np.atleast_2d(np.corrcoef(moving))[np.triu_indices(moving.shape[0], 1)]
     return min(1.0, max(0.0, float(pairs.mean())))
-
-
-_ANY = BootstrapConfig()
-_SPREAD = 0.005
-"""Standard deviation of an active return in the simulation; the result does not depend on it."""
-
-
-def simulated_power(ir: float, design: Design, *, worlds: int = 200, seed: int = 0) -> Measure:
-    """Return how often a test of the mean difference finds agents with a true information ratio of ``ir``.
-
-    Active returns are a first-order autoregression with the design's inflation, and share as much between seeds as
-    the design says; the market they are added to is noise that both sides share. The test resamples, as the
-    formula assumes; the cosine test, which estimates the variance more carefully, finds somewhat less in short
-    windows. An ``ir`` of 0 gives the rate of false alarms. The interval is Wilson's, over ``worlds``.
-    """
-    rng = np.random.Generator(np.random.PCG64(seed))
-    carry = (design.inflation - 1.0) / (design.inflation + 1.0)
-    alarm = (1.0 - design.level) / design.comparisons
-    shared = design.seed_correlation
-    found = 0
-    for _ in range(worlds):
-        common, own = _series(rng, 1, design.sessions, carry), _series(rng, design.seeds, design.sessions, carry)
-        active = _SPREAD * (math.sqrt(shared) * common + math.sqrt(1.0 - shared) * own)
-        active += ir / math.sqrt(design.periods_per_year) * _SPREAD
-        market = rng.normal(0.0003, 0.01, design.sessions)
-        found += _redrawn_p(np.log1p(market + active), np.log1p(market)) <= alarm
-    return rate_measure(found, worlds, nothing="no world was simulated")
-
-
-def _redrawn_p(ours: Floats, theirs: Floats) -> float:
-    """Return the two-sided p-value of a mean difference, sessions and the seeds of ``ours`` (k, n) redrawn."""
-    gaps = ours - theirs
-    n, draws = gaps.shape[-1], 500
-    seed = content_seed(_ANY, gaps)
-    block, chosen = choose_block(gaps.mean(axis=0), _ANY), seed_resamples(gaps.shape[0], draws, seed)
-    each = np.concatenate([gaps[:, rows].mean(axis=-1).T for rows in resamples(n, draws, block, seed)])
-    means = np.take_along_axis(each, chosen, axis=1).mean(axis=1)
-    least = min(int((means <= 0).sum()), int((means >= 0).sum()))
-    return min(1.0, 2.0 * (1 + least) / (draws + 1))
-
-
-def _series(
-    rng: np.random.Generator, count: int, n: int, carry: float
-) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """Return unit-variance autoregressions of shape (count, n), from their stationary law."""
-    noise = rng.normal(size=(count, n))
-    if carry == 0.0:
-        return noise
-    series = np.empty((count, n))
-    series[:, 0] = noise[:, 0]
-    scale = math.sqrt(1.0 - carry * carry)
-    for t in range(1, n):
-        series[:, t] = carry * series[:, t - 1] + scale * noise[:, t]
-    return series

@@ -1,6 +1,6 @@
 """How sure is a ranking?
 
-Rank probabilities over redrawn sessions, critical differences over many markets, and ratings from comparisons.
+Critical differences over many markets, and ratings from comparisons.
 
 Friedman's statistic is scipy's ``friedmanchisquare`` to 1e-9 (a test checks it), computed here because scipy's
 needs at least three agents and a comparison of two is common. Ratings follow Bradley and Terry's model on Elo's
@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 import msgspec
 import numpy as np
@@ -23,30 +21,10 @@ import numpy as np
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
-from tradeassay.metrics.intervals import percentile_interval, significant
-from tradeassay.metrics.measures import sharpe
+from tradeassay.metrics.bootstrap import BootstrapConfig
+from tradeassay.metrics.intervals import significant
 
 DEFAULT = BootstrapConfig()
-
-
-@dataclass(frozen=True, slots=True)
-class RankProbabilities:
-    """``probability[agent, rank]``: how often an agent had a rank (0 = best) on redrawn sessions; rows sum to 1.
-
-    ``rank`` is the observed one (ties share the mean), ``expected`` the mean rank over resamples, ``low`` and
-    ``high`` the central interval of the rank. Ranks count from 1 in those four. ``beats[a, b]`` is how often a
-    was above b.
-    """
-
-    names: tuple[str, ...]
-    rank: Floats
-    expected: Floats
-    low: Floats
-    high: Floats
-    probability: Floats
-    beats: Floats
-    level: float
 
 
 class CriticalDifference(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,48 +43,6 @@ class CriticalDifference(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[tuple[str, ...], ...]
     markets: int
     level: float
-
-
-def rank_probabilities(
-    returns: Floats,
-    names: Sequence[str],
-    *,
-    by: Literal["growth", "sharpe"] = "growth",
-    bootstrap: BootstrapConfig = DEFAULT,
-) -> RankProbabilities:
-    """Return how sure each rank is, by redrawing the same sessions for all agents.
-
-    ``returns`` are simple session returns, shape (n, agents), or (n, agents, seeds) to rank by the mean over
-    seeds of log growth (or of Sharpe ratios), the seeds being redrawn too. Raises :class:`UserError` for shapes
-    that do not fit, gaps, fewer than two agents, or fewer sessions than ``bootstrap.least``.
-    """
-    table = np.asarray(returns, dtype=np.float64)
-    table = table[:, :, None] if table.ndim == 2 else table
-    if table.ndim != 3 or table.shape[1] != len(names) or not np.isfinite(table).all():
-        raise UserError(
-            f"{table.shape} returns of {len(names)} agents", hint="give (sessions, agents) without gaps"
-        )
-    n, agents, seeds = table.shape
-    if agents < 2 or n < bootstrap.least:
-        raise UserError(
-            f"{agents} agents over {n} sessions cannot be ranked",
-            hint=f"give at least two agents and {bootstrap.least} sessions",
-        )
-    if by == "growth" and not (table > -1.0).all():
-        raise UserError("an account lost everything in a session", hint="leave that agent out")
-    values = np.log1p(table) if by == "growth" else table
-    score = (lambda drawn: drawn.mean(axis=1)) if by == "growth" else _sharpes
-    seed = content_seed(bootstrap, table)
-    block = max(choose_block(np.ascontiguousarray(values[:, k].mean(axis=1)), bootstrap) for k in range(agents))
-    picks = np.random.PCG64(seed ^ 0xA9E).random_raw(bootstrap.draws * agents * seeds) % np.uint64(seeds)
-    chosen = picks.astype(np.int64).reshape(bootstrap.draws, agents, seeds)
-    drawn, done = np.empty((bootstrap.draws, agents)), 0
-    for rows in resamples(n, bootstrap.draws, block, seed):
-        for row in rows:
-            each = score(values[row][None])[0]
-            drawn[done] = np.take_along_axis(each, chosen[done], axis=1).mean(axis=1)
-            done += 1
-    return _summed_up(tuple(names), score(values[None])[0].mean(axis=1), drawn, bootstrap.level)
 
 
 def critical_difference(scores: Floats, names: Sequence[str], *, level: float = 0.95) -> CriticalDifference:
@@ -142,34 +78,6 @@ def critical_difference(scores: Floats, names: Sequence[str], *, level: float = 
         difference=significant(difference),
         groups=_groups([names[place] for place in order], mean[order], difference),
         markets=markets,
-        level=level,
-    )
-
-
-def _sharpes(drawn: Floats) -> Floats:
-    return np.nan_to_num(sharpe(np.moveaxis(drawn, 1, -1), 1.0), nan=0.0)
-
-
-def _summed_up(names: tuple[str, ...], observed: Floats, drawn: Floats, level: float) -> RankProbabilities:
-    agents = len(names)
-    better, equal = drawn[:, :, None] > drawn[:, None, :], drawn[:, :, None] == drawn[:, None, :]
-    low_place, high_place = 1 + better.sum(axis=1), (better | equal).sum(axis=1)
-    ranks = (low_place + high_place) / 2.0
-    # Among exact ties places are shared out evenly, so that every row and column still sums to one.
-    place = np.arange(1, agents + 1)
-    inside = (place >= low_place[..., None]) & (place <= high_place[..., None])
-    share = (inside / (high_place - low_place + 1)[..., None]).mean(axis=0)
-    bounds = [percentile_interval(np.ascontiguousarray(ranks[:, k]), level) for k in range(agents)]
-    above, ties = better.mean(axis=0), equal.mean(axis=0)
-    first, last = (observed[:, None] > observed).sum(axis=0), (observed[:, None] >= observed).sum(axis=0)
-    return RankProbabilities(
-        names=names,
-        rank=(1 + first + last) / 2.0,
-        expected=ranks.mean(axis=0),
-        low=np.array([bound[0] if bound else np.nan for bound in bounds]),
-        high=np.array([bound[1] if bound else np.nan for bound in bounds]),
-        probability=share,
-        beats=above + 0.5 * ties * ~np.eye(agents, dtype=np.bool_),
         level=level,
     )
 

@@ -75,7 +75,7 @@ def deflated_sharpe(
     """Return the deflated Sharpe ratio of one series.
 
     ``trials`` is how many (effectively independent) strategies were tried, ``trial_variance`` the variance of
-    their *yearly* Sharpe ratios; :func:`deflated_among` works both out. Raises :class:`UserError` for fewer
+    their *yearly* Sharpe ratios. Raises :class:`UserError` for fewer
     than one trial or a negative variance.
     """
     hurdle = expected_best_sharpe(trials, trial_variance)
@@ -86,38 +86,6 @@ def deflated_sharpe(
         sharpe=significant(found) if math.isfinite(found) else None,
         hurdle=significant(hurdle),
         trials=significant(trials),
-    )
-
-
-def deflated_among(
-    returns: Floats,
-    chosen: int | None = None,
-    *,
-    periods_per_year: float = 252,
-    bootstrap: BootstrapConfig = DEFAULT,
-) -> Deflated:
-    """Return the deflated Sharpe ratio of one of several strategies, the best unless ``chosen`` names another.
-
-    ``returns`` has shape (n, strategies), all that were tried. The number of trials is the effective one. Raises
-    :class:`UserError` for another shape, or when no strategy varies.
-    """
-    table = np.asarray(returns, dtype=np.float64)
-    if table.ndim != 2 or not np.isfinite(table).all():
-        raise UserError(
-            f"{table.shape} returns with gaps, or not two-dimensional", hint="give (sessions, strategies)"
-        )
-    ratios = sharpe(table.T, periods_per_year)
-    if not np.isfinite(ratios).any():
-        raise UserError("no strategy has a Sharpe ratio", hint="give returns that vary")
-    at = int(np.nanargmax(ratios)) if chosen is None else chosen
-    known = ratios[np.isfinite(ratios)]
-    variance = float(known.var(ddof=1)) if known.size > 1 else 0.0
-    return deflated_sharpe(
-        table[:, at],
-        trials=effective_trials(table),
-        trial_variance=variance,
-        periods_per_year=periods_per_year,
-        bootstrap=bootstrap,
     )
 
 
@@ -162,22 +130,6 @@ def expected_best_sharpe(trials: float, trial_variance: float) -> float:
     best = (1.0 - _EULER) * _NORMAL.inv_cdf(1.0 - 1.0 / trials)
     best += _EULER * _NORMAL.inv_cdf(1.0 - 1.0 / (trials * math.e))
     return max(0.0, math.sqrt(trial_variance) * best)
-
-
-def effective_trials(returns: Floats) -> float:
-    """Return how many independent trials correlated ones amount to: c + (1 - c) x count, c their mean correlation.
-
-    ``returns`` has shape (n, strategies); those that do not vary count as one together. Between 1 and their
-    number.
-    """
-    table = np.asarray(returns, dtype=np.float64)
-    moving = table[:, table.std(axis=0) > 0]
-    count = moving.shape[1]
-    if count < 2:
-        return float(max(1, count))
-    pairs = np.atleast_2d(np.corrcoef(moving, rowvar=False))[np.triu_indices(count, 1)]
-    mean = min(1.0, max(0.0, float(pairs.mean())))
-    return float(mean + (1.0 - mean) * count)
 
 
 def minimum_track_record(

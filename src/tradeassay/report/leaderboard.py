@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, Group, RenderResult
     from rich.text import Text
 
+    from tradeassay.metrics.reliability import Reliability
     from tradeassay.runs import RunComparison
     from tradeassay.runs.summary.comparison import Difference, Pair
 
@@ -94,8 +95,16 @@ class TerminalReport:
             yield _side_by_side(contrast)
         for found in self.data.over_markets:
             yield f"\n{markets_words(found, setting_title(found, self.data.over_markets))}"
+        if self.data.reliability is not None:
+            yield _reliable(self.data.reliability)
         if self.data.freedom is not None:
             yield Text(self.data.freedom.sentence, style="italic")
+
+
+def _reliable(found: Reliability) -> Text:
+    from rich.text import Text
+
+    return Text("\n".join(("\nHow reliable", *(f"- {one}" for one in found.sentences))))
 
 
 def board(cell: CellSummary, level: float) -> StackedTable:
@@ -208,6 +217,7 @@ def side_by_side(comparison: RunComparison) -> Group:
         parts.append(StackedTable(("agent", *titles, "can they be told apart?"), rows, title=title))
     if not comparison.pairs:
         parts.append(Text("The two runs have no agent on the same benchmark in common."))
+    parts += [_reliable(comparison.reliability)] if comparison.reliability is not None else []
     for run, rest in ((comparison.first, comparison.only_first), (comparison.second, comparison.only_second)):
         if rest:
             parts.append(Text(f"only in {run}: {', '.join(rest)}", style="dim"))

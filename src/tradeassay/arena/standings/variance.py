@@ -24,6 +24,7 @@ from tradeassay.arena.standings.series import EntrySeries
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
+from tradeassay.metrics.reliability import axis_shares
 
 PARTS = ("architecture", "model", "asset", "interaction")
 NESTED = ("architecture", "model_within", "asset_within", "days")
@@ -69,7 +70,7 @@ def split_variance(
         )
     cube, sessions = _cube(cells, architectures, models, assets)
     n = cube.shape[-1]
-    value = _shares(cube.mean(axis=-1)[None])[0]
+    value = axis_shares(cube.mean(axis=-1)[None])[0]
     rows = np.empty((0, n), dtype=np.int64)  # nothing is drawn where it would say nothing
     if n >= bootstrap.least and np.isfinite(value).all():
         flat = cube.reshape(-1, n)
@@ -77,7 +78,7 @@ def split_variance(
         rows = np.concatenate(list(resamples(n, bootstrap.draws, block, content_seed(bootstrap, flat))))
     drawn = [cube[..., row] for row in rows]
     few = drawn[:300]  # the nested model takes longer
-    parts = list(_shares(np.stack([one.mean(axis=-1) for one in drawn]))) if drawn else []
+    parts = list(axis_shares(np.stack([one.mean(axis=-1) for one in drawn]))) if drawn else []
     return VarianceSplit(
         shares=_measured(PARTS, value, parts, bootstrap, n),
         architectures=architectures,
@@ -153,20 +154,6 @@ def _cube(
                     logs = np.log1p(np.maximum(line.earned[kept], -0.999999))
                     cube[i, j, k, at] += logs / len(grouped[a, m, s])
     return cube, {asset: len(days) for asset, days in sorted(common.items())}
-
-
-def _shares(means: Floats) -> Floats:
-    """Return the shares of the sums of squares, shape (draws, 4), from cell means of shape (draws, A, M, S)."""
-    grand = means.mean(axis=(1, 2, 3), keepdims=True)
-    cells = means.shape[1] * means.shape[2] * means.shape[3]
-    total = ((means - grand) ** 2).sum(axis=(1, 2, 3))
-    effects = []
-    for axes in ((2, 3), (1, 3), (1, 2)):
-        effect = means.mean(axis=axes, keepdims=True) - grand
-        effects.append((effect**2).sum(axis=(1, 2, 3)) * (cells / effect[0].size))
-    parts = np.stack([*effects, total - sum(effects)], axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(total[:, None] > 0, parts / total[:, None], np.nan))
 
 
 def _nested(cube: Floats) -> Floats:

@@ -25,6 +25,7 @@ from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figu
 from tradeassay.code.evaluation import STAGES as CHECKS
 from tradeassay.code.judges.decisions import BehaviourVerdict, LanguageVerdict
 from tradeassay.core.measure import Measure
+from tradeassay.metrics.reliability import Play, PlayWords, Reliability, reliability
 
 MOST_TURNS: Final = 3_000
 """How many turns a page shows the programs of; a browser could take more, a reader could not."""
@@ -62,6 +63,7 @@ _DECIDES: Final = {
 }
 _TURNS: Final = (1, 3, 5, 10)
 _NOTHING: Final = Cell("–")
+_PLAYED: Final = PlayWords(passes="solves its task", score="tasks solved", window="task")
 
 
 def way(cell: CellScores) -> str:
@@ -83,6 +85,7 @@ def quantcode_tables(
     tasks = len({item.task for item in items})
     failures = pooled_rates(cells).counts
     named = ", ".join(f"{FAILURE_TITLES[name].lower()} {count}" for name, count in failures.items())
+    reliable = reliability(_plays(items, records), called=_PLAYED)
     data = ("plain", f"data: {spec.dataset}, where it has a task's symbol")
     return Shown(
         question="Who solves most?",
@@ -96,14 +99,37 @@ def quantcode_tables(
             ("plain", f"language judge: {spec.judge}" if spec.judge else "no language judge"),
         ),
         board=_board(cells),
-        board_lines=(f"failures: {named}",) if named else (),
-        sections=tuple(_sections(cells, by_key, records, endings)),
+        board_lines=(*([f"failures: {named}"] if named else []), *(reliable.sentences if reliable else ())),
+        sections=(*_reliable(reliable), *_sections(cells, by_key, records, endings)),
+        reliability=reliable,
         paper=quantcode_paper([(spec, tasks)], cells, UNTIMED),
         items=dict(_items(items, records)),
         method="Programs ran in a sandbox on generated bars; the host computed fills, trades and money from their "
         "orders.",
         notes=scores.notes,
     )
+
+
+def _plays(items: Sequence[Item], records: Mapping[str, TaskOutcome]) -> Iterator[Play]:
+    """Yield every item that was judged, or that its model gave no answer to; the task is its window."""
+    for item in items:
+        found = records.get(item.key)
+        if found is not None and (found.solved is not None or found.stage == "no_answer"):
+            solved = bool(found.solved)
+            asked = ", ".join(map(str, item.protocol.values()))
+            yield Play(
+                model=item.model,
+                wording=asked,
+                window=item.task,
+                seed=item.seed,
+                passed=solved,
+                score=float(solved),
+            )
+
+
+def _reliable(found: Reliability | None) -> Iterator[Section]:
+    if found is not None:
+        yield Section(id="reliable", title="How reliable", text=" ".join(found.sentences))
 
 
 def _in_words(cells: Sequence[CellScores]) -> tuple[str, tuple[str, ...]]:

@@ -20,8 +20,11 @@ from tradeassay.metrics import (
     nothing_to_compare,
     significant,
 )
+from tradeassay.metrics.reliability import Reliability, reliability
 from tradeassay.runs.score import AgentScores
 from tradeassay.runs.store.run import CodeRun, Run, load_run
+from tradeassay.runs.summary.figures import PLAYED, plays_of
+from tradeassay.runs.summary.reading import summary_of
 
 AnyRun = Run | CodeRun
 
@@ -60,6 +63,7 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True):
     pairs: tuple[Pair, ...]
     only_first: tuple[str, ...]
     only_second: tuple[str, ...]
+    reliability: Reliability | None = None
 
 
 def compare(
@@ -83,6 +87,7 @@ def compare(
             pairs=tuple(msgspec.structs.replace(pair, agent=_called(pair.agent, one, other)) for pair in pairs),
             only_first=_rest(one, left, shared),
             only_second=_rest(other, right, shared),
+            reliability=_reliable(one, other),
         )
     if isinstance(one, CodeRun) and isinstance(other, CodeRun):
         return _compare_programs(one, other)
@@ -90,6 +95,18 @@ def compare(
         f"{one.name} and {other.name} are runs of different kinds: one trades, the other consists of programs",
         hint="compare two runs of one kind",
     )
+
+
+def _reliable(one: Run, other: Run) -> Reliability | None:
+    """Return how reliable agents are in what both runs played; what differs between the two is a wording."""
+    plays = [
+        list(plays_of(summary_of(run, details=False).cells, _name(run, rival)))
+        for run, rival in ((one, other), (other, one))
+    ]
+    both = set.intersection(*({(play.model, play.window) for play in some} for some in plays))
+    shared = [play for some in plays for play in some if (play.model, play.window) in both]
+    called = msgspec.structs.replace(PLAYED, wording="run")
+    return reliability(shared, called=called, level=one.spec.bootstrap.level)
 
 
 def _called(label: str, one: Run, other: Run) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -17,9 +18,11 @@ from tradeassay.metrics import (
     measured_design,
     nothing_to_compare,
     power_summary,
+    significant,
     tiers,
 )
 from tradeassay.metrics.history import history_of
+from tradeassay.metrics.reliability import Play, PlayWords, reliability
 from tradeassay.runs.summary.rows import (
     AgentSummary,
     CellSummary,
@@ -45,6 +48,7 @@ def completed_run(read: RunSummary) -> RunSummary:
         cells=tuple(compare_cell(cell, bootstrap) for cell in read.cells),
         contrasts=contrasts(read.cells, bootstrap),
         over_markets=over_markets(read.cells, read.level),
+        reliability=reliability(plays_of(read.cells), called=PLAYED, level=read.level),
     )
 
 
@@ -154,6 +158,47 @@ def over_markets(cells: Sequence[CellSummary], level: float) -> tuple[OverMarket
             )
         )
     return tuple(found)
+
+
+# How reliable: plays of several seeds, windows and wordings
+
+PLAYED = PlayWords(
+    passes="ends ahead of its baseline", score="yearly growth beyond the baseline", wording="setting"
+)
+
+
+def plays_of(cells: Sequence[CellSummary], run: str = "") -> Iterator[Play]:
+    """Yield every play of a run's agents; a setting of the conversation is a wording, and so is a ``run`` that is
+    compared with others. Windows that share sessions are one unit."""
+    first: dict[str, list[CellSummary]] = {}
+    for cell in cells:
+        alike = first.setdefault(cell.dataset, [])
+        unit = next((one for one in alike if set(one.sessions) & set(cell.sessions)), cell)
+        alike += [cell] if unit is cell else []
+        base = next((one for one in cell.agents if one.baseline and one.paths), None)
+        words = [setting_words(key, value) for key, value in sorted(cell.settings.items())]
+        for agent in cell.agents:
+            if agent.baseline or base is None:
+                continue
+            failed, paths = dict(agent.failed_episodes), iter(agent.paths)
+            for seed, key in enumerate(agent.row.episodes):
+                score = None if key in failed else _beyond(next(paths), base.paths[0], cell.periods_per_year)
+                yield Play(
+                    model=agent.name,
+                    wording=", ".join([run, *words] if run else words),
+                    window=" ".join((cell.benchmark, cell.dataset, cell.window or "")),
+                    seed=seed,
+                    passed=score is not None and score > 0.0,
+                    score=score,
+                    unit=f"{unit.dataset} {unit.window or unit.id}",
+                )
+
+
+def _beyond(path: Sequence[float], base: Sequence[float], year: int) -> float | None:
+    """Return the yearly log growth beyond the baseline's; None where everything was lost."""
+    if len(path) < 2 or len(path) != len(base) or min(path[-1], base[-1]) <= 0.0:
+        return None
+    return significant(math.log(path[-1] / path[0] * base[0] / base[-1]) * year / (len(path) - 1))
 
 
 # Between settings: ``bright`` next to ``blinded``, with the paired test

@@ -10,6 +10,7 @@ from tradeassay.core.measure import Badges, Measure
 from tradeassay.core.orders import Order
 from tradeassay.metrics import AgainstBaseline, Calibration, CriticalDifference, Design, SeedSummary
 from tradeassay.metrics.history import AccountHistory
+from tradeassay.metrics.reliability import Reliability
 from tradeassay.runs.score import AgentScores, Inference
 from tradeassay.runs.verify.coverage import Coverage
 from tradeassay.runs.verify.freedom import Freedom
@@ -318,6 +319,7 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     cells: tuple[CellSummary, ...]
     contrasts: tuple[Contrast, ...] = ()
     over_markets: tuple[OverMarkets, ...] = ()
+    reliability: Reliability | None = None
     level: float = 0.95
     draws: int = 1000
     hashes: tuple[tuple[str, str], ...] = ()
