@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -39,6 +39,7 @@ from tradeassay.cli._output import (
 from tradeassay.core.errors import UserError, require
 
 if TYPE_CHECKING:
+    from tradeassay.runs import CodeRun
     from tradeassay.runs.verify.report import VerifyReport
 
 
@@ -463,7 +464,7 @@ def report(
     if as_json:
         contests = {} if summary is None else {cell.id: cell.contest for cell in summary.cells}
         markets = () if summary is None else summary.over_markets
-        reliable = shown_run(recorded).reliability if summary is None else summary.reliability
+        reliable = summary.reliability if summary else shown_run(cast("CodeRun", recorded)).reliability
         found = {"contests": contests, "over_markets": markets, "reliability": reliable, "papers": papers}
         print_json({"scores": recorded.scores, "names": recorded.names, **found})
     else:
