@@ -230,20 +230,23 @@ def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
     chunk = msgspec.json.decode(payload, type=_Chunk)
     task = load_task(chunk.task) if isinstance(chunk.task, str) else chunk.task
     done: list[tuple[int, ScoredAnswer]] = []
+    known: dict[str, ScoredAnswer] = {}  # a model that is sure of itself writes one program many times
     for place, source in chunk.answers:
         if stopping():
             break
-        found: Any = reward(
-            task,
-            source,
-            chunk.judge,
-            executor=_sandbox(),
-            config=chunk.config,
-            framework=chunk.framework,
-            secret=chunk.secret,
-        )
-        done.append(
-            (place, ScoredAnswer(value=found.value, outcome=found.outcome, parts=found.parts, reason=found.reason))
-        )
+        if source not in known:
+            found: Any = reward(
+                task,
+                source,
+                chunk.judge,
+                executor=_sandbox(),
+                config=chunk.config,
+                framework=chunk.framework,
+                secret=chunk.secret,
+            )
+            known[source] = ScoredAnswer(
+                value=found.value, outcome=found.outcome, parts=found.parts, reason=found.reason
+            )
+        done.append((place, known[source]))
         tick(1)
     return msgspec.json.encode(done)

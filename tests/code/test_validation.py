@@ -335,13 +335,12 @@ def test_rewards_grow_with_the_stages(pool: JobExecutor) -> None:
     plain = {name: reward_of(one, judged=False).value for name, one in found.items()}
     # Any program that trades is worth 1 without a judge: hence the judge, and the detector of collapse.
     assert plain == pytest.approx({"crash": 0.2, "never": 0.6, "later": 1.0, "gold": 1.0})
-    judged = {name: reward_of(one, judged=True).value for name, one in found.items()}
-    near = found["later"].judge_behaviour
-    assert near is not None and near.agreement is not None
-    later = 0.5 + 0.5 * 0.5 * near.agreement
-    assert judged == pytest.approx({"crash": 0.1, "never": 0.3, "later": later, "gold": 1.0})
-    flat = reward_of(found["later"], judged=True, config=RewardConfig(graded=False))
-    assert flat.value == 0.5 and "agreement" in flat.reason
+    near = {"entries": 0.5, "exits": 0.4, "direction": 0.5, "sizing": 0.0, "timing": 0.25}
+    judged = {name: reward_of(one, judged=True, near=near).value for name, one in found.items()}
+    later = 0.08 + 0.92 * 0.6 * (0.25 * 0.5 + 0.25 * 0.4 + 0.15 * 0.5 + 0.2 * 0.25)
+    assert judged == pytest.approx({"crash": 0.016, "never": 0.048, "later": later, "gold": 1.0})
+    flat = reward_of(found["later"], judged=True, config=RewardConfig(graded=False), near=near)
+    assert flat.value == pytest.approx(0.08) and "agreement" in flat.reason
 
 
 def test_reward_is_one_call(pool: JobExecutor) -> None:

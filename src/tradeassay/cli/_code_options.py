@@ -220,6 +220,19 @@ def take_spec(benchmark: str, given: dict[str, Any]) -> CodeSpec:
     return spec
 
 
+def draw_of(filters: dict[str, Any], count: int, seed: int) -> tuple[CodeTask, ...]:
+    """Return drawn tasks of the one family that is named, of all without one."""
+    from tradeassay.benchmarks.quantcode import draw_tasks
+
+    named = filters["family"]
+    others = [name for name in ("task", "difficulty", "timeframe", "sample", "task_file") if filters.get(name)]
+    if len(named) > 1 or others:
+        raise UserError(
+            "--draw goes with one --family and --seed", hint="tradeassay code tasks --family all --draw 5"
+        )
+    return draw_tasks(named[0] if named else "all", count, seed)
+
+
 def take_tasks(filters: dict[str, Any]) -> tuple[CodeTask, ...]:
     """Return the tasks that the filters leave; raises :class:`UserError` when there are none."""
     from tradeassay.benchmarks.quantcode.benchmark import tasks_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tradeassay.cli._code_options import add_options, filter_options, run_options, take_spec, take_tasks
+from tradeassay.cli._code_options import add_options, draw_of, filter_options, run_options, take_spec, take_tasks
 from tradeassay.cli._options import (
     Advanced,
     FoldedCommand,
@@ -257,13 +257,37 @@ def _refuse_given(what: str, **given: Any) -> None:
 @click.option("--wording", type=click.Choice(["formal", "conversational"]), default="formal", show_default=True)
 @click.option("--framework", type=click.Choice(["backtrader", "frame"]), default="backtrader", show_default=True)
 @click.option("--reference", is_flag=True, help="With TASK: print its reference program instead of its words.")
+@click.option(
+    "--draw", type=click.IntRange(1), metavar="N", help="Draw N new tasks of --family (or a split, or all)."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="With --draw: the same seed, the same tasks.")
 @json_option
-def tasks(task: str | None, wording: Any, framework: Any, reference: bool, as_json: bool, **filters: Any) -> None:
-    """List the tasks, or show one: its words, its terms, its reference."""
+def tasks(
+    task: str | None,
+    wording: Any,
+    framework: Any,
+    reference: bool,
+    draw: int | None,
+    seed: int,
+    as_json: bool,
+    **filters: Any,
+) -> None:
+    """List the tasks, show one (its words, its terms, its reference), or draw new ones.
+
+    `--family FAMILY --draw N` draws from generators; a family may be train, validation, test or all. An id that
+    was drawn can be named wherever a task can; with --json whole tasks are printed.
+    """
     from tradeassay.benchmarks.quantcode.check import task_line
 
     if task is None:
-        listed = [task_line(one) for one in take_tasks(filters)]
+        if draw is not None:
+            found = draw_of(filters, draw, seed)
+            if as_json:
+                print_json(found)
+                return
+        else:
+            found = take_tasks(filters)
+        listed = [task_line(one) for one in found]
         if as_json:
             print_json(listed)
             return
@@ -284,11 +308,11 @@ def tasks(task: str | None, wording: Any, framework: Any, reference: bool, as_js
         return
     from tradeassay.benchmarks.quantcode.check import find_task
 
-    found = find_task(task, filters.get("task_file"))
+    shown = find_task(task, filters.get("task_file"))
     if as_json:
-        print_json(found)
+        print_json(shown)
     else:
-        click.echo(task_words(found, wording, framework, reference=reference))
+        click.echo(task_words(shown, wording, framework, reference=reference))
 
 
 @code.command()

@@ -24,7 +24,14 @@ from tradeassay.code.checks import (
     run_checks,
 )
 from tradeassay.code.judges.behaviour import judge_decisions
-from tradeassay.code.judges.decisions import BehaviourVerdict, DecisionsConfig, LanguageVerdict
+from tradeassay.code.judges.decisions import (
+    CLOSENESS,
+    BehaviourVerdict,
+    DecisionsConfig,
+    LanguageVerdict,
+    closeness,
+    decision_events,
+)
 from tradeassay.code.judges.language import JudgeCase, JudgeClient, LanguageJudgeConfig, judge_dialogue
 from tradeassay.code.judges.markets import SHARED_DRAWS, DrawConfig, DrawnAgain, JudgedMarket, Judging, drawn_bars
 from tradeassay.code.lookahead.advice import forgets
@@ -289,11 +296,39 @@ def examine_unjudged(
     return program.evaluation(run_checks(CHECKS, program))
 
 
+def examine_closely(
+    executor: JobExecutor,
+    task: CodeTask,
+    source: str,
+    framework: Framework,
+    rules: Rules,
+    config: EvaluateConfig,
+    draws: DrawConfig = DRAWS,
+) -> tuple[Evaluation, dict[str, float]]:
+    """Return an evaluation on the markets of ``draws``, and how near the program comes to the reference: the parts
+    of :func:`~tradeassay.code.judges.decisions.closeness`, averaged over the markets; none where no judge was
+    reached.
+    """
+    program = _Program(task, source, executor, config, framework, rules)
+    program.draws = draws
+    found = program.evaluation(run_checks(CHECKS, program))
+    if program.judging is None or found.judge_behaviour is None or found.judge_behaviour.status == "not_scored":
+        return found, {}
+    parts = [
+        closeness(decision_events(run, market.bars, task.cash), market.events, market.bars.rows, draws.decisions)
+        if run.ok
+        else dict.fromkeys(CLOSENESS, 0.0)
+        for run, market in zip(program.runs, program.judging.markets, strict=True)
+    ]
+    return found, {name: float(np.mean([part[name] for part in parts])) for name in CLOSENESS}
+
+
 class _Program:
     """What is known about one program so far. Mutable, and discarded when the record is written."""
 
     unjudged = False
     strict = False
+    draws = DRAWS
     given: TaskBars | None = None
     judging: Judging | None = None
     fed_failure: str = ""
@@ -414,8 +449,10 @@ class _Program:
             self.behaviour = BehaviourVerdict(
                 status="not_scored", reason="the task comes with no reference program"
             )
-        elif len(self.judging.markets) < DRAWS.markets:
-            reason = f"the reference trades on {len(self.judging.markets)} markets, {DRAWS.markets} are needed"
+        elif len(self.judging.markets) < self.draws.markets:
+            reason = (
+                f"the reference trades on {len(self.judging.markets)} markets, {self.draws.markets} are needed"
+            )
             self.behaviour = BehaviourVerdict(status="not_scored", reason=reason)
         else:
             self._run_away()
@@ -466,7 +503,7 @@ class _Program:
         """Draw markets: home first, the others for programs that get so far. Given bars are the only market."""
         if self.given is not None:
             return Judging(markets=(JudgedMarket(bars=self.given, events=(), trades=0),))
-        found = draw(self.executor, self.task, self.framework, self.rules, DRAWS)
+        found = draw(self.executor, self.task, self.framework, self.rules, self.draws)
         if found.markets:
             return found
         bars = drawn_bars(self.task, self.task.market, self.rules.secret, 0, 0)

@@ -2,37 +2,57 @@
 
 Without a judge the reward is for running and trading alone, and a model that is trained on it learns one program
 that does both and hands it in for every task (the paper saw it, and :func:`~tradeassay.code.collapse.collapse`
-detects it). With a judge half of the reward is for doing what the task says.
+detects it). With a judge nearly all of the reward is for doing what the task says: a program that is refused earns
+by how near its entries, exits, directions, sizes and times come to the reference's, on several markets.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Final, Literal
 
 import msgspec
 
-from tradeassay.code.evaluation import STAGES, EvaluateConfig, Evaluation, Outcome, evaluate, examine_unjudged
+from tradeassay.code.backtrader import LIMITS
+from tradeassay.code.evaluation import (
+    DRAWS,
+    STAGES,
+    EvaluateConfig,
+    Evaluation,
+    Outcome,
+    ask_judge,
+    examine_closely,
+    examine_unjudged,
+)
+from tradeassay.code.judges.decisions import CLOSENESS
 from tradeassay.code.judges.language import JudgeClient
+from tradeassay.code.judges.markets import DrawConfig
 from tradeassay.code.running import open_code_executor, rules_of
 from tradeassay.code.task import CodeTask, Framework
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import plain_sum
-from tradeassay.sandbox import JobExecutor
+from tradeassay.sandbox import JobExecutor, JobLimits
+
+QUICK: Final = DrawConfig(markets=2, mended=0, added=0)
+"""Two markets, which nobody has asked whether every number of the task shows on them: drawn in a second."""
 
 
 class RewardConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What each stage is worth; without a judge the first three are scaled up to 1. ``graded``: a program that a
-    behavioural judge rejects gets the judge's part times its agreement, times ``near``, so that nearer is better
-    and solved is clearly best. Raises :class:`UserError` for weights that are negative or do not add up to 1.
+    behavioural judge rejects gets the judge's part times how near it comes to the reference, times ``near``, so
+    that nearer is better and solved is clearly best. ``draws`` says on how many markets: :data:`QUICK` is for
+    training on tasks that are drawn anew in every step. Programs get processor time that fits the task, unless
+    ``evaluate`` has limits. Raises :class:`UserError` for weights that are negative or do not add up to 1.
     """
 
-    compile: float = 0.1
-    backtest: float = 0.2
-    trade: float = 0.2
-    judge: float = 0.5
+    compile: float = 0.016
+    backtest: float = 0.032
+    trade: float = 0.032
+    judge: float = 0.92
     graded: bool = True
-    near: float = 0.5
+    near: float = 0.6
     evaluate: EvaluateConfig = EvaluateConfig()
+    draws: DrawConfig = DRAWS
 
     def __post_init__(self) -> None:
         parts = (self.compile, self.backtest, self.trade, self.judge)
@@ -77,18 +97,36 @@ def reward(
             return reward(task, source, judge, executor=opened, config=config, framework=framework, secret=secret)
     config = config or RewardConfig()
     client = None if judge is None or isinstance(judge, str) else judge
-    rule = msgspec.structs.replace(config.evaluate, decides="language" if client is not None else "behaviour")
+    rule = msgspec.structs.replace(
+        config.evaluate,
+        decides="language" if client is not None else "behaviour",
+        limits=config.evaluate.limits or (fitting_limits(task) if framework == "backtrader" else None),
+    )
     rules = rules_of(secret)
+    near: dict[str, float] = {}
     if judge is None:
         found = examine_unjudged(executor, task, source, framework, rules, rule)
     else:
-        found = evaluate(
-            task, source, executor=executor, config=rule, judge=client, framework=framework, rules=rules
-        )
-    return reward_of(found, judged=judge is not None, config=config)
+        found, near = examine_closely(executor, task, source, framework, rules, rule, config.draws)
+        found = found if client is None else ask_judge(found, client, task, source, rule)
+    return reward_of(found, judged=judge is not None, config=config, near=near)
 
 
-def reward_of(found: Evaluation, *, judged: bool, config: RewardConfig | None = None) -> Reward:
+def fitting_limits(task: CodeTask) -> JobLimits:
+    """Return limits for one run in training: a second per 1,000 bars and asset, where a reference takes a tenth.
+
+    One endless program must not hold a whole step.
+    """
+    cpu = max(1, -(-task.bars * task.assets // 1000))
+    return msgspec.structs.replace(LIMITS, cpu_s=cpu, wall_s=8.0 * cpu)
+
+
+def reward_of(
+    found: Evaluation, *, judged: bool, config: RewardConfig | None = None, near: Mapping[str, float] | None = None
+) -> Reward:
+    """Return the reward of an evaluation; ``near`` are the parts of its closeness, without which a program that
+    was refused earns nothing from the judge.
+    """
     config = config or RewardConfig()
     outcome = found.outcome
     whole = 1.0 if judged else 1.0 - config.judge
@@ -105,8 +143,8 @@ def reward_of(found: Evaluation, *, judged: bool, config: RewardConfig | None = 
     else:
         if judged and found.judge.status == "passed":
             parts["judge"] = config.judge
-        elif judged and found.judge.failed and config.graded and found.judge_behaviour is not None:
-            parts["judge"] = config.judge * config.near * (found.judge_behaviour.agreement or 0.0)
+        elif judged and found.judge.failed and config.graded and near:
+            parts |= {name: config.judge * config.near * CLOSENESS[name] * near[name] for name in CLOSENESS}
         if judged and unsure:
             reason = unsure[0].reason
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tradeassay.benchmarks.quantcode.families import draw_tasks, families
 from tradeassay.benchmarks.quantcode.loading import (
     check_ids,
     load_public_tasks,
@@ -11,4 +12,13 @@ from tradeassay.benchmarks.quantcode.loading import (
     read_tasks,
 )
 
-__all__ = ["check_ids", "load_public_tasks", "load_task", "load_tasks", "read_task", "read_tasks"]
+__all__ = [
+    "check_ids",
+    "draw_tasks",
+    "families",
+    "load_public_tasks",
+    "load_task",
+    "load_tasks",
+    "read_task",
+    "read_tasks",
+]

@@ -35,6 +35,7 @@ from tradeassay.benchmarks.quantcode.dialogue import (
     opaque_id,
     play,
 )
+from tradeassay.benchmarks.quantcode.families import generated_task
 from tradeassay.benchmarks.quantcode.prompts import PROMPTS, judge_prompts
 from tradeassay.benchmarks.quantcode.scores import QuantCodeScores, quantcode_scores
 from tradeassay.benchmarks.quantcode.spec import (
@@ -263,7 +264,9 @@ def tasks_of(spec: QuantCodeSpec) -> tuple[CodeTask, ...]:
     tasks = load_tasks() if spec.task_file is None else load_public_tasks(Path(spec.task_file))
     by_id = {task.id: task for task in tasks}
     for name in spec.tasks:
-        if name not in by_id:
+        if name not in by_id and spec.task_file is None and (drawn := generated_task(name)) is not None:
+            by_id[name] = drawn
+        elif name not in by_id:
             hint = did_you_mean(name, by_id, "see tradeassay code tasks")
             raise UserError(f"there is no task '{name}'", hint=hint)
     chosen = [by_id[name] for name in sorted(spec.tasks)] if spec.tasks else list(tasks)

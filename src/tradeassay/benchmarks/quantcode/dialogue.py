@@ -245,7 +245,7 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
     found (which scores zero whatever would follow), no verdict is possible any more, or the same
     answer comes twice in a row: a model that repeats itself has stopped trying.
     """
-    opening = _opening(task, settings)
+    opening = opening_messages(task, settings)
     given = _given(task, settings)
     last = ""
     messages = opening
@@ -288,7 +288,7 @@ def opaque_id(task: CodeTask) -> str:
     return sha256_bytes(task.id.encode())[:12]
 
 
-def _opening(task: CodeTask, settings: QuantCodeSettings) -> list[Message]:
+def opening_messages(task: CodeTask, settings: QuantCodeSettings) -> list[Message]:
     description = task.text(settings.wording, settings.framework)
     if description is None:
         raise UserError(

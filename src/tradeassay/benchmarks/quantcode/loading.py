@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from tradeassay.benchmarks.quantcode.families import generated_task
 from tradeassay.code.task import (
     DIFFICULTIES,
     TIMEFRAMES,
@@ -97,7 +98,9 @@ def load_tasks() -> tuple[CodeTask, ...]:
 
 
 def load_task(task_id: str) -> CodeTask:
-    """Return one task; raise UserError, with near names, when no task has that id."""
+    """Return one task, ours or one that its id draws; raise UserError, with near names, when there is none."""
+    if (drawn := generated_task(task_id)) is not None:
+        return drawn
     known = {task.id: task for task in load_tasks()}
     if task_id not in known:
         hint = did_you_mean(task_id, known, "see tradeassay code tasks")

@@ -22,10 +22,12 @@ from typing import Final, Literal
 
 import msgspec
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from tradeassay.code.backtrader import Backtest
 from tradeassay.code.bars import TaskBars
 from tradeassay.core.dialogue import Usage
+from tradeassay.core.view import Floats
 
 CriterionName = Literal["indicators", "logic", "relevance"]
 CRITERIA: tuple[CriterionName, ...] = ("indicators", "logic", "relevance")
@@ -211,6 +213,66 @@ def compare_decisions(
         entries=_part("entry", matched, stray),
         exits=_part("exit", matched, stray),
     )
+
+
+CLOSENESS: Final = {"entries": 0.25, "exits": 0.25, "direction": 0.15, "sizing": 0.15, "timing": 0.2}
+"""What each part of :func:`closeness` counts."""
+_SHIFTS: Final = 8
+
+
+def closeness(
+    mine: tuple[DecisionEvent, ...], theirs: tuple[DecisionEvent, ...], rows: int, config: DecisionsConfig
+) -> dict[str, float]:
+    """Return how near two runs come to each other on one market, part by part, each from 0 to 1.
+
+    Entries and exits are paired with the nearest of the other run; a pair counts less the more bars lie between.
+    ``direction`` is that of entries on the same side, ``sizing`` also weighs how alike the sizes are, ``timing``
+    is the agreement that the judge asks for. From each part is taken what the same trades earn at other times, so
+    that trading often is worth nothing by itself.
+    """
+    first = {kind: [event for event in theirs if event.kind == kind] for kind in ("entry", "exit")}
+    gaps = np.diff([event.bar for event in first["entry"]])
+    reach = float(np.clip(np.median(gaps) / 4.0 if gaps.size else 2.0, 2.0, 10.0))
+    weighed = {"entries": ("entry", 0), "exits": ("exit", 0), "direction": ("entry", 1), "sizing": ("entry", 2)}
+    found = {}
+    for name, (kind, strict) in weighed.items():
+        own = [event for event in mine if event.kind == kind]
+        credit = _alike(own, first[kind], strict)
+        bars = np.array([event.bar for event in own], dtype=float)
+        other = np.array([event.bar for event in first[kind]], dtype=float)
+        moved = [
+            _paired(np.mod(bars + rows * k / (_SHIFTS + 1), rows), other, credit, reach)
+            for k in range(_SHIFTS + 1)
+        ]
+        chance = float(np.mean(moved[1:]))
+        found[name] = max(0.0, (moved[0] - chance) / (1.0 - chance)) if chance < 1.0 else 0.0
+    found["timing"] = compare_decisions(mine, theirs, rows, config).value if mine and theirs else 0.0
+    return found
+
+
+def _alike(mine: list[DecisionEvent], theirs: list[DecisionEvent], strict: int) -> Floats:
+    """Return what each pair of events would count if it were on one bar."""
+    table = np.zeros((len(mine), len(theirs)))
+    for row, one in enumerate(mine):
+        for column, other in enumerate(theirs):
+            if one.asset == other.asset and (strict < 1 or one.direction == other.direction):
+                ratios = [
+                    min(a, b) / max(a, b)
+                    for a, b in ((one.units, other.units), (one.share, other.share))
+                    if max(a, b) > 0
+                ]
+                table[row, column] = max(ratios, default=0.0) if strict > 1 else 1.0
+    return table
+
+
+def _paired(mine: Floats, theirs: Floats, credit: Floats, reach: float) -> float:
+    """Return the F1 score of the best pairing of events, by credit and by the bars between them."""
+    if not mine.size or not theirs.size:
+        return 0.0
+    near = np.maximum(0.0, 1.0 - np.abs(mine[:, None] - theirs[None, :]) / (reach + 1.0))
+    worth = near * credit
+    left, right = linear_sum_assignment(worth, maximize=True)
+    return 2.0 * float(worth[left, right].sum()) / (mine.size + theirs.size)
 
 
 def _in_step(

@@ -384,6 +384,10 @@ def _coiled(feed: Feed, draws: np.random.Generator) -> Feed:
     return {**feed, **dict(zip(_SIDES, columns, strict=True))}
 
 
+_GUARD: Final = re.compile(r",\s*safediv=True")
+GUARDED: Final = "an indicator divides by zero on it unless it is guarded, which the task does not ask for"
+
+
 class _Hand:
     """The markets that have been drawn so far. Mutable, and discarded when the record is written."""
 
@@ -417,6 +421,9 @@ class _Hand:
             bars = drawn_bars(self._task, market, self._rules.secret, slot, draw)
             (done,) = self.run([self._source], bars)
             found = self._judged(done, bars)
+            if self._guarded(bars, found):
+                self.again.append(DrawnAgain(market=bars.name, reason=GUARDED))
+                continue
             if found.trades >= self._config.least_trades:
                 self.markets.append(found)
                 return True
@@ -446,7 +453,7 @@ class _Hand:
             bars = spelled_bars(self._task, self._rules.secret, draw)
             (done,) = self.run([self._source], bars)
             market = self._judged(done, bars)
-            if not done.ok or market.trades < _FEWEST:
+            if not done.ok or market.trades < _FEWEST or self._guarded(bars, market):
                 continue
             still = self._accepted(left, market)
             if len(still) < len(left):
@@ -478,6 +485,16 @@ class _Hand:
             if one.ok
             and passes(compare_decisions(self._judged(one, market.bars).events, market.events, rows, rule), rule)
         ]
+
+    def _guarded(self, bars: TaskBars, market: JudgedMarket) -> bool:
+        """Return whether the reference needs a guard here that no task asks for: a textbook program, whose
+        indicator divides by zero where nothing moves, would be refused for it.
+        """
+        plain = _GUARD.sub("", self._source)
+        if plain == self._source:
+            return False
+        (done,) = self.run([plain], bars)
+        return not done.ok or self._judged(done, bars).events != market.events
 
     def run(self, sources: Sequence[str], bars: TaskBars) -> list[Backtest]:
         self.runs += len(sources)

@@ -1,0 +1,110 @@
+"""Drawn tasks: the same for the same seed, different for another, and their programs do what their words say."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from tradeassay.benchmarks.quantcode import draw_tasks, families, load_task, load_tasks
+from tradeassay.cli.code import code
+from tradeassay.code.judges.markets import DrawConfig, draw_markets
+from tradeassay.code.running import open_code_executor, rules_of
+from tradeassay.code.task import CodeTask
+from tradeassay.code.validation import ValidateConfig, validate
+from tradeassay.core.errors import UserError
+
+SECRET = "5e" * 16
+NAMES = list(families())
+EACH = len(NAMES)
+
+
+def test_families_are_many_and_split() -> None:
+    splits = Counter(one.split for one in families().values())
+    assert EACH >= 40 and min(splits.values()) >= 4 and splits["train"] > EACH / 2
+    assert not {task.id for task in load_tasks()} & {task.id for task in draw_tasks("all", EACH, 1)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_variants_are_drawn_once_and_for_all(name: str) -> None:
+    tasks = draw_tasks(name, 300, 4)
+    assert tasks == draw_tasks(name, 300, 4)[:300] and tasks[7:9] == draw_tasks(name, 2, 4, start=7)
+    assert load_task(tasks[5].id) == tasks[5]
+    assert len({(task.formal, task.reference) for task in tasks}) > 280
+    assert {task.expect.direction for task in tasks} == {"long", "short"}
+    assert len({task.sizing for task in tasks}) > 10 and len({task.market for task in tasks}) > 3
+    for task in tasks[:40]:
+        sources = [task.reference, *(decoy.source for decoy in task.decoys)]
+        assert all(ast.parse(source) for source in sources)
+        assert len(set(sources)) == len(sources), "no decoy is the reference"
+        for words in (task.formal, task.conversational):
+            assert "{" not in words and "  " not in words
+
+
+def test_thousands_of_variants_differ() -> None:
+    # The family with the fewest numbers of its own still has thousands.
+    assert len({task.formal for task in draw_tasks("weekday", 3000, 1)}) > 2000
+
+
+@pytest.mark.parametrize("task", draw_tasks("all", 2 * EACH, 8), ids=lambda task: task.id)
+def test_words_name_every_number_of_the_reference(task: CodeTask) -> None:
+    said = {float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", f"{task.formal} {task.conversational}")}
+    said |= {abs(number) for number in said}
+    known = {0.0, 1.0, 2.0, 3.0, 4.0, 10.0, 100.0}  # indices, halves, percentages, and what a bar needs before it
+    days = {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday"}
+    for node in ast.walk(ast.parse(task.reference)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+            number = float(node.value)
+            assert (
+                number in known
+                or number in said
+                or any(abs(100 * number - one) < 1e-9 for one in said)
+                or any(day in task.formal for day in days)
+            ), (number, task.formal)
+
+
+def test_bad_requests_are_told() -> None:
+    with pytest.raises(UserError, match="no family 'sma-corss'") as told:
+        draw_tasks("sma-corss", 1)
+    assert "sma-cross" in (told.value.hint or "")
+    with pytest.raises(UserError, match="whole numbers"):
+        draw_tasks("sma-cross", -1)
+    with pytest.raises(UserError, match="no family 'nothing'"):
+        load_task("gen-nothing-1-1")
+
+
+def test_tasks_are_drawn_from_the_command_line() -> None:
+    asked = ["tasks", "--family", "test", "--draw", "3", "--seed", "9", "--json"]
+    done = CliRunner().invoke(code, asked)
+    assert done.exit_code == 0
+    assert msgspec.json.decode(done.stdout, type=list[CodeTask]) == list(draw_tasks("test", 3, 9))
+    shown = CliRunner().invoke(code, ["tasks", "gen-rsi-low-1-2", "--reference"])
+    assert shown.exit_code == 0 and load_task("gen-rsi-low-1-2").reference.strip() in shown.stdout
+    refused = CliRunner().invoke(code, ["tasks", "--family", "test", "--draw", "3", "--sample", "2"])
+    assert refused.exit_code != 0
+
+
+@pytest.mark.slow
+def test_references_of_every_family_trade_on_drawn_markets() -> None:
+    rules, quick = rules_of(SECRET), DrawConfig(markets=2, mended=0, added=0)
+    with open_code_executor(2) as executor:
+        for task in draw_tasks("all", 2 * EACH, 21):
+            drawn = draw_markets(executor, task, "backtrader", rules, quick)
+            assert len(drawn.markets) == 2, task.id
+            assert not any("not run" in one.reason for one in drawn.again), task.id
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, EACH, 11))
+def test_gold_passes_and_decoys_fail(start: int) -> None:
+    with open_code_executor(2) as executor:
+        config = ValidateConfig(rules=rules_of(SECRET), threads=2)
+        report = validate(draw_tasks("all", 3, 31, start=start), executor, config=config)
+    gold = [line for line in report.lines if line.kind == "gold"]
+    assert all(line.outcome == "solved" for line in gold), [line.reason for line in gold]
+    passed = [line.name for line in report.lines if line.kind != "gold" and line.outcome == "solved"]
+    assert not passed
