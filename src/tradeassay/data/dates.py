@@ -39,6 +39,8 @@ _SPREADSHEET_EPOCH = datetime(1899, 12, 30)  # noqa: DTZ001 - wall time before i
 _OLD_MAC_EPOCH = datetime(1904, 1, 1)  # noqa: DTZ001 - wall time before its zone is known
 _PARTS = re.compile(r"(\d{1,4})[-/.年](\d{1,2})[-/.月](\d{1,4})日?(?:[ T]+(.+))?")
 _MONTH_OF_YEAR = re.compile(r"((?:19|20)\d{2})[-/.]?(0[1-9]|1[0-2])")
+_YEAR_BEHIND = re.compile(r"(0?[1-9]|1[0-2])[-/.]((?:19|20)\d{2})")
+_QUARTER = re.compile(r"((?:19|20)\d{2})[ -]?Q([1-4])|Q([1-4])[ /-]?((?:19|20)\d{2})", re.I)
 _LEADING_WEEKDAY = re.compile(r"(mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+", re.I)
 _TIME_BEHIND = re.compile(r"[T\s]+\d{1,2}:\d{2}.*$")
 UNREADABLE = (ValueError, OverflowError, OSError)
@@ -109,7 +111,8 @@ def _worded(form: str) -> Parser:
         return next((stems[0] for stems in _STEMS if text.startswith(stems)), word[0])
 
     def parse(cell: str) -> datetime:
-        words = re.sub(r"[-/.,]", " ", re.sub(r"[^\W\d_]{3,}", english, cell)).split()
+        plain = re.sub(r"[-/.,]|\b(?:de|del|of)\b", " ", re.sub(r"[^\W\d_]{3,}", english, cell))
+        words = plain.split()
         return datetime.strptime(" ".join(words), form)  # noqa: DTZ007 - the zone comes later
 
     return parse
@@ -126,10 +129,15 @@ def _end_of_month(parse: Parser) -> Parser:
 
 
 def _month(cell: str) -> datetime:
-    match = _MONTH_OF_YEAR.fullmatch(cell)
-    if match is None:
+    if found := _QUARTER.fullmatch(cell):
+        year, month = int(found[1] or found[4]), 3 * int(found[2] or found[3])
+    elif found := _YEAR_BEHIND.fullmatch(cell):
+        year, month = int(found[2]), int(found[1])
+    elif found := _MONTH_OF_YEAR.fullmatch(cell):
+        year, month = int(found[1]), int(found[2])
+    else:
         raise ValueError(cell)
-    return datetime(int(match[1]), int(match[2]), 1)  # noqa: DTZ001 - the zone comes later
+    return datetime(year, month, 1)  # noqa: DTZ001 - the zone comes later
 
 
 _MONTH_FIRST, _DAY_FIRST = "month/day/year", "day/month/year"

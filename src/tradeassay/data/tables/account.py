@@ -36,9 +36,10 @@ RETURNS = tuple(
 )
 VALUES = tuple(
     (
-        "nav|equity|value|price|adj close|adjusted close|close|balance|account value|portfolio value|level|"
-        "net asset value|net liquidation|kurs|schlusskurs|anteilswert|rücknahmepreis|depotwert|wert|valore|"
-        "valore quota|quota|prezzo|patrimonio|valeur liquidative|valor liquidativo|стоимость|цена|стоимость пая|"
+        "nav|equity|value|price|adj close|adjusted close|close|close/last|nav per share|balance|account value|"
+        "portfolio value|level|net asset value|net liquidation|kurs|schlusskurs|anteilswert|rücknahmepreis|"
+        "depotwert|wert|valore|valore quota|quota|prezzo|patrimonio|valeur liquidative|valor liquidativo|"
+        "стоимость|цена|стоимость пая|"
         "total|净值|单位净值|累计净值|总资产|收盘价|基準価額"
     ).split("|")
 )
@@ -54,12 +55,15 @@ FLOWS = tuple(
     ).split("|")
 )
 """Titles of money that was paid in or out."""
+PAID = ("dividend", "dividends", "distribution", "distributions", "ausschüttung", "distribuzione", "分红")
 _TITLE_UNITS: tuple[tuple[str, Unit], ...] = (
     (r"%|\b(percent|per cent|pct|prozent)\b", "percent"),
     (r"\b(bps|bp|basis points)\b", "basis points"),
 )
 _NO_RETURN = re.compile(
-    r"\b(mtd|qtd|ytd|drawdown|excess|active|alpha|relative|rolling|annuali[sz]ed|volatility|sharpe)\b"
+    r"\b(mtd|qtd|ytd|drawdown|excess|active|alpha|relative|rolling|trailing|annuali[sz]ed|volatility|sharpe|vs|"
+    r"versus|contribution|attribution|sum|([2-9]|\d\d) ?(m|mo|months?)|\d+ ?(y|yr|years?))\b"
+    r"|\b(log|ln) (nav|values?|prices?|equity|wealth)\b"
 )
 """Words of titles over other numbers than an account's returns."""
 _CUMULATIVE = re.compile(r"\b(cum|cumul|cumulative|since inception)\b|累计收益")
@@ -199,6 +203,8 @@ def _of_file(path: Path) -> dict[str, list[Any]]:
     )
     dates = dates if dates is not None else next(iter(columns.values()), [])
     rows = list(zip(*columns.values(), strict=True))
+    # Pages of a statement repeat the titles.
+    rows = [() if row == tuple(columns) else row for row in rows]
     kept = [k for k, row in enumerate(rows) if any(cell.strip(RULES) for cell in row) and row[0][:1] != "#"]
     dated = [k for k in kept if re.search(r"\d", dates[k])]
     if dated and dated[0] == kept[0]:
@@ -327,6 +333,9 @@ def read_series(source: Path | object, reading: TableReading | None = None, *, a
         notes.append(f"{table.name}: the column '{title}' is read as {'a value' if by_value else 'returns'}")
     if by_value:
         _refuse_flows(table, named)
+        paid = [named[one] for one in PAID if one in named and "adj" not in plain_title(title)]
+        if any(read_number(str(cell), comma=False) > 0.0 for one in paid for cell in table.columns[one]):
+            notes.append(f"{table.name}: what was paid out ('{paid[0]}') is not counted unless '{title}' holds it")
     column = _Column(table.name, title, notes, year)
     returns = column.returns(table.columns[title], days, by_value, reading.unit)
     against = None
@@ -448,7 +457,12 @@ class _Column:
         numbers, percent = read_numbers(self.name, self.title, begun, given)
         if len(set(given)) != len(given):
             twice = next(day for day in given if list(given).count(day) > 1)
-            raise UserError(f"{self.name}: {twice} is given twice", hint="keep one row of each, one a day")
+            first = {day: place for place, day in reversed(list(enumerate(given)))}
+            if any(numbers[first[day]] != number for day, number in zip(given, numbers, strict=True)):
+                raise UserError(f"{self.name}: {twice} is given twice", hint="keep one row of each, one a day")
+            self.notes.append(f"{self.name}: rows that are given twice, as {twice}, count once")
+            kept = sorted(first.values())
+            given, numbers = [given[place] for place in kept], numbers[kept]
         order = np.argsort(np.array(given))
         days, numbers = [given[place] for place in order.tolist()], numbers[order]
         if by_value is None:

@@ -107,7 +107,7 @@ def other_than_file(path: Path) -> str | None:
 
 
 def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable:
-    """Read a CSV (plain, gz, bz2, xz; any common encoding), a workbook's first sheet or a Parquet file; broken
+    """Read a CSV (plain, gz, bz2, xz; any common encoding), a workbook's sheet or a Parquet file; broken
     lines become faults.
     """
     if what := other_than_file(path):
@@ -137,23 +137,36 @@ def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable
     return RawTable(label, dict(zip(names, table.columns, strict=True)), np.arange(1, table.num_rows + 1))
 
 
+_COVER = 12
+"""Rows up to which a sheet beside another is a cover."""
+
+
 def _sheet(content: bytes, label: str) -> bytes:
-    """A workbook's first sheet with rows as CSV: days as ISO, numbers shown with a per cent sign with it"""
+    """A workbook's table as CSV: days as ISO, numbers shown with a per cent sign with it.
+
+    Sheets with the same titles are one table; of others the longest counts, unless two of them are long.
+    """
     if not content.startswith(_WORKBOOK):
         return content
     import openpyxl  # takes a while, and few files need it
 
     try:
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+        tables: dict[tuple[str, ...], list[list[str]]] = {}
         for sheet in book.worksheets:
-            rows = [[_shown(cell) for cell in row] for row in sheet.iter_rows()]
-            if any(any(row) for row in rows):
-                made = io.StringIO()
-                csv.writer(made, lineterminator="\n").writerows(row for row in rows if any(row))
-                return made.getvalue().encode()
+            rows = [row for cells in sheet.iter_rows() if any(row := [_shown(cell) for cell in cells])]
+            if rows:
+                tables.setdefault(tuple(rows[0]), rows[:1]).extend(rows[1:])
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, OSError, zlib.error) as error:
         raise UserError(f"{label} is no Excel workbook: {one_line(error)}", hint="save it as CSV") from error
-    raise UserError(f"{label} is empty", hint="remove it, or fill it")
+    if not tables:
+        raise UserError(f"{label} is empty", hint="remove it, or fill it")
+    longest, *others = sorted(tables.values(), key=len, reverse=True)
+    if others and len(others[0]) > _COVER:
+        raise UserError(f"{label} holds several tables", hint="save the sheet that counts as a file of its own")
+    made = io.StringIO()
+    csv.writer(made, lineterminator="\n").writerows(longest)
+    return made.getvalue().encode()
 
 
 def _shown(cell: Any) -> str:
@@ -337,7 +350,7 @@ _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?[A-Za-z万亿]?")
 _SURELY_GROUPED = re.compile(r",\d{3}[,.]")
 """Where semicolons stand between columns, ``10,500`` is as likely ten and a half: another cell has to tell."""
 _UNITS = {"K": 1e3, "M": 1e6, "B": 1e9, "万": 1e4, "亿": 1e8}
-_CURRENCY = r"(?:[A-Z]{3}|[$€£¥])"
+_CURRENCY = r"(?:[A-Z]{3}|[$€£¥₹])"
 
 
 def to_floats(table: RawTable, name: str) -> tuple[Floats, list[DataFault]]:

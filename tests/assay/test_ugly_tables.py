@@ -1,0 +1,673 @@
+"""More than a hundred habits of exporting an account, each with the return it truly had: none is misread silently.
+
+Written from the manual's list of what can be read, not from the reader. Where nobody could tell the return it is
+None: such a table must be refused, or say what is doubtful. The others may be refused (a refusal is a question).
+None may be misread.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pytest
+
+from tradeassay.assay import assay
+from tradeassay.core.errors import UserError
+from tradeassay.data.tables.account import read_series
+
+RNG = np.random.default_rng(29_100)
+DAYS = [day.date() for day in pd.bdate_range("2022-11-14", periods=130)]
+DAILY = np.round(RNG.normal(0.0006, 0.011, len(DAYS)), 6)
+MONTHS = [date(2020 + k // 12, k % 12 + 1, 1) for k in range(36)]
+ENDS = [(pd.Timestamp(day) + pd.offsets.MonthEnd(0)).date() for day in MONTHS]
+MONTHLY = np.round(RNG.normal(0.006, 0.035, 36), 6)
+QUIET = np.round(RNG.normal(0.0001, 0.0008, len(DAYS)), 7)
+WILD = np.round(RNG.normal(0.05, 0.28, 36), 4)
+NAMES = {
+    "en": "January February March April May June July August September October November December",
+    "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+    "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+    "it": "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    "pt": "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+}
+
+
+@dataclass(frozen=True)
+class Ugly:
+    """One file and what it truly returned; None where nobody could tell."""
+
+    name: str
+    file: str
+    content: bytes
+    total: float | None
+    off: float = 2e-4
+    said: str = ""
+    """What a note must say where the table may be read although nobody can tell."""
+
+    def write(self, folder: Path) -> Path:
+        path = folder / self.file
+        path.write_bytes(self.content)
+        return path
+
+
+def total(returns: np.ndarray) -> float:
+    return float(np.prod(1.0 + returns) - 1.0)
+
+
+def month(day: date, tongue: str, short: bool = False) -> str:
+    name = NAMES[tongue].split()[day.month - 1]
+    return name[:3] if short else name
+
+
+def comma(text: str) -> str:
+    """Return an English number in German: 1,234.5 becomes 1.234,5."""
+    return text.translate(str.maketrans(",.", ".,"))
+
+
+def csv(name: str, head: str, rows: list[str], true: float | None, **more: Any) -> Ugly:
+    """Return a text file; ``more`` are ``foot``, ``encoding``, ``off`` and ``said``."""
+    foot, encoding = more.pop("foot", ""), more.pop("encoding", "utf-8")
+    text = "\n".join([*([head] if head else []), *rows, *([foot] if foot else [])]) + "\n"
+    return Ugly(name, "account.csv", text.encode(encoding), true, **more)
+
+
+def dates() -> Iterator[Ugly]:
+    """Yield plain returns under every way of writing a day."""
+    serial = {day: (day - date(1899, 12, 30)).days for day in DAYS}
+    since = {day: int(pd.Timestamp(day, tz="UTC").timestamp()) for day in DAYS}
+    forms = {
+        "ISO days": lambda d: d.isoformat(),
+        "German days": lambda d: f"{d:%d.%m.%Y}",
+        "British days": lambda d: f"{d:%d/%m/%Y}",
+        "American days": lambda d: f"{d:%m/%d/%Y}",
+        "American days without zeros": lambda d: f"{d.month}/{d.day}/{d.year}",
+        "short American years": lambda d: f"{d:%m/%d/%y}",
+        "compact days": lambda d: f"{d:%Y%m%d}",
+        "slashed ISO": lambda d: f"{d:%Y/%m/%d}",
+        "dashed months": lambda d: f"{d.day:02d}-{month(d, 'en', True)}-{d:%y}",
+        "English long": lambda d: f'"{month(d, "en")} {d.day}, {d.year}"',
+        "weekdays before": lambda d: f'"{d:%a}, {d.day} {month(d, "en", True)} {d.year}"',
+        "German long": lambda d: f"{d.day}. {month(d, 'de')} {d.year}",
+        "French long": lambda d: f"{d.day} {month(d, 'fr')} {d.year}",
+        "Italian long": lambda d: f"{d.day} {month(d, 'it')} {d.year}",
+        "Spanish long": lambda d: f"{d.day} de {month(d, 'es')} de {d.year}",
+        "Portuguese long": lambda d: f"{d.day} de {month(d, 'pt')} de {d.year}",
+        "Chinese days": lambda d: f"{d.year}年{d.month}月{d.day}日",
+        "closing times": lambda d: f"{d.isoformat()} 16:00:00",
+        "Zulu times": lambda d: f"{d.isoformat()}T21:00:00Z",
+        "times with an offset": lambda d: f"{d.isoformat()}T16:00:00-05:00",
+        "milliseconds": lambda d: f"{d.isoformat()}T00:00:00.000",
+        "seconds since 1970": lambda d: str(since[d]),
+        "milliseconds since 1970": lambda d: f"{since[d]}000",
+        "spreadsheet days": lambda d: str(serial[d]),
+        "spreadsheet days with decimals": lambda d: f"{serial[d]}.0",
+    }
+    for name, form in forms.items():
+        rows = [f"{form(d)},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)]
+        yield csv(name, "Date,Return", rows, total(DAILY))
+
+
+def numbers() -> Iterator[Ugly]:
+    """Yield ISO days under every way of writing a return."""
+    forms = {
+        "per cent signs": ("Date,Return", ",", lambda r: f"{100 * r:.4f}%"),
+        "spaced per cent": ("Date,Return", ",", lambda r: f"{100 * r:.4f} %"),
+        "hard-spaced per cent": ("Date,Return", ",", lambda r: f"{100 * r:.4f}\u00a0%"),
+        "per cent in the title": ("Date,Return (%)", ",", lambda r: f"{100 * r:.4f}"),
+        "pct in the title": ("date,ret_pct", ",", lambda r: f"{100 * r:.4f}"),
+        "decimal commas": ("Datum;Rendite", ";", lambda r: comma(f"{r:.6f}")),
+        "German per cent": ("Datum;Tagesrendite in %", ";", lambda r: comma(f"{100 * r:.4f}")),
+        "German per cent signs": ("Datum;Wertentwicklung", ";", lambda r: comma(f"{100 * r:.4f} %")),
+        "Italian": ("Data;Rendimento", ";", lambda r: comma(f"{100 * r:.4f}%")),
+        "French": ("Date;Rendement", ";", lambda r: comma(f"{100 * r:.4f} %")),
+        "Spanish": ("Fecha;Rentabilidad", ";", lambda r: comma(f"{100 * r:.4f} %")),
+        "Portuguese": ("Data;Rentabilidade", ";", lambda r: comma(f"{100 * r:.4f}%")),
+        "Dutch": ("Datum;Rendement", ";", lambda r: comma(f"{100 * r:.4f}%")),
+        "Polish": ("Data;Stopa zwrotu", ";", lambda r: comma(f"{100 * r:.4f}%")),
+        "basis points": ("Date,Return (bps)", ",", lambda r: f"{1e4 * r:.2f}"),
+        "brackets": ("Date,Return", ",", lambda r: f"({-100 * r:.4f}%)" if r < 0 else f"{100 * r:.4f}%"),
+        "trailing minus": ("Date,Return", ",", lambda r: f"{abs(r):.6f}{'-' if r < 0 else ''}"),
+        "typographic minus": ("Date,Return", ",", lambda r: f"{r:.6f}".replace("-", "\u2212")),
+        "plus signs": ("Date,Return", ",", lambda r: f"{100 * r:+.4f}%"),
+        "scientific": ("Date,Return", ",", lambda r: f"{r:.6e}"),
+        "no leading zero": ("Date,Return", ",", lambda r: f"{r:.6f}".replace("0.", ".", 1)),
+        "log returns": ("Date,Log Return", ",", lambda r: f"{np.log1p(r):.8f}"),
+        "logret": ("date,logret", ",", lambda r: f"{np.log1p(r):.8f}"),
+        "everything quoted": ('"Date","Return",""', '","', lambda r: f"{r:.6f}"),
+        "pipes": ("Date|Return", "|", lambda r: f"{r:.6f}"),
+        "tabs": ("Date\tReturn", "\t", lambda r: f"{r:.6f}"),
+        "aligned by spaces": ("Date        Return", "    ", lambda r: f"{r:9.6f}"),
+    }
+    for name, (head, by, form) in forms.items():
+        quote, end = ('"', '",""') if name == "everything quoted" else ("", "")
+        rows = [f"{quote}{d}{by}{form(r)}{end}" for d, r in zip(DAYS, DAILY, strict=True)]
+        yield csv(name, head, rows, total(DAILY), off=2e-3 if "basis" in name else 3e-4)
+    rows = [f"| {d} | {r:.6f} |" for d, r in zip(DAYS, DAILY, strict=True)]
+    yield csv("a table of a chat", "| Date | Return |\n|---|---|", rows, total(DAILY))
+    yield csv(
+        "a separator line",
+        "sep=;\nDate;Return",
+        [f"{d};{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)],
+        total(DAILY),
+    )
+
+
+def levels() -> Iterator[Ugly]:
+    """Yield values of an account, prices and cumulative gains."""
+    path = np.cumprod(1.0 + DAILY)
+    start, grown = [DAYS[0] - timedelta(days=3), *DAYS], np.concatenate([[1.0], path])
+    true = total(DAILY)
+    money = 1_234_567.89 * grown
+    forms = {
+        "net asset value": ("Date,NAV", ",", lambda v: f"{v:.4f}", 100 * grown),
+        "an index from one": ("date,equity", ",", lambda v: f"{v:.6f}", grown),
+        "growth of ten thousand": ("Date,Growth of $10000", ",", lambda v: f"{v:.2f}", 10_000 * grown),
+        "grouped dollars": ("Date,Portfolio Value", ",", lambda v: f'"${v:,.2f}"', money),
+        "German euros": ("Datum;Depotwert", ";", lambda v: f"{comma(f'{v:,.2f}')} €", money),
+        "French euros": (
+            "Date;Valeur liquidative",
+            ";",
+            lambda v: f"{v:,.2f}".replace(",", " ").replace(".", ",") + " €",
+            money,
+        ),
+        "Italian quotas": ("Data;Valore quota", ";", lambda v: comma(f"{v:,.3f}"), 11 * grown),
+        "Swiss francs": ("Datum;Kontostand", ";", lambda v: f"{v:,.2f}".replace(",", "'"), money),
+        "currency before": ("Date,Net Liquidation", ",", lambda v: f"USD {v:.2f}", money),
+        "Indian grouping": ("Date,Net Worth", ",", lambda v: f'"₹{_lakh(v)}"', money),
+        "Spanish value": ("Fecha;Valor liquidativo", ";", lambda v: comma(f"{v:,.4f}"), 10 * grown),
+        "other currency": ("Date,NAV (JPY)", ",", lambda v: f'"¥{v:,.0f}"', 1e9 * grown),
+    }
+    for name, (head, by, form, values) in forms.items():
+        rows = [f"{d}{by}{form(v)}" for d, v in zip(start, values, strict=True)]
+        yield csv(name, head, rows, true, off=1e-3)
+    yield csv(
+        "cumulative return",
+        "Date,Cumulative Return",
+        [f"{d},{v - 1:.6f}" for d, v in zip(start, grown, strict=True)],
+        true,
+    )
+    rows = [f"{d},{100 * (v - 1):.4f}" for d, v in zip(start, grown, strict=True)]
+    yield csv("cumulative per cent", "Date,Cumulative Return (%)", rows, true)
+    yield csv("cumulative per cent called total", "Date,Total Return", [f"{row}%" for row in rows], true)
+    bars = [
+        f"{d},{v * 99:.4f},{v * 101:.4f},{v * 98:.4f},{v * 100:.4f},{v * 97:.6f},{1000 + k}"
+        for k, (d, v) in enumerate(zip(start, grown, strict=True))
+    ]
+    yield csv("Yahoo", "Date,Open,High,Low,Close,Adj Close,Volume", bars, true)
+    nasdaq = [
+        f"{d:%m/%d/%Y},${v * 100:.4f},1000,${v * 99:.2f},${v * 101:.2f},${v * 98:.2f}"
+        for d, v in zip(start, grown, strict=True)
+    ]
+    yield csv("Nasdaq", "Date,Close/Last,Volume,Open,High,Low", nasdaq[::-1], true, off=1e-3)
+    change = [
+        f'"{d:%m/%d/%Y}","{v * 1000:,.4f}","1","1","1","1.2M","{100 * r:.2f}%"'
+        for d, v, r in zip(DAYS, path, DAILY, strict=True)
+    ]
+    yield csv(
+        "Investing.com", '"Date","Price","Open","High","Low","Vol.","Change %"', change[::-1], true, off=0.015
+    )
+    both = [f"{d},{v * 100:.4f},{v * 91:.4f}" for d, v in zip(start, grown, strict=True)]
+    yield csv("a second currency moves alike", "Date,NAV (USD),NAV (EUR)", both, true)
+    deposits = [
+        f"{d},{v * 1e4 + 500 * k:.2f},{500 if k else 0}" for k, (d, v) in enumerate(zip(start, grown, strict=True))
+    ]
+    yield csv("deposits beside", "Date,Account Value,Deposits", deposits, None)
+    yield csv("money won", "Date,P&L ($)", [f"{d},{1e4 * r:.2f}" for d, r in zip(DAYS, DAILY, strict=True)], None)
+    yield csv(
+        "factors of growth",
+        "Date,Growth factor",
+        [f"{d},{1 + r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)],
+        true,
+    )
+    yield csv("excess", "Date,Excess Return", [f"{d},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)], None)
+    ytd = pd.Series(1 + DAILY).groupby([d.year for d in DAYS]).cumprod() - 1
+    yield csv(
+        "year to date", "Date,YTD Return", [f"{d},{100 * v:.4f}%" for d, v in zip(DAYS, ytd, strict=True)], None
+    )
+
+
+def _lakh(value: float) -> str:
+    whole, part = f"{value:.2f}".split(".")
+    head, tail = whole[:-3], whole[-3:]
+    groups = []
+    while head:
+        groups.insert(0, head[-2:])
+        head = head[:-2]
+    return ",".join([*groups, tail]) + f".{part}"
+
+
+def encodings() -> Iterator[Ugly]:
+    """Yield other alphabets and other bytes."""
+    rows = [f"{d:%d.%m.%Y};{comma(f'{100 * r:.4f}')}" for d, r in zip(DAYS, DAILY, strict=True)]
+    plain = [f"{d},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)]
+    true = total(DAILY)
+    yield csv("Russian in cp1251", "Дата;Доходность, %", rows, true, encoding="cp1251", off=3e-4)
+    yield csv("Ukrainian in UTF-8", "Дата;Дохідність, %", rows, true, off=3e-4)
+    yield csv("umlauts in cp1252", "Datum;Veränderung in %", rows, true, encoding="cp1252", off=3e-4)
+    yield csv("accents in latin-1", "Date;Performance réalisée (%)", rows, true, encoding="latin-1", off=3e-4)
+    yield csv("UTF-16", "Date\tReturn", [row.replace(",", "\t") for row in plain], true, encoding="utf-16")
+    yield csv("UTF-16 without a mark", "Date,Return", plain, true, encoding="utf-16-le")
+    yield csv("a mark before UTF-8", "Date,Return", plain, true, encoding="utf-8-sig")
+    yield csv("Chinese in GB18030", "日期,收益率", plain, true, encoding="gb18030")
+    yield csv("Japanese in Shift-JIS", "日付,リターン", plain, true, encoding="shift_jis")
+    yield csv("Greek in cp1253", "Ημερομηνία;Απόδοση (%)", rows, true, encoding="cp1253", off=3e-4)
+    crlf = "\r\n".join(["Date,Return,", *(f"{row}," for row in plain), "", ""])
+    yield Ugly("line ends of Windows", "account.csv", crlf.encode(), true)
+    yield Ugly(
+        "text file",
+        "account.txt",
+        "\n".join(["Date\tReturn", *(row.replace(",", "\t") for row in plain)]).encode(),
+        true,
+    )
+
+
+def layouts() -> Iterator[Ugly]:
+    """Yield what stands around the numbers: remarks, totals, gaps, orders, more columns."""
+    plain = [f"{d},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)]
+    true = total(DAILY)
+    yield csv("remarks above", "Account statement\nClient: 12345\nPeriod: all\n\nDate,Return", plain, true)
+    yield csv("units below", "Date,Return\n(yyyy-mm-dd),(decimal)", plain, true)
+    yield csv("a total below", "Date,Return", plain, true, foot=f"Total,{true:.6f}")
+    yield csv("a sum below", "Date,Return", plain, true, foot=f"Sum,{DAILY.sum():.6f}")
+    yield csv(
+        "a disclaimer below",
+        "Date,Return",
+        plain,
+        true,
+        foot='\n"Past performance is no guide, 12% of clients lose."',
+    )
+    yield csv(
+        "averages below",
+        "Date,Return",
+        plain,
+        true,
+        foot=f"Average,{DAILY.mean():.6f}\nStd,{DAILY.std():.6f}\nMax,{DAILY.max():.6f}",
+    )
+    yield csv("no titles", "", plain, true)
+    yield csv("numbered rows", ",date,return", [f"{k},{row}" for k, row in enumerate(plain)], true)
+    yield csv("latest first", "Date,Return", plain[::-1], true)
+    shuffled = [plain[k] for k in RNG.permutation(len(plain))]
+    yield csv("in no order", "Date,Return", shuffled, true)
+    yield csv(
+        "blank lines", "Date,Return", [row + ("\n" if k % 20 == 19 else "") for k, row in enumerate(plain)], true
+    )
+    yield csv(
+        "the title again on every page",
+        "Date,Return",
+        [row + ("\nDate,Return" if k % 50 == 49 else "") for k, row in enumerate(plain)],
+        true,
+    )
+    gaps = [row if k % 11 else f"{DAYS[k]},N/A" for k, row in enumerate(plain)]
+    kept = np.array([r for k, r in enumerate(DAILY) if k % 11])
+    yield csv("holidays as N/A", "Date,Return", gaps, total(kept))
+    yield csv("holidays as dashes", "Date,Return", [row.replace("N/A", "-") for row in gaps], total(kept))
+    yield csv("missing days", "Date,Return", [row for k, row in enumerate(plain) if k % 11], total(kept))
+    yield csv("a row twice", "Date,Return", [*plain[:50], plain[49], *plain[50:]], true)
+    yield csv("a day with two returns", "Date,Return", [*plain[:50], f"{DAYS[49]},0.05", *plain[50:]], None)
+    yield csv("one return is no number", "Date,Return", [*plain[:50], f"{DAYS[50]},pending", *plain[51:]], None)
+    yield csv("a remark beside each", "Date,Return,Comment", [f"{row},ok" for row in plain], true)
+    yield csv(
+        "a weekday beside",
+        "Weekday,Date,Return",
+        [f"{d:%A},{row}" for d, row in zip(DAYS, plain, strict=True)],
+        true,
+    )
+    other = np.round(RNG.normal(0.0, 0.01, len(DAYS)), 6)
+    two = [f"{row},{b:.6f}" for row, b in zip(plain, other, strict=True)]
+    yield csv("a benchmark beside", "Date,Portfolio Return,Benchmark Return", two, true)
+    yield csv("two funds", "Date,Alpha Fund,Beta Fund", two, None)
+    yield csv(
+        "value and return",
+        "Date,Value,Daily Return",
+        [f"{d},{v:.4f},{r:.6f}" for d, v, r in zip(DAYS, 100 * np.cumprod(1 + DAILY), DAILY, strict=True)],
+        true,
+    )
+    yield csv(
+        "a quiet fund in per cent",
+        "Date,Return (%)",
+        [f"{d},{100 * r:.5f}" for d, r in zip(DAYS, QUIET, strict=True)],
+        total(QUIET),
+        off=1e-5,
+    )
+    yield csv(
+        "a quiet fund in fractions",
+        "Date,Return",
+        [f"{d},{r:.7f}" for d, r in zip(DAYS, QUIET, strict=True)],
+        total(QUIET),
+        off=1e-5,
+    )
+    yield csv(
+        "day month year apart",
+        "Year,Month,Day,Return",
+        [f"{d.year},{d.month},{d.day},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)],
+        true,
+    )
+    ib = [
+        "Statement,Header,Field Name,Field Value",
+        "Statement,Data,Title,Daily Performance",
+        "Performance,Header,Date,Return",
+    ]
+    yield csv(
+        "sections of a statement",
+        "\n".join(ib),
+        [f"Performance,Data,{d:%Y%m%d},{100 * r:.4f}%" for d, r in zip(DAYS, DAILY, strict=True)],
+        true,
+        off=3e-4,
+    )
+
+
+def months() -> Iterator[Ugly]:
+    """Yield monthly accounts: rows, and grids of factsheets."""
+    true = total(MONTHLY)
+    forms = {
+        "months as numbers": lambda d, e: f"{d:%Y-%m}",
+        "months after a slash": lambda d, e: f"{d:%m/%Y}",
+        "months as words": lambda d, e: f"{month(d, 'en', True)}-{d:%y}",
+        "long months": lambda d, e: f"{month(d, 'en')} {d.year}",
+        "German months": lambda d, e: f"{month(d, 'de')} {d.year}",
+        "last days": lambda d, e: e.isoformat(),
+        "first days": lambda d, e: d.isoformat(),
+        "compact months": lambda d, e: f"{d:%Y%m}",
+    }
+    for name, form in forms.items():
+        yield csv(
+            name,
+            "Month,Return",
+            [f"{form(d, e)},{100 * r:.4f}%" for d, e, r in zip(MONTHS, ENDS, MONTHLY, strict=True)],
+            true,
+            off=1e-3,
+        )
+    yield csv(
+        "wild months",
+        "Month,Return",
+        [f"{d:%Y-%m},{r:.4f}" for d, r in zip(MONTHS, WILD, strict=True)],
+        total(WILD),
+        off=0.05,
+    )
+    yield csv(
+        "wild months in per cent",
+        "Month,Return",
+        [f"{d:%Y-%m},{100 * r:.2f}%" for d, r in zip(MONTHS, WILD, strict=True)],
+        total(WILD),
+        off=0.05,
+    )
+    quarters = np.array([total(MONTHLY[k : k + 3]) for k in range(0, 36, 3)])
+    yield csv(
+        "quarters",
+        "Quarter,Return",
+        [f"{2020 + k // 4}Q{k % 4 + 1},{100 * q:.4f}%" for k, q in enumerate(quarters)],
+        true,
+        off=1e-3,
+    )
+    years = np.array([total(MONTHLY[k : k + 12]) for k in range(0, 36, 12)])
+    for name, tongue, sign, by, late in (
+        ("a factsheet", "en", "", ",", False),
+        ("a factsheet with signs", "en", "%", ",", False),
+        ("a German factsheet", "de", "%", ";", False),
+        ("a factsheet, latest first", "en", "%", ",", True),
+    ):
+        heads = by.join(
+            ["Year" if tongue == "en" else "Jahr", *(month(d, tongue, True) for d in MONTHS[:12]), "YTD"]
+        )
+        rows = []
+        for k in range(3):
+            cells = [f"{100 * r:.4f}{sign}" for r in (*MONTHLY[12 * k : 12 * k + 12], years[k])]
+            rows.append(by.join([str(2020 + k), *(map(comma, cells) if tongue == "de" else cells)]))
+        yield csv(name, heads, rows[::-1] if late else rows, true, off=1e-3)
+    part = [*(f"{100 * r:.4f}%" for r in MONTHLY[24:31]), "", "", "", "", ""]
+    whole = [
+        ",".join([str(2020 + k), *(f"{100 * r:.4f}%" for r in MONTHLY[12 * k : 12 * k + 12])]) for k in range(2)
+    ]
+    heads = ",".join(["", *(month(d, "en", True) for d in MONTHS[:12])])
+    yield csv(
+        "a factsheet of a year that goes on",
+        heads,
+        [*whole, ",".join(["2022", *part])],
+        total(MONTHLY[:31]),
+        off=1e-3,
+    )
+
+
+def books() -> Iterator[Ugly]:
+    """Yield workbooks and files of columns."""
+    true = total(DAILY)
+
+    def book(
+        name: str, rows: list[list[object]], *, first: bool = False, old: bool = False, form: str = ""
+    ) -> Ugly:
+        made = openpyxl.Workbook()
+        sheet = made.active
+        if old:
+            made.epoch = openpyxl.utils.datetime.CALENDAR_MAC_1904
+        if first:
+            sheet.title = "Cover"
+            sheet.append(["Annual report", None])
+            sheet.append(["Client", "12345"])
+            sheet = made.create_sheet("Performance")
+        for row in rows:
+            sheet.append(row)
+        if form:
+            for cell in sheet["B"][1:]:
+                cell.number_format = form
+        written = io.BytesIO()
+        made.save(written)
+        return Ugly(name, "account.xlsx", written.getvalue(), true)
+
+    pairs = [[pd.Timestamp(d).to_pydatetime(), float(r)] for d, r in zip(DAYS, DAILY, strict=True)]
+    yield book("a workbook", [["Date", "Return"], *pairs])
+    yield book("a workbook with a cover", [["Date", "Return"], *pairs], first=True)
+    yield book("a workbook of per cent", [["Date", "Return"], *pairs], form="0.00%")
+    yield book("a workbook from 1904", [["Date", "Return"], *pairs], old=True)
+    yield book(
+        "a workbook of texts",
+        [["Date", "Return"], *[[f"{d:%d.%m.%Y}", comma(f"{r:.6f}")] for d, r in zip(DAYS, DAILY, strict=True)]],
+    )
+    yield book(
+        "a workbook with remarks", [["My fund", None], [None, None], ["Date", "Return"], *pairs, ["Total", true]]
+    )
+    grid = [["Year", *(month(d, "en", True) for d in MONTHS[:12])]]
+    grid += [[2020 + k, *map(float, MONTHLY[12 * k : 12 * k + 12])] for k in range(3)]
+    yield Ugly("a factsheet in a workbook", "account.xlsx", book("", grid).content, total(MONTHLY), 1e-3)
+    frame = pd.DataFrame({"date": pd.to_datetime(DAYS), "return": DAILY})
+    columns = io.BytesIO()
+    frame.to_parquet(columns)
+    yield Ugly("Parquet", "account.parquet", columns.getvalue(), true)
+    columns = io.BytesIO()
+    frame.set_index("date").to_parquet(columns)
+    yield Ugly("Parquet with an index", "account.parquet", columns.getvalue(), true)
+
+
+def traps() -> Iterator[Ugly]:
+    """Yield what is read wrongly by whoever does not look twice."""
+    path, true = np.cumprod(1.0 + DAILY), total(DAILY)
+    start, grown = [DAYS[0] - timedelta(days=3), *DAYS], np.concatenate([[1.0], path])
+    around = np.round(1000 * grown)
+    grouped = [f"{d:%d.%m.%Y};{comma(f'{v:,.0f}')}" for d, v in zip(start, around, strict=True)]
+    yield csv("grouped thousands that are crossed", "Datum;Depotwert", grouped, float(around[-1] / around[0] - 1))
+    broken = [f"{d},{comma(f'{100 * r:.4f}')}" for d, r in zip(DAYS, DAILY, strict=True)]
+    yield csv("decimal commas between commas", "Date,Return (%)", broken, true, off=3e-4)
+    short = [date(2021, 1, 1) + timedelta(days=31 * k) for k in range(12)]
+    few = [f"{d.month:02d}/{d.day % 12 + 1:02d}/{d.year},{r:.6f}" for d, r in zip(short, MONTHLY, strict=False)]
+    yield csv("days that could be months", "Date,Return", few, None)
+    yield csv(
+        "years first and short",
+        "Date,Return",
+        [f"{d:%y/%m/%d},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)],
+        true,
+    )
+    monthly = [f"{d:%Y-%m},{100 * r:.4f}%" for d, r in zip(MONTHS, MONTHLY, strict=True)]
+    yearly = [f"{2020 + k},{100 * total(MONTHLY[12 * k : 12 * k + 12]):.4f}%" for k in range(3)]
+    mixed = [row for k in range(3) for row in (*monthly[12 * k : 12 * k + 12], yearly[k])]
+    yield csv("totals of years between months", "Month,Return", mixed, total(MONTHLY), off=1e-3)
+    yield csv(
+        "rolling years",
+        "Date,12M Return",
+        [f"{d},{r:.6f}" for d, r in zip(ENDS, np.round(RNG.normal(0.08, 0.1, 36), 4), strict=True)],
+        None,
+    )
+    yield csv(
+        "yearly rates",
+        "Date,Annualized Return",
+        [f"{d},{v:.6f}" for d, v in zip(DAYS, 0.1 + DAILY.cumsum(), strict=True)],
+        None,
+    )
+    falls = grown / np.maximum.accumulate(grown) - 1
+    yield csv(
+        "drawdowns", "Date,Drawdown", [f"{d},{100 * v:.4f}%" for d, v in zip(start, falls, strict=True)], None
+    )
+    ytd = pd.Series(1 + DAILY).groupby([d.year for d in DAYS]).cumprod() - 1
+    yield csv(
+        "year to date called return",
+        "Date,Return",
+        [f"{d},{100 * v:.4f}%" for d, v in zip(DAYS, ytd, strict=True)],
+        None,
+    )
+    yield csv(
+        "volatility",
+        "Date,Volatility",
+        [f"{d},{abs(v) + 0.1:.6f}" for d, v in zip(DAYS, DAILY, strict=True)],
+        None,
+    )
+    yield csv(
+        "relative return",
+        "Date,Return vs S&P 500",
+        [f"{d},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)],
+        None,
+    )
+    yield csv(
+        "contribution",
+        "Date,Contribution to Return",
+        [f"{d},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)],
+        None,
+    )
+    fees = [f"{d},{r + 0.0001:.6f},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)]
+    yield csv("gross and net", "Date,Gross Return,Net Return", fees, true)
+    first = [
+        f"{d},{b:.6f},{r:.6f}" for d, b, r in zip(DAYS, np.round(RNG.normal(0, 0.01, 130), 6), DAILY, strict=True)
+    ]
+    yield csv("benchmark first", "Date,Benchmark,Fund", first, true)
+    yield csv(
+        "a split",
+        "Date,Close",
+        [f"{d},{v * (100 if k < 60 else 50):.4f}" for k, (d, v) in enumerate(zip(start, grown, strict=True))],
+        None,
+        said="moves by",
+    )
+    yield csv(
+        "a value of nothing",
+        "Date,NAV",
+        [f"{d},{0 if k == 40 else 100 * v:.4f}" for k, (d, v) in enumerate(zip(start, grown, strict=True))],
+        None,
+    )
+    yield csv(
+        "a typing error",
+        "Date,NAV",
+        [f"{d},{(1000 if k == 40 else 100) * v:.4f}" for k, (d, v) in enumerate(zip(start, grown, strict=True))],
+        None,
+        said="moves by",
+    )
+    signs = [f"{d},{100 * r:.4f}{'%' if k % 2 else ''}" for k, (d, r) in enumerate(zip(DAYS, DAILY, strict=True))]
+    yield csv("signs on some", "Date,Return", signs, true, off=3e-4)
+    later = [f"{d},{100 * (v - 1):.4f}" for d, v in zip(DAYS, path, strict=True)]
+    yield csv("cumulative from the first day on", "Date,Cumulative Return (%)", later, true)
+    yield csv("cumulative without its name", "Date,Performance (%)", later, true)
+    sums = [f"{d},{100 * v:.4f}" for d, v in zip(DAYS, DAILY.cumsum(), strict=True)]
+    yield csv("sums of returns", "Date,Cumulative Sum (%)", sums, None)
+    yield csv(
+        "logarithms of value",
+        "Date,Log NAV",
+        [f"{d},{np.log(100 * v):.6f}" for d, v in zip(start, grown, strict=True)],
+        None,
+    )
+    units = [
+        f"{d},{100 * v:.4f},{500 + k},{100 * v * (500 + k):.2f}"
+        for k, (d, v) in enumerate(zip(start, grown, strict=True))
+    ]
+    yield csv("units bought", "Date,NAV per share,Shares,Total Assets", units, true)
+    yield csv(
+        "assets that grow by deposits",
+        "Date,Total Assets,Shares",
+        [",".join((r.split(",")[0], r.split(",")[3], r.split(",")[2])) for r in units],
+        None,
+    )
+    quotas = [
+        f"{d},{100 * v:.4f},{2.0 if k == 60 else 0}" for k, (d, v) in enumerate(zip(start, grown, strict=True))
+    ]
+    yield csv("distributions", "Date,NAV,Dividend", quotas, None, said="not counted")
+    long = [
+        f"{d},{name},{r:.6f}"
+        for name, part in (("A1", DAILY), ("B2", DAILY[::-1]))
+        for d, r in zip(DAYS, part, strict=True)
+    ]
+    yield csv("two accounts below each other", "Date,Account,Return", long, None)
+    twice = [f"{d} {t},{v * 100:.4f}" for d, v in zip(start, grown, strict=True) for t in ("09:30:00", "16:00:00")]
+    yield csv("morning and evening", "Time,Balance", twice, true)
+    made = openpyxl.Workbook()
+    made.active.title = "2022"
+    made.create_sheet("2023")
+    for sheet in made:
+        sheet.append(["Date", "Return"])
+    for d, r in zip(DAYS, DAILY, strict=True):
+        made[str(d.year)].append([pd.Timestamp(d).to_pydatetime(), float(r)])
+    written = io.BytesIO()
+    made.save(written)
+    yield Ugly("a sheet for every year", "account.xlsx", written.getvalue(), true)
+    fund, market = (
+        [f"{2020 + k}," + ",".join(f"{100 * r:.4f}%" for r in part[12 * k : 12 * k + 12]) for k in range(3)]
+        for part in (MONTHLY, MONTHLY[::-1])
+    )
+    heads = "Year," + ",".join(month(d, "en", True) for d in MONTHS[:12])
+    yield csv("two factsheets", f"Fund\n{heads}", [*fund, "Index", heads, *market], None)
+
+
+UGLY = [*dates(), *numbers(), *levels(), *encodings(), *layouts(), *months(), *books(), *traps()]
+REFUSED = {
+    "Greek in cp1253",
+    "cumulative per cent called total",
+    "cumulative without its name",
+    "day month year apart",
+    "decimal commas between commas",
+    "factors of growth",
+    "holidays as N/A",
+    "holidays as dashes",
+    "sections of a statement",
+    "totals of years between months",
+    "wild months",
+}
+"""Tables that a person could read and that are asked about instead."""
+
+
+def test_there_are_more_than_a_hundred_and_no_two_are_alike() -> None:
+    assert len({one.content for one in UGLY}) == len({one.name for one in UGLY}) == len(UGLY) > 150
+
+
+@pytest.mark.parametrize("one", UGLY, ids=[one.name for one in UGLY])
+def test_no_table_is_misread_in_silence(one: Ugly, tmp_path: Path) -> None:
+    path = one.write(tmp_path)
+    if one.name in REFUSED or (one.total is None and not one.said):
+        with pytest.raises(UserError) as refused:
+            read_series(path, alone=True)
+        assert refused.value.hint
+        return
+    found = read_series(path, alone=True)
+    if one.total is None:
+        assert any(one.said in note for note in found.notes), found.notes
+        return
+    grown = float(np.prod([1.0 + earned for earned in found.returns.values()]) - 1.0)
+    assert grown == pytest.approx(one.total, abs=one.off), found.notes
+
+
+def test_the_door_says_the_return_that_the_table_has(tmp_path: Path) -> None:
+    """The sheets of a workbook that share their titles are one account, also for the verdict."""
+    one = next(one for one in UGLY if one.name == "a sheet for every year")
+    total = assay(one.write(tmp_path)).agents[0].total.value
+    assert total == pytest.approx(one.total, abs=1e-9)
