@@ -111,7 +111,7 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 class GateReport(msgspec.Struct, frozen=True, kw_only=True):
     """All gates of one submission, in order. ``bars`` names the data of the scored run, ``tier`` the walls it ran
-    behind; ``cpu_s`` is what its runs used, ``retried`` why any were made a second time.
+    behind; ``cpu_s`` is what its runs used.
     """
 
     strategy: str
@@ -124,7 +124,6 @@ class GateReport(msgspec.Struct, frozen=True, kw_only=True):
     gates: tuple[Finding, ...]
     cpu_s: float = 0.0
     runs: int = 0
-    retried: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def questions(self) -> dict[str, str]:
@@ -211,7 +210,6 @@ def pass_gates(
         gates=tuple(gate.named(name) for name, gate in found.items()),
         cpu_s=round(runner.spent.cpu_s, 3),
         runs=runner.spent.runs,
-        retried=tuple(runner.spent.retried) or msgspec.UNSET,
     )
     return Gated(report=report, bars=bars, scored=inquiry.scored, scenarios=inquiry.scenarios)
 

@@ -404,12 +404,10 @@ class Spent:
 
     runs: int = 0
     cpu_s: float = 0.0
-    retried: list[str] = field(default_factory=list)
 
     def add(self, result: JobResult) -> JobResult:
         self.runs += 1
         self.cpu_s += result.usage.cpu_s
-        self.retried += [result.retried] if result.retried else []
         return result
 
 

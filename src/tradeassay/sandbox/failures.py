@@ -13,7 +13,6 @@ all; its own words come last.
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import signal
@@ -278,28 +277,25 @@ def judge(facts: ChildFacts) -> dict[str, Array] | Failure:
 Doubt = Literal["", "machine", "once"]
 """Whether an end shows a fault of the code: yes, never, or only if it ends like that again."""
 
-_FOR_WANT_OF_ROOM: Final = tuple(
-    f"[Errno {code}]" for code in (errno.ENOMEM, errno.EAGAIN, errno.EIO, errno.ENFILE, errno.EMFILE)
+_ITS_OWN: Final = frozenset(
+    "SIGABRT SIGSEGV SIGBUS SIGILL SIGFPE SIGTRAP SIGPIPE SIGXFSZ SIGALRM SIGVTALRM SIGPROF".split()
 )
+"""Signals by which code can end itself."""
 
 
 def doubt(facts: ChildFacts, outcome: dict[str, Array] | Failure) -> Doubt:
-    """Return how far an outcome can be put down to the code rather than to the machine. A child cannot kill
-    itself, nor end before its source was read; a crash or a claim that memory ran out may be either's.
+    """Return how far an outcome can be put down to the code rather than to the machine. What the code can bring
+    about itself is its own once it has begun: a second child could be told what the first one saw.
     """
     if isinstance(outcome, dict) or facts.stopped is not None:
         return ""
     if isinstance(outcome, OomKilled):
-        return "once" if 2 * (facts.peak_mb - facts.base_mb) >= facts.memory_mb else "machine"
+        return "" if 2 * (facts.peak_mb - facts.base_mb) >= facts.memory_mb else "machine"
     if isinstance(outcome, Crashed):
-        unread = outcome.stage == "parse" and outcome.exit_code is not None
-        return "machine" if outcome.signal == "SIGKILL" or unread else "once" if outcome.signal else ""
-    if isinstance(outcome, SyntaxFault):
-        return "once" if outcome.message.startswith("MemoryError") else ""
-    if isinstance(outcome, ChildClaim):
-        room = outcome.kind == "memory" or outcome.message.startswith(_FOR_WANT_OF_ROOM)
-        return "once" if room else ""
-    return ""
+        if outcome.signal in _ITS_OWN:
+            return "once" if outcome.stage == "parse" else ""
+        return "machine" if outcome.signal or outcome.stage == "parse" else ""
+    return "once" if isinstance(outcome, SyntaxFault) and outcome.message.startswith("MemoryError") else ""
 
 
 def claim(head: ClaimHead) -> ChildClaim:

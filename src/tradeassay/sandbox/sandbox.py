@@ -21,7 +21,7 @@ from typing import Final
 import msgspec
 
 from tradeassay.core.errors import SandboxError, UserError
-from tradeassay.sandbox.failures import Doubt, RefusedCall, attempt_verdict
+from tradeassay.sandbox.failures import Crashed, Doubt, OomKilled, attempt_verdict
 from tradeassay.sandbox.job import Job, JobExecutor, JobResult
 from tradeassay.sandbox.namespaces import SCRATCH
 from tradeassay.sandbox.sandbox_config import ENVIRONMENT, SandboxConfig
@@ -200,11 +200,11 @@ class Sandbox(JobExecutor):
         return self._line.current().modules
 
     def run(self, job: Job) -> JobResult:
-        """Run one job in its own child. A bad job is a result, not an error. An end that may be the machine's
-        doing (:func:`~tradeassay.sandbox.failures.doubt`) is tried once more, unless the child had tried something
-        that fails a job, or answered a row of its feed: its second child could be told what its first one saw.
+        """Run one job in its own child. A bad job is a result, not an error. A child that ended before any of the
+        code ran is followed by another; code that has begun never gets a second child: it could be told there
+        what the first one saw. Raises SandboxError where the machine ended it.
         """
-        zygote, seen = self._line.current(), tuple[RefusedCall, ...]()
+        zygote = self._line.current()
         try:
             first, doubted = _run_on(zygote, job)
         except ZygoteLost as error:
@@ -212,24 +212,13 @@ class Sandbox(JobExecutor):
         except WallsDown as error:
             said = error.message
         else:
-            if first.failure is None or not doubted:
+            if not doubted or first.failure is None:
                 return first
-            grave = next((call for call in first.attempts if call.family in job.fail_on), None)
-            if grave is not None:  # what the kernel refused stays refused, however the child ended
-                return replace(first, failure=attempt_verdict(grave))
-            if first.answers:
-                if doubted == "machine":
-                    raise _not_fed_twice(first.failure.text)
-                return first
-            said, seen = first.failure.text, first.attempts
+            said = first.failure.text
         second, doubted = _run_on(zygote, job)
         if second.failure is not None and doubted == "machine":
-            raise SandboxError(
-                f"a program could not be judged: {second.failure.text}, and before that: {said}",
-                hint="the machine lacks memory, or something kills processes: use fewer workers, then resume",
-            )
-        seen = tuple(call for call in seen if call not in second.attempts)
-        return replace(second, retried=said, attempts=(*seen, *second.attempts))
+            raise _not_judged(f"{second.failure.text}, and before that: {said}")
+        return replace(second, retried=said)
 
     def close(self) -> None:
         self._end()
@@ -243,16 +232,23 @@ def _run_on(zygote: ZygoteProcess, job: Job) -> tuple[JobResult, Doubt]:
         )
     with Supervisor(job, zygote.tier, zygote.reach) as supervisor:
         try:
-            return supervisor.run(zygote.socket)
+            result, doubted = supervisor.run(zygote.socket)
         except ZygoteLost as error:
-            if supervisor.fed:
-                raise _not_fed_twice(error.message) from error
+            if supervisor.began:
+                raise _not_judged(error.message) from error
             raise
+    grave = next((call for call in result.attempts if call.family in job.fail_on), None)
+    if isinstance(result.failure, Crashed | OomKilled) and grave is not None:  # what the kernel refused stays refused, however the child ended
+        return replace(result, failure=attempt_verdict(grave)), ""
+    if doubted == "machine" and supervisor.began:
+        assert result.failure is not None
+        raise _not_judged(f"{result.failure.text}, and code that has begun is never run again on the same rows")
+    return result, doubted
 
 
-def _not_fed_twice(why: str) -> SandboxError:
+def _not_judged(why: str) -> SandboxError:
     return SandboxError(
-        f"a program could not be judged: {why}, and it is never fed the same rows twice",
+        f"a program could not be judged: {why}",
         hint="the machine lacks memory, or something kills processes: use fewer workers, then resume",
     )
 

@@ -77,9 +77,9 @@ class Supervisor:
             self._control.close()
 
     @property
-    def fed(self) -> bool:
-        """Whether the child has answered a row of its feed."""
-        return self._line is not None and bool(self._line.answers)
+    def began(self) -> bool:
+        """Whether any of the code may have run."""
+        return self._parsed is not None
 
     def run(self, zygote: socket.socket) -> tuple[JobResult, Doubt]:
         """Run the job; returns the result and whether it may be the machine's rather than the code's."""
