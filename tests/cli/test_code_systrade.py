@@ -104,7 +104,7 @@ def test_a_folder_of_ones_own_passes(
     assert main([*argv, "--out", "out/card.html", "--bar-log", "out/bars.csv", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["passed"] and found["scorecard"]["sound"]["D1"]["value"] == 10.0
-    assert "All 7 gates held" in (place / "out/card.html").read_text()
+    assert "All 8 gates held" in (place / "out/card.html").read_text()
     bars = list(csv.DictReader((place / "out/bars.csv").read_text().splitlines()))
     assert {bar["position_state"] for bar in bars} == {"FLAT", "LONG", "SHORT"} and bars[0][
         "constraint_check"
@@ -120,6 +120,7 @@ def test_a_folder_of_ones_own_passes(
     source = (place / "patched/strategy.py").read_text()
     (place / "patched/strategy.py").write_text(source.replace("FAST = 20", "FAST = 30"))
     for since, kind, status in (("mine", "drift", 1), ("patched", "unchanged", 1)):
+        capsys.readouterr()
         assert main(["code", "eval", "patched", "--spec", "double-ma", "--since", since, "--json"]) == status
         assert json.loads(capsys.readouterr().out)["drift"]["kind"] == kind
 

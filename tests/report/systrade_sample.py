@@ -86,7 +86,9 @@ def robustness() -> Robustness:
     )
 
 
-def examined(submission: Any, spec: Any, executor: Any, bars: Any, config: Any, scenarios: Any = None) -> Examined:
+def examined(
+    submission: Any, spec: Any, executor: Any, bars: Any, config: Any, scenarios: Any = None, pins: Any = None
+) -> Examined:
     """Return what might have been found, by what the source is."""
     gates = {name: passed() for name in GATES}
     if "_Honest" in submission.source:
@@ -94,7 +96,7 @@ def examined(submission: Any, spec: Any, executor: Any, bars: Any, config: Any, 
         gates["leak"] = convicted([found, *[Exhibit(code="x", text=f"bar {n}") for n in range(6)]], {"runs": 9})
     if "raise KeyError" in submission.source:
         gates["exec"] = convicted([Exhibit(code="KeyError", text="'close'", line=12)])
-        for name in ("determinism", "leak", "audit", "scenarios"):
+        for name in ("determinism", "leak", "audit", "scenarios", "agreement"):
             gates[name] = not_run("the gate 'exec' did not hold")
     ran, honest = gates["exec"].passed, gates["leak"].passed
     report = GateReport(

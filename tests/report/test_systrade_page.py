@@ -90,7 +90,7 @@ def test_a_scorecard_shows_everything_and_runs_nothing_of_the_model(run: CodeRun
         assert words in page, words
     (held,) = (run.folder / "cards").glob("*gold*bollinger*.html")
     page = held.read_text()
-    assert "All 7 gates held." in page and "break-even 9.87 bp" in page and "evidence, not proof" in page
+    assert "All 8 gates held." in page and "break-even 9.87 bp" in page and "evidence, not proof" in page
     (mended,) = (run.folder / "cards").glob("*mends*bollinger*.html")
     page = mended.read_text()
     assert "came no nearer" not in page  # what did not run before was repaired, and did not drift

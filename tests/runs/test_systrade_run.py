@@ -171,8 +171,8 @@ def test_a_resume_makes_the_same_bytes(run: CodeRun, tmp_path: Path, executor: J
 def test_a_machine_that_kills_children_makes_the_same_bytes(
     run: CodeRun, tmp_path: Path, executor: JobExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The mended item is played anew; every fifth child is killed, as by a machine that lacks memory, at its start:
-    a killed child whose code had begun ends the run.
+    """The mended item is played anew; every fifth child is killed at its start, as where memory is short: a
+    killed child whose code had begun ends the run.
     """
     children, take = count(), Supervisor._take_message
 

@@ -154,9 +154,9 @@ def test_a_lost_zygote_is_replaced(machine: None) -> None:
         assert zygote(sandbox) != first
 
 
-def test_a_zygote_lost_in_mid_job_is_replaced_and_the_job_run_again(machine: None) -> None:
+def test_a_zygote_lost_in_mid_job_is_replaced_and_the_job_not_judged(machine: None) -> None:
     with Sandbox(BARE) as sandbox:
-        source = "import time\ndef run(c):\n    time.sleep(1)\n    return {'a': [1]}"
+        source = "import time\ndef run(c):\n    time.sleep(3)\n    return {'a': [1]}"
         slow = Job(source=source, pass_as="columns")
         first = zygote(sandbox)
         quiet = len(family(first))
@@ -167,12 +167,15 @@ def test_a_zygote_lost_in_mid_job_is_replaced_and_the_job_run_again(machine: Non
                     if len(family(first)) > quiet:
                         break
                 time.sleep(0.01)
+            time.sleep(0.5)  # until its code has begun
             os.kill(first, signal.SIGKILL)
 
         killer = threading.Thread(target=kill)
         killer.start()
-        assert sandbox.run(slow).ok
+        with pytest.raises(SandboxError, match="could not be judged"):
+            sandbox.run(slow)
         killer.join()
+        assert sandbox.run(slow).ok
         assert zygote(sandbox) != first
 
 

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tradeassay.sandbox import seccomp
@@ -112,9 +113,28 @@ def test_both_ends_of_a_rename_count(desk: Desk) -> None:
     assert desk.call("renameat2", CWD, "/etc/a", CWD, "b", 0) == errno.EACCES
 
 
-def test_paths_below_a_descriptor_stay_below_it(desk: Desk) -> None:
-    assert desk.call("openat", 7, "file", os.O_RDONLY) == 0
-    assert desk.call("openat", 7, "../../etc/passwd", os.O_RDONLY) == errno.EACCES
+def test_paths_below_a_descriptor_are_those_of_the_own_folder(desk: Desk, tmp_path: Path) -> None:
+    desk.watch.process = os.pidfd_open(os.getpid())
+    desk.watch.folder, other = (os.open(path, os.O_RDONLY) for path in (tmp_path, "/proc"))
+    assert desk.call("openat", desk.watch.folder, "file", os.O_RDONLY) == 0
+    assert desk.call("newfstatat", other, "file", 0) == errno.ENOENT
+    assert desk.call("newfstatat", 99, "file", 0) == errno.ENOENT
+    assert desk.call("openat", desk.watch.folder, "../../etc/passwd", os.O_RDONLY) == errno.EACCES
+    for descriptor in (desk.watch.process, desk.watch.folder, other):
+        os.close(descriptor)
+
+
+def test_a_name_that_does_not_exist_gets_no_farther_than_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = frozenset({"/usr/lib/python3", "/usr/lib/python3/os.py"})
+    desk = Desk(tmp_path / "memory", monkeypatch, msgspec.structs.replace(REACH, known=known))
+    for call, arguments in (("openat", (CWD,)), ("stat", ()), ("statfs", ()), ("faccessat", (CWD,))):
+        assert desk.call(call, *arguments, "/usr/lib/python3/os.py") == 0
+        assert desk.call(call, *arguments, "/usr/lib/python3/bit-17") == errno.ENOENT
+        assert desk.call(call, *arguments, "/scratch/bit-17") == 0
+    assert desk.call("chdir", "/usr/lib/python3") == errno.EACCES and desk.call("chdir", "/scratch/a") == 0
+    desk.close()
 
 
 @pytest.mark.parametrize(

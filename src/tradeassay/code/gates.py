@@ -1,4 +1,4 @@
-"""Is a submission governed software? Seven checks, one question each, with evidence.
+"""Is a submission governed software? Eight checks, one question each, with evidence.
 
 ``report = pass_gates(submission, spec, executor).report``; see ``docs/concepts/gates.md``. A gate that could not
 be asked is ``not_run``, never passed. Each run is made once and shared by the checks that need it.
@@ -39,6 +39,7 @@ from tradeassay.code.lookahead.grow import Growth, LeakConfig, probe_speed
 from tradeassay.code.lookahead.trace import Columns, first_difference
 from tradeassay.code.program_source import LONGEST_SOURCE, read_source
 from tradeassay.code.semantics.interpreter import Semantics
+from tradeassay.code.semantics.pins import Pins
 from tradeassay.code.submission import (
     CAPITAL,
     CARD,
@@ -63,13 +64,14 @@ from tradeassay.sandbox import JobExecutor, JobLimits
 from tradeassay.sandbox.sandbox_config import PRELOAD
 from tradeassay.sandbox.strategy import allowed_modules, first_forbidden
 
-GateName = Literal["parse", "schema", "exec", "determinism", "leak", "audit", "scenarios"]
+GateName = Literal["parse", "schema", "exec", "determinism", "leak", "audit", "scenarios", "agreement"]
 
 NOT_CLEARED: Final = "not_cleared"
 """The class of a finding that is neither passed nor failed: look-ahead could not be excluded nor shown."""
 PAPER_GATES: Final[tuple[GateName, ...]] = ("parse", "schema", "exec", "determinism", "leak", "audit")
 """The six that make a submission valid in the paper's sense."""
-GATES: Final[tuple[GateName, ...]] = (*PAPER_GATES, "scenarios")
+GATES: Final[tuple[GateName, ...]] = (*PAPER_GATES, "scenarios", "agreement")
+"""The last is asked about bars that the author is told nothing of."""
 
 _ROUNDING = 1e-12
 
@@ -183,9 +185,11 @@ def pass_gates(
     *,
     trust: Literal["untrusted", "reference"] = "untrusted",
     scenarios: Mapping[str, SubmissionRun] | None = None,
+    pins: Pins | None = None,
 ) -> Gated:
     """Ask every gate and keep the runs. ``executor`` needs :func:`submission_config`. A bad submission is a
     report; only a broken executor raises. ``trust`` is ``reference`` for sources that the project itself ships.
+    Without ``pins`` nobody asks about agreement: what it finds on bars says more than their author may know.
     """
     config = config or GateConfig()
     bars = bars if bars is not None else spec.practice_bars()
@@ -198,7 +202,8 @@ def pass_gates(
         trust=trust,
     )
     inquiry = _Inquiry(submission, spec, runner, config, bars, scenarios or {})
-    found = run_checks(CHECKS, inquiry, not_run)
+    inquiry.pins = pins
+    found = run_checks(CHECKS if pins is not None else CHECKS[:-1], inquiry, not_run)
     report = GateReport(
         strategy=spec.id,
         semantics_sha256=spec.semantics.sha256,
@@ -338,7 +343,8 @@ def first_departure(
     if place == len(found) == len(frozen):
         return None
     row = int(min(one.row[place] for one in (found, frozen) if place < len(one)))
-    where = f"scenario {scenario.name}"
+    drawn = scenario.what in ("drawn", "the scored year")
+    where = scenario.name if drawn else f"scenario {scenario.name}"
 
     def words(decisions: DecisionList) -> str:
         if place >= len(decisions) or int(decisions.row[place]) != row:
@@ -374,6 +380,7 @@ class _Inquiry:
         self.known = scenarios
         self.scenarios: dict[str, SubmissionRun] = {}
         self.growth: Growth | None = None
+        self.pins: Pins | None = None
 
     def card_fits(self) -> Finding:
         """Compare the card with the semantics, where there is a card to read."""
@@ -465,6 +472,25 @@ class _Inquiry:
         closes = closes_of(self.columns, self.spec.semantics.inputs.legs)
         return audit_gate(self.scored, closes, self.config.completeness, self.config.tolerance)
 
+    def agrees(self) -> Finding:
+        """Compare decisions with the frozen ones on the scored bars, then on the drawn paths."""
+        assert self.scored is not None and self.scored.decisions is not None and self.pins is not None
+        pins, legs, room = self.pins, self.spec.semantics.inputs.legs, self.config.agreement
+        measures: Measures = {"paths": len(pins.paths), "mutants": pins.mutants, "not_shown": len(pins.unshown)}
+        drawn = self.runner.logs((market_columns(path, legs), self.config.seeds[0]) for path in pins.paths)
+        expected = self.spec.compiled_decisions(self.bars)
+        cases = [(Scenario("scored bars", "the scored year", self.bars, expected), self.scored)] * pins.year_shows
+        for path, run in zip(pins.paths, drawn, strict=True):
+            cases.append((Scenario(path.name, "drawn", path, self.spec.frozen_decisions(path)), run))
+        found = []
+        for case, run in cases:
+            if run.decisions is None:
+                text = "no log" if run.failure is None else run.failure.text
+                found.append(Exhibit(code="fails", text=f"{case.name}: {text}", line=run.line, where=case.name))
+            elif (one := first_departure(self.spec, case, run.decisions, room)) is not None:
+                found.append(one)
+        return convicted(found, measures) if found else passed("", measures)
+
 
 def _did_not_hold(name: GateName) -> str:
     return f"the gate '{name}' did not hold"
@@ -498,6 +524,12 @@ CHECKS: Final[tuple[Check[_Inquiry], ...]] = (
         "scenarios",
         "Does it do on the micro-scenarios what the frozen semantics do?",
         lambda one: scenarios_gate(one.spec, one.scenarios, one.config.agreement),
+        _RAN,
+    ),
+    Check(
+        "agreement",
+        "Does it decide like the frozen semantics on the scored bars, and on paths drawn until every word shows?",
+        _Inquiry.agrees,
         _RAN,
     ),
 )

@@ -115,23 +115,25 @@ Family = Literal["network", "process", "file", "memory", "privileged", "other"]
 
 ALLOWED: Final[frozenset[str]] = frozenset(
     # Memory and the interpreter's own life.
-    "brk mmap munmap mprotect mremap madvise msync exit exit_group futex set_robust_list set_tid_address "
+    "brk mmap munmap mprotect mremap msync exit exit_group futex set_robust_list set_tid_address "
     "restart_syscall getrandom sched_yield sched_getaffinity getcpu "
     # Descriptors it already has.
-    "read write readv writev pread64 pwrite64 preadv pwritev close close_range lseek dup dup2 dup3 pipe pipe2 "
+    "read write readv writev pread64 pwrite64 preadv pwritev close close_range lseek dup dup2 dup3 "
     "poll ppoll select pselect6 sendfile copy_file_range ftruncate fallocate fsync fdatasync "
     # Looking at files it can reach.
-    "fstat getdents getdents64 getcwd fchdir statfs fstatfs umask "
+    "fstat getdents getdents64 getcwd fstatfs umask "
     # Time and its own signals.
     "clock_gettime clock_getres clock_nanosleep nanosleep gettimeofday time times alarm setitimer getitimer pause "
     "rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend sigaltstack "
     # Asking who it is; waiting for children it cannot have.
     "getpid gettid getppid getpgrp getpgid getsid getuid geteuid getgid getegid getresuid getresgid getgroups "
-    "capget getrlimit getrusage getpriority sysinfo uname wait4 waitid".split()
+    "capget getrlimit getrusage getpriority uname wait4 waitid".split()
 )
 
-STAT: Final[frozenset[str]] = frozenset("stat lstat newfstatat statx access faccessat faccessat2".split())
-"""Calls that only tell whether a path exists. Not covered by Landlock: watched where there is no private root."""
+STAT: Final[frozenset[str]] = frozenset("stat lstat newfstatat statx access faccessat faccessat2 statfs".split())
+"""Calls that only tell whether a path exists. Landlock does not cover them, and the kernel remembers every name
+that was asked for, which the next job can time: the host answers for names that do not exist.
+"""
 
 WATCHED: Final[frozenset[str]] = frozenset(
     "open openat creat mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2 chdir "
@@ -139,9 +141,15 @@ WATCHED: Final[frozenset[str]] = frozenset(
 )
 """Calls that name a path. The kernel (Landlock) decides; the host records the ones that reach outside."""
 
-QUIET: Final[dict[str, int]] = {"rseq": errno.ENOSYS, "fadvise64": errno.ENOSYS}
+QUIET: Final[dict[str, int]] = {
+    "rseq": errno.ENOSYS,
+    "fadvise64": errno.ENOSYS,
+    "sysinfo": errno.ENOSYS,
+    "fchdir": errno.EPERM,
+}
 """Refused without a report: libraries make them by themselves. ``fadvise64`` throws pages of a shared file out of
-memory, which the next job can time: with it two jobs exchanged 128 bits without an error.
+memory, which the next job can time: with it two jobs exchanged 128 bits without an error. ``sysinfo`` tells the
+memory that others have taken; ``fchdir`` would make names relative to a folder that the host does not know.
 """
 
 MISSING: Final[dict[str, int]] = {"clone3": errno.ENOSYS, "openat2": errno.ENOSYS}
@@ -153,12 +161,15 @@ CONTROL_FD: Final = 5
 _TTY_AND_CLOEXEC: Final = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 _DUP_FLAGS_SEALS: Final = (0, 1, 2, 3, 4, 1030, 1034)
 """No locks: a library's file is the host's, and a lock on it would be felt outside."""
+_OWN_MEMORY: Final = (0, 1, 2, 3, 4, 8, 14, 15, 16, 17)
+"""None of them puts pages of a shared file out of memory, which its owner may."""
 SIGABRT: Final = 6
 
 ALLOWED_INT: Final[dict[str, tuple[int, tuple[int, ...]]]] = {
     "ioctl": (1, _TTY_AND_CLOEXEC),
     "fcntl": (1, _DUP_FLAGS_SEALS),
     "prctl": (0, (15, 16)),
+    "madvise": (2, _OWN_MEMORY),
     "sendmsg": (0, (CONTROL_FD,)),
 }
 """Call -> (argument, its allowed values), compared as 32-bit integers, which is how the kernel reads them."""
@@ -166,7 +177,7 @@ ALLOWED_INT: Final[dict[str, tuple[int, tuple[int, ...]]]] = {
 _FAMILIES: Final[dict[Family, str]] = {
     "network": "socket socketpair connect accept accept4 bind listen sendto recvfrom sendmsg recvmsg "
     "sendmmsg recvmmsg shutdown getsockname getpeername setsockopt getsockopt",
-    "process": "clone clone3 fork vfork execve execveat kill tkill tgkill ptrace "
+    "process": "pipe pipe2 clone clone3 fork vfork execve execveat kill tkill tgkill ptrace "
     "process_vm_readv process_vm_writev process_madvise process_mrelease pidfd_open "
     "pidfd_send_signal pidfd_getfd kcmp rt_sigqueueinfo "
     "rt_tgsigqueueinfo setpgid setsid setpriority sched_setaffinity sched_setscheduler sched_setparam "

@@ -23,7 +23,7 @@ import msgspec
 from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.sandbox.failures import Crashed, Doubt, OomKilled, attempt_verdict
 from tradeassay.sandbox.job import Job, JobExecutor, JobResult
-from tradeassay.sandbox.namespaces import SCRATCH
+from tradeassay.sandbox.namespaces import SCRATCH, warmed
 from tradeassay.sandbox.sandbox_config import ENVIRONMENT, SandboxConfig
 from tradeassay.sandbox.supervise import Supervisor, WallsDown, ZygoteLost
 from tradeassay.sandbox.tier import SandboxRefused, Tier, ask_kernel, refusal
@@ -115,6 +115,7 @@ class ZygoteProcess:
             listable=frozenset(self.hello.listable),
             searched=frozenset(self.hello.searched),
             home=SCRATCH if "private root" in self.tier.walls else "/",
+            known=warmed((*self.hello.readable, *self.hello.listable)),
         )
 
     @property
@@ -238,7 +239,9 @@ def _run_on(zygote: ZygoteProcess, job: Job) -> tuple[JobResult, Doubt]:
                 raise _not_judged(error.message) from error
             raise
     grave = next((call for call in result.attempts if call.family in job.fail_on), None)
-    if isinstance(result.failure, Crashed | OomKilled) and grave is not None:  # what the kernel refused stays refused, however the child ended
+    if (
+        isinstance(result.failure, Crashed | OomKilled) and grave is not None
+    ):  # what the kernel refused stays refused, however the child ended
         return replace(result, failure=attempt_verdict(grave)), ""
     if doubted == "machine" and supervisor.began:
         assert result.failure is not None

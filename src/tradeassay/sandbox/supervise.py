@@ -215,11 +215,11 @@ class Supervisor:
         if kind in (b"P", b"M", b"D", b"N") and not fds:
             raise SandboxError("this process has no free file descriptor", hint="raise it with `ulimit -n`")
         if kind == b"P":
-            self._process = fds[0]
+            self._process = self._watch.process = fds[0]
         elif kind == b"M":
             self._watch.memory = fds[0]
         elif kind == b"D":
-            self._folder = fds[0]
+            self._folder = self._watch.folder = fds[0]
         elif kind == b"N":
             self._listener = fds[0]
             self._poll.register(self._listener, select.POLLIN)

@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from tradeassay.sandbox import seccomp
+from tradeassay.sandbox import kernel, seccomp
 from tradeassay.sandbox.failures import RefusedCall, plain_line
 from tradeassay.sandbox.kernel import STAT, WATCHED, family_of, name_of
 from tradeassay.sandbox.namespaces import SCRATCH
@@ -36,7 +36,8 @@ _RELATIVE_TO_DESCRIPTOR: Final = frozenset(
     "openat mkdirat unlinkat renameat renameat2 readlinkat newfstatat statx faccessat faccessat2".split()
 )
 _SECOND_PATH: Final[dict[str, int]] = {"rename": 1, "renameat": 3, "renameat2": 3}
-_CHANGES: Final = WATCHED - {"open", "openat", "chdir", "readlink", "readlinkat"}
+_CHANGES: Final = WATCHED - {"open", "openat", "readlink", "readlinkat"}
+"""Only within the child's own folder; ``chdir`` among them, so that a relative name is always one in there."""
 
 UNREMARKABLE: Final[frozenset[str]] = frozenset(
     {"/etc/localtime", "/etc/ld.so.cache", "/sys/devices/system/cpu/online", "/sys/devices/system/cpu/possible"}
@@ -49,12 +50,14 @@ _SHARED_LIBRARY: Final = re.compile(r"/lib(64)?/.*\.so(\.[0-9]+)*$")
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
     """Which paths a child can reach: folders ``readable`` in depth, ``listable`` by themselves, its ``home``.
     ``searched`` are folders that the importer looks into by itself: shut, but not counted as the code's attempts.
+    ``known`` is every path there is below them: no other name gets as far as the kernel, which would remember it.
     """
 
     readable: frozenset[str]
     listable: frozenset[str] = frozenset()
     searched: frozenset[str] = frozenset()
     home: str = SCRATCH
+    known: frozenset[str] = frozenset()
 
 
 class ChildWatch:
@@ -65,6 +68,7 @@ class ChildWatch:
         self._reach = reach
         self._seen: dict[tuple[str, str], RefusedCall] = {}
         self.memory: int | None = None
+        self.process = self.folder = -1
         self.refused = 0
         self.file_calls = 0
 
@@ -95,7 +99,10 @@ class ChildWatch:
             paths.append(self._path(notice, _SECOND_PATH[name]))
         outside = next((path for path in paths if not self._inside(path, writes=writes)), None)
         if outside is None:
-            seccomp.let_go_on(listener, notice)
+            if self._nowhere(name, notice, paths[0]):
+                seccomp.refuse(listener, notice, errno.ENOENT)
+            else:
+                seccomp.let_go_on(listener, notice)
             return
         if name not in STAT and not (
             not writes
@@ -119,6 +126,22 @@ class ChildWatch:
         if relative_to_cwd and path:
             return posixpath.normpath(posixpath.join(self._reach.home, path))
         return path
+
+    def _nowhere(self, name: str, notice: Notice, path: str) -> bool:
+        """Return whether a name does not exist, or is relative to a folder that is not the child's own."""
+        if path.startswith("/"):
+            own = path == SCRATCH or path.startswith(SCRATCH + "/")
+            return bool(self._reach.known) and not own and path not in self._reach.known
+        if not path or name not in _RELATIVE_TO_DESCRIPTOR or self._reach.home != SCRATCH:
+            return False
+        try:
+            there = kernel.syscall("pidfd_getfd", self.process, _signed(notice.arguments[0]), 0)
+        except OSError:
+            return True
+        try:
+            return os.fstat(there).st_dev != os.fstat(self.folder).st_dev
+        finally:
+            os.close(there)
 
     def _inside(self, path: str, *, writes: bool) -> bool:
         if not path.startswith("/"):

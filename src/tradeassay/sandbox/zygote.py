@@ -113,9 +113,7 @@ def _prepare(config: SandboxConfig, host: socket.socket) -> tuple[child.Stage, H
     machine = platform.machine()
     stage = child.Stage(
         machine=machine,
-        program=seccomp.build(
-            seccomp.FilterSpec(machine=machine, notify=notify, watch_stat=notify and not private)
-        ),
+        program=seccomp.build(seccomp.FilterSpec(machine=machine, notify=notify, watch_stat=notify)),
         landlock_abi=kernel.landlock_abi(),
         rules=(
             *((_open_high(path), kernel.READ) for path in readable if os.path.exists(path)),

@@ -37,6 +37,7 @@ from tradeassay.benchmarks.systrade.data import (
 from tradeassay.benchmarks.systrade.dialogue import BuildSettings, ReviewWanted, ScoreWanted, build
 from tradeassay.benchmarks.systrade.examine import (
     examine_submission,
+    pins_of,
     run_scenarios,
     twin_executor,
     with_secret,
@@ -53,6 +54,7 @@ from tradeassay.benchmarks.systrade.tables import systrade_tables
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.drift import Runs, Traced, check_drift
 from tradeassay.code.scores import ScoreConfig
+from tradeassay.code.semantics.pins import Pins
 from tradeassay.code.submission import StrategySpec, Submission, submission_config
 from tradeassay.core.dialogue import AskModel
 from tradeassay.core.drive import relay
@@ -88,6 +90,7 @@ class SystradeProtocol(CodeProtocol):
         self._busy: dict[tuple[str, str], threading.Lock] = {}
         self._asking = threading.Lock()
         self._scenarios: dict[tuple[str, str], Runs] = {}
+        self._pins: dict[str, Pins] = {}
         for name, strategy in self.strategies.items():
             legs = len(strategy.semantics.inputs.legs)
             if spec.dataset is not None and len(spec.symbols) < legs:
@@ -188,7 +191,11 @@ class SystradeProtocol(CodeProtocol):
 
     def _examine_anew(self, spec: StrategySpec, submission: Submission, executor: JobExecutor) -> ScoredIteration:
         config = self.score_config
-        test = examine_submission(submission, spec, executor, self.year(spec.id, "test"), config)
+        year = self.year(spec.id, "test")
+        with self._asking:
+            if spec.id not in self._pins:
+                self._pins[spec.id] = pins_of(spec, year, self.spec.secret or "")
+        test = examine_submission(submission, spec, executor, year, config, pins=self._pins[spec.id])
         develop = examine_submission(
             submission, spec, executor, self.year(spec.id, "develop"), config, test.scenarios
         )

@@ -26,6 +26,7 @@ from tradeassay.code.drift import DriftReport, Traced, check_drift
 from tradeassay.code.gates import CHAIN, GateConfig, GateReport, audit_chains, parse_gate, pass_gates
 from tradeassay.code.scores import NEAR, Scorecard, ScoreConfig, broken_bars, score_gated
 from tradeassay.code.semantics.interpreter import calendar_of, indicators
+from tradeassay.code.semantics.pins import Pins, draw_pins
 from tradeassay.code.submission import (
     AuditLog,
     StrategySpec,
@@ -38,7 +39,7 @@ from tradeassay.code.submission import (
     submission_config,
 )
 from tradeassay.core.errors import UserError
-from tradeassay.core.hashing import draw_secret
+from tradeassay.core.hashing import draw_secret, seed_from
 from tradeassay.core.view import Floats
 from tradeassay.sandbox import JobExecutor, SandboxConfig, open_executor
 from tradeassay.sandbox.failures import plain_line
@@ -49,6 +50,8 @@ Place = tuple[int, int]
 _MOST_MARKS: Final = 240
 _MOST_POINTS: Final = 480
 _SAMPLE: Final = 5
+_YEAR_OF_BARS: Final = 3_000
+"""Longer bars are not tried for mutants: the paths alone have to show them."""
 _WORD: Final = 60
 
 
@@ -371,15 +374,23 @@ def examine_submission(
     bars: TaskBars,
     config: ScoreConfig,
     scenarios: Mapping[str, SubmissionRun] | None = None,
+    pins: Pins | None = None,
 ) -> Examined:
     """Run gates and scores on bars. Times are left out of the record: they never repeat.
 
-    ``scenarios`` are its runs on the micro-scenarios from an examination on other bars.
+    ``scenarios`` are its runs on the micro-scenarios from an examination on other bars. ``pins`` are for the
+    examination that counts, of which its author learns nothing.
     """
-    gated = pass_gates(submission, spec, executor, config.gates, bars, scenarios=scenarios)
+    gated = pass_gates(submission, spec, executor, config.gates, bars, scenarios=scenarios, pins=pins)
     card = score_gated(submission, spec, executor, gated, config)
     trail = make_trail(spec, bars, gated.scored, spec.compiled_decisions(bars)) if gated.scored else None
     return Examined(scorecard=timeless(card), trail=trail, scenarios=gated.scenarios, scored=gated.scored)
+
+
+def pins_of(spec: StrategySpec, bars: TaskBars, secret: str) -> Pins:
+    """Return the paths that a secret draws for a strategy, besides the bars that it is scored on."""
+    rng = np.random.default_rng(seed_from(secret, "pins", spec.id))
+    return draw_pins(spec.semantics, rng, bars if bars.rows <= _YEAR_OF_BARS else None)
 
 
 def with_secret(config: ScoreConfig, secret: str) -> ScoreConfig:
@@ -448,7 +459,9 @@ def check_submission(
     sandboxed, drift = submission_config(), None
     with open_executor("sandbox" if parsed else "trusted-in-process", config=sandboxed, workers=workers) as one:
         with twin_executor(one, sandboxed) if parsed else nullcontext(one) as opened:
-            found = examine_submission(submission, spec, opened, bars, config)
+            found = examine_submission(
+                submission, spec, opened, bars, config, pins=pins_of(spec, bars, secret) if parsed else None
+            )
             if before is not None and parsed:
                 first = Traced(before, run_scenarios(before, spec, opened, config.gates))
                 drift = check_drift(spec, first, Traced(submission, found.scenarios))

@@ -146,9 +146,9 @@ def _gates(models: Sequence[ModelRow]) -> Section:
         columns=("Model", "Items", *GATES, "Valid", "Not cleared", "Ten-bar tests"),
         rows=tuple(rows),
         caption="Share of counted submissions, one per item, that held the gate; 95% intervals (Wilson) in "
-        "small print. Valid: the paper's six gates. The scenarios are ours. An item without an answer is in no "
-        "rate. Not cleared: nobody could tell whether it looks ahead; neither valid nor invalid. Ten-bar tests: "
-        "pieces of ten bars of the test data that valid submissions ran through.",
+        "small print. Valid: the paper's six gates. Scenarios and agreement are ours. An item without an answer "
+        "is in no rate. Not cleared: nobody could tell whether it looks ahead; neither valid nor invalid. Ten-bar "
+        "tests: pieces of ten bars of the test data that valid submissions ran through.",
     )
     return Section(id="models", title="Gates", tables=(table,))
 

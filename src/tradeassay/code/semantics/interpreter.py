@@ -249,8 +249,12 @@ SERIES: Final[dict[str, tuple[Callable[..., Floats], int]]] = {
     "prev": (_prev, 2),
     "ema": (lambda x, n: _smoothed(x, int(n), 2.0 / (n + 1.0)), 2),
     "wilder": (lambda x, n: _smoothed(x, int(n), 1.0 / n), 2),
+    "_ema_from_first": (lambda x, n: _smoothed(x, 1, 2.0 / (n + 1.0)), 2),
+    "_wilder_from_first": (lambda x, n: _smoothed(x, 1, 1.0 / n), 2),
 }
-"""Functions of a series and numbers, and how many arguments they take; only indicators may use them."""
+"""Functions of a series and numbers, and how many arguments they take; only indicators may use them. The last two
+are mistakes that a strategy never states: they tell its seed from another.
+"""
 
 DAILY: Final[dict[str, Callable[..., Floats]]] = {
     "day_open": lambda x, c: _this_session(x, c, lambda before, now: before),

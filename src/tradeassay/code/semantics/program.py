@@ -152,7 +152,9 @@ def program_of(semantics: Semantics) -> str:
         "row = np.arange(len(book.times), dtype=float)",
         'with np.errstate(divide="ignore", invalid="ignore"):',
     ]
-    series = [f"    {name} = {_written(parse(semantics.indicators[name]), True)}" for name in ordered(semantics)]
+    series = [
+        f"    {name} = {written(parse(semantics.indicators[name]), wide=True)}" for name in ordered(semantics)
+    ]
     lines += series or ["    pass"]
     fixed = {*semantics.parameters, *semantics.registers, *(f"held_{leg}" for leg in legs)}
     texts = [text for rule in semantics.rules for text in (rule.when, *rule.target.values(), *rule.set.values())]
@@ -173,16 +175,16 @@ def program_of(semantics: Semantics) -> str:
 def _rule(rule: StrategyRule, semantics: Semantics, word: str) -> list[str]:
     states = " or ".join(f'state == "{state}"' for state in rule.given)
     where = f"({states}) and " if set(rule.given) != set(semantics.states) else ""
-    aims = ", ".join(f'"{leg}": float({_written(parse(text), False)})' for leg, text in rule.target.items())
-    made = [f"{word} {where}{_written(parse(rule.when), False)}:", f"    aims = {{{aims}}}"]
+    aims = ", ".join(f'"{leg}": float({written(parse(text), wide=False)})' for leg, text in rule.target.items())
+    made = [f"{word} {where}{written(parse(rule.when), wide=False)}:", f"    aims = {{{aims}}}"]
     if rule.set:
-        values = ", ".join(f"float({_written(parse(text), False)})" for text in rule.set.values())
+        values = ", ".join(f"float({written(parse(text), wide=False)})" for text in rule.set.values())
         comma = "," if len(rule.set) == 1 else ""
         made.append(f"    {', '.join(rule.set)}{comma} = {values}{comma}")
     return [*made, f'    state = "{rule.to}"', f'    book.aim(t, aims, "{rule.signal}")']
 
 
-def _written(node: ast.expr, wide: bool) -> str:
+def written(node: ast.expr, *, wide: bool) -> str:
     """Return an expression as Python: over whole columns, or (not ``wide``) over the values of one bar."""
     match node:
         case ast.Constant(value=value):
@@ -192,22 +194,22 @@ def _written(node: ast.expr, wide: bool) -> str:
         case ast.Attribute(value=ast.Name(id=leg), attr=field):
             return f"{leg}_{field}"
         case ast.UnaryOp(op=op, operand=operand):
-            inner = _written(operand, wide)
+            inner = written(operand, wide=wide)
             if isinstance(op, ast.USub):
                 return f"(-{inner})"
             return f"(np.asarray({inner}) == 0)" if wide else f"(not {inner})"
         case ast.BinOp(left=left, op=op, right=right):
-            return f"({_written(left, wide)} {_SIGNS[type(op)]} {_written(right, wide)})"
+            return f"({written(left, wide=wide)} {_SIGNS[type(op)]} {written(right, wide=wide)})"
         case ast.Compare(left=left, ops=ops, comparators=others):
-            sides = [_written(side, wide) for side in (left, *others)]
+            sides = [written(side, wide=wide) for side in (left, *others)]
             pairs = zip(ops, sides, sides[1:], strict=False)
             tests = (f"{'wide_' if wide else ''}{_TESTS[type(op)].format(a, b)}" for op, a, b in pairs)
             return f"({(' & ' if wide else ' and ').join(tests)})"
         case ast.BoolOp(op=op, values=parts):
             sign = (" & " if wide else " and ") if isinstance(op, ast.And) else (" | " if wide else " or ")
-            return f"({sign.join(_written(part, wide) for part in parts)})"
+            return f"({sign.join(written(part, wide=wide) for part in parts)})"
         case ast.Call(func=ast.Name(id=name), args=args):
-            given = [_written(arg, wide) for arg in args]
+            given = [written(arg, wide=wide) for arg in args]
             if name in DAILY:
                 return _DAYS[name].format(*given, *(["1"] if len(given) == 1 else []))
             return (_SERIES.get(name) or (_WIDE if wide else _NARROW)[name]).format(*given)

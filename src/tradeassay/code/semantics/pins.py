@@ -1,0 +1,403 @@
+"""Every pinned word must matter: mutants of frozen semantics, and paths drawn until each of them is told apart.
+
+A mutant differs in one word: a constant, a window, a degree of freedom, a seed, the side of a tie, the order of
+two rules, a register that is set once more. :func:`draw_pins` draws price paths and keeps those on which a mutant
+that no earlier path showed decides something else. A submission that decides like the frozen semantics on all of
+them is none of the mutants.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from types import CodeType, SimpleNamespace
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from tradeassay.account.shares import DecisionList, decision_list
+from tradeassay.code.bars import TaskBars
+from tradeassay.code.semantics.interpreter import (
+    ABSOLUTE,
+    RELATIVE,
+    Semantics,
+    StrategyRule,
+    calendar_of,
+    indicators,
+    names_in,
+    parse,
+)
+from tradeassay.code.semantics.program import written
+from tradeassay.core.errors import UserError
+from tradeassay.core.view import Floats
+
+BARS: Final = 360
+SESSION: Final = 9
+"""Bars of a session of an intraday path: short, so that a path has many."""
+DRAWS: Final = 24
+FEWEST: Final = 4
+"""Paths that are kept in any case: what is wrong in another way than any mutant shows on them."""
+BLANKS: Final = 4
+"""So many draws in a row that show no further mutant end the drawing: what is left decides the same anywhere."""
+APART: Final = 1e-4
+"""Shares of equity that differ by less do not tell a mutant apart: rounding is a hundredth of it."""
+_ROUNDING: Final = 1e-12
+_SHIFT: Final = 0.03
+_STRICT: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+}
+_OTHER_MEAN: Final = {
+    "ema": ("wilder", "_ema_from_first", "mean"),
+    "wilder": ("ema", "_wilder_from_first", "mean"),
+    "mean": ("ema",),
+    "day_max_close": ("day_high",),
+    "day_min_close": ("day_low",),
+}
+_OTHER_FIELD: Final = {"high": "close", "low": "close", "open": "close"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """Semantics that differ in one word. ``drifting``: what is held is its weight now, not the last target.
+    ``twice``: a second rule may fire on the bar of the first.
+    """
+
+    what: str
+    semantics: Semantics
+    drifting: bool = False
+    twice: bool = False
+
+
+def mutants(frozen: Semantics) -> Iterator[Mutant]:
+    """Yield every mutant that can be read; some may decide the same on any bars."""
+    for what, made in (*_parameters(frozen), *_texts(frozen), *_rules(frozen)):
+        yield Mutant(what=what, semantics=made)
+    texts = [rule.when for rule in frozen.rules]
+    if any(name.startswith("held_") for text in texts for name in names_in(text)):
+        yield Mutant(what="weights drift", semantics=frozen, drifting=True)
+    yield Mutant(what="two rules a bar", semantics=frozen, twice=True)
+
+
+def _parameters(frozen: Semantics) -> Iterator[tuple[str, Semantics]]:
+    for name, one in frozen.parameters.items():
+        for sign in (1.0, -1.0):
+            step = 1.0 if one.kind == "int" else _SHIFT * (abs(one.value) or 0.1)
+            value = one.value + sign * step
+            if value > 0 or one.value <= 0:
+                changed = {**frozen.parameters, name: msgspec.structs.replace(one, value=value)}
+                yield f"{name} {value:g}", msgspec.structs.replace(frozen, parameters=changed)
+
+
+def _texts(frozen: Semantics) -> Iterator[tuple[str, Semantics]]:
+    """Yield changes of one expression."""
+    for name, text in frozen.indicators.items():
+        for other in _others(text):
+            yield (
+                f"{name} = {other}",
+                msgspec.structs.replace(frozen, indicators={**frozen.indicators, name: other}),
+            )
+    for place, rule in enumerate(frozen.rules):
+        for other in _others(rule.when):
+            yield f"{rule.id}: {other}", _with_rule(frozen, place, msgspec.structs.replace(rule, when=other))
+        for key in ("target", "set"):
+            texts: dict[str, str] = getattr(rule, key)
+            for name, text in texts.items():
+                for other in _others(text):
+                    made = msgspec.structs.replace(rule, **{key: {**texts, name: other}})
+                    yield f"{rule.id}: {name} = {other}", _with_rule(frozen, place, made)
+
+
+def _rules(frozen: Semantics) -> Iterator[tuple[str, Semantics]]:
+    """Yield other orders, states and registers."""
+    rules = frozen.rules
+    for place, rule in enumerate(rules):
+        behind = (at for at in range(place + 1, len(rules)) if set(rule.given) & set(rules[at].given))
+        for at in islice(behind, 1):
+            swapped = (*rules[:place], rules[at], *rules[place:at], *rules[at + 1 :])
+            yield f"{rules[at].id} first", msgspec.structs.replace(frozen, rules=swapped)
+    for place, rule in enumerate(rules):
+        for state in frozen.states:
+            if state not in rule.given and state != rule.to:
+                made = msgspec.structs.replace(rule, given=(*rule.given, state))
+                yield f"{rule.id} from {state}", _with_rule(frozen, place, made)
+        for other in rules:
+            for name, text in other.set.items():
+                if other.to == rule.to and rule.set.get(name) is None:
+                    made = msgspec.structs.replace(rule, set={**rule.set, name: text})
+                    yield f"{rule.id} sets {name}", _with_rule(frozen, place, made)
+        for name in rule.set:
+            left = {register: text for register, text in rule.set.items() if register != name}
+            yield f"{rule.id} leaves {name}", _with_rule(frozen, place, msgspec.structs.replace(rule, set=left))
+
+
+def _with_rule(frozen: Semantics, place: int, rule: StrategyRule) -> Semantics:
+    return msgspec.structs.replace(frozen, rules=(*frozen.rules[:place], rule, *frozen.rules[place + 1 :]))
+
+
+def _others(text: str) -> Iterator[str]:
+    """Yield the expression with one node changed, for every node that can be."""
+    count = sum(1 for _ in ast.walk(parse(text)))
+    seen = {text}
+    for number in range(count):
+        tree = ast.parse(text, mode="eval").body
+        node = list(ast.walk(tree))[number]
+        for change in _changes(node):
+            other = ast.unparse(_Put(node, change).visit(tree) if node is not tree else change)
+            if other not in seen:
+                seen.add(other)
+                yield other
+
+
+class _Put(ast.NodeTransformer):
+    """Puts one node in the place of another."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self._old, self._new = old, new
+
+    def visit(self, node: ast.AST) -> Any:
+        return self._new if node is self._old else super().generic_visit(node)
+
+
+def _changes(node: ast.AST) -> Iterator[ast.expr]:
+    match node:
+        case ast.Call(func=ast.Name(id="prev"), args=[series, ast.Constant(value=int(k))]):
+            yield series if k == 1 else _call("prev", series, ast.Constant(k - 1))
+            yield _call("prev", series, ast.Constant(k + 1))
+        case ast.Call(func=ast.Name(id="std"), args=[series, n, ast.Constant(value=int(ddof))]):
+            yield _call("std", series, n, ast.Constant(1 - ddof))
+        case ast.Call(func=ast.Name(id="where"), args=[_, value, _]):
+            yield value
+        case ast.Call(func=ast.Name(id="min" | "max" | "log" | "abs" | "sqrt"), args=args):
+            yield from args
+        case ast.Call(func=ast.Name(id=name), args=args) if name in _OTHER_MEAN:
+            for other in _OTHER_MEAN[name]:
+                yield _call(other, *args)
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _STRICT:
+            yield ast.Compare(left, [_STRICT[type(op)]()], [right])
+        case ast.BoolOp(op=op, values=parts):
+            for place in range(len(parts)):
+                rest = [*parts[:place], *parts[place + 1 :]]
+                yield rest[0] if len(rest) == 1 else ast.BoolOp(op, rest)
+        case ast.Attribute(value=leg, attr=field) if field in _OTHER_FIELD:
+            yield ast.Attribute(leg, _OTHER_FIELD[field], ast.Load())
+        case ast.Constant(value=int(value) | float(value)) if value:
+            yield ast.Constant(value + 1 if isinstance(value, int) else value * (1.0 + _SHIFT))
+
+
+def _call(name: str, *args: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(name, ast.Load()), list(args), [])
+
+
+def _near(a: float, b: float) -> float:
+    return RELATIVE * max(abs(a), abs(b)) + ABSOLUTE
+
+
+_HELPERS: Final[dict[str, Any]] = {
+    "more": lambda a, b: a - b > _near(a, b),
+    "not_less": lambda a, b: b - a <= _near(a, b),
+    "equal": lambda a, b: abs(a - b) <= _near(a, b),
+    "differ": lambda a, b: abs(a - b) > _near(a, b),
+    "np": np,
+}
+
+
+class _Rule:
+    """A rule with its expressions compiled."""
+
+    def __init__(self, place: int, rule: StrategyRule, legs: tuple[str, ...]) -> None:
+        self.place, self.given, self.to = place, frozenset(rule.given), rule.to
+        self.when = _code(rule.when)
+        self.target = [(legs.index(leg), leg, _code(text)) for leg, text in rule.target.items()]
+        self.set = {name: _code(text) for name, text in rule.set.items()}
+        self.codes = (self.when, *(code for _, _, code in self.target), *self.set.values())
+
+
+@lru_cache(maxsize=4096)
+def _code(text: str) -> CodeType:
+    return compile(written(parse(text), wide=False), "rule", "eval")
+
+
+class Tape:
+    """Bars, and the series of semantics on them: most mutants share the frozen indicators."""
+
+    def __init__(self, bars: TaskBars) -> None:
+        self.bars = bars
+        self._made: dict[tuple[int, int], tuple[Semantics, dict[str, list[float]]]] = {}
+
+    def series(self, semantics: Semantics) -> dict[str, list[float]]:
+        key = (id(semantics.indicators), id(semantics.parameters))
+        if key not in self._made:
+            feeds = dict(zip(semantics.inputs.legs, self.bars.feeds.values(), strict=False))
+            found = indicators(semantics, feeds, calendar_of(self.bars.times))
+            made = {name.replace(".", "_"): values.tolist() for name, values in found.items()}
+            self._made[key] = (semantics, made)  # kept beside it, so that no other object gets its id
+        return self._made[key][1]
+
+
+def decide(mutant: Mutant, tape: Tape) -> Iterator[tuple[int, int, float, int]]:
+    """Yield decisions one after the other: the interpreter's, for a mutant that differs in nothing."""
+    semantics, legs = mutant.semantics, mutant.semantics.inputs.legs
+    series = tape.series(semantics)
+    rules = [_Rule(place, rule, legs) for place, rule in enumerate(semantics.rules)]
+    held, shares, cash = dict.fromkeys(legs, 0.0), dict.fromkeys(legs, 0.0), 1.0
+    book = SimpleNamespace(target=held)
+    always = {**_HELPERS, **{name: one.value for name, one in semantics.parameters.items()}, "book": book}
+    now: dict[str, Any] = dict(semantics.registers)
+    used = {name for rule in rules for code in rule.codes for name in code.co_names} & series.keys()
+    state = semantics.states[0]
+    closes = [series[f"{leg}_close"] for leg in legs]
+    table = zip(*closes, *(series[name] for name in used), strict=True)
+    for row, values in enumerate(table):
+        prices = dict(zip(legs, values, strict=False))
+        now |= zip(used, values[len(legs) :], strict=True)
+        if mutant.drifting:
+            equity = cash + sum(shares[leg] * prices[leg] for leg in legs)
+            book.target = {leg: shares[leg] * prices[leg] / equity for leg in legs}
+        for _ in range(2 if mutant.twice else 1):
+            rule = next((one for one in rules if state in one.given and _value(one.when, always, now)), None)
+            if rule is None:
+                break
+            equity = cash + sum(shares[leg] * prices[leg] for leg in legs)
+            for leg, name, text in rule.target:
+                wanted = _value(text, always, now)
+                if wanted != wanted:
+                    raise UserError(f"a rule of '{semantics.id}' has no target in bar {row}")
+                if wanted != held[name]:
+                    yield row, leg, wanted, rule.place
+                    bought = wanted * equity / prices[name] - shares[name]
+                    cash -= bought * prices[name]
+                    shares[name] += bought
+                    held[name] = wanted
+            now |= {name: _value(text, always, now) for name, text in rule.set.items()}
+            state = rule.to
+
+
+def _value(code: CodeType, always: dict[str, Any], now: Mapping[str, Any]) -> float:
+    try:
+        return float(eval(code, always, now))  # our own text, from the parsed rule language
+    except ZeroDivisionError:
+        return 0.0
+
+
+def shows(mutant: Mutant, tape: Tape, frozen: DecisionList, room: float = APART) -> bool:
+    """Return whether a mutant decides something else than ``frozen`` on these bars."""
+    expected = zip(frozen.row.tolist(), frozen.leg.tolist(), frozen.fraction.tolist(), strict=True)
+    try:
+        for row, leg, share, _ in decide(mutant, tape):
+            wanted = next(expected, None)
+            if wanted is None or (row, leg) != wanted[:2] or abs(share - wanted[2]) > room:
+                return True
+    except UserError:
+        return True
+    return next(expected, None) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """The kept paths, and the words of mutants that no path told apart. ``year_shows``: no decision of the frozen
+    semantics on the scored bars hangs on rounding, so that those can be compared too.
+    """
+
+    paths: tuple[TaskBars, ...]
+    mutants: int
+    unshown: tuple[str, ...]
+    year_shows: bool = True
+
+
+def draw_pins(
+    semantics: Semantics, rng: np.random.Generator, scored: TaskBars | None = None, draws: int = DRAWS
+) -> Pins:
+    """Draw paths until every mutant shows on one, or no further one does. ``scored`` are bars that a submission is
+    compared on anyway.
+    """
+    found = list(mutants(semantics))
+    left, kept, blanks, sure = found, list[TaskBars](), 0, True
+    plain = Mutant(what="", semantics=semantics)
+    for number in range(-1 if scored is not None else 0, draws):
+        bars = scored if number < 0 and scored is not None else draw_path(semantics, rng, number)
+        tape = Tape(bars)
+        frozen = decision_list(list(decide(plain, tape)))
+        # Where rounding decides, two right programs may differ: such a path proves nothing.
+        if shows(plain, Tape(_nudged(bars, rng)), frozen, room=1e-7):
+            sure = sure and number >= 0
+            continue
+        alive = [mutant for mutant in left if not shows(mutant, tape, frozen)]
+        if number >= 0:
+            blanks = 0 if len(alive) < len(left) else blanks + 1
+            kept += [bars] if not blanks or len(kept) < FEWEST else []
+        left = alive
+        if len(kept) >= FEWEST and (not left or blanks >= BLANKS):
+            break
+    return Pins(tuple(kept), len(found), tuple(mutant.what for mutant in left), sure)
+
+
+def _nudged(bars: TaskBars, rng: np.random.Generator) -> TaskBars:
+    feeds = {
+        asset: {
+            name: values if name == "time" else values * (1.0 + _ROUNDING * rng.standard_normal(values.size))
+            for name, values in feed.items()
+        }
+        for asset, feed in bars.feeds.items()
+    }
+    return TaskBars(feeds, bars.timeframe, bars.clock, bars.name)
+
+
+def draw_path(semantics: Semantics, rng: np.random.Generator, number: int) -> TaskBars:
+    """Return a path: by turns calm, on a coarse grid with stretches that stand still (ties), or wild with gaps."""
+    legs, daily = semantics.inputs.legs, "1d" in semantics.inputs.timeframes
+    calm, coarse = number % 4 == 1, number % 2 == 0
+    swing, tick = (0.012, 0.01) if calm else (0.02, 1.0 + number % 4 / 2) if coarse else (0.035, 0.01)
+    drift = np.repeat(rng.normal(0.0, 0.4, BARS), rng.integers(8, 50, BARS))[:BARS]
+    common = swing * (drift + rng.standard_normal(BARS))
+    still = np.zeros(BARS, dtype=bool)
+    if coarse:
+        for start in rng.integers(20, BARS - 60, 5):
+            still[start : start + int(rng.integers(5, 50))] = True
+    stamps = np.datetime64("2024-01-01") + np.arange(BARS) // (1 if daily else SESSION)
+    times = stamps.astype("M8[ns]")
+    if not daily:
+        place = np.arange(BARS) % SESSION
+        times = times + (np.timedelta64(570, "m") + place * np.timedelta64(15, "m"))
+        # Days that go one way and come back: rules that turn a position round need them.
+        tall = np.clip(rng.standard_t(2, -(-BARS // SESSION)), -5.0, 5.0)
+        height = np.repeat(4.0 * swing * tall, SESSION)[:BARS]
+        common = common + np.diff(height * np.sin(np.pi * np.minimum(place, 5) / 5), prepend=0.0)
+    feeds: dict[str, dict[str, Any]] = {}
+    for leg in legs:
+        own = np.where(still, 0.0, common + _own_moves(rng, swing, len(legs)))
+        close = np.maximum(np.round(100.0 * np.exp(np.cumsum(own)) / tick) * tick, tick)
+        feeds[leg] = {"time": times, **_bars_around(close, still, rng, swing * (0.2 if calm else 0.6), tick)}
+    return TaskBars(feeds, "1d" if daily else "15m", "exchange", f"drawn path {number}")
+
+
+def _own_moves(rng: np.random.Generator, swing: float, legs: int) -> Floats:
+    """Return what a leg does by itself: with several legs the way back and forth of a spread."""
+    if legs == 1:
+        return np.zeros(BARS)
+    spread, value = np.zeros(BARS), 0.0
+    for row, step in enumerate(rng.standard_normal(BARS)):
+        value = 0.9 * value + 0.8 * swing * step
+        spread[row] = value
+    return np.diff(spread, prepend=0.0)
+
+
+def _bars_around(
+    close: Floats, still: np.ndarray, rng: np.random.Generator, gap: float, tick: float
+) -> dict[str, Floats]:
+    def grid(values: Floats) -> Floats:
+        return np.maximum(np.round(values / tick) * tick, tick)
+
+    before = np.concatenate([close[:1], close[:-1]])
+    opening = np.where(still, close, grid(before * np.exp(gap * rng.standard_normal(close.size))))
+    reach = np.where(still, 0.0, np.abs(rng.normal(0.0, gap, (2, close.size))))
+    high = grid(np.maximum(opening, close) * (1.0 + reach[0]))
+    low = grid(np.minimum(opening, close) * (1.0 - reach[1]))
+    high, low = np.maximum.reduce([high, opening, close]), np.minimum.reduce([low, opening, close])
+    return {"open": opening, "high": high, "low": low, "close": close, "volume": np.full(close.size, 1000.0)}
