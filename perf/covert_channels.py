@@ -1,7 +1,7 @@
 """How many bits one job of the sandbox can pass to the next, by every channel that we know of.
 
-``python perf/covert_channels.py [--rounds N] [--json FILE]``. In each round a sender job gets a random bit and does
-something or nothing; then a reader job measures something. A rule (a threshold and a side) is fitted on the first
+``python perf/covert_channels.py [--rounds N] [--json FILE]``. In each round a sender job gets a random bit and
+does something or nothing; then a reader job measures something. A rule (a threshold and a side) is fitted on the first
 half of the rounds and tried on the second. Bits per job are 1 - H(error), with the upper end of its 95 % interval.
 ``together`` runs both at once, as two workers do. Run it on an idle machine: other load hides a channel.
 """
@@ -16,7 +16,7 @@ from collections.abc import Callable
 import click
 import numpy as np
 
-from tradeassay.metrics.intervals import wilson
+from tradeassay.metrics.intervals import wilson_interval
 from tradeassay.sandbox import Job, JobLimits, SandboxPool
 
 LIMITS = JobLimits(cpu_s=10, wall_s=60.0, memory_mb=1500)
@@ -92,7 +92,7 @@ def _job(body: str) -> Callable[[int, int], Job]:
 
 def measure(pool: SandboxPool, name: str, rounds: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     send, look, together = CHANNELS[name]
-    sender = _job(f"(({send}) if bit else (spin(0.4) if False else None)); return {{'a': [0.0]}}")
+    sender = _job(f"(({send}) if bit else None); return {{'a': [0.0]}}")
     reader = _job(f"return {{'a': [float({look})]}}")
     bits, seen = rng.integers(0, 2, rounds), []
     start = int(rng.integers(0, 10**6))
@@ -111,7 +111,7 @@ def bits_per_job(bits: np.ndarray, seen: np.ndarray) -> tuple[float, float]:
     candidates = [(limit, side) for limit in np.unique(seen[:half]) for side in (0, 1)]
     limit, side = max(candidates, key=lambda one: ((seen[:half] > one[0]) ^ one[1] == bits[:half]).sum())
     right = int(((seen[half:] > limit) ^ side == bits[half:]).sum())
-    low, high = wilson(right, len(bits) - half)
+    low, high = wilson_interval(right, len(bits) - half, 0.95)
     point = right / (len(bits) - half)
     return _bits(point) if point > 0.5 else 0.0, max(_bits(low) if low > 0.5 else 0.0, _bits(high))
 
