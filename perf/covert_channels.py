@@ -1,7 +1,7 @@
 """How many bits one job of the sandbox can pass to the next, by every channel that we know of.
 
 ``python perf/covert_channels.py [--rounds N] [--json FILE]``. In each round a sender job gets a random bit and
-does something or nothing; then a reader job measures something. A rule (a threshold and a side) is fitted on the first
+does something or nothing; then a reader job measures something. A rule (threshold and side) is fitted on the first
 half of the rounds and tried on the second. Bits per job are 1 - H(error), with the upper end of its 95 % interval.
 ``together`` runs both at once, as two workers do. Run it on an idle machine: other load hides a channel.
 """
