@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
+import socket
 import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import httpx
 import msgspec
 import pytest
 from sqlalchemy import select
 from tests.arena.virtual import VirtualTime
 
 from tradeassay.arena.agents import ConstantAction, EntryAgent
-from tradeassay.arena.amending import amend
+from tradeassay.arena.amending import Asked, amend
 from tradeassay.arena.clock import LiveClock
+from tradeassay.arena.queries.seasons import read_season
 from tradeassay.arena.rounds.feed import AssetFacts, Due, LiveFeed, calendars_end
 from tradeassay.arena.rounds.health import Health, read_workers
 from tradeassay.arena.rounds.running import RetryPatience, Runner
-from tradeassay.arena.season import Asset, Entry, Season, demo_season
+from tradeassay.arena.season import Amendment, Asset, Change, Entry, Season, demo_season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import decisions, rounds
@@ -121,9 +128,11 @@ class World:
 
         self.time.run(watched())
 
-    @property
-    def now(self) -> str:
-        return iso(self.time.now())
+    def amend(self, change: Change, what: str, by: str = "operator", **given: object) -> tuple[Amendment, ...]:
+        season = read_season(self.store, "long")
+        assert season is not None
+        asked = Asked(change=change, what=what, by=by, now=iso(self.time.now()), values=given)
+        return amend(self.store, season, asked)
 
     def played(self, asset: str) -> list[str]:
         query = select(rounds.c.session).where(rounds.c.asset == asset).order_by(rounds.c.session)
@@ -162,10 +171,10 @@ def test_a_halted_asset_is_an_alarm_and_can_be_retired(tmp_path: Path) -> None:
     world.market.missing = lambda symbol, day: symbol == "HALT" and day >= DAYS[2]
 
     def retire() -> None:
-        made = amend(world.store, world.season, "retire", "HALT", by="ann", now=world.now)
+        made = world.amend("retire", "HALT", by="ann")
         assert [(one.number, one.what, one.day, one.by) for one in made] == [(1, "HALT", DAYS[1], "ann")]
         with pytest.raises(UserError, match="already"):
-            amend(world.store, world.season, "retire", "HALT", by="ann", now=world.now)
+            world.amend("retire", "HALT", by="ann")
 
     world.run(*(lambda: None,) * 3, retire)
     assert {state for state, _ in world.states} <= {"live", "finished"}  # never stalled
@@ -176,9 +185,7 @@ def test_a_halted_asset_is_an_alarm_and_can_be_retired(tmp_path: Path) -> None:
 
 def test_a_withdrawn_entry_is_not_asked_any_more(tmp_path: Path) -> None:
     world = World(tmp_path)
-    world.run(
-        lambda: None, lambda: amend(world.store, world.season, "withdraw", "bull", by="operator", now=world.now)
-    )
+    world.run(lambda: None, lambda: world.amend("withdraw", "bull", by="operator"))
     query = select(decisions.c.session, decisions.c.status, decisions.c.failures).where(
         decisions.c.entry == "bull"
     )
@@ -189,7 +196,7 @@ def test_a_withdrawn_entry_is_not_asked_any_more(tmp_path: Path) -> None:
     assert f"withdrawn by the operator on {DAYS[1]}" in rows[-1].failures
     for what, why in (("buy-and-hold", "every season"), ("bull", "already"), ("nobody", "no entry")):
         with pytest.raises(UserError, match=why):
-            amend(world.store, world.season, "withdraw", what, by="x", now=world.now)
+            world.amend("withdraw", what, by="x")
 
 
 def test_a_skipped_session_is_reopened_while_nothing_later_was_played(tmp_path: Path) -> None:
@@ -200,7 +207,7 @@ def test_a_skipped_session_is_reopened_while_nothing_later_was_played(tmp_path: 
     def reopen() -> None:
         assert [gap.asset for gap in world.store.skipped("long")] == ["HALT"]
         told.append("the vendor has it now")
-        amend(world.store, world.season, "reopen", DAYS[1], by="operator", now=world.now)
+        world.amend("reopen", DAYS[1], by="operator")
 
     world.run(lambda: None, reopen)
     assert world.store.skipped("long") == () and world.played("HALT") == DAYS[:-2]
@@ -208,7 +215,7 @@ def test_a_skipped_session_is_reopened_while_nothing_later_was_played(tmp_path: 
         late = db.execute(select(decisions.c.status).where(decisions.c.session == DAYS[1])).scalars().all()
     assert late == ["decided"] * 4
     with pytest.raises(UserError, match="was skipped"):
-        amend(world.store, world.season, "reopen", DAYS[1], by="x", now=world.now)
+        world.amend("reopen", DAYS[1], by="x")
 
 
 def test_only_what_stops_the_season_makes_the_arena_unwell(tmp_path: Path) -> None:
@@ -271,11 +278,11 @@ def test_an_amended_season_is_verified_with_its_amendments(
     (retired,) = json.loads(capsys.readouterr().out)
     assert (retired["change"], retired["day"]) == ("retire", "2022-03-17")
     assert main(["arena", "amend", "withdraw", "trend", "--by", "ann", "--db", str(file)]) == 0
-    assert main(["arena", "amend", "retire", stock, "--last", "2022-03-15", "--db", str(file)]) != 0
+    assert main(["arena", "amend", "retire", stock, "--day", "2022-03-15", "--db", str(file)]) != 0
     go(None)
     found = verify_arena(str(file))
     assert not found.contradicted, found.violations
-    assert any("2 of the operator" in claim.why for claim in found.claims)
+    assert any("2 of an operator" in claim.why for claim in found.claims)
     for forged in (
         "UPDATE amendments SET day = '2022-03-18' WHERE number = 1",
         "DELETE FROM amendments WHERE number = 2",
@@ -287,3 +294,170 @@ def test_an_amended_season_is_verified_with_its_amendments(
             assert db.execute(forged).rowcount
             db.commit()
         assert verify_arena(str(copy)).contradicted, forged
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    if shutil.which("ssh-keygen") is None:
+        pytest.skip("ssh-keygen is not installed (Debian: openssh-client)")
+    for name in ("operator", "stranger"):
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True, timeout=60
+        )
+    return tmp_path / "operator"
+
+
+def test_a_roster_that_lives_is_signed_counted_from_the_day_and_verified(
+    tmp_path: Path, key: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Through the command line: an entry joins, is renamed, an asset comes, the fee changes, the season lasts."""
+    demo = demo_season(first="2022-03-14", last="2022-04-20", warmup=1)
+    public = " ".join(Path(f"{key}.pub").read_text().split()[:2])
+    season = msgspec.structs.replace(
+        demo, id="alive", entries=demo.entries[-1:], assets=demo.assets[:1], operator=public
+    )
+    file, coin = tmp_path / "arena.db", demo.assets[2]
+
+    def go(until: str | None = None) -> None:
+        store = Store(open_engine(str(file), durable=False))
+        asyncio.run(play(season, store, None, None if until is None else midnight(parse_day(until)) + DAY))
+        store.engine.dispose()
+
+    def amend(*words: str, sign: Path = key) -> int:
+        code = main(["arena", "amend", *words, "--db", str(file), "--sign", str(sign)])
+        return code
+
+    go("2022-03-17")
+    assert amend("join", "bear", "architecture=rule", "rule=sell") == 0
+    assert amend("rename", "trend", "label=Old Faithful") == 0
+    assert amend("add", coin.symbol, "kind=crypto", f"dataset={coin.dataset}", "--day", "2022-03-21") == 0
+    assert amend("rule", "fee_bp=100", "--day", "2022-03-24") == 0
+    assert amend("extend", "2022-05-06") == 0
+    capsys.readouterr()
+    for words, why in (
+        (("join", "bear", "architecture=rule", "rule=sell"), "already"),
+        (("join", "bull", "architecture=ruel"), "did you mean rule"),
+        (("join", "bull", "architecture=rule", "rule=buy", "--day", "2022-03-17"), "has been played"),
+        (("add", "NOBODY", "kind=stock", f"dataset={demo.assets[0].dataset}"), "has no 'NOBODY'"),
+        (("rule", "cash=5"), "no rule that may change"),
+        (("rule", "fee_bp=much"), "no number"),
+        (("rule", "fee_bp=-1"), "makes no sense"),
+        (("extend", "2022-04-01"), "lasts until"),
+    ):
+        assert amend(*words) == 2 and why in capsys.readouterr().err, words
+    assert amend("withdraw", "bear", sign=tmp_path / "stranger") == 2
+    assert "is not the key" in capsys.readouterr().err
+    assert main(["arena", "amend", "withdraw", "bear", "--db", str(file)]) == 2
+    go()
+
+    with closing(sqlite3.connect(file)) as db:
+        first = dict(db.execute("SELECT entry || asset, min(session) FROM decisions GROUP BY 1").fetchall())
+        booked = "FROM bookings b JOIN decisions d ON d.id = b.slot WHERE b.number = 0 AND b.stage = 'live'"
+        paid = f"SELECT b.entry || d.session, b.fee / b.nav_before {booked} AND b.fee > 0"
+        fees = dict(db.execute(paid).fetchall())
+    stock = demo.assets[0].symbol
+    assert first[f"trend{stock}"] == "2022-03-14" and first[f"bear{stock}"] == "2022-03-18"
+    assert first[f"bear{coin.symbol}"] == first[f"trend{coin.symbol}"] == "2022-03-21"
+    assert fees["bear2022-03-18"] == pytest.approx(5e-4, rel=1e-9)
+    late = [fee for place, fee in fees.items() if place[-10:] >= "2022-03-24"]
+    assert late and all(min(abs(fee / 0.01 - sides) for sides in (1, 2)) < 1e-9 for fee in late)
+
+    assert main(["arena", "standings", "--db", str(file), "--json"]) == 0
+    board = json.loads(capsys.readouterr().out)
+    rows = {row["entry"]: row for row in board["rows"]}
+    assert rows["bear"]["since"] == "2022-03-18" and rows["trend"]["since"] is None
+    assert rows["trend"]["label"] == "rule: Old Faithful"
+    assert "sessions since 2022-03-18, other columns count since joining" in board["note"]
+    assert {rows["bear"]["rank"], rows["trend"]["rank"]} == {1, 2}
+
+    pages = tmp_path / "pages"
+    assert main(["site", str(file), "-o", str(pages)]) == 0
+    rules = (pages / "seasons/alive/rules/index.html").read_text()
+    for words in (
+        "bear joins on 2022-03-18.",
+        "Old Faithful",
+        "fee_bp is 100",
+        "lasts until 2022-05-06",
+        "signed",
+    ):
+        assert words in rules, words
+    found = verify_arena(str(file), pages=pages)
+    assert not found.contradicted, found.violations
+    assert {claim.outcome for claim in found.claims if "amendments" in claim.claim} == {"re-derived"}
+    for forged in (
+        "UPDATE amendments SET value = replace(value, 'sell', 'buy') WHERE number = 1",
+        "UPDATE amendments SET signature = '' WHERE number = 2",
+        "UPDATE amendments SET signature = (SELECT signature FROM amendments WHERE number = 1) WHERE number = 3",
+        "UPDATE amendments SET value = '1' WHERE change = 'rule'",
+        "DELETE FROM events WHERE kind = 'amended' AND body LIKE '%rename%'",
+        "DELETE FROM amendments WHERE number = 5",
+        "DELETE FROM decisions WHERE entry = 'bear' AND session = '2022-03-18'",
+    ):
+        copy = tmp_path / "forged.db"
+        copy.write_bytes(file.read_bytes())
+        with closing(sqlite3.connect(copy)) as db:
+            assert db.execute(forged).rowcount, forged
+            db.commit()
+        assert verify_arena(str(copy)).contradicted, forged
+
+
+@pytest.mark.slow
+def test_a_stranger_applies_is_approved_plays_and_is_revoked(tmp_path: Path) -> None:
+    """The arena is started as a user starts it; the guest has nothing but HTTP, the operator the command line."""
+    port, file = free(), tmp_path / "arena.db"
+    serve = [sys.executable, "-m", "tradeassay", "arena", "serve", "--replay", "synthetic", "--speed", "1d/4s"]
+    with subprocess.Popen([*serve, "--apply", "--port", str(port), "--db", str(file)]) as serving:
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as web:
+                wait_for(lambda: web.get("/healthz").status_code == 200)
+                wait_for(lambda: "session" in web.get("/seasons/demo-7/standings.json").text)
+                ask = {"season": "demo-7", "entry": "guest", "label": "A guest", "contact": "g@example.org"}
+                answer = web.post("/agents/applications", json=ask)
+                assert answer.status_code == 200, answer.text
+                mine = {"authorization": f"Bearer {answer.json()['token']}"}
+                assert web.post("/agents/applications", json=ask).status_code == 422  # the name is taken
+                assert web.get("/agents/me/status", headers=mine).json()["status"] == "waiting"
+                assert web.get("/agents/me/packet", headers=mine).status_code == 401
+                assert main(["arena", "amend", "approve", "guest", "--db", str(file)]) == 0
+                assert main(["arena", "amend", "approve", "guest", "--db", str(file)]) == 2
+                given = []
+                wait_for(
+                    lambda: (
+                        given.append(web.get("/agents/me/packet?wait=5", headers=mine))
+                        or given[-1].status_code == 200
+                    )
+                )
+                told = given[-1].json()
+                offer = {"recommended_action": "BUY", "reasoning": "because", "confidence": 0.6}
+                sent = {"slot": told["slot"], "packet_sha256": told["packet_sha256"], **offer}
+                headers = {**mine, "idempotency-key": "guest-00001"}
+                assert web.post("/agents/me/choice", json=sent, headers=headers).status_code == 200
+                wait_for(lambda: web.get("/agents/me/status", headers=mine).json()["counts"].get("decided"))
+                status = web.get("/agents/me/status", headers=mine).json()
+                assert status["joined"] <= status["newest"]["session"] and status["newest"]["action"] == "BUY"
+                assert "g@example.org" not in web.get("/seasons/demo-7/rules/").text
+                wait_for(lambda: "A guest" in web.get("/seasons/demo-7/rules/").text)
+                assert main(["arena", "amend", "revoke", "guest", "--db", str(file)]) == 0
+                assert web.get("/agents/me/packet", headers=mine).status_code == 401
+                assert web.get("/agents/me/status", headers=mine).json()["status"] == "revoked"
+        finally:
+            serving.terminate()
+            serving.wait(60)
+
+
+def free() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def wait_for(done: Callable[[], object], seconds: float = 120.0) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            if done():
+                return
+        except httpx.HTTPError:
+            pass
+        time.sleep(0.3)
+    raise AssertionError("it did not happen in time")

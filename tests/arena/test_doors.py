@@ -21,7 +21,6 @@ from tradeassay.arena.api.doors import (
     Offered,
     RegisteredAgent,
     Together,
-    register_entry,
 )
 from tradeassay.arena.api.outside import DoorAgent, OfferWatch, SeatedAgent, addresses, outside_agents
 from tradeassay.arena.api.router import DoorLimits, Limiter, SharedCounts, router
@@ -32,6 +31,7 @@ from tradeassay.arena.season import Asset, Entry, OptionalRules, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import decisions, door_agents, slots
+from tradeassay.cli import main
 from tradeassay.core.arena import AgentChoice, Contribution, Packet
 from tradeassay.core.errors import UserError
 
@@ -129,16 +129,23 @@ def test_a_token_is_shown_once_and_only_its_hash_is_kept(store: Store) -> None:
     assert not doors.revoke("doors", "anna", now=NOW)
 
 
-def test_an_operator_registers_at_the_database(tmp_path: Path) -> None:
+def test_an_operator_registers_at_the_database(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     db = str(tmp_path / "arena.db")
-    store = Store(open_engine(db))
-    doors = founded(store)
-    token = register_entry(db, "doors", "anna", address="https://agent.example")
+    doors = founded(Store(open_engine(db)))
+
+    def say(*words: str) -> str:
+        assert main(["arena", "amend", *words, "--db", db]) == 0, words
+        return capsys.readouterr().out.strip()
+
+    token = say("register", "anna", "--address", "https://agent.example")
     assert doors.who(token).address == "https://agent.example"
-    assert doors.who(register_entry(db, "doors", "anna", renew=True)) is not None and doors.who(token) is None
-    with pytest.raises(UserError, match="once"):
-        register_entry(db, "doors", "anna", renew=True, address="https://other.example")
-    store.engine.dispose()
+    again = say("register", "anna", "--renew")
+    assert doors.who(again) is not None and doors.who(token) is None
+    assert main(["arena", "amend", "register", "anna", "--renew", "--address", "https://o.it", "--db", db]) == 2
+    say("revoke", "anna")
+    assert doors.who(again) is None and doors.status(again).status == "revoked"
+    assert main(["arena", "amend", "revoke", "anna", "--db", db]) == 2
+    doors.store.engine.dispose()
 
 
 def test_who_can_be_registered(store: Store) -> None:

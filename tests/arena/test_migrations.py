@@ -20,50 +20,52 @@ from tradeassay.core.errors import DataError, TradeassayWarning
 AGENTS = {"anna": ConstantAction("BUY"), "bert": ConstantAction("SELL")}
 
 
-def add_shared(db: Connection) -> None:
-    """The migration of this test: a column that rounds of format 0 did not have."""
-    db.execute(text("ALTER TABLE rounds ADD COLUMN shared TEXT"))
-
-
 def fails(db: Connection) -> None:
-    add_shared(db)
+    db.execute(text("ALTER TABLE amendments ADD COLUMN value TEXT"))
     raise DataError("an account does not add up")
 
 
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
-    """A season as format 0 would have it."""
+    """A season as format 1 has it: amendments had no value and no signature."""
     path = tmp_path / "a.db"
     play(path, SHARED, AGENTS).engine.dispose()
     with closing(sqlite3.connect(path)) as connection:
-        connection.executescript("ALTER TABLE rounds DROP COLUMN shared; UPDATE arena_schema SET version = 0;")
+        connection.executescript(
+            "ALTER TABLE amendments DROP COLUMN value; ALTER TABLE amendments DROP COLUMN signature;"
+            "INSERT INTO amendments VALUES ('s', 1, '2022-01-03', 'ann', 'anna', 'withdraw', '2022-01-04', 'x');"
+            "UPDATE arena_schema SET version = 1;"
+        )
     return path
 
 
-def test_an_older_format_is_converted_and_kept_beside(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_format_is_converted_and_kept_beside(old: Path) -> None:
     with closing(sqlite3.connect(old)) as was:
         before = list(was.iterdump())
         booked = was.execute("SELECT * FROM bookings ORDER BY id").fetchall()
-    monkeypatch.setitem(engine.MIGRATIONS, 0, add_shared)
-    with pytest.warns(TradeassayWarning, match=r"from format 0 to 1; .* kept as a\.db\.format-0"):
+    with pytest.warns(TradeassayWarning, match=r"from format 1 to 2; .* kept as a\.db\.format-1"):
         again = Store(open_engine(str(old)))
-    with closing(sqlite3.connect(f"{old}.format-0")) as kept:
+    with closing(sqlite3.connect(f"{old}.format-1")) as kept:
         assert list(kept.iterdump()) == before
     with again.read() as db:
         assert [tuple(row) for row in db.execute(select(bookings).order_by(bookings.c.id))] == booked
+    assert [(one.what, one.value, one.signature) for one in again.amendments("s")] == [("anna", "", "")]
     again.engine.dispose()
     play(old, SHARED, AGENTS).engine.dispose()  # nothing is left to do, and nothing is in the way
 
 
 def test_a_conversion_that_fails_leaves_it_as_it_was(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(engine.MIGRATIONS, 0, fails)
+    monkeypatch.setitem(engine.MIGRATIONS, 1, fails)
     with pytest.warns(TradeassayWarning), pytest.raises(DataError, match="does not add up"):
         open_engine(str(old))
     with closing(sqlite3.connect(old)) as connection:
-        assert connection.execute("SELECT version FROM arena_schema").fetchone() == (0,)
-        assert "shared" not in [row[1] for row in connection.execute("PRAGMA table_info(rounds)")]
+        assert connection.execute("SELECT version FROM arena_schema").fetchone() == (1,)
+        assert "value" not in [row[1] for row in connection.execute("PRAGMA table_info(amendments)")]
 
 
 def test_a_format_that_nobody_converts_is_refused(old: Path) -> None:
+    with closing(sqlite3.connect(old)) as connection:
+        connection.execute("UPDATE arena_schema SET version = 0")
+        connection.commit()
     with pytest.raises(DataError, match="has form 0"):
         open_engine(str(old))

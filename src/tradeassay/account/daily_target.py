@@ -63,9 +63,10 @@ def fee_factor(before: int, after: int, fee_bp: float) -> float:
     return 1.0 - abs(after - before) * fee_bp / 10_000.0
 
 
-def target_growth(held: NDArray[np.int64], moved: Floats, fee_bp: float, start: int = 0) -> Floats:
+def target_growth(held: NDArray[np.int64], moved: Floats, fee_bp: float | Floats, start: int = 0) -> Floats:
     """Return the growth of 1 in each session, shape (..., n): the array form of :class:`DailyTarget`. ``held`` are
-    the positions, ``moved`` the asset's simple returns while they were held. An account that loses everything is
+    the positions, ``moved`` the asset's simple returns while they were held, ``fee_bp`` the fee, or that of each
+    session. An account that loses everything is
     not stopped here: its growth may fall below 0."""
     changed = np.abs(np.diff(held, prepend=start, axis=-1))
     return np.asarray((1.0 - changed * (fee_bp / 10_000.0)) * (1.0 + held * moved))
@@ -182,13 +183,16 @@ def follow(bookings: Iterable[tuple[str, Booking]], value: float = 1.0) -> float
 
 
 class DecisionPlayed(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision and what its asset did afterwards (None: not settled yet), as :func:`replay` wants them."""
+    """A decision and what its asset did afterwards (None: not settled yet), as :func:`replay` wants them.
+
+    ``fee_bp`` is what it pays where the policy's fee changed in between (None: the policy's)."""
 
     slot: int
     asset: str
     action: Action
     share: float = 1.0
     moved: float | None = None
+    fee_bp: float | None = None
 
 
 Step = tuple[Literal["executed", "settled"], DecisionPlayed]
@@ -203,6 +207,8 @@ def replay(policy: DailyTarget | SharedTarget, steps: Iterable[Step]) -> list[Bo
     executed: dict[int, Booking] = {}
     for kind, played in steps:
         before = held.get(played.asset)
+        if played.fee_bp is not None and played.fee_bp != policy.fee_bp:
+            policy = msgspec.structs.replace(policy, fee_bp=played.fee_bp)
         if kind == "executed":
             if isinstance(policy, DailyTarget):
                 booking = policy.execute(played.action, 0 if before is None else before.position, value)

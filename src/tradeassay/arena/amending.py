@@ -1,48 +1,242 @@
-"""What an operator may change while a season runs: an asset is retired, an entry withdrawn, a session reopened.
+"""What an operator may change while a season runs, and who may come in.
 
-Everything is dated, hashed behind the season's spec, told in the journal and shown on the page of rules.
+An amendment is dated, hashed behind the season's spec and those before it, told in the journal and shown on the
+page of rules. Where the spec names the operator's public key, it is signed. What was played stays as it was.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+import tempfile
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
-from tradeassay.arena.season import BASELINE, Amendment, Season
+import msgspec
+
+from tradeassay.arena.agents import OUTSIDE, check_entries
+from tradeassay.arena.rounds.feed import SnapshotFeed, check_data, is_live
+from tradeassay.arena.season import (
+    AMENDABLE,
+    BASELINE,
+    Amendment,
+    Asset,
+    Change,
+    Entry,
+    Season,
+    amended,
+    check_written,
+)
 from tradeassay.arena.state.store import Store
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import RunError, TradeassayError, UserError
 from tradeassay.core.time import parse_day
+from tradeassay.runs.verify.seal import ssh_keygen
 
-Change = Literal["retire", "withdraw", "reopen"]
+NAMESPACE = "tradeassay-arena"
 
 
-def amend(
-    store: Store, season: Season, change: Change, what: str, *, last: str | None = None, by: str, now: str
-) -> tuple[Amendment, ...]:
-    """Retire an asset, withdraw an entry after the day ``last`` (None: the newest session), or reopen a session.
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What an operator asks for: what is changed, from which day on or up to which (None: as soon as may be), to
+    which values, by whom, when, and with which private key it is signed.
+    """
+
+    change: Change
+    what: str
+    day: str | None = None
+    values: dict[str, Any] = {}
+    by: str = "operator"
+    now: str
+    key: Path | None = None
+
+
+def amend(store: Store, season: Season, asked: Asked) -> tuple[Amendment, ...]:
+    """Amend a season as it has become; returns what was written down.
 
     Raises :class:`UserError` for what is not there, was done before, or would change what has been played.
     """
     newest = {asset.symbol: store.last_round(season.id, asset.symbol) for asset in season.assets}
     played = {symbol: round.session for symbol, round in newest.items() if round is not None}
-    if change == "reopen":
-        parse_day(what)
-        assets = [gap.asset for gap in store.skipped(season.id) if gap.session == what]
-        if not assets:
-            hint = "tradeassay arena health and the page /health list those that were"
-            raise UserError(f"no session {what} of season '{season.id}' was skipped", hint=hint)
-        places = [(asset, what) for asset in assets if played.get(asset, "") < what]
-        if not places:
-            raise UserError(f"{assets[0]} has been played after {what}", hint="accounts are not played again")
+    if asked.change == "reopen":
+        places = [(asset, asked.what) for asset in _skipped(store, season, asked.what, played)]
+        value = ""
     else:
-        name = season.asset(what).symbol if change == "retire" else season.entry(what).id
-        if name == BASELINE and change == "withdraw":
-            raise UserError(f"every season has '{BASELINE}'", hint="name another entry")
-        if any((one.change, one.what) == (change, name) for one in store.amendments(season.id)):
-            raise UserError(f"'{name}' has been {'retired' if change == 'retire' else 'withdrawn'} already")
-        reached = played.get(name, "") if change == "retire" else max(played.values(), default="")
-        day = str(parse_day(last)) if last is not None else reached or now[:10]
-        if day < reached:
-            raise UserError(f"{reached} has been played", hint="name that day or a later one with --last")
-        places = [(name, day)]
-    made = [Amendment(number=0, at=now, by=by[:64], change=change, what=name, day=day) for name, day in places]
-    return store.amend(season, made)
+        what, day, value = _MAKES[asked.change](season, asked, played)
+        places = [(what, day)]
+    made: list[Amendment] = []
+    before = season.amendments[-1].sha256 if season.amendments else season.sha256
+    for number, (what, day) in enumerate(places, len(season.amendments) + 1):
+        told = {"at": asked.now, "by": asked.by[:64], "change": asked.change, "what": what, "day": day}
+        one = Amendment(number=number, **told, value=value)  # type: ignore[arg-type]  # texts, all of them
+        before = one.after(before)
+        made.append(msgspec.structs.replace(one, sha256=before, signature=_signature(season, before, asked.key)))
+    becomes = amended(msgspec.structs.replace(season, founded=""), made)
+    try:
+        check_written(becomes)
+        check_entries(becomes, tuple(e.id for e in becomes.entries if e.architecture in OUTSIDE))
+        if is_live(becomes):
+            check_data(becomes)
+        elif asked.change == "add":
+            SnapshotFeed.open(becomes)
+    except TradeassayError as error:
+        raise UserError(f"the season cannot be amended so: {error.message}", hint=error.hint) from error
+    store.amend(season, made)
+    return tuple(made)
+
+
+def _skipped(store: Store, season: Season, session: str, played: dict[str, str]) -> list[str]:
+    parse_day(session)
+    assets = [gap.asset for gap in store.skipped(season.id) if gap.session == session]
+    if not assets:
+        hint = "tradeassay arena health and the page /health list those that were"
+        raise UserError(f"no session {session} of season '{season.id}' was skipped", hint=hint)
+    found = [asset for asset in assets if played.get(asset, "") < session]
+    if not found:
+        raise UserError(f"{assets[0]} has been played after {session}", hint="accounts are not played again")
+    return found
+
+
+def _day(season: Season, asked: Asked, reached: str, *, begins: bool) -> str:
+    """Return the day of an amendment, by default the first one that is free (or the last that was played)."""
+    if asked.day is None:
+        if not begins:
+            return reached or asked.now[:10]
+        return str(parse_day(reached) + timedelta(days=1)) if reached else season.first
+    day = str(parse_day(asked.day))
+    if day <= reached if begins else day < reached:
+        free = "a later one" if begins else "that day or a later one"
+        raise UserError(f"{reached} has been played", hint=f"name {free} with --day")
+    return day
+
+
+Made = tuple[str, str, str]
+"""What is changed, the day, and the value."""
+
+
+def _end(season: Season, asked: Asked, played: dict[str, str]) -> Made:
+    retires = asked.change == "retire"
+    name = season.asset(asked.what).symbol if retires else season.entry(asked.what).id
+    if name == BASELINE and not retires:
+        raise UserError(f"every season has '{BASELINE}'", hint="name another entry")
+    if any((one.change, one.what) == (asked.change, name) for one in season.amendments):
+        raise UserError(f"'{name}' has been {'retired' if retires else 'withdrawn'} already")
+    return (
+        name,
+        _day(season, asked, played.get(name, "") if retires else max(played.values(), default=""), begins=False),
+        "",
+    )
+
+
+def _begin(season: Season, asked: Asked, played: dict[str, str]) -> Made:
+    """An entry or an asset comes in; its settings are those of a season's file."""
+    kind: type[Entry] | type[Asset] = Entry if asked.change == "join" else Asset
+    name = "id" if kind is Entry else "symbol"
+    known = [getattr(one, name) for one in (season.everyone if kind is Entry else season.assets)]
+    if asked.what in known:
+        raise UserError(f"season '{season.id}' has '{asked.what}' already", hint="choose another name")
+    given = dict(asked.values)
+    if kind is Entry:
+        own = {key: given.pop(key) for key in tuple(given) if key in Entry.__struct_fields__}
+        given = {**own, "params": {**own.pop("params", {}), **given}}
+    try:
+        made = msgspec.convert({name: asked.what, **given}, type=kind)
+    except msgspec.ValidationError as error:
+        hint = (
+            "give NAME=VALUE as in a season's file: architecture=rule rule=trend, kind=stock dataset=live/yfinance"
+        )
+        raise UserError(f"{asked.change} {asked.what}: {error}", hint=hint) from error
+    return (
+        asked.what,
+        _day(season, asked, max(played.values(), default=""), begins=True),
+        msgspec.json.encode(made).decode(),
+    )
+
+
+def _rename(season: Season, asked: Asked, played: dict[str, str]) -> Made:
+    entry, label = season.entry(asked.what), str(asked.values.get("label", ""))
+    if entry.id == BASELINE or not label.strip():
+        raise UserError(
+            "renaming needs an entry of the operator's and its new label", hint='rename ID label="..."'
+        )
+    return entry.id, asked.now[:10], label
+
+
+def _extend(season: Season, asked: Asked, played: dict[str, str]) -> Made:
+    day = str(parse_day(asked.what))
+    if season.last is None:
+        raise UserError(f"season '{season.id}' has no end", hint="there is nothing to extend")
+    if day <= season.last:
+        raise UserError(f"season '{season.id}' lasts until {season.last}", hint="name a later day")
+    if is_live(season) and asked.now[:10] > season.last:
+        raise UserError(f"season '{season.id}' ended on {season.last}", hint="found another season")
+    return "last", day, ""
+
+
+def _rule(season: Season, asked: Asked, played: dict[str, str]) -> Made:
+    if asked.what not in AMENDABLE or list(asked.values) != [asked.what]:
+        hint = f"rules that may change: {', '.join(AMENDABLE)}; anything else needs a season of its own"
+        raise UserError(f"'{asked.what}' is no rule that may change", hint=hint)
+    value = asked.values[asked.what]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UserError(f"{asked.what} = {value!r} is no number", hint=f"rule {asked.what}=5, say")
+    try:  # as the season's file would be refused
+        check_written(msgspec.convert({**msgspec.to_builtins(season), asked.what: value}, type=Season))
+    except msgspec.ValidationError as error:
+        raise UserError(f"{asked.what} = {value!r}: {error}", hint="give a whole number") from error
+    day = _day(season, asked, max(played.values(), default=""), begins=True)
+    return asked.what, day, msgspec.json.encode(value).decode()
+
+
+_MAKES: dict[str, Callable[[Season, Asked, dict[str, str]], Made]] = {
+    "retire": _end,
+    "withdraw": _end,
+    "join": _begin,
+    "add": _begin,
+    "rename": _rename,
+    "extend": _extend,
+    "rule": _rule,
+}
+
+
+# -- the operator's signature ------------------------------------------------------------------------------------
+
+
+def _signature(season: Season, sha256: str, key: Path | None) -> str:
+    if key is None:
+        if season.operator:
+            hint = "give the private key with --sign, or name it in TRADEASSAY_ARENA_KEY"
+            raise UserError(f"amendments of season '{season.id}' are signed", hint=hint)
+        return ""
+    made = ssh_keygen("sign", "-f", str(key), "-n", NAMESPACE, given=f"{sha256}\n".encode())
+    signature = made[made.index("-----BEGIN") : made.index("-----END SSH SIGNATURE-----") + 27]
+    if season.operator:
+        try:
+            check_signature(season.operator, sha256, signature)
+        except RunError as error:
+            raise UserError(
+                f"{key} is not the key of season '{season.id}'", hint="the spec names another"
+            ) from error
+    return signature
+
+
+def check_signature(operator: str, sha256: str, signature: str) -> None:
+    """Raise :class:`RunError` unless an amendment's hash is signed with the other half of a public key."""
+    with tempfile.TemporaryDirectory() as place:
+        signers, file = Path(place) / "signers", Path(place) / "signature"
+        signers.write_text(f"operator {operator}\n")
+        file.write_text(signature)
+        who = ("-f", str(signers), "-I", "operator", "-n", NAMESPACE, "-s", str(file))
+        ssh_keygen("verify", *who, given=f"{sha256}\n".encode())
+
+
+def parse_values(given: Sequence[str]) -> dict[str, Any]:
+    """Read ``NAME=VALUE``; numbers, true, false and lists as JSON writes them, anything else is text."""
+    found: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise UserError(f"'{text}' gives nothing a value", hint="write NAME=VALUE")
+        try:
+            found[name] = msgspec.json.decode(value)
+        except msgspec.DecodeError:
+            found[name] = value
+    return found

@@ -16,7 +16,7 @@ from tradeassay.benchmarks.ama.rules import AMA, AmaRules, Kind, rules_for
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.measure import Convention
-from tradeassay.core.time import parse_day
+from tradeassay.core.time import SECOND, Instant, parse_day, parse_iso
 
 Scalar = bool | int | float | str
 BASELINE = "buy-and-hold"
@@ -167,6 +167,38 @@ LIVE_DELAY_S = 900
 """
 
 
+Change = Literal["join", "withdraw", "rename", "add", "retire", "reopen", "extend", "rule"]
+AMENDABLE = ("fee_bp", "window_s", "timeout_s", "delay_s", "news_days")
+"""The rules that may change from a day on. Anything else makes another competition: a season of its own."""
+
+
+class Amendment(msgspec.Struct, frozen=True, kw_only=True):
+    """What an operator changed while a season ran, from the session ``day`` on.
+
+    ``join``: the entry in ``value`` plays. ``withdraw``: an entry is not asked after ``day``; its position stays.
+    ``rename``: an entry has the label ``value``. ``add``: the asset in ``value`` is traded. ``retire``: an asset
+    has no session after ``day``. ``reopen``: the session ``day`` of an asset, which was skipped, is played after
+    all. ``extend``: the season's last day is ``day``. ``rule``: the rule ``what`` is ``value``. ``sha256`` holds
+    this one and all before it, ``signature`` is the operator's (ssh-keygen -Y) under it.
+    """
+
+    number: int
+    at: str
+    by: str
+    change: Change
+    what: str
+    day: str
+    value: str = ""
+    sha256: str = ""
+    signature: str = ""
+
+    def after(self, before: str) -> str:
+        """Return the hash of this amendment behind the one with the hash ``before``."""
+        said = {name: getattr(self, name) for name in ("number", "at", "by", "change", "what", "day")}
+        told = {"value": self.value} if self.value else {}
+        return sha256_bytes(canonical_json({**said, **told, "before": before}))
+
+
 class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that decides a season's standings: who plays what and when, and what everybody has.
 
@@ -174,7 +206,10 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     until it is ended); the first ``warmup`` sessions of each asset, or those before ``live_from``, teach the
     agents and do not count. ``delay_s`` is the time from the close to the decision (None: none in a replay, a
     quarter of an hour live), ``window_s`` how long after that a decision may still arrive. ``fee_bp`` None takes
-    the convention's.
+    the convention's. ``operator`` is a public SSH key: amendments must be signed with its other half.
+
+    ``amendments`` and ``founded`` (the hash of the spec) are not part of a spec: :func:`amended` sets them in the
+    season as it has become, with everybody who ever joined.
     """
 
     id: str
@@ -202,6 +237,9 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     filings: FilingRules = FilingRules()
     summary: SummaryRules = SummaryRules()
     budget: BudgetRules = BudgetRules()
+    operator: str = ""
+    amendments: tuple[Amendment, ...] = ()
+    founded: str = ""
 
     def __post_init__(self) -> None:
         _check_ids(self)
@@ -234,8 +272,41 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return session < begins if begins is not None else number < self.warmup
 
     @property
+    def joined(self) -> dict[str, str]:
+        """Since which day those play who joined later."""
+        return {one.what: one.day for one in self.amendments if one.change == "join"}
+
+    def on(self, session: str) -> Season:
+        """Return the season as it stands on a day: who plays, what is traded, which rules are in force."""
+        if not self.amendments:
+            return self
+        joined, added = self.joined, {one.what: one.day for one in self.amendments if one.change == "add"}
+        rules = {
+            one.what: msgspec.json.decode(one.value)
+            for one in self.amendments
+            if one.change == "rule" and one.day <= session
+        }
+        return msgspec.structs.replace(
+            self,
+            entries=tuple(one for one in self.entries if joined.get(one.id, "") <= session),
+            assets=tuple(one for one in self.assets if added.get(one.symbol, "") <= session),
+            **rules,
+        )
+
+    def fee_on(self, session: str) -> float:
+        return self.on(session).money.fee_bp
+
+    def closes(self, asset: str, session: str, at: Instant) -> Instant:
+        """Return until when a session that is decided at ``at`` may be decided: one that was reopened has its time
+        again.
+        """
+        place = ("reopen", asset, session)
+        again = [parse_iso(one.at) for one in self.amendments if (one.change, one.what, one.day) == place]
+        return max((at, *again)) + self.on(session).window_s * SECOND
+
+    @property
     def sha256(self) -> str:
-        return sha256_bytes(self.frozen)
+        return self.founded or sha256_bytes(self.frozen)
 
     @property
     def frozen(self) -> bytes:
@@ -272,38 +343,36 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return (*self.entries, Entry(id=BASELINE, architecture="rule", label="Buy and hold"))
 
 
-class Amendment(msgspec.Struct, frozen=True, kw_only=True):
-    """What an operator changed while a season ran. ``retire``: an asset has no session after ``day``.
-    ``withdraw``: an entry is not asked after ``day``; its position stays. ``reopen``: the session ``day`` of an
-    asset, which was skipped, is played after all. ``sha256`` holds this one and all before it.
+def amended(season: Season, made: Iterable[Amendment]) -> Season:
+    """Return what a founded season has become: everybody who ever joined, every asset with its days, the names and
+    the last day of now. Rules that changed are those of a day (:meth:`Season.on`).
     """
-
-    number: int
-    at: str
-    by: str
-    change: Literal["retire", "withdraw", "reopen"]
-    what: str
-    day: str
-    sha256: str = ""
-
-    def after(self, before: str) -> str:
-        """Return the hash of this amendment behind the one with the hash ``before``."""
-        said = {name: getattr(self, name) for name in self.__struct_fields__ if name != "sha256"}
-        return sha256_bytes(canonical_json({**said, "before": before}))
-
-
-def amended(season: Season, amendments: Iterable[Amendment]) -> Season:
-    """Return a season whose retired assets end when they were retired. It is for planning: its hash is another."""
-    ends = {one.what: one.day for one in amendments if one.change == "retire"}
-    if not ends:
+    made, replace = tuple(made), msgspec.structs.replace
+    if not made:
         return season
-    assets = tuple(
-        msgspec.structs.replace(asset, last=min(ends[asset.symbol], season.days(asset)[1] or "9"))
-        if asset.symbol in ends
-        else asset
-        for asset in season.assets
+    entries = {entry.id: entry for entry in season.entries}
+    assets = {asset.symbol: asset for asset in season.assets}
+    last = season.last
+    for one in made:
+        if one.change == "join":
+            entries[one.what] = msgspec.json.decode(one.value, type=Entry)
+        elif one.change == "rename":
+            entries[one.what] = replace(entries[one.what], label=one.value)
+        elif one.change == "add":
+            assets[one.what] = replace(msgspec.json.decode(one.value, type=Asset), first=one.day)
+        elif one.change == "retire":
+            ends = assets[one.what].last or last or one.day
+            assets[one.what] = replace(assets[one.what], last=min(one.day, ends))
+        elif one.change == "extend":
+            last = one.day
+    return replace(
+        season,
+        entries=tuple(entries.values()),
+        assets=tuple(assets.values()),
+        last=last,
+        amendments=made,
+        founded=season.sha256,
     )
-    return msgspec.structs.replace(season, assets=assets)
 
 
 _ALWAYS: dict[type, frozenset[str]] = {
@@ -345,14 +414,16 @@ def load_season(path: Path) -> Season:
         raise UserError(f"{path}: {error.strerror}", hint="name a season's TOML file") from error
     except (ValueError, *UNDECODABLE) as error:
         raise UserError(f"{path} is not a season: {error}", hint="see docs/reference/arena.md") from error
-    _check_written(season)
+    if season.amendments or season.founded:
+        raise UserError(f"{path} brings its own amendments", hint="tradeassay arena amend makes them")
+    check_written(season)
     return season
 
 
 _UNSEEN = ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
 
 
-def _check_written(season: Season) -> None:
+def check_written(season: Season) -> None:
     """Refuse numbers out of reason, and names that a page cannot show as they are: too long, or with characters
     that nobody sees.
     """

@@ -15,6 +15,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from functools import cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, get_args
@@ -25,6 +26,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tradeassay.account.daily_target import Booking, DailyTarget, DecisionPlayed, SharedTarget, Step, replay
 from tradeassay.arena.agents import entry_agents
+from tradeassay.arena.amending import check_signature
 from tradeassay.arena.queries.seasons import read_season
 from tradeassay.arena.queries.snapshot import SeasonSnapshot
 from tradeassay.arena.replay import Evidence, ReplayStore
@@ -239,17 +241,9 @@ class _Season:
 
     def check(self) -> None:
         """Check the spec; then play the season again, or check what is left of it where that cannot be."""
-        try:
-            season = msgspec.json.decode(self._row.spec, type=Season)
-        except (TradeassayError, *UNDECODABLE) as error:
-            self._broken("season", f"its spec cannot be read: {error}")
-            self._say("season", "contradicted")
+        season = self._spec()
+        if season is None:
             return
-        frozen = self._row.spec.encode()
-        if (sha256_bytes(frozen), season.id, season.frozen) != (self._row.sha256, self._row.id, frozen):
-            self._broken("season", "its spec is not the one under whose hash it is frozen")
-        self._say("season", "contradicted" if self.violations else "re-derived")
-        self.notes.append(_chosen(season))
         evidence = Evidence(self._db, season)
         self.slots = len(evidence.rows)
         try:
@@ -269,7 +263,6 @@ class _Season:
             self._say("tokens", "cannot be checked", f"{what} ({count} replies)")
         for what, count in sorted(evidence.taken.items()):
             self._say("decisions", "cannot be checked", f"{count} {what}, as recorded")
-        self._amendments(season)
         played = select(func.count(rounds.c.id)).where(rounds.c.season == season.id)
         counted = select(func.sum(workers.c.rounds)).where(workers.c.season == season.id)
         there, told = (self._db.execute(query).scalar() or 0 for query in (played, counted))
@@ -279,26 +272,68 @@ class _Season:
         if told := self._db.execute(judged.where(stream_items.c.season == season.id)).scalar_one():
             self._say("experts' judgements", "cannot be checked", f"{told} are as recorded")
 
-    def _amendments(self, season: Season) -> None:
-        """What the operator changed is hashed, one behind the other, and told in the journal."""
+    def _spec(self) -> Season | None:
+        """Return the season as it has become; None where its spec or its amendments cannot be read."""
+        part = "season"
+        try:
+            season = msgspec.json.decode(self._row.spec, type=Season)
+            frozen = self._row.spec.encode()
+            if (sha256_bytes(frozen), season.id, season.frozen) != (self._row.sha256, self._row.id, frozen):
+                self._broken("season", "its spec is not the one under whose hash it is frozen")
+            self._say("season", "contradicted" if self.violations else "re-derived")
+            self.notes.append(_chosen(season))
+            part = "amendments"
+            return self._amended(season)
+        except (TradeassayError, KeyError, *UNDECODABLE) as error:
+            self._broken(part, f"its {'spec' if part == 'season' else part} cannot be read: {error}")
+            self._say(part, "contradicted")
+            return None
+
+    def _amended(self, season: Season) -> Season:
+        """Return what the season has become. What the operator changed is hashed, one behind the other, told in
+        the journal before the first session that it changes, and signed where the spec names a key.
+        """
         made, before = self._store.amendments(season.id), season.sha256
-        query = select(events.c.body).where(events.c.season == season.id, events.c.kind == "amended")
-        told = self._db.execute(query.order_by(events.c.seq)).scalars().all()
-        if told != [msgspec.json.encode(msgspec.structs.asdict(one)).decode() for one in made]:
+        kinds = (events.c.season == season.id, events.c.kind.in_(("amended", "opened")))
+        told: list[tuple[str, dict[str, str]]] = []  # with the newest session of every asset by then
+        opened: dict[str, str] = {}
+        for kind, body in self._db.execute(
+            select(events.c.kind, events.c.body).where(*kinds).order_by(events.c.seq)
+        ):
+            if kind == "opened":
+                here = msgspec.json.decode(body, type=dict[str, Any])
+                asset, session = str(here.get("asset")), str(here.get("session"))
+                opened[asset] = max(opened.get(asset, ""), session)
+            else:
+                told.append((body, dict(opened)))
+        written = [msgspec.json.encode(msgspec.structs.asdict(one)).decode() for one in made]
+        if [body for body, _ in told] != written:
             self._broken("amendments", "the journal tells of others than are on record")
         for number, one in enumerate(made, 1):
             if (one.number, one.sha256) != (number, one.after(before)):
                 self._broken("amendments", f"amendment {one.number} is not what its hash says")
             before = one.sha256
-        if made:
-            self._say("amendments", "cannot be checked", f"{len(made)} of the operator, as recorded")
+            if season.operator:
+                try:
+                    check_signature(season.operator, one.sha256, one.signature)
+                except TradeassayError:
+                    self._broken("amendments", f"amendment {one.number} is not signed with the operator's key")
+        for one, (_, then) in zip(made, told, strict=False):
+            newest = then.get(one.what, "") if one.change == "retire" else max(then.values(), default="")
+            begins = one.change in ("join", "rule")
+            if (newest >= one.day) if begins else (one.change in ("retire", "withdraw") and newest > one.day):
+                self._broken("amendments", f"amendment {one.number} changes {one.day}; {newest} had been opened")
+        if made and not any(violation.check == "amendments" for violation in self.violations):
+            why = "" if season.operator else f"{len(made)} of an operator whose key the spec does not name"
+            self._say("amendments", "cannot be checked" if why else "re-derived", why)
+        return amended(season, made)
 
     # -- played again --------------------------------------------------------------------------------------------
 
     def _play_again(self, season: Season, evidence: Evidence, feed: SnapshotFeed) -> None:
         """Play the season again into a journal of its own, as far as it was played, and compare row by row."""
         try:
-            dues = feed.due(amended(season, self._store.amendments(season.id)))
+            dues = feed.due(season)
         except TradeassayError as error:
             self._settled("rounds and prices", iter([("the season", error.message)]))
             return
@@ -307,7 +342,8 @@ class _Season:
         reached = {(row.asset, row.session) for row in (*played, *edited)}
         reached |= {(row.asset, row.next_session) for row in played}
         until = max((due.at for due in dues if (due.asset, due.session) in reached), default=0)
-        spec = msgspec.structs.replace(season, budget=BudgetRules())  # what was over it depended on who was first
+        spec = msgspec.json.decode(self._row.spec, type=Season)
+        spec = msgspec.structs.replace(spec, budget=BudgetRules())  # what was over it depended on who was first
         with tempfile.TemporaryDirectory() as place:
             again = ReplayStore(open_engine(f"{place}/again.db", durable=False), evidence)
             live = [
@@ -418,16 +454,16 @@ class _Season:
         """Everybody has a slot in every round; every round but an asset's last is settled, to the next one; stages
         follow the season's rules.
         """
-        everyone = {entry.id for entry in season.everyone}
+        everyone = cache(lambda session: {entry.id for entry in season.on(session).everyone})
         seats = Counter(place[:2] for place in evidence.rows)
         for asset, session, entry in evidence.rows:
-            if entry not in everyone:
+            if entry not in everyone(session):
                 yield f"{asset} {session}", f"'{entry}' decides, who is not in the season"
         gone = {(row.asset, row.session) for row in self._db.execute(_SKIPPED, {"season": season.id})}
         by_asset: dict[str, list[Row[Any]]] = {}
         for row in played:
             by_asset.setdefault(row.asset, []).append(row)
-            if seats[row.asset, row.session] != len(everyone):
+            if seats[row.asset, row.session] != len(everyone(row.session)):
                 yield _where(row), "not everybody in the season has a decision"
             if not season.rules.cross_asset and row.shared is not None:
                 yield _where(row), "it tells of an account over all assets, which the season does not have"
@@ -509,11 +545,12 @@ class _Season:
         spec = msgspec.structs.replace(season, budget=BudgetRules())
         async with entry_agents(spec, outside=evidence.outside, opener=evidence.opener) as agents:
             inside = {id: agent for id, agent in agents.items() if agent.outside is None}
-            deciding = Slots(store=self._store, season=spec, agents=agents, closing=Closing(self._store, "replay"))
+            closing = Closing(self._store, "replay")
             for row in played:
+                deciding = Slots(store=self._store, season=spec.on(row.session), agents=agents, closing=closing)
                 told = packets(self._store, season, read_round(row))
                 past = self._outcomes_then(row) if revised else None
-                for entry in season.everyone:
+                for entry in season.on(row.session).everyone:
                     made = evidence.rows.get((row.asset, row.session, entry.id))
                     if made is None or made.status in ("open", "missed") or entry.id not in inside:
                         if made is not None and made.status != "open":
@@ -785,9 +822,11 @@ def _misplaced(slots: dict[int, Row[Any]], played: dict[int, Row[Any]]) -> Found
 
 def _played(season: Season, slot: Row[Any], round: Row[Any]) -> DecisionPlayed:
     moved = round.next_price / round.base_price - 1.0 if round.next_price and round.base_price else None
+    season = season.on(slot.session)
     share = 1.0 / len(season.assets) if slot.allocation is None else slot.allocation
     action: Action = slot.action if slot.action in get_args(Action) else "HOLD"
-    return DecisionPlayed(slot=slot.id, asset=slot.asset, action=action, share=share, moved=moved)
+    fee_bp = season.money.fee_bp
+    return DecisionPlayed(slot=slot.id, asset=slot.asset, action=action, share=share, moved=moved, fee_bp=fee_bp)
 
 
 def _same_account(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tradeassay.arena.rounds.health import Health
     from tradeassay.arena.season import Season
     from tradeassay.arena.standings import Standing
+    from tradeassay.arena.state.store import Store
 
 
 @click.group()
@@ -89,6 +90,7 @@ _renamed = click.option(
 @click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True)
 @click.option("--expert", "experts", multiple=True, help="Someone who may judge news; their key is shown once.")
 @click.option("--register", is_flag=True, help="Allow registration over HTTP; the operator's key is shown once.")
+@click.option("--apply", "applying", is_flag=True, help="Anybody may ask to be let in; the operator approves.")
 @_allow
 @click.option(
     "--proxy",
@@ -116,6 +118,7 @@ def serve(
     port: int,
     experts: tuple[str, ...],
     register: bool,
+    applying: bool,
     allow: tuple[str, ...],
     proxies: tuple[str, ...],
     renamed: tuple[str, ...],
@@ -137,6 +140,7 @@ def serve(
         speed=speed,
         experts=experts,
         register=register or wait,
+        apply=applying,
         allow=allow,
         renamed=renamed,
         wait=wait,
@@ -275,13 +279,23 @@ def standings(
         say(board.note)
 
 
+_AMENDS = {
+    "join": "ENTRY [NAME=VALUE...]",
+    "withdraw": "ENTRY",
+    "rename": "ENTRY label=TEXT",
+    "add": "ASSET [NAME=VALUE...]",
+    "retire": "ASSET",
+    "reopen": "SESSION",
+    "extend": "DAY",
+    "rule": "NAME=VALUE",
+}
+_DOORS = {"register": "ENTRY", "revoke": "ENTRY", "approve": "ENTRY", "decline": "ENTRY"}
 _ACTIONS = {
+    **{name: ("day", "by", "sign") for name in (*_AMENDS, "approve")},
     "register": ("address", "renew"),
     "bar": ("by",),
     "key": ("revoke",),
-    "retire": ("last", "by"),
-    "withdraw": ("last", "by"),
-    "reopen": ("by",),
+    **dict.fromkeys(("revoke", "decline", "applicants"), ()),
 }
 """What an operator can do, and the options that belong to it."""
 
@@ -293,68 +307,129 @@ _ACTIONS = {
 @click.option("--address", help="register: where the agent is asked (http or https); without one it polls.")
 @click.option("--renew", is_flag=True, help="register: give a new token; the old one stops working.")
 @click.option("--revoke", is_flag=True, help="key: revoke it instead.")
-@click.option("--last", metavar="DAY", help="retire, withdraw: the last session. Default: the newest so far.")
+@click.option(
+    "--day", metavar="DAY", help="The first session of what begins, the last of what ends. Default: now."
+)
 @click.option("--by", metavar="NAME", help="Who decides or amends. Default: operator.")
+@click.option(
+    "--sign",
+    metavar="KEY",
+    envvar="TRADEASSAY_ARENA_KEY",
+    show_envvar=True,
+    help="The private SSH key of the operator that the season's spec names.",
+)
 @_db
 @json_option
 def amend(action: str, what: tuple[str, ...], id: str | None, db: str, as_json: bool, **given: Any) -> None:
     """Act on a season as its operator.
 
     \b
+    join ENTRY architecture=http       an entry joins; settings as in a season's file
+    withdraw ENTRY                     it is not asked any more; its position stays
+    rename ENTRY label=TEXT            another label; its id stays
+    add ASSET kind=stock dataset=...   an asset is traded from now on
+    retire ASSET                       it has no more sessions; its last decision is still settled
+    reopen SESSION                     play a skipped session after all, if no later one was played
+    extend DAY                         the season lasts longer
+    rule fee_bp=3                      a rule changes; also window_s, timeout_s, delay_s, news_days
     register ENTRY                     let an entry decide outside; its token is printed once
+    revoke ENTRY                       its token stops working
+    applicants                         list who asks to be let in (arena serve --apply)
+    approve ENTRY                      let an applicant join; decline ENTRY does not
     bar                                list live bars that look wrong and hold up their rounds
     bar ASSET SESSION accept|refuse    its round continues, or waits for another bar
     key operator|expert [NAME]         give a key, shown only once; an older one stops working
-    retire ASSET                       it has no more sessions; its last decision is still settled
-    withdraw ENTRY                     it is not asked any more; its position stays
-    reopen SESSION                     play a skipped session after all, if no later one was played
     """
     _need_extra()
-    from tradeassay.arena.queries.seasons import opened_store, season_ids
+    from tradeassay.arena.queries.seasons import opened_store, read_season, season_ids
 
     for name, value in given.items():
-        if value and name not in _ACTIONS[action]:
+        if value and name != "sign" and name not in _ACTIONS[action]:
             raise click.UsageError(f"--{name} means nothing to 'amend {action}'")
     if action == "key":
         _give_key(what, db, revoke=given["revoke"], as_json=as_json)
         return
+    takes = _AMENDS.get(action) or _DOORS.get(action)
+    if takes is not None and (not what or (len(what) > 1 and "=" not in takes)):
+        raise click.UsageError(f"amend {action} takes {'one ' if '=' not in takes else ''}{takes}")
     with opened_store(db, id) as store:
-        season = id or next(iter(season_ids(store)), "")
-    if action in _TAKES and len(what) != 1:
-        raise click.UsageError(f"amend {action} takes one {_TAKES[action]}")
-    if action in ("retire", "withdraw", "reopen"):
-        _amend(action, what[0], season, db, given["last"], given["by"] or "operator", as_json=as_json)
-    elif action == "register":
-        from tradeassay.arena.api.doors import register_entry
-
-        token = register_entry(db, season, what[0], address=given["address"], renew=given["renew"])
-        if as_json:
-            print_json({"season": season, "entry": what[0], "token": token})
-        else:
-            click.echo(token)
-    elif what:
-        _decide_bar(what, season, db, given["by"] or "operator", as_json=as_json)
-    else:
-        _list_bars(season, db, as_json=as_json)
+        season = read_season(store, id or next(iter(season_ids(store)), ""))
+        assert season is not None  # it was found just now
+        if action in _AMENDS:
+            _amend(store, season, action, what, given, as_json=as_json)
+        elif action in (*_DOORS, "applicants"):
+            _doors(store, season, action, what, given, as_json=as_json)
+    if action == "bar" and what:
+        _decide_bar(what, season.id, db, given["by"] or "operator", as_json=as_json)
+    elif action == "bar":
+        _list_bars(season.id, db, as_json=as_json)
 
 
-_TAKES = {"register": "ENTRY", "retire": "ASSET", "withdraw": "ENTRY", "reopen": "SESSION"}
-
-
-def _amend(action: str, what: str, id: str, db: str, last: str | None, by: str, *, as_json: bool) -> None:
-    from tradeassay.arena.amending import amend
-    from tradeassay.arena.queries.seasons import opened_store, read_season
+def _amend(
+    store: Store, season: Season, action: str, what: tuple[str, ...], given: dict[str, Any], *, as_json: bool
+) -> None:
+    from tradeassay.arena.amending import Asked, amend, parse_values
     from tradeassay.core.time import WallClock, iso
 
-    with opened_store(db, id) as store:
-        season = read_season(store, id)
-        assert season is not None  # it was found just now
-        now = iso(WallClock().now())
-        made = amend(store, season, action, what, last=last, by=by, now=now)  # type: ignore[arg-type]  # one of three
+    name = what[0].partition("=")[0] if action == "rule" else what[0]
+    asked = Asked(
+        change=action,  # type: ignore[arg-type]  # one of the changes
+        what=name,
+        values=parse_values(what if action == "rule" else what[1:]),
+        day=given["day"],
+        by=given["by"] or "operator",
+        now=iso(WallClock().now()),
+        key=Path(given["sign"]) if given["sign"] else None,
+    )
+    made = amend(store, season, asked)
     if as_json:
         print_json(made)
     for one in made:
-        say(f"season '{id}', amendment {one.number}: {one.change} {one.what}, {one.day}")
+        signed = "signed" if one.signature else "not signed"
+        say(f"season '{season.id}', amendment {one.number}: {one.change} {one.what}, {one.day} ({signed})")
+
+
+def _doors(
+    store: Store, season: Season, action: str, what: tuple[str, ...], given: dict[str, Any], *, as_json: bool
+) -> None:
+    from tradeassay.arena.api.doors import Doors
+    from tradeassay.core.errors import UserError
+    from tradeassay.core.time import WallClock, iso
+
+    doors, now = Doors(store), iso(WallClock().now())
+    if action == "applicants":
+        found = doors.applicants(season.id)
+        if as_json:
+            print_json(found)
+        else:
+            rows = [
+                (one.entry, one.status, one.at, one.label, one.address or "polls", one.contact) for one in found
+            ]
+            print_table(
+                f"applicants of '{season.id}'", ("entry", "status", "at", "label", "address", "contact"), rows
+            )
+        return
+    entry = what[0]
+    if action == "register":
+        if given["renew"] and given["address"] is not None:
+            raise UserError("an address is given once, at registration", hint="leave out --address or --renew")
+        renewed = doors.renew(season.id, entry) if given["renew"] else None
+        token = (renewed or doors.register(season.id, entry, now=now, address=given["address"])).token
+        if as_json:
+            print_json({"season": season.id, "entry": entry, "token": token})
+        else:
+            click.echo(token)
+        return
+    if action == "revoke" and not doors.revoke(season.id, entry, now=now):
+        raise UserError(f"entry '{entry}' has no token", hint="tradeassay arena amend register gives one")
+    if action == "approve":
+        settings = doors.applicant(season.id, entry)
+        wanted = ["architecture=http", *([f"label={settings.label}"] if settings.label else [])]
+        if all(one.id != entry for one in season.entries):
+            _amend(store, season, "join", (entry, *wanted), given, as_json=as_json)
+    if action in ("approve", "decline"):
+        doors.judge(season.id, entry, approve=action == "approve", now=now)
+    say(f"{entry}: {action}d" if action.endswith("e") else f"{entry}: {action}")
 
 
 def _give_key(what: tuple[str, ...], db: str, *, revoke: bool, as_json: bool) -> None:

@@ -98,7 +98,6 @@ def test_what_feeds_and_edgar_say_reaches_the_packet_once_and_nothing_else_does(
 
     async def play() -> None:
         async with open_model(season.summary.model, ModelParams(temperature=0.0, max_tokens=800)) as model:
-            names = {asset.symbol: asset.names for asset in season.assets}
             feed = LiveFeed(home=tmp_path / "home", clock=wall, fetch=vendor)
             agents = {id: EntryAgent(ConstantAction("HOLD")) for id in ("calm", "buy-and-hold")}
             runner = Runner(
@@ -108,7 +107,7 @@ def test_what_feeds_and_edgar_say_reaches_the_packet_once_and_nothing_else_does(
                 clock=wall.clock(),
                 agents=agents,
                 beat_s=6 * 3600.0,
-                publish=stream_publisher(store, season, model, names=names),
+                publish=stream_publisher(store, season, model),
             )
             await runner.run()
 

@@ -20,7 +20,7 @@ from threading import Event, Lock
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import msgspec
-from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, select, update
+from sqlalchemy import BindParameter, Connection, bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError, OperationalError
 from starlette.concurrency import run_in_threadpool
@@ -28,14 +28,16 @@ from starlette.concurrency import run_in_threadpool
 from tradeassay.agents.foreign.address import Unusable, parse_target
 from tradeassay.agents.foreign.ama import TradingAction, to_choice
 from tradeassay.arena.agents import OUTSIDE
+from tradeassay.arena.queries.seasons import read_season
 from tradeassay.arena.rounds.deciding import packets
 from tradeassay.arena.rounds.feed import is_live
-from tradeassay.arena.season import Season
+from tradeassay.arena.season import BASELINE, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.rows import Stage, Status, read_slot
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import decisions, rewards, rounds, seasons, slots
+from tradeassay.arena.state.tables import decisions, rewards, rounds, slots
 from tradeassay.arena.state.tables import door_agents as agents
+from tradeassay.arena.state.tables import door_applicants as applicants
 from tradeassay.arena.state.tables import door_counts as counts
 from tradeassay.arena.state.tables import door_keys as keys
 from tradeassay.arena.state.tables import door_nonces as nonces
@@ -122,6 +124,31 @@ class OwnReward(msgspec.Struct, frozen=True, kw_only=True):
     reward: float
 
 
+class Applicant(msgspec.Struct, frozen=True, kw_only=True):
+    """Somebody who asks to be let in; ``contact`` is for the operator alone."""
+
+    entry: str
+    label: str
+    contact: str
+    address: str | None
+    at: str
+    status: Literal["waiting", "approved", "declined"]
+
+
+class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How an agent stands with the arena: since when it plays, what waits for it, what became of its decisions."""
+
+    season: str
+    entry: str
+    status: Literal["waiting", "declined", "registered", "revoked"]
+    since: str
+    joined: str | None = None
+    withdrawn: str | None = None
+    open: int = 0
+    counts: dict[str, int] = {}
+    newest: OwnDecision | None = None
+
+
 KeyKind = Literal["operator", "expert"]
 Place = tuple[str, str, str, str]
 """A season, an entry, an asset and a session."""
@@ -130,6 +157,10 @@ MOST_HASHES = 10_000
 """Of how many packets the hash is remembered."""
 
 NONCE_LENGTH = (8, 128)
+FRESH_S = 2.0
+"""So long a season that was read counts as what it is."""
+
+MOST_APPLICANTS = 100
 MOST = 500
 """How many lines of its own past an agent gets at once."""
 
@@ -171,7 +202,6 @@ _OPEN_OFFERS = (
     .where(rounds.c.season == bindparam("season"), rounds.c.phase == "opened", decisions.c.status == "open")
 )
 _CHOICE = msgspec.json.Decoder(AgentChoice)
-_SEASON = msgspec.json.Decoder(Season)
 
 
 def _digest(secret: str, salt: bytes) -> bytes:
@@ -199,7 +229,7 @@ class Doors:
     def __init__(self, store: Store, *, real_time: Callable[[], float] = time.time) -> None:
         self.store = store
         self._real_time = real_time
-        self._seasons: dict[str, Season] = {}
+        self._seasons: dict[str, tuple[float, Season]] = {}
         self._hashes: dict[int, str] = {}  # of the packets that were sent, by slot
         self._lock = Lock()
         self.closing = Event()  # set by the process that is about to stop: nobody waits here any longer
@@ -212,7 +242,7 @@ class Doors:
         Raises :class:`UserError` for an unknown season or entry, one that decides inside, one that is registered
         already, and an address that makes no sense.
         """
-        found = self._season(season).entry(entry)
+        found = self._season(season, entry).entry(entry)
         if found.architecture not in OUTSIDE:
             raise UserError(
                 f"entry '{entry}' decides inside ({found.architecture})",
@@ -268,6 +298,88 @@ class Doors:
             _agent(found[part[1]]) if part and part[1] in found and _fits(part, found[part[1]]) else None
             for part in parts
         ]
+
+    # -- applicants ----------------------------------------------------------------------------------------------
+
+    def apply(self, season: str, entry: str, *, label: str, contact: str, address: str | None, now: str) -> str:
+        """Ask for a seat; returns a token that counts once an operator has approved.
+
+        Raises :class:`UserError` for a name that is taken, and where too many wait already.
+        """
+        if any(one.id == entry for one in self._season(season).everyone):
+            raise UserError(f"'{entry}' is taken", hint="choose another name")
+        if address is not None:
+            parse_target(address)
+        token, kept = _new_token()
+        row = {"season": season, "entry": entry, "label": label, "contact": contact, "address": address, "at": now}
+        waiting = select(func.count()).where(applicants.c.season == season, applicants.c.status == "waiting")
+        try:
+            with self.store.change() as db:
+                if db.execute(waiting).scalar_one() >= MOST_APPLICANTS:
+                    raise UserError("too many are waiting for the operator", hint="try again later")
+                db.execute(insert(applicants).values(**kept, **row, status="waiting"))
+        except IntegrityError as error:
+            raise UserError(f"'{entry}' is taken", hint="choose another name") from error
+        return token
+
+    def applicants(self, season: str) -> tuple[Applicant, ...]:
+        query = select(applicants).where(applicants.c.season == season).order_by(applicants.c.at, applicants.c.id)
+        names = Applicant.__struct_fields__
+        with self.store.read() as db:
+            return tuple(Applicant(**{name: getattr(row, name) for name in names}) for row in db.execute(query))
+
+    def applicant(self, season: str, entry: str) -> Applicant:
+        """Return somebody who still waits; raises :class:`UserError` when nobody of that name does."""
+        waiting = [one for one in self.applicants(season) if one.status == "waiting"]
+        for one in waiting:
+            if one.entry == entry:
+                return one
+        hint = f"those who wait: {', '.join(one.entry for one in waiting) or 'nobody'}"
+        raise UserError(f"nobody called '{entry}' waits", hint=hint)
+
+    def judge(self, season: str, entry: str, *, approve: bool, now: str) -> None:
+        """Let an applicant in, whose token counts from now on, or not. Raises :class:`UserError`."""
+        self.applicant(season, entry)
+        mine = (applicants.c.season == season, applicants.c.entry == entry)
+        with self.store.change() as db:
+            row = db.execute(select(applicants).where(*mine)).one()
+            if approve:
+                kept = {
+                    name: getattr(row, name) for name in ("id", "season", "entry", "address", "salt", "digest")
+                }
+                db.execute(insert(agents).values(**kept, created_at=now))
+            db.execute(update(applicants).where(*mine).values(status="approved" if approve else "declined"))
+
+    def status(self, token: str) -> AgentStatus | None:
+        """Return how the owner of a token stands, whether it counts or not; None where it is nobody's."""
+        part = _TOKEN.fullmatch(token)
+        if part is None:
+            return None
+        with self.store.read() as db:
+            asks = db.execute(select(applicants).where(applicants.c.id == part[1])).first()
+            row = db.execute(select(agents).where(agents.c.id == part[1])).first()
+            whose = row or asks
+            if whose is None or not _fits(part, whose):
+                return None
+            if row is None:
+                word: Literal["waiting", "declined"] = "waiting" if whose.status == "waiting" else "declined"
+                return AgentStatus(season=whose.season, entry=whose.entry, status=word, since=whose.at)
+            mine = (decisions.c.season == row.season, decisions.c.entry == row.entry)
+            query = select(decisions.c.status, func.count()).where(*mine).group_by(decisions.c.status)
+            counts = {status: count for status, count in db.execute(query)}
+        season = self._season(row.season, row.entry)
+        left = [one.day for one in season.amendments if (one.change, one.what) == ("withdraw", row.entry)]
+        return AgentStatus(
+            season=row.season,
+            entry=row.entry,
+            status="registered" if row.revoked_at is None else "revoked",
+            since=row.revoked_at or row.created_at,
+            joined=season.joined.get(row.entry),
+            withdrawn=left[0] if left else None,
+            open=counts.pop("open", 0),
+            counts=counts,
+            newest=next(iter(self.decisions(_agent(row), 1)), None),
+        )
 
     # -- keys of the operator and of experts ---------------------------------------------------------------------
 
@@ -365,7 +477,7 @@ class Doors:
         with self.store.read() as db:
             found = db.execute(_PLACES, {"some": [one.offer.slot for one in made]}).all()
         places = {row.id: (row.season, row.entry, row.asset, row.session) for row in found}
-        over = {row.id for row in found if self._over(row.season, row.decision_time)}
+        over = {row.id for row in found if self._over(row)}
         hashes = self._hashes_of(made, places)
         for number, one in enumerate(made):
             try:
@@ -454,22 +566,23 @@ class Doors:
             OwnReward(**{name: getattr(row, name) for name in OwnReward.__struct_fields__}) for row in rows
         )
 
-    def _over(self, season: str, decision_time: str) -> bool:
+    def _over(self, row: Any) -> bool:
         """Return whether the time to decide is over in a live season, though nobody may be there to close it."""
-        spec = self._season(season)
-        closes = parse_iso(decision_time) + spec.window_s * SECOND
+        spec = self._season(row.season)
+        closes = spec.closes(row.asset, row.session, parse_iso(row.decision_time))
         return is_live(spec) and self._real_time() * SECOND > closes
 
     # -- small things --------------------------------------------------------------------------------------------
 
-    def _season(self, id: str) -> Season:
-        if id not in self._seasons:  # frozen, so it may be kept
-            with self.store.read() as db:
-                spec = db.execute(select(seasons.c.spec).where(seasons.c.id == id)).scalar()
-            if spec is None:
+    def _season(self, id: str, entry: str = BASELINE) -> Season:
+        """Return a season as it has become; what was read a moment ago counts, unless it lacks an ``entry``."""
+        known, now = self._seasons.get(id), self._real_time()
+        if known is None or not 0 <= now - known[0] < FRESH_S or all(e.id != entry for e in known[1].everyone):
+            found = read_season(self.store, id)
+            if found is None:
                 raise UserError(f"there is no season '{id}'", hint="start the arena with it first")
-            self._seasons[id] = _SEASON.decode(spec)
-        return self._seasons[id]
+            self._seasons[id] = known = (now, found)
+        return known[1]
 
     def _packets(self, wanted: Iterable[Place]) -> dict[Place, Packet]:
         """Return what entries may know about assets at sessions, all of which have a round."""
@@ -480,7 +593,9 @@ class Doors:
         for (season, asset, session), some in entries.items():
             round = self.store.round(season, asset, session)
             assert round is not None  # a slot has a round
-            for entry, packet in packets(self.store, self._season(season), round, some).items():
+            for entry in some:
+                spec = self._season(season, entry)
+            for entry, packet in packets(self.store, spec, round, some).items():
                 found[season, entry, asset, session] = packet
         return found
 
@@ -531,24 +646,6 @@ def house_key(db: str, kind: KeyKind, name: str, *, revoke: bool = False) -> str
             known = ", ".join(doors.key_names(kind)) or "nobody"
             raise UserError(f"{kind} '{name}' has no key", hint=f"those who have one: {known}")
         return None
-    finally:
-        engine.dispose()
-
-
-def register_entry(db: str, season: str, entry: str, *, address: str | None = None, renew: bool = False) -> str:
-    """Register an entry of a season that the database knows, or renew its token; returns the token.
-
-    Raises :class:`UserError` as :meth:`Doors.register` and :meth:`Doors.renew` do, and for a new address together
-    with a new token.
-    """
-    if renew and address is not None:
-        raise UserError("an address is given once, at registration", hint="leave out --address or --renew")
-    engine = open_engine(db)
-    try:
-        doors = Doors(Store(engine))
-        if renew:
-            return doors.renew(season, entry).token
-        return doors.register(season, entry, now=iso(WallClock().now()), address=address).token
     finally:
         engine.dispose()
 

@@ -19,6 +19,7 @@ from starlette.requests import ClientDisconnect
 from tradeassay.arena.api.doors import (
     MAX_WAIT_S,
     MOST,
+    AgentStatus,
     DoorDesk,
     Doors,
     Notification,
@@ -83,6 +84,16 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     address: Annotated[str, msgspec.Meta(max_length=2000)] | None = None
 
 
+class Application(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What somebody sends who wants to be let in: the name of the entry, what it is called, how to be reached."""
+
+    season: Annotated[str, msgspec.Meta(pattern=NAME)]
+    entry: Annotated[str, msgspec.Meta(pattern=NAME)]
+    label: Annotated[str, msgspec.Meta(max_length=80)] = ""
+    contact: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    address: Annotated[str, msgspec.Meta(max_length=2000)] | None = None
+
+
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     """An answer was taken. It counts unless the round's time was over first."""
 
@@ -118,6 +129,8 @@ TYPES: tuple[Any, ...] = (
     Decisions,
     Rewards,
     Registration,
+    Application,
+    AgentStatus,
     NewToken,
 )
 """The structs that are sent and received, for OpenAPI."""
@@ -271,12 +284,14 @@ def router(
     *,
     limits: DoorLimits | None = None,
     operator: bool = False,
+    apply: bool = False,
     clock: Clock | None = None,
     prefix: str = "/agents",
 ) -> APIRouter:
     """Return the routes of the door.
 
-    With ``operator`` entries can be registered over HTTP by whoever has the operator's key.
+    With ``operator`` entries can be registered over HTTP by whoever has the operator's key, with ``apply`` anybody
+    may ask for a seat.
     """
     made = APIRouter(prefix=prefix, tags=["agents"])
     gate = DoorGate(doors, limits or DoorLimits())
@@ -286,6 +301,16 @@ def router(
     async def me(request: Request) -> RegisteredAgent:
         """Say whose token this is."""
         return await gate.agent(request)
+
+    @made.get("/me/status", responses=described(AgentStatus, "How you stand.", 401, 429), response_model=None)
+    @_answered
+    async def status(request: Request) -> AgentStatus:
+        """Say how the owner of this token stands, also before it was approved and after it was revoked."""
+        found = await run_in_threadpool(doors.status, bearer(request))
+        if found is None:
+            await gate.stranger(request)
+            raise TurnedAway(401, "this token is not known here")
+        return found
 
     @made.get(
         "/me/decisions", responses=described(Decisions, "Your decisions.", 401, 422, 429), response_model=None
@@ -338,6 +363,31 @@ def router(
         await gate.desk.submit(agent, request.headers.get("idempotency-key", ""), offer)
         return Accepted(slot=offer.slot)
 
+    _letting_in(made, gate, clock or WallClock(), operator=operator, apply=apply)
+    return made
+
+
+def _letting_in(made: APIRouter, gate: DoorGate, clock: Clock, *, operator: bool, apply: bool) -> None:
+    """Add the routes by which entries come in: anybody may ask, the operator registers."""
+    doors = gate.doors
+    if apply:
+
+        @made.post(
+            "/applications",
+            responses=described(NewToken, "You wait for the operator.", 413, 415, 422, 429),
+            openapi_extra={"requestBody": takes(Application)},
+            response_model=None,
+        )
+        @_answered
+        async def application(request: Request) -> NewToken:
+            """Ask for a seat. The token counts once the operator has approved; ``/me/status`` tells."""
+            await gate.stranger(request)
+            asked = await read_json(request, Application, gate.limits.body)
+            now = iso(clock.now())
+            given = msgspec.structs.asdict(asked)
+            token = await run_in_threadpool(lambda: doors.apply(**given, now=now))
+            return NewToken(season=asked.season, entry=asked.entry, token=token)
+
     if operator:
 
         @made.post(
@@ -353,13 +403,11 @@ def router(
                 await gate.stranger(request)
                 raise TurnedAway(403, "only the operator registers")
             asked = await read_json(request, Registration, gate.limits.body)
-            now = iso((clock or WallClock()).now())
+            now = iso(clock.now())
             issued = await run_in_threadpool(
                 lambda: doors.register(asked.season, asked.entry, now=now, address=asked.address)
             )
             return NewToken(season=asked.season, entry=asked.entry, token=issued.token)
-
-    return made
 
 
 def _answered(make: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Coroutine[Any, Any, Response]]:

@@ -94,10 +94,10 @@ def season_ids(store: Store) -> tuple[str, ...]:
 
 
 def read_season(store: Store, id: str) -> Season | None:
-    """Return a season's frozen spec, or None when there is no such id."""
+    """Return a season as it has become by its amendments, or None when there is no such id."""
     with store.read() as db:
         spec = db.execute(select(seasons.c.spec).where(seasons.c.id == id)).scalar()
-    return None if spec is None else msgspec.json.decode(spec, type=Season)
+    return None if spec is None else amended(msgspec.json.decode(spec, type=Season), store.amendments(id))
 
 
 @contextmanager
@@ -144,8 +144,7 @@ def progress_of(store: Store, season: Season) -> Progress:
                 closed[asset] = max(closed.get(asset, ""), session)
         mine = select(func.count()).where(corrections.c.season == season.id)
         corrected = int(db.execute(mine).scalar_one())
-    planned = amended(season, store.amendments(season.id))
-    ends = [(closed.get(asset.symbol, ""), planned.days(asset)[1]) for asset in planned.assets]
+    ends = [(closed.get(asset.symbol, ""), season.days(asset)[1]) for asset in season.assets]
     return Progress(
         session=newest,
         rounds=total,
@@ -243,8 +242,9 @@ _OPEN = frozenset(("rule", "remembered", "rounds", "recall", "personas"))
 """Settings that are shown. An outside agent's may hold addresses or commands, which are nobody's business."""
 
 
-def season_rules(season: Season, made: tuple[Amendment, ...] = ()) -> SeasonRules:
+def season_rules(season: Season) -> SeasonRules:
     names = "first last warmup cash window_s timeout_s news_days seed temperature max_tokens".split()
+    season = msgspec.structs.replace(season.on("9"), entries=season.entries, assets=season.assets)
     plain: dict[str, Any] = {name: getattr(season, name) for name in names}
     return SeasonRules(
         season=season.id,
@@ -265,5 +265,5 @@ def season_rules(season: Season, made: tuple[Amendment, ...] = ()) -> SeasonRule
             msgspec.structs.replace(entry, params={k: v for k, v in entry.params.items() if k in _OPEN})
             for entry in season.everyone
         ),
-        amendments=made,
+        amendments=season.amendments,
     )

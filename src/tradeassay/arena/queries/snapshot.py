@@ -199,7 +199,7 @@ class SeasonSnapshot:
     def luck(self) -> dict[str, dict[str, Measure]]:
         """Where the entries lie among random traders: asset -> entry."""
         bands = {
-            asset.symbol: luck_band(self.lines, asset.symbol, self.season.money.fee_bp, draws=1000)
+            asset.symbol: luck_band(self.lines, asset.symbol, self.season.fee_on, draws=1000)
             for asset in self.season.assets
         }
         return {asset: {} if band is None else band.percentiles for asset, band in bands.items()}
@@ -271,15 +271,17 @@ def equity_chart(season: Season, lines: Lines) -> Equity:
     for (entry, _), line in lines.items():
         by_entry.setdefault(entry, []).append(line)
     days = sorted({day for line in lines.values() for day in line.sessions})
-    paths = {
-        entry: np.concatenate(([1.0], np.cumprod(1.0 + account(found, days)))) for entry, found in by_entry.items()
-    }
-    places = kept(len(days) + 1, [path.tolist() for path in paths.values()], POINTS)
+    paths = {}
+    for entry, found in by_entry.items():
+        own = [day for day in days if day >= season.joined.get(entry, "")]
+        path = np.concatenate(([1.0], np.cumprod(1.0 + account(found, own))))
+        paths[entry] = np.concatenate((np.full(len(days) - len(own), np.nan), path))
+    places = kept(len(days) + 1, [np.nan_to_num(path, nan=1.0).tolist() for path in paths.values()], POINTS)
     order = sorted(paths, key=lambda entry: -float(paths[entry][-1]))
     drawn = [
         (entry, season.entry(entry).shown, entry == BASELINE, (paths[entry] - 1.0).tolist()) for entry in order
     ]
-    random, band = account_band(lines, season.money.fee_bp) if days else None, None
+    random, band = account_band(lines, season.fee_on) if days else None, None
     if random is not None and list(random[0]) == days:
         low, middle, high = (picked((row - 1.0).tolist(), places) for row in random[1])
         band = Band(low=low, middle=middle, high=high)

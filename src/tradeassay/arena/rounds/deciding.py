@@ -37,7 +37,7 @@ def packets(
     store: Store, season: Season, round: Round, only: Collection[str] | None = None
 ) -> Mapping[str, Packet]:
     """Return what each entry (or some) is told in a round: the common packet, its own position, its own past."""
-    common = store.packet(round.id)
+    common, season = store.packet(round.id), season.on(round.session)
     shared = {} if round.shared is None else _SHARED.decode(round.shared)
     with store.read() as db:
         held = accounts(db, season.id, round, only)

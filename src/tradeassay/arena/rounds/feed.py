@@ -120,8 +120,8 @@ class SnapshotFeed:
 
     blocking = False
 
-    def __init__(self, snapshots: dict[str, Snapshot]) -> None:
-        self._snapshots = snapshots
+    def __init__(self, snapshots: dict[str, Snapshot], home: Path | None = None) -> None:
+        self._snapshots, self._home = snapshots, home
 
     @classmethod
     def open(cls, season: Season, home: Path | None = None) -> SnapshotFeed:
@@ -133,7 +133,7 @@ class SnapshotFeed:
             if asset.symbol not in known:
                 some = ", ".join(known[:8])
                 raise DataError(f"'{asset.dataset}' has no '{asset.symbol}'", hint=f"it has {some} ...")
-        return cls(found)
+        return cls(found, home)
 
     @property
     def hashes(self) -> dict[str, str]:
@@ -146,15 +146,18 @@ class SnapshotFeed:
     def due(self, season: Season) -> tuple[Due, ...]:
         found = []
         for place, asset in enumerate(season.assets):
+            if asset.dataset not in self._snapshots:  # it was added while the season ran
+                self._snapshots |= SnapshotFeed.open(season, self._home)._snapshots
             snapshot = self._snapshots[asset.dataset]
             rows = snapshot.rows(*season.days(asset))
             for row in rows:
-                at = snapshot.at(row, "close").clock + (season.delay_s or 0) * SECOND
-                found.append(Due(at=at, place=place, asset=asset.symbol, session=str(snapshot.sessions[row])))
+                day = str(snapshot.sessions[row])
+                at = snapshot.at(row, "close").clock + (season.on(day).delay_s or 0) * SECOND
+                found.append(Due(at=at, place=place, asset=asset.symbol, session=day))
             after = rows.stop
             if after < len(snapshot.sessions):
-                at = snapshot.at(after, "close").clock + (season.delay_s or 0) * SECOND
                 day = str(snapshot.sessions[after])
+                at = snapshot.at(after, "close").clock + (season.on(day).delay_s or 0) * SECOND
                 found.append(Due(at=at, place=place, asset=asset.symbol, session=day, closing=True))
         return tuple(sorted(found))
 
@@ -397,7 +400,6 @@ class LiveFeed:
         After its last session an asset has one more, which only settles, and one that only looks for revisions.
         """
         ahead = (moment(self._clock.now()) + timedelta(days=DAYS_AHEAD)).date()
-        delay = (LIVE_DELAY_S if season.delay_s is None else season.delay_s) * SECOND
         found = []
         for place, asset in enumerate(season.assets):
             calendar = calendar_of(asset)
@@ -408,7 +410,9 @@ class LiveFeed:
             for day, at in _planned(calendar, parse_day(first), until):
                 over += last is not None and str(day) > last
                 kind = {"closing": over > 0, "review": over > 1}
-                found.append(Due(at=at + delay, place=place, asset=asset.symbol, session=str(day), **kind))
+                delay = season.on(str(day)).delay_s
+                at += (LIVE_DELAY_S if delay is None else delay) * SECOND
+                found.append(Due(at=at, place=place, asset=asset.symbol, session=str(day), **kind))
                 if over == 2:
                     break
         return tuple(sorted(found))

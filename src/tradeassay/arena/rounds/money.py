@@ -104,7 +104,8 @@ def execute(store: Store, season: Season, round: Round, now: str) -> bool:
         if season.rules.cross_asset:
             taken = _shared(db, season, round)
         else:
-            policy = DailyTarget(hold=season.money.hold, fee_bp=season.money.fee_bp)
+            money = season.on(round.session).money
+            policy = DailyTarget(hold=money.hold, fee_bp=money.fee_bp)
             before = accounts(db, season.id, round)
             taken = [
                 (slot, policy.execute(slot.action or "HOLD", *before.get(slot.entry, (0, 1.0))))
@@ -174,6 +175,7 @@ def outcomes(
 
 def _shared(db: Connection, season: Season, round: Round) -> list[tuple[Slot, Booking]]:
     """Return what a round's decisions do to accounts that span all assets."""
+    season = season.on(round.session)
     policy = SharedTarget(hold=season.money.hold, fee_bp=season.money.fee_bp)
     values, held = _values(db, season, round.stage), _exposures(db, season, round.stage)
     made = []

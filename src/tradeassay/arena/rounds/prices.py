@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from functools import cache
 from math import log
 from typing import Any, NamedTuple
 
@@ -281,23 +282,30 @@ def _book(db: Connection, season: Season, asset: str, stage: Stage) -> int:
     mine = [bookings.c.season == season.id, bookings.c.stage == stage]
     if not shared:
         mine.append(bookings.c.asset == asset)
-    columns = (decisions.c.action, decisions.c.allocation, rounds.c.base_price, rounds.c.next_price)
+    columns = (*decisions.c["action", "allocation", "session"], *rounds.c["base_price", "next_price"])
     query = select(bookings, *columns).join(decisions, decisions.c.id == bookings.c.slot)
     query = query.join(rounds, rounds.c.id == decisions.c.round).where(*mine).order_by(bookings.c.id)
     steps: dict[str, list[Step]] = {}
     booked: dict[str, list[Any]] = {}
-    share = 1.0 / len(season.assets)
+
+    @cache
+    def terms(session: str) -> tuple[float, float]:
+        then = season.on(session)
+        return 1.0 / len(then.assets), then.money.fee_bp
+
     for row in db.execute(query):
         booked.setdefault(row.entry, []).append(row)
         if row.number > 1:
             continue
         moved = None if row.next_price is None or not row.base_price else row.next_price / row.base_price - 1.0
+        share, fee_bp = terms(row.session)
         played = DecisionPlayed(
             slot=row.slot,
             asset=row.asset,
             action=row.action or "HOLD",
             share=share if row.allocation is None else row.allocation,
             moved=moved,
+            fee_bp=fee_bp,
         )
         steps.setdefault(row.entry, []).append((row.kind, played))
     return sum(_correct_account(db, policy, steps[entry], booked[entry], season) for entry in sorted(steps))

@@ -35,9 +35,9 @@ from tradeassay.arena.rounds.health import Health, Level
 from tradeassay.arena.rounds.held_bars import Held, end_hold, held_bar, hold_bar
 from tradeassay.arena.rounds.money import execute, settle, shared_accounts
 from tradeassay.arena.rounds.prices import carried, correct, doubted_revisions, record_closes
-from tradeassay.arena.season import Amendment, Season, amended
+from tradeassay.arena.season import Season, amended
 from tradeassay.arena.state.rows import ClosedSlot, Round, Slot, Stage
-from tradeassay.arena.state.store import RoundOpening, Store
+from tradeassay.arena.state.store import Amended, RoundOpening, Store
 from tradeassay.core.arena import NewsShown, Packet
 from tradeassay.core.errors import FutureDataError, TradeassayError, UserError
 from tradeassay.core.time import HOUR, SECOND, Instant, iso, parse_iso
@@ -77,19 +77,25 @@ class RetryPatience(msgspec.Struct, frozen=True, kw_only=True):
     replay_give_up_s: float = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+Seat = Callable[[Season], Awaitable[Mapping[str, EntryAgent]]]
+"""Opens the agents of a season's entries."""
+
+
+@dataclass(slots=True, kw_only=True)
 class Runner:
     """Everything a season needs to run. ``worker`` names this process; a restarted one keeps its name.
 
-    ``publish`` None passes the feed's news on as it is. ``at_once`` is how many slots of a round are decided
-    concurrently. ``health`` is told what goes wrong.
+    ``season`` is the spec at first, and then what it has become by its amendments. ``seat`` opens the agents of
+    those who join. ``publish`` None passes the feed's news on as it is. ``at_once`` is how many slots of a round
+    are decided concurrently. ``health`` is told what goes wrong.
     """
 
     season: Season
     store: Store
     feed: PriceFeed
     clock: ArenaClock
-    agents: Mapping[str, EntryAgent]
+    agents: dict[str, EntryAgent]
+    seat: Seat | None = None
     publish: Publish | None = None
     worker: str = "main"
     at_once: int = 32
@@ -100,11 +106,12 @@ class Runner:
     beat_s: float = 10.0
     patience: RetryPatience = field(default_factory=RetryPatience)
     health: Health = field(init=False)
-    _amended: list[Amendment] = field(init=False, default_factory=list)
+    _spec: Season = field(init=False)
+    _amending: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
-        health = Health(self.season.id, self.worker, live=self.clock.live, now=self.real_time)
-        object.__setattr__(self, "health", health)
+        self.health = Health(self.season.id, self.worker, live=self.clock.live, now=self.real_time)
+        self._spec = self.season
 
     async def run(self, until: Instant | None = None) -> int:
         """Play all rounds due by ``until`` (None: to the season's end); returns how many this worker finished.
@@ -113,7 +120,7 @@ class Runner:
         :class:`UserError` for what only a person can mend.
         """
         try:
-            await self._patiently(lambda: self.store.found_season(self.season, iso(self.clock.now())))
+            await self._patiently(lambda: self.store.found_season(self._spec, iso(self.clock.now())))
             try:
                 await self._all_groups(until)
             except BaseExceptionGroup as group:  # one reason is enough to stop
@@ -139,9 +146,12 @@ class Runner:
         planned: set[tuple[str, str]] = set()
         async with asyncio.TaskGroup() as tasks:
             while True:
-                known = len(self._amended)
+                known = len(self.season.amendments)
+                await self._amend()
                 left = await self._patiently(self._left, part="plan")
-                planned -= {(one.what, one.day) for one in self._amended[known:] if one.change == "reopen"}
+                planned -= {
+                    (one.what, one.day) for one in self.season.amendments[known:] if one.change == "reopen"
+                }
                 left = [(number, due) for number, due in left if (due.asset, due.session) not in planned]
                 for at, group in groupby(left, key=lambda pair: pair[1].at):
                     if until is not None and at > until:
@@ -164,8 +174,7 @@ class Runner:
                 if await self._patiently(self._news_of_the_operator):
                     continue
                 over = not self.clock.live or (until is not None and self.clock.now() > until)
-                season = amended(self.season, self._amended)
-                ends = [season.days(asset)[1] for asset in season.assets]
+                ends = [self.season.days(asset)[1] for asset in self.season.assets]
                 today = iso(self.clock.now())[:10]
                 if over or not any(last is None or last >= today for last in ends):
                     return
@@ -207,10 +216,22 @@ class Runner:
                 if await self._patiently(self._news_of_the_operator):
                     return True
         await self.clock.wait_until(at)
-        return self.clock.live and await self._patiently(self._news_of_the_operator)
+        return await self._patiently(self._news_of_the_operator)
 
     def _news_of_the_operator(self) -> bool:
-        return len(self.store.amendments(self.season.id)) > len(self._amended)
+        return len(self.store.amendments(self.season.id)) > len(self.season.amendments)
+
+    async def _amend(self) -> None:
+        """Become what the operator has made of the season by now; whoever joined is seated."""
+        async with self._amending:
+            made = await self._patiently(lambda: self.store.amendments(self.season.id))
+            if len(made) == len(self.season.amendments):
+                return
+            season = amended(self._spec, made)
+            new = tuple(one for one in season.entries if one.id not in self.agents)
+            if new and self.seat is not None:
+                self.agents.update(await self.seat(msgspec.structs.replace(season, entries=new)))
+            self.season = season
 
     def _beat(self) -> None:
         """Show that this worker is alive; say when the clock or a calendar cannot be relied on."""
@@ -228,12 +249,11 @@ class Runner:
 
     def _left(self) -> list[tuple[int, Due]]:
         """Return the decisions that may still need something, each with its place among its asset's sessions."""
-        self._amended[:] = self.store.amendments(self.season.id)
         counts: dict[str, int] = {}
         newest = {a.symbol: self.store.last_round(self.season.id, a.symbol) for a in self.season.assets}
         gone = {(skip.asset, skip.session) for skip in self.store.skipped(self.season.id)}
         left = []
-        for due in self.feed.due(amended(self.season, self._amended)):
+        for due in self.feed.due(self.season):
             number = counts.get(due.asset, 0)
             counts[due.asset] = number + 1
             last = newest[due.asset]
@@ -262,7 +282,7 @@ class Runner:
 
     async def _opened(self, due: Due, stage: Stage) -> Round | None:
         """Return a session's round, opened now where it was not; None when there will be none."""
-        wait, closes_at = self.patience.first_s, self._closes(due.asset, due.session, due.at)
+        wait, closes_at = self.patience.first_s, self.season.closes(due.asset, due.session, due.at)
         tries, began, since = 0, self.clock.now(), self.real_time()
         while True:
             self._beat()
@@ -313,8 +333,9 @@ class Runner:
         return None
 
     async def _open(self, due: Due, stage: Stage) -> Round | None:
-        asset = self.season.asset(due.asset)
-        asked = (asset, due.session, due.at, self.season.news_days)
+        season = self.season.on(due.session)
+        asset = season.asset(due.asset)
+        asked = (asset, due.session, due.at, season.news_days)
         if self.feed.blocking:  # a vendor may take its time; nobody else should have to wait for it
             facts = await asyncio.to_thread(self.feed.facts, *asked)
         else:
@@ -347,9 +368,11 @@ class Runner:
         )
         shared = None
         if self.season.rules.cross_asset:
-            shared = msgspec.json.encode(shared_accounts(self.store, self.season, stage)).decode()
+            shared = msgspec.json.encode(shared_accounts(self.store, season, stage)).decode()
         missed = self._too_late(due.asset, due.session, due.at)
-        gone = {one.what: one.day for one in self._amended if one.change == "withdraw" and one.day < due.session}
+        gone = {
+            one.what: one.day for one in season.amendments if one.change == "withdraw" and one.day < due.session
+        }
         opening = RoundOpening(
             asset=due.asset,
             session=due.session,
@@ -362,7 +385,11 @@ class Runner:
             shared=shared,
             withdrawn=gone,
         )
-        return self.store.open_round(self.season, opening)
+        try:
+            return self.store.open_round(season, opening)
+        except Amended:
+            await self._amend()
+            return await self._open(due, stage)
 
     def _believe(self, due: Due, facts: AssetFacts) -> None:
         """Hold a round whose bar looks wrong; raises :class:`Held` until somebody or a second look says more."""
@@ -432,11 +459,6 @@ class Runner:
         history = self.store.packet(round.id).history
         return (history[-1].date, history[-1].price) if history else None
 
-    def _closes(self, asset: str, session: str, at: Instant) -> Instant:
-        """Return until when a session may be decided: one that was reopened has its time again."""
-        again = [parse_iso(a.at) for a in self._amended if (a.change, a.what, a.day) == ("reopen", asset, session)]
-        return max((at, *again)) + self.season.window_s * SECOND
-
     async def _late(self, asset: str, session: str, at: Instant) -> bool:
         """Return whether a session is over. Nothing is given up on the word of a clock that may be wrong."""
         while (late := self._too_late(asset, session, at)) and not self.clock.certain:
@@ -445,14 +467,15 @@ class Runner:
         return late
 
     def _too_late(self, asset: str, session: str, at: Instant) -> bool:
-        return self.clock.live and self.clock.now() > self._closes(asset, session, at)
+        return self.clock.live and self.clock.now() > self.season.closes(asset, session, at)
 
     # -- deciding ------------------------------------------------------------------------------------------------
 
     async def _decide(self, round: Round) -> None:
         """Ask everybody who has not answered, until all have or the time is over."""
         closing = Closing(self.store, self.worker)
-        slots = Slots(store=self.store, season=self.season, agents=self.agents, closing=closing)
+        season = self.season.on(round.session)
+        slots = Slots(store=self.store, season=season, agents=self.agents, closing=closing)
         told: Mapping[str, Packet] | None = None
 
         def claim() -> tuple[Slot, ...]:
@@ -468,7 +491,7 @@ class Runner:
             mine = await self._patiently(claim)
             if mine:
                 if told is None:
-                    told = await self._patiently(lambda: packets(self.store, self.season, round))
+                    told = await self._patiently(lambda: packets(self.store, season, round))
                 await self._decide_slots(slots, mine, told)
             if not await self._patiently(lambda: self.store.open_slots(round.id)):
                 return

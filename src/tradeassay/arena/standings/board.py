@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from collections.abc import Hashable, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, MutableMapping, Sequence
 
 import msgspec
 import numpy as np
@@ -47,7 +47,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
     ``excess`` is what it made more than buy and hold, ``e_value`` the evidence that it grows faster and ``found``
     whether e-BH finds it in the table. ``ahead_of`` are the entries that it is ahead of.
-    ``ruined`` is the day on which an account lost everything: it made -100 % and is behind all others.
+    ``ruined`` is the day on which an account lost everything: it made -100 % and is behind all others. ``since``
+    is the day on which it joined: everything but the rank, which compares common sessions, counts from then on.
     """
 
     rank: int | None
@@ -70,6 +71,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
     usd: float | None
     ruined: str | None = None
+    since: str | None = None
 
 
 class Standings(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,14 +113,23 @@ def standings(
     days = sorted({day for line in lines.values() for day in line.sessions})
     paths = {entry: account(found, days) for entry, found in by_entry.items()}
     played = {entry for entry, found in by_entry.items() if entry != BASELINE and _decided(found)}
-    ranks, note = _rank_probabilities({entry: paths[entry] for entry in played}, config)
-    base = paths.get(BASELINE)
-    gaps = {entry: gap for entry in sorted(played) if (gap := _gap(paths[entry], base)) is not None}
+    held = dict.fromkeys(by_entry, paths.get(BASELINE))
+    joined = {entry: day for entry, day in season.joined.items() if entry in by_entry and day > days[0]}
+    for entry, since in joined.items():  # compared with buy and hold from the same day on
+        own = [day for day in days if day >= since]
+        paths[entry] = account(by_entry[entry], own)
+        if parts := [part for line in by_entry.get(BASELINE, ()) if (part := line.since(since)) is not None]:
+            held[entry] = account(parts, own)
+    ranked_by, note = _compared(by_entry, days, joined, played, config)
+    ranks, early = _rank_probabilities(ranked_by, config)
+    note = "; ".join(part for part in (note, early) if part)
+    gaps = {entry: gap for entry in sorted(played) if (gap := _gap(paths[entry], held[entry])) is not None}
     e_values = {entry: e_value(gap) for entry, gap in gaps.items()}
     found_by = dict(zip(e_values, e_bh([*e_values.values()], config.bootstrap.level), strict=True))
-    ahead = _ahead({entry: paths[entry] for entry in sorted(played)}, config)
+    ahead = _ahead({entry: ranked_by[entry] for entry in sorted(ranked_by)}, config)
     rows = []
     for entry, found in by_entry.items():
+        base = held[entry]
         both = paths[entry].tobytes() + (b"" if base is None else base.tobytes())
         key = (entry, _kind(found), len(played), hashlib.sha256(both).digest())
         if key not in known:
@@ -139,18 +150,51 @@ def standings(
                 e_value=e_values.get(entry),
                 found=found_by.get(entry),
                 ahead_of=ahead.get(entry, ()),
-                ruined=None if day is None else days[day],
+                ruined=None if day is None else days[day - paths[entry].size],
+                since=joined.get(entry),
             )
         )
     rows.sort(key=lambda row: (row.entry not in played | {BASELINE}, -(row.measures["CR"].value or 0.0)))
-    made = [row.measures["CR"].value for row in rows if row.entry in played]
+    made = {row.entry: row.measures["CR"].value for row in rows if row.entry in ranked_by}
+    if joined:
+        made = {entry: float(np.prod(1.0 + path)) - 1.0 for entry, path in ranked_by.items()}
     ranked = []
     for row in rows:
-        value = row.measures["CR"].value
-        better = sum(other is not None and (value is None or other > value) for other in made)  # ties share a rank
-        ranked.append(msgspec.structs.replace(row, rank=1 + better) if row.entry in played else row)
+        value = made.get(row.entry)
+        better = sum(o is not None and (value is None or o > value) for o in made.values())  # ties share a rank
+        ranked.append(msgspec.structs.replace(row, rank=1 + better) if row.entry in ranked_by else row)
+    if joined:
+        ranked.sort(key=lambda row: (row.entry not in {*ranked_by, BASELINE}, row.rank or 0))
     lucky = lucky_share([*gaps.values()])
     return Standings(season=season.id, rows=tuple(ranked), first=days[0], last=days[-1], note=note, lucky=lucky)
+
+
+def _compared(
+    by_entry: Mapping[str, Sequence[EntrySeries]],
+    days: Sequence[str],
+    joined: Mapping[str, str],
+    played: Collection[str],
+    config: BoardConfig,
+) -> tuple[dict[str, Floats], str]:
+    """Return the accounts that ranks compare, over the sessions that all have, and what is to be said of it.
+
+    Who joined is ranked once it has enough sessions: nobody's record is cut short by a newcomer's first days.
+    """
+    mine = {entry: sum(day >= since for day in days) for entry, since in joined.items()}
+    new = {entry for entry, count in mine.items() if count < config.least}
+    ranked = [entry for entry in played if entry not in new]
+    first = max((joined[entry] for entry in ranked if entry in joined), default="")
+    common = [day for day in days if day >= first]
+    parts = []
+    if first:
+        parts.append(f"ranks compare the {len(common)} sessions since {first}, other columns count since joining")
+    if new & set(played):
+        parts.append(f"who joined is ranked after {config.least} sessions")
+    found = {}
+    for entry in ranked:
+        lines = [part for line in by_entry[entry] if (part := line.since(first)) is not None]
+        found[entry] = account(lines, common) if lines else np.zeros(len(common))
+    return found, "; ".join(parts)
 
 
 RUIN = "everything is lost"
@@ -272,7 +316,10 @@ def pace(season: Season, lines: Mapping[tuple[str, str], EntrySeries], entry: st
         return None
     others = {one for one, _ in lines} - {BASELINE}
     played = [one for one in others if _decided([line for (who, _), line in lines.items() if who == one])]
-    gap = _gap(account(own, days), account(base, days))
+    since = season.joined.get(entry, "")
+    days = [day for day in days if day >= since]
+    base = [part for line in base if (part := line.since(since)) is not None]
+    gap = _gap(account(own, days), account(base, days)) if base else None
     seen = None if gap is None else watched_mean(gap, level=_level(len(played), config))
     if seen is None or not seen.sessions:
         return None

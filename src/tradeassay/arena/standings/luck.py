@@ -7,7 +7,7 @@ among them says how easily luck does as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,9 @@ from tradeassay.arena.standings.series import EntrySeries
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics.intervals import rate_measure
+
+Fee = float | Callable[[str], float]
+"""What a change of position costs, in basis points; or that of a session, where it changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class LuckBand:
 
 
 def luck_band(
-    lines: Mapping[tuple[str, str], EntrySeries], asset: str, fee_bp: float, *, draws: int = 2000, seed: int = 0
+    lines: Mapping[tuple[str, str], EntrySeries], asset: str, fee_bp: Fee, *, draws: int = 2000, seed: int = 0
 ) -> LuckBand | None:
     """Return the band of an asset, or None when nobody has a settled session on it. 90 % lie inside it."""
     found = [line for (entry, a), line in lines.items() if a == asset and entry != BASELINE]
@@ -55,7 +58,7 @@ def luck_band(
 
 
 def account_band(
-    lines: Mapping[tuple[str, str], EntrySeries], fee_bp: float, *, draws: int = 1000, seed: int = 0
+    lines: Mapping[tuple[str, str], EntrySeries], fee_bp: Fee, *, draws: int = 1000, seed: int = 0
 ) -> tuple[tuple[str, ...], Floats] | None:
     """Return all days and the 5, 50 and 95 % quantiles of random accounts over them, shape (3, n + 1).
 
@@ -78,7 +81,7 @@ def account_band(
 
 
 def _random_accounts(
-    found: list[EntrySeries], fee_bp: float, draws: int, generator: np.random.Generator
+    found: list[EntrySeries], fee_bp: Fee, draws: int, generator: np.random.Generator
 ) -> tuple[tuple[str, ...], Floats]:
     """Return the sessions of the longest line and random accounts over them, shape (draws, n + 1)."""
     longest = max(found, key=lambda line: len(line.sessions))
@@ -88,7 +91,8 @@ def _random_accounts(
     turns = sum(int((np.diff(line.positions) != 0).sum()) for line in found)
     n = len(longest.sessions)
     paths = _random_positions(n, draws, share, turns / pairs if pairs else 0.0, generator)
-    worth = np.cumprod(np.maximum(target_growth(paths, longest.moved, fee_bp), 0.0), axis=1)
+    fees = np.array([fee_bp(day) for day in longest.sessions]) if callable(fee_bp) else fee_bp
+    worth = np.cumprod(np.maximum(target_growth(paths, longest.moved, fees), 0.0), axis=1)
     return longest.sessions, np.concatenate([np.ones((draws, 1)), worth], axis=1)
 
 

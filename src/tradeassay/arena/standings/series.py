@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -69,12 +70,21 @@ class EntrySeries:
         """The value of 1 over time, starting before the first session."""
         return growth(self.earned)
 
+    def since(self, day: str) -> EntrySeries | None:
+        """Return the part from a day on; None where there is none."""
+        start = bisect_left(self.sessions, day)
+        if start in (0, len(self.sessions)):
+            return self if start == 0 else None
+        cut = {name: getattr(self, name)[start:] for name in ("sessions", "actions", "statuses", *_ARRAYS)}
+        return replace(self, **cut, account=None if self.account is None else self.account[start:])
+
     @property
     def worth(self) -> Floats:
         """The account before each decision, on the newest prices."""
         return self.nav[:-1] if self.account is None else self.account
 
 
+_ARRAYS = ("before", "positions", "earned", "moved", "trailing", "fees", "prices")
 Lines = Mapping[tuple[str, str], EntrySeries]
 """A season's lines by entry and asset."""
 
@@ -138,10 +148,7 @@ class LineBook:
 
 
 def _joined(line: EntrySeries, part: EntrySeries) -> EntrySeries:
-    arrays: dict[str, Any] = {
-        name: np.concatenate((getattr(line, name), getattr(part, name)))
-        for name in ("before", "positions", "earned", "moved", "trailing", "fees", "prices")
-    }
+    arrays: dict[str, Any] = {name: np.concatenate((getattr(line, name), getattr(part, name))) for name in _ARRAYS}
     shared = None
     if line.account is not None and part.account is not None:
         shared = np.concatenate((line.account, part.account))

@@ -123,7 +123,12 @@ def schema_lock(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
+def _signed_amendments(connection: Connection) -> None:
+    for name in ("value", "signature") if inspect(connection).has_table("amendments") else ():
+        connection.execute(text(f"ALTER TABLE amendments ADD COLUMN {name} TEXT NOT NULL DEFAULT ''"))
+
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _signed_amendments}
 """What turns a database of a format into one of the next, by the number of the older format.
 
 Each runs inside the transaction that opens the database, so that one that raises leaves it as it was.

@@ -49,7 +49,7 @@ from tradeassay.arena.state.tables import (
 )
 from tradeassay.core.arena import AgentChoice, ChoiceFailure, Packet
 from tradeassay.core.dialogue import Usage
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 
 _ROUND = tuple(rounds.c[name] for name in Round.__struct_fields__)
@@ -128,6 +128,10 @@ class RoundOpening(msgspec.Struct, frozen=True, kw_only=True):
     withdrawn: Mapping[str, str] = {}
 
 
+class Amended(TradeassayError):
+    """The season is not any more what whoever opens a round believes it to be; it has to be planned again."""
+
+
 class Store:
     """Writes and the reads that writing needs. ``committed`` is told the name of every transaction after it."""
 
@@ -175,7 +179,7 @@ class Store:
             with self.read() as db:
                 known = db.execute(select(seasons.c.spec).where(seasons.c.id == season.id)).scalar()
         # The specs are compared, not their hashes: a setting that came later stands at its default in older ones.
-        if known is not None and msgspec.json.decode(known, type=Season) != season:
+        if known is not None and not season.founded and msgspec.json.decode(known, type=Season) != season:
             raise UserError(
                 f"season '{season.id}' is frozen with another spec", hint="give the changed one another id"
             )
@@ -202,6 +206,9 @@ class Store:
                 there = _find_round(db, season.id, opening.asset, opening.session)
                 if there is not None:
                     return there
+                self._lock_season(db, season.id)
+                if len(db.execute(_AMENDMENTS, {"season": season.id}).all()) != len(season.amendments):
+                    raise Amended(f"season '{season.id}' was amended just now")
                 id = db.execute(_ADD_ROUND, row).scalar_one()
                 db.execute(_ADD_SLOT, [_new_slot(season, id, opening, e.id) for e in season.everyone])
                 told = {"asset": opening.asset, "session": opening.session, "price": opening.packet.price}
@@ -340,27 +347,35 @@ class Store:
             rows = db.execute(_AMENDMENTS, {"season": season}).mappings().all()
         return tuple(Amendment(**{name: row[name] for name in Amendment.__struct_fields__}) for row in rows)
 
-    def amend(self, season: Season, made: Sequence[Amendment]) -> tuple[Amendment, ...]:
-        """Write amendments down, numbered and hashed behind those that are there, and tell of them."""
-        found = []
+    def amend(self, season: Season, made: Sequence[Amendment]) -> None:
+        """Write amendments down behind those that ``season`` has, and tell of them.
+
+        Raises :class:`UserError` where somebody else was faster, or a session was opened that one of them changes.
+        """
         with self.write("amend") as db:
-            if self._locks:
-                db.execute(select(seasons.c.id).where(seasons.c.id == season.id).with_for_update())
+            self._lock_season(db, season.id)
+            newest = select(rounds.c.asset, func.max(rounds.c.session)).where(rounds.c.season == season.id)
+            opened = {asset: session for asset, session in db.execute(newest.group_by(rounds.c.asset))}
             there = db.execute(_AMENDMENTS, {"season": season.id}).all()
-            number, before = len(there), there[-1].sha256 if there else season.sha256
             for one in made:
-                number += 1
-                one = msgspec.structs.replace(one, number=number)
-                one = msgspec.structs.replace(one, sha256=one.after(before))
-                before = one.sha256
+                own = one.change in ("retire", "reopen", "add")
+                played = opened.get(one.what, "") if own else max(opened.values(), default="")
+                begins = one.change in ("join", "rule", "reopen")
+                late = one.change != "rename" and (played >= one.day if begins else played > one.day)
+                if late or len(there) != len(season.amendments):
+                    raise UserError("the season went on meanwhile", hint="give the command again")
+            for one in made:
                 row = msgspec.structs.asdict(one)
                 db.execute(insert(amendments).values(season=season.id, **row))
                 if one.change == "reopen":
                     place = (skipped.c.season == season.id, skipped.c.asset == one.what)
                     db.execute(delete(skipped).where(*place, skipped.c.session == one.day))
                 tell(db, season.id, "amended", one.at, row)
-                found.append(one)
-        return tuple(found)
+
+    def _lock_season(self, db: Connection, season: str) -> None:
+        """Let nobody else open a round or amend the season before this transaction ends; SQLite has one writer."""
+        if self._locks:
+            db.execute(select(seasons.c.id).where(seasons.c.id == season).with_for_update())
 
     def memory(self, season: str, entry: str, asset: str) -> bytes | None:
         query = select(memories.c.body).where(*_MINE, memories.c.entry == bindparam("entry"))

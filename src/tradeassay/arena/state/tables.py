@@ -33,7 +33,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 metadata = MetaData()
-SCHEMA = 1
+SCHEMA = 2
 """Raised whenever a table changes its form."""
 
 NAME, DAY, MOMENT, WORD, HASH = String(64), String(10), String(40), String(10), String(64)
@@ -212,8 +212,9 @@ amendments = Table(
     *_key(Integer(), "number"),
     *_given(MOMENT, "at"),
     *_given(NAME, "by", "what"),
-    *_given(WORD, "change"),  # retire, withdraw or reopen
+    *_given(WORD, "change"),
     *_given(DAY, "day"),
+    *_given(Text(), "value", "signature"),
     *_given(HASH, "sha256"),
 )
 
@@ -276,6 +277,19 @@ door_agents = Table(
     *_given(LargeBinary(), "salt", "digest"),
     *_given(MOMENT, "created_at"),
     *_maybe(MOMENT, "revoked_at"),
+    UniqueConstraint("season", "entry"),
+)
+
+door_applicants = Table(
+    "door_applicants",  # who asks to be let in; the token counts once an operator has approved
+    metadata,
+    *_key(String(16), "id"),
+    *_given(NAME, "season", "entry"),
+    *_given(Text(), "label", "contact"),
+    *_maybe(Text(), "address"),
+    *_given(LargeBinary(), "salt", "digest"),
+    *_given(MOMENT, "at"),
+    *_given(WORD, "status"),  # waiting, approved or declined
     UniqueConstraint("season", "entry"),
 )
 

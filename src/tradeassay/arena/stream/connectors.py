@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice, zip_longest
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -72,24 +72,6 @@ async def collect(store: Store, season: Season, connectors: Sequence[Connector],
         stamp = iso(clock.now())
         new += StreamStore(store, season.id).put([msgspec.structs.replace(r, fetched_at=stamp) for r in found])
     return Collected(new=new, failed=tuple(failed))
-
-
-async def keep_collecting(
-    store: Store,
-    season: Season,
-    connectors: Sequence[Connector],
-    clock: Clock,
-    *,
-    every_s: float = 300.0,
-    told: Callable[[Collected], None] | None = None,
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-) -> None:
-    """Visit the sources again and again, until cancelled. Run it beside the season's runner."""
-    while True:
-        found = await collect(store, season, connectors, clock)
-        if told is not None:
-            told(found)
-        await sleep(every_s)
 
 
 def connectors_of(season: Season, fetch: Fetch | None = None) -> tuple[Connector, ...]:

@@ -5,7 +5,7 @@ An edition depends on its input alone, and nothing that came out after the decis
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,18 +37,18 @@ def stream_publisher(
     *,
     checker: Model | None = None,
     language: Language | None = None,
-    names: Mapping[str, Sequence[str]] | None = None,
+    now: Callable[[], Season] | None = None,
 ) -> Publish:
     """Return the hook that a :class:`~tradeassay.arena.rounds.running.Runner` publishes through.
 
     Without a ``model`` items are shown in their own words; a ``checker`` sees them before they are shown.
-    ``language`` is what summaries are written in (None: the source's, English or Chinese); ``names`` are further
-    names of assets, which a summary may use. What a round was given is stored, and given again. Raises
+    ``language`` is what summaries are written in (None: the source's, English or Chinese); ``now`` tells what the
+    season has become by its amendments. What a round was given is stored, and given again. Raises
     :class:`UserError` for a language no check covers.
     """
     if language == "other":
         raise UserError("summaries can be checked in English and Chinese only", hint="ask for 'en' or 'zh'")
-    desk = _Desk(StreamStore(store, season.id), season, model, checker, language, names or {})
+    desk = _Desk(StreamStore(store, season.id), now or (lambda: season), model, checker, language)
     return desk.publish if model is None and checker is None else desk.publish_with_models
 
 
@@ -57,11 +57,14 @@ class _Desk:
     """Edits the rounds of one season."""
 
     shelf: StreamStore
-    season: Season
+    now: Callable[[], Season]
     model: Model | None
     checker: Model | None
     language: Language | None
-    names: Mapping[str, Sequence[str]]
+
+    @property
+    def season(self) -> Season:
+        return self.now()
 
     def publish(self, due: Due, facts: AssetFacts) -> Published:
         there = self.shelf.news(due)
@@ -87,7 +90,7 @@ class _Desk:
 
         Raises :class:`FutureDataError` for anything that was published or fetched after the decision time.
         """
-        since = due.at - self.season.news_days * DAY
+        since = due.at - self.season.on(due.session).news_days * DAY
         raw = (*from_facts(self.season, due, facts), *self.shelf.inbox(due.asset, since, due.at))
         for one in raw:
             for what, stamp in (("published", one.published_at), ("fetched", one.fetched_at)):
@@ -152,7 +155,7 @@ class _Desk:
     def _summary(self, id: str, raw: RawItem, language: Language) -> Generator[Question, ModelReply, Summary]:
         def asking() -> Summarising:
             model = self.model.name if self.model else None
-            made = yield from summarise(raw, model, language, tuple(self.names.get(raw.asset, ())))
+            made = yield from summarise(raw, model, language, self.season.asset(raw.asset).names)
             if self.checker is None or made.reason:
                 return made
             return (yield from second_opinion(raw, made))

@@ -71,13 +71,14 @@ AT_ONCE = 256
 class Arena:
     """What is served: the doors over a database and a folder of pages.
 
-    ``register``: the operator may register entries over HTTP. ``own`` tells how this process's own worker is,
-    which may be newer than what is on record.
+    ``register``: the operator may register entries over HTTP. ``apply``: anybody may ask for a seat. ``own`` tells
+    how this process's own worker is, which may be newer than what is on record.
     """
 
     doors: Doors
     folder: Path
     register: bool = False
+    apply: bool = False
     limits: door.DoorLimits | None = None
     own: Callable[[], Health | None] = lambda: None
 
@@ -92,7 +93,7 @@ def create_app(arena: Arena) -> FastAPI:
         openapi_url="/api/openapi.json",
     )
     app.add_middleware(_Guarded)
-    doors = door.router(arena.doors, operator=arena.register, limits=arena.limits)
+    doors = door.router(arena.doors, operator=arena.register, apply=arena.apply, limits=arena.limits)
     for router in (doors, judging(arena.doors), health_routes(arena.doors.store, arena.own)):
         app.include_router(router)
     # Routes that take nothing but the request are answered without FastAPI's reading of parameters, which is more

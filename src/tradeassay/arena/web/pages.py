@@ -116,7 +116,7 @@ def season_pages(state: SeasonSnapshot, words: PageWords) -> Iterator[Page]:
     feed = {"decisions": listed, "events": events}
     yield Page("feed/", "feed", feed, feed)
     yield _information(state, words)
-    rules = season_rules(state.season, state.store.amendments(state.season.id))
+    rules = season_rules(state.season)
     yield Page("rules/", "rules", {"rules": rules}, rules)
     cited = state.once("cited", state.cited)
     cells = {

@@ -21,7 +21,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tradeassay.agents.foreign.address import Network, parse_networks
-from tradeassay.arena.agents import OUTSIDE, ModelOpener, OutsideAgent, check_entries, entry_agents
+from tradeassay.arena.agents import OUTSIDE, EntryAgent, ModelOpener, OutsideAgent, check_entries, entry_agents
 from tradeassay.arena.api.doors import Doors, KeyKind
 from tradeassay.arena.api.outside import outside_agents
 from tradeassay.arena.clock import ArenaClock, LiveClock, ReplayClock, parse_speed
@@ -39,7 +39,7 @@ from tradeassay.arena.season import Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream import stream_publisher
-from tradeassay.arena.stream.connectors import Collected, Connector, connectors_of, keep_collecting
+from tradeassay.arena.stream.connectors import collect, connectors_of
 from tradeassay.arena.web.app import Arena, create_app
 from tradeassay.arena.web.site import PageWriter
 from tradeassay.core.errors import SourceError
@@ -95,10 +95,13 @@ async def play(
             if live
             else SnapshotFeed.open(season)
         )
-        outside = how.outside
-        if outside is None:
-            outside = await stack.enter_async_context(outside_agents(season, Doors(store), allow=how.allow))
-        seated = await stack.enter_async_context(entry_agents(season, outside=outside, opener=how.opener))
+
+        async def seat(part: Season) -> dict[str, EntryAgent]:
+            outside = how.outside
+            if outside is None:
+                outside = await stack.enter_async_context(outside_agents(part, Doors(store), allow=how.allow))
+            return await stack.enter_async_context(entry_agents(part, outside=outside, opener=how.opener))
+
         opened = how.opener or open_model
         summariser, checker = [
             await stack.enter_async_context(opened(name, ModelParams(temperature=0.0, max_tokens=800)))
@@ -111,22 +114,21 @@ async def play(
             store=store,
             feed=feed,
             clock=clock,
-            agents=seated,
+            agents=await seat(season),
+            seat=seat,
             publish=stream_publisher(
                 store,
                 season,
                 summariser,
                 checker=checker,
                 language=season.summary.language or None,
-                names={asset.symbol: asset.names for asset in season.assets},
+                now=lambda: runner.season,
             ),
             worker=worker,
         )
         how.told(runner.health)
         sources = connectors_of(season) if live else ()
-        collecting = (
-            asyncio.create_task(_collect(store, season, sources, clock, runner.health)) if sources else None
-        )
+        collecting = asyncio.create_task(_collect(runner)) if sources else None
         try:
             return await runner.run(until)
         finally:
@@ -135,24 +137,23 @@ async def play(
                 await asyncio.gather(collecting, return_exceptions=True)
 
 
-async def _collect(
-    store: Store, season: Season, sources: Sequence[Connector], clock: ArenaClock, health: Health
-) -> None:
+async def _collect(runner: Runner) -> None:
     """Visit the live sources again and again; whatever goes wrong is told and tried again."""
-
-    def heard(found: Collected) -> None:
-        if found.failed:
-            source, why = found.failed[0]
-            health.trouble("news", SourceError(f"{source}: {why}"), "warning")
-        else:
-            health.fine("news")
-
+    sources, known = connectors_of(runner.season), runner.season.assets
     while True:
+        if known != runner.season.assets:  # one was added
+            sources, known = connectors_of(runner.season), runner.season.assets
         try:
-            await keep_collecting(store, season, sources, clock, every_s=season.news.every_s, told=heard)
+            found = await collect(runner.store, runner.season, sources, runner.clock)
         except Exception as error:  # the database, say: the rounds notice it too, and this goes on when it is back
-            health.trouble("news", error, "warning")
-            await asyncio.sleep(min(season.news.every_s, 60))
+            runner.health.trouble("news", error, "warning")
+        else:
+            if found.failed:
+                source, why = found.failed[0]
+                runner.health.trouble("news", SourceError(f"{source}: {why}"), "warning")
+            else:
+                runner.health.fine("news")
+        await asyncio.sleep(runner.season.news.every_s)
 
 
 class Player:
@@ -242,6 +243,7 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     speed: str = "1d/2s"
     experts: tuple[str, ...] = ()
     register: bool = False
+    apply: bool = False
     allow: tuple[str, ...] = ()
     renamed: tuple[str, ...] = ()
     wait: bool = False
@@ -351,6 +353,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
             doors=doors,
             folder=how.folder,
             register=how.register,
+            apply=how.apply,
             own=lambda: None if player is None else player.health,
         )
     )

@@ -324,10 +324,9 @@ class PageWriter:
             stop.wait(max(every_s, took * (1.0 - share) / share))
 
     def _season(self, id: str, seq: int, *, everything: bool) -> int:
-        one = self._followed.get(id)
-        if one is None:
-            season = read_season(self._store, id)
-            assert season is not None  # it has an event
+        one, season = self._followed.get(id), read_season(self._store, id)
+        assert season is not None  # it has an event
+        if one is None or one.season != season:
             one = self._followed[id] = _Followed(season, LineBook(self._store, season))
         if seq == one.seq and not everything:
             return 0
@@ -337,7 +336,8 @@ class PageWriter:
             one.seq = seq
             return 0
         state = SeasonSnapshot(self._store, one.season, one.book.lines(), self._config, before=one.snapshot)
-        shown, items = (None, None) if since == 0 else self._changed(id, since)
+        changed = None if since == 0 else self._changed(id, since)
+        shown, items = changed or (None, None)
         written, versions = 0, dict[str, str]()
         for path, content in render(state, shown, items):
             written += self._write(path, content)
@@ -368,8 +368,10 @@ class PageWriter:
             ).first()
         return hashlib.sha256(repr(row).encode()).hexdigest()[:16]
 
-    def _changed(self, season: str, since: int) -> tuple[set[tuple[str, str]], set[str]]:
-        """Return the rounds and the news whose pages are others than at an event."""
+    def _changed(self, season: str, since: int) -> tuple[set[tuple[str, str]], set[str]] | None:
+        """Return the rounds and the news whose pages are others than at an event; None where all may be, because
+        somebody has another name.
+        """
         shown: set[tuple[str, str]] = set()
         items: set[str] = set()
         query = select(events.c.kind, events.c.body).where(events.c.season == season, events.c.seq > since)
@@ -377,6 +379,8 @@ class PageWriter:
         with self._store.read() as db:
             for kind, body in db.execute(query).all():
                 told = msgspec.json.decode(body)
+                if kind == "amended":
+                    return None
                 if kind in ("executed", "settled"):
                     shown.add((told["asset"], told["session"]))
                 elif kind == "corrected":

@@ -131,7 +131,7 @@ def write_seal(file: Path, kind: Literal["run", "plan"], content: dict[str, byte
         if key is not None:
             text = Path(place) / "root"
             text.write_bytes(_signed_text(head.root))
-            _ssh_keygen("sign", "-f", str(key), "-n", NAMESPACE, str(text))
+            ssh_keygen("sign", "-f", str(key), "-n", NAMESPACE, str(text))
             parts.append((SIGNATURE, (Path(place) / "root.sig").read_bytes()))
         with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
             for path, body in (*parts, *sorted(content.items())):
@@ -225,13 +225,13 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, file: Path) -> dict[str, str
 def _signer(root: str, signature: Path, signers: Signers | None) -> str:
     text = _signed_text(root)
     if signers is None:
-        said = _ssh_keygen("check-novalidate", "-n", NAMESPACE, "-s", str(signature), given=text)
+        said = ssh_keygen("check-novalidate", "-n", NAMESPACE, "-s", str(signature), given=text)
         key = re.search(r"SHA256:\S+", said)
         return f"signed with the key {key[0] if key else '?'}; it is not known here whose that is"
     who = signers.name
     if who is None:
-        who = _ssh_keygen("find-principals", "-f", str(signers.file), "-s", str(signature)).split("\n")[0].strip()
-    _ssh_keygen("verify", "-f", str(signers.file), "-I", who, "-n", NAMESPACE, "-s", str(signature), given=text)
+        who = ssh_keygen("find-principals", "-f", str(signers.file), "-s", str(signature)).split("\n")[0].strip()
+    ssh_keygen("verify", "-f", str(signers.file), "-I", who, "-n", NAMESPACE, "-s", str(signature), given=text)
     return f"signed by {who}, according to {signers.file}"
 
 
@@ -239,7 +239,8 @@ def _signed_text(root: str) -> bytes:
     return f"{NAMESPACE} 1 {root}\n".encode()
 
 
-def _ssh_keygen(*arguments: str, given: bytes | None = None) -> str:
+def ssh_keygen(*arguments: str, given: bytes | None = None) -> str:
+    """Return what ``ssh-keygen -Y`` says; raises :class:`RunError` when it refuses."""
     program = shutil.which("ssh-keygen")
     if program is None:
         raise UserError("ssh-keygen is not installed", hint="install OpenSSH, or leave the signature out")
