@@ -24,7 +24,7 @@ from tradeassay.arena.stream import check_summary, facts
 from tradeassay.arena.stream.items import Language, clean, detect, sentences
 from tradeassay.arena.stream.reviews import accuracy
 from tradeassay.arena.stream.stories import contradiction, same_story
-from tradeassay.arena.stream.summary import published_day
+from tradeassay.arena.stream.summary import instructs, published_day
 from tradeassay.core.measure import Measure
 from tradeassay.metrics.intervals import rate_measure
 
@@ -159,6 +159,21 @@ def merging() -> None:
         print(f"{name:15s} {len(some):5d}  {shown(precision):18s} {shown(recall):18s} {shown(through)}")
 
 
+def documented() -> dict[str, dict[str, tuple[int, int]]]:
+    """Return by set of ``stream_documented.toml`` and kind how many are judged wrongly, and how many there are."""
+    stored = tomllib.loads((LABELLED.parent / "stream_documented.toml").read_text(encoding="utf-8"))
+    day, found = date(2026, 5, 14), {}
+    for part, items in stored.items():
+        wrong = {
+            "instructions": [not instructs(text) for text in items["instructions"]],
+            "harmless": [instructs(text) for text in items["harmless"]],
+            "contradictions": [contradiction(*pair, day) is None for pair in items["contradictions"]],
+            "compatible": [contradiction(*pair, day) is not None for pair in items["compatible"]],
+        }
+        found[part] = {kind: (sum(misses), len(misses)) for kind, misses in wrong.items() if misses}
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--misses", action="store_true")
@@ -178,6 +193,8 @@ def main() -> int:
             if asked.misses and one.check == check and one.wrong != one.alarm:
                 print(f"    {'missed' if one.wrong else 'false alarm':11s} {one.story} [{one.case}] {one.text}")
     merging()
+    for part, kinds in documented().items():
+        print(f"{part}: wrong", ", ".join(f"{kind} {wrong} of {n}" for kind, (wrong, n) in kinds.items()))
     print(f"{milliseconds_per_summary():.2f} ms of processor time per summary checked")
     return 0
 

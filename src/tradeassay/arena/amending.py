@@ -73,7 +73,8 @@ def amend(store: Store, season: Season, asked: Asked) -> tuple[Amendment, ...]:
     try:
         check_written(becomes)
         check_entries(becomes, tuple(e.id for e in becomes.entries if e.architecture in OUTSIDE))
-        if is_live(becomes):
+        live = is_live(becomes)
+        if asked.change == "add" and live:
             check_data(becomes)
         elif asked.change == "add":
             SnapshotFeed.open(becomes)

@@ -57,6 +57,18 @@ def test_the_recorded_accuracy_is_what_is_measured_and_not_worse_than_it_was() -
             assert found.recall.low is not None and found.recall.low <= found.recall.value
 
 
+def test_the_published_error_rates_are_those_measured() -> None:
+    """A sentence that the lists do not know passes: the manual says how many do."""
+    page = (Path(__file__).parents[3] / "docs/concepts/information-stream.md").read_text(encoding="utf-8")
+    names = {"instructions": "missed", "harmless": "marked", "contradictions": "missed", "compatible": "flagged"}
+    found = labelled.documented()
+    assert sum(n for kinds in found.values() for _, n in kinds.values()) >= 150
+    for part, kinds in found.items():
+        row = next(line for line in page.splitlines() if line.startswith(f"| {part} "))
+        for kind, (wrong, n) in kinds.items():
+            assert f"{wrong} of {n} {names[kind]}" in row, (part, kind, wrong, n)
+
+
 def test_opposites_are_not_merged_and_repeats_are() -> None:
     pairs = labelled.all_pairs()
     merged = [labelled.same_story(pair.one, pair.other, labelled.date(2025, 3, 4)) for pair in pairs]

@@ -28,7 +28,7 @@ QUIET = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too
 
 
 def _check(store: Store, examples: int) -> int:
-    app = create_app(Arena(doors=Doors(store), folder=Path("none"), register=True))
+    app = create_app(Arena(doors=Doors(store), folder=Path("none"), register=True, apply=True))
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
     tried = 0
     for found in schema.get_all_operations():
@@ -51,9 +51,9 @@ def _check(store: Store, examples: int) -> int:
 
 
 def test_generated_requests_find_no_failure(web_store: Store) -> None:
-    assert _check(web_store, 4) == 9
+    assert _check(web_store, 4) == 11
 
 
 @pytest.mark.slow
 def test_many_generated_requests_find_no_failure(web_store: Store) -> None:
-    assert _check(web_store, 100) == 9
+    assert _check(web_store, 100) == 11

@@ -346,7 +346,9 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """One number and what it is said of. ``quantity`` and ``basis`` are None when the words are not known.
 
     ``direction`` is 1 for more, -1 for less, 0 when nothing is said. ``year`` and ``part`` are the period, each
-    None when not told; a part is a quarter, a half, a month or the full year (``q1``, ``h2``, ``m5``, ``year``).
+    None when not told; a part is a quarter, a half, a month, nine months or the full year (``q1``, ``h2``, ``m5``,
+    ``9m``, ``year``), or some quarter (``q``). ``days`` are the days that are named, ``scopes`` the parts of the
+    business, ``kind`` is what sort of figure it is (gross, net ...).
     """
 
     number: Number
@@ -355,11 +357,22 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     basis: str | None
     year: int | None
     part: str | None
+    days: frozenset[tuple[int | None, int | None, int | None] | str] = frozenset()
+    scopes: frozenset[str] = frozenset()
+    kind: str | None = None
 
     def other_period(self, other: Claim) -> bool:
         """Return whether both state their period, and the periods differ."""
         years = self.year is not None and other.year is not None and self.year != other.year
-        return years or (self.part is not None and other.part is not None and self.part != other.part)
+        parts = {self.part, other.part}
+        some = "q" in parts and any(part and part[0] == "q" and part != "q" for part in parts)
+        return years or (len(parts) == 2 and None not in parts and not some)
+
+    def other_matter(self, other: Claim) -> bool:
+        """Return whether both name their days, part of the business or sort of figure, and name others."""
+        kinds = self.kind is not None and other.kind is not None and self.kind != other.kind
+        pairs = ((self.days, other.days), (self.scopes, other.scopes))
+        return kinds or any(one and two and not one & two for one, two in pairs)
 
 
 @lru_cache(maxsize=2048)
@@ -377,6 +390,10 @@ def _claims_of(sentence: str, published: date) -> Iterator[Claim]:
     ]
     named = [(m.start(), m.end(), m.lastgroup) for m in pattern("quantities").finditer(sentence)]
     year, part = _period(sentence, told)
+    named_days = [one for one in told if one.day or one.weekday is not None]
+    days = frozenset((one.month, one.day, one.weekday if one.day is None else None) for one in named_days)
+    days |= {m[0].lower() for m in pattern("moments").finditer(sentence)}
+    scopes = frozenset(m[0].lower() for m in pattern("scopes").finditer(sentence))
     for place, number in enumerate(found):
         start = found[place - 1].end if place else 0
         end = found[place + 1].start if place + 1 < len(found) else len(sentence)
@@ -388,6 +405,9 @@ def _claims_of(sentence: str, published: date) -> Iterator[Claim]:
             basis=basis.lastgroup if basis else None,
             year=year,
             part=part,
+            days=days,
+            scopes=scopes,
+            kind=kind[0].lower() if (kind := pattern("kinds").search(sentence, start, number.start)) else None,
         )
 
 
@@ -395,8 +415,12 @@ def _period(sentence: str, told: Sequence[DateMention]) -> tuple[int | None, str
     """Return the one period a sentence speaks of; a part is None when there are several or none."""
     year = next((one.year for one in told if one.year and one.day is None), None)
     found = {f"q{one.quarter}" if one.quarter else f"h{one.half}" for one in told if one.quarter or one.half}
+    if pattern("nine_months").search(sentence):
+        found = {"9m"}
     if not found and pattern("full_year").search(sentence):
         found = {"year"}
+    if not found and pattern("some_quarter").search(sentence):
+        found = {"q"}
     if not found:
         found = {f"m{one.month}" for one in told if one.month is not None and one.day is None}
     return year, found.pop() if len(found) == 1 else None

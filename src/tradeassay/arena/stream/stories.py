@@ -165,13 +165,41 @@ def contradiction(one: str, other: str, published: date) -> str | None:
             return f"{claim.quantity}: '{claim.number.words}' here, '{rivals[0].number.words}' there"
     denials = [pattern("denials").search(_lead(text)) for text in (one, other)]
     denied = next((found for found in denials if found), None)
-    if denied and None in denials and similarity(_lead(one), _lead(other)) >= ONE_THING:
+    name = first if first == second else None
+    if denied and None in denials and _one_thing(one, other, name) and not _other_days(one, other, published):
         return f"what happened: '{denied[0]}'"
     return None
 
 
+def _one_thing(one: str, other: str, name: str | None) -> bool:
+    """Return whether two first sentences are about one thing. The name of whom both are about says nothing of
+    that: half of the other telling words of the shorter must be in the longer.
+    """
+    leads = [pattern("denials").sub(" ", _lead(text).replace(name or "\n", " ")) for text in (one, other)]
+    told = [{word[:4] for word in _telling(lead).split() if word not in _neutral()} for lead in leads]
+    if name is None:
+        return similarity(_lead(one), _lead(other)) >= ONE_THING
+    return 2 * len(told[0] & told[1]) >= min(map(len, told)) > 0
+
+
+def _other_days(one: str, other: str, published: date) -> bool:
+    """Return whether both first sentences name days, and no day is in both."""
+    days = [
+        {
+            (m.month, m.day, m.weekday)
+            for m in find_mentions(_lead(text), published)
+            if m.day or m.weekday is not None
+        }
+        for text in (one, other)
+    ]
+    return bool(days[0] and days[1] and not days[0] & days[1])
+
+
 def _comparable(one: Claim, other: Claim) -> bool:
     if one.quantity != other.quantity or one.number.unit != other.number.unit or one.other_period(other):
+        return False
+    # A price is another one every day: only what two items say of the same day can disagree.
+    if one.other_matter(other) or (one.quantity == "price" and not one.days & other.days):
         return False
     if one.basis and other.basis and one.basis != other.basis:
         return False
