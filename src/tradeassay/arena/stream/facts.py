@@ -391,8 +391,12 @@ def _claims_of(sentence: str, published: date) -> Iterator[Claim]:
     named = [(m.start(), m.end(), m.lastgroup) for m in pattern("quantities").finditer(sentence)]
     year, part = _period(sentence, told)
     named_days = [one for one in told if one.day or one.weekday is not None]
-    days = frozenset((one.month, one.day, one.weekday if one.day is None else None) for one in named_days)
-    days |= {m[0].lower() for m in pattern("moments").finditer(sentence)}
+    days = frozenset(
+        (
+            *((one.month, one.day, one.weekday if one.day is None else None) for one in named_days),
+            *(m[0].lower() for m in pattern("moments").finditer(sentence)),
+        )
+    )
     scopes = frozenset(m[0].lower() for m in pattern("scopes").finditer(sentence))
     for place, number in enumerate(found):
         start = found[place - 1].end if place else 0
