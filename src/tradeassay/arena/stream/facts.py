@@ -391,12 +391,10 @@ def _claims_of(sentence: str, published: date) -> Iterator[Claim]:
     named = [(m.start(), m.end(), m.lastgroup) for m in pattern("quantities").finditer(sentence)]
     year, part = _period(sentence, told)
     named_days = [one for one in told if one.day or one.weekday is not None]
-    days = frozenset(
-        (
-            *((one.month, one.day, one.weekday if one.day is None else None) for one in named_days),
-            *(m[0].lower() for m in pattern("moments").finditer(sentence)),
-        )
-    )
+    days: set[tuple[int | None, int | None, int | None] | str] = {
+        m[0].lower() for m in pattern("moments").finditer(sentence)
+    }
+    days.update((one.month, one.day, one.weekday if one.day is None else None) for one in named_days)
     scopes = frozenset(m[0].lower() for m in pattern("scopes").finditer(sentence))
     for place, number in enumerate(found):
         start = found[place - 1].end if place else 0
@@ -409,7 +407,7 @@ def _claims_of(sentence: str, published: date) -> Iterator[Claim]:
             basis=basis.lastgroup if basis else None,
             year=year,
             part=part,
-            days=days,
+            days=frozenset(days),
             scopes=scopes,
             kind=kind[0].lower() if (kind := pattern("kinds").search(sentence, start, number.start)) else None,
         )
