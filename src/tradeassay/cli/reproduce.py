@@ -109,7 +109,7 @@ def reproduce(
     The page is paper.html, with every table as Markdown, LaTeX and CSV in tables/ beside it. Recordings are played
     as they were recorded, and -m models and rules in the same cells; without recordings the paper's window is
     played under its conventions. --grid adds sizes, regimes and ablations, or masks, modes, windows and the probe,
-    or agentic turns. quantcode takes the public task file as --data, systrade a data set, ama a season file.
+    or agentic turns. quantcode takes the public task file as --data, systrade data sets (a,b), ama a season file.
     Without --data, synthetic data stands in, and no figure is comparable.
     """
     for name, papers in _ONLY.items():
@@ -449,16 +449,11 @@ def _program_spec(wanted: _Wanted, seeds: tuple[int, ...]) -> CodeSpec:
 
     data, models, given = wanted.data, wanted.models, wanted.options
     if wanted.paper == "systrade":
-        symbols = tuple(split_list(given["symbols"]))
-        if data is not None:
-            data = _dataset("systrade", data)
-            symbols = symbols or _first_symbols(data)
+        stored = {} if data is None else _stored(data, tuple(split_list(given["symbols"])), wanted.sample)
         return SystradeSpec(
             benchmark="systrade-v1",
             models=models,
-            strategies=() if wanted.sample is None else tuple(STRATEGIES)[: wanted.sample],
-            dataset=data,
-            symbols=symbols,
+            **{"strategies": () if wanted.sample is None else tuple(STRATEGIES)[: wanted.sample], **stored},
             reviewers=given["reviewers"],
             seeds=seeds,
         )
@@ -481,17 +476,30 @@ def _program_spec(wanted: _Wanted, seeds: tuple[int, ...]) -> CodeSpec:
     )
 
 
-def _first_symbols(dataset: str) -> tuple[str, ...]:
-    """Return as many symbols of a data set as the strategy with the most legs needs."""
+def _stored(data: str, symbols: tuple[str, ...], sample: int | None) -> dict[str, Any]:
+    """Return how data sets of one's own are run: on the paper's number of symbols, with the strategies and on the
+    days that they allow.
+    """
     from tradeassay.benchmarks.systrade import STRATEGIES
+    from tradeassay.benchmarks.systrade.data import DAYS, INSTRUMENTS, covered_days, instrument_groups
     from tradeassay.benchmarks.systrade.loading import load_spec
     from tradeassay.data import load_dataset
 
-    snapshot = load_dataset(dataset)
-    most = max(len(load_spec(name).semantics.inputs.legs) for name in STRATEGIES)
-    symbols = snapshot.at(len(snapshot.sessions) - 1, "close").symbols[:most]
+    names = [_dataset("systrade", one) for one in split_list(data)]
+    snapshots = [load_dataset(name) for name in names]
+    all_of_them = [symbol for one in snapshots for symbol in one.at(len(one.sessions) - 1, "close").symbols]
+    symbols = symbols or tuple(dict.fromkeys(all_of_them))[: len(INSTRUMENTS)]
+    dataset, days, chosen = ",".join(names), covered_days(names), []
+    for name in STRATEGIES[:sample]:
+        inputs = load_spec(name).semantics.inputs
+        if instrument_groups(dataset, symbols, len(inputs.legs), minutes="1d" not in inputs.timeframes):
+            chosen.append(name)
+        else:
+            say(f"{name} is left out: it needs minute bars, or more symbols")
     say(f"symbols: {', '.join(symbols)} (--symbols names others)")
-    return tuple(symbols)
+    if days != DAYS:
+        say(f"the data does not cover the paper's years: developed from {days[0]}, tested from {days[1]}")
+    return {"dataset": dataset, "symbols": symbols, "strategies": tuple(chosen), "splits": days}
 
 
 # Seasons

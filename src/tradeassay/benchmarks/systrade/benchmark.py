@@ -29,6 +29,7 @@ from tradeassay.benchmarks.systrade.data import (
     SPLITS,
     SplitName,
     drawn_year,
+    instrument_groups,
     splits_of,
     stored_minutes,
     stored_year,
@@ -38,11 +39,12 @@ from tradeassay.benchmarks.systrade.dialogue import BuildSettings, ReviewWanted,
 from tradeassay.benchmarks.systrade.examine import (
     examine_submission,
     pins_of,
+    run_on,
     run_scenarios,
     twin_executor,
     with_secret,
 )
-from tradeassay.benchmarks.systrade.outcome import ScoredIteration, StrategyOutcome
+from tradeassay.benchmarks.systrade.outcome import OnInstrument, ScoredIteration, StrategyOutcome
 from tradeassay.benchmarks.systrade.prompts import PROMPTS
 from tradeassay.benchmarks.systrade.scores import SystradeScores, systrade_scores
 from tradeassay.benchmarks.systrade.spec import (
@@ -61,6 +63,7 @@ from tradeassay.core.drive import relay
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
 from tradeassay.llm.scripted import teach_builder
+from tradeassay.metrics import significant
 from tradeassay.sandbox import JobExecutor, open_executor
 
 _COMPUTING: Final = ("numpy", "pandas", "scipy", "TA-Lib", "numba")
@@ -89,6 +92,7 @@ class SystradeProtocol(CodeProtocol):
         self._found: dict[tuple[str, str], ScoredIteration] = {}
         self._busy: dict[tuple[str, str], threading.Lock] = {}
         self._asking = threading.Lock()
+        self._known_groups: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {}
         self._scenarios: dict[tuple[str, str], Runs] = {}
         self._pins: dict[str, Pins] = {}
         for name, strategy in self.strategies.items():
@@ -121,6 +125,10 @@ class SystradeProtocol(CodeProtocol):
                 year = self.year(name, split)
                 digest = sha256_bytes(b"".join(column.tobytes() for column in year.columns().values()))
                 found[f"data {name} {split}"] = sha256_of([year.name, year.rows, digest])
+            others = self._groups(name)[1:] if self.spec.dataset is not None else ()
+            for dataset, symbols in others:
+                closes = (feed["close"] for feed in self._stored(name, "test", dataset, symbols).feeds.values())
+                found[f"data {name} {','.join(symbols)}"] = sha256_bytes(b"".join(one.tobytes() for one in closes))
         for name in self.spec.chosen:
             used = self.strategies[name].semantics.sha256
             if used != load_spec(name).semantics.sha256:
@@ -200,7 +208,28 @@ class SystradeProtocol(CodeProtocol):
             submission, spec, executor, self.year(spec.id, "develop"), config, test.scenarios
         )
         self._scenarios[spec.id, submission.sha256] = test.scenarios
-        return ScoredIteration(scorecard=test.scorecard, develop=develop.scorecard, trail=test.trail)
+        found = ScoredIteration(scorecard=test.scorecard, develop=develop.scorecard, trail=test.trail)
+        if self.spec.dataset is None or test.scored is None or len(self._groups(spec.id)) < 2:
+            return found
+        ran = self._on_instruments(spec, submission, executor)
+        return msgspec.structs.replace(found, instruments=ran)
+
+    def _on_instruments(
+        self, spec: StrategySpec, submission: Submission, executor: JobExecutor
+    ) -> tuple[OnInstrument, ...]:
+        groups = self._groups(spec.id)
+        years = [self._stored(spec.id, "test", *group) for group in groups]
+        ran = run_on(years, submission, spec, executor, self.score_config.gates)
+        return tuple(
+            OnInstrument(symbols=symbols, reason="" if one.failure is None else one.failure.reason)
+            if one.account is None or one.trades is None
+            else OnInstrument(
+                symbols=symbols,
+                total=significant(float(one.account.equity[-1] / one.account.capital - 1.0)),
+                trades=len(one.trades),
+            )
+            for (_, symbols), one in zip(groups, ran, strict=True)
+        )
 
     def _on_scenarios(self, spec: StrategySpec, submission: Submission, executor: JobExecutor) -> Runs:
         """Return runs on the micro-scenarios. After a resume the first submission has to be run on them again."""
@@ -253,17 +282,33 @@ class SystradeProtocol(CodeProtocol):
         spec, run = self.strategies[strategy], self.spec
         timeframes, legs = spec.semantics.inputs.timeframes, len(spec.semantics.inputs.legs)
         if run.dataset is not None:
-            within = splits_of(run.splits)[split]
-            if "1d" not in timeframes or (run.minutes and "1m" in timeframes):
-                year = stored_minutes(run.dataset, run.symbols[:legs], within, most=run.minutes)
-            else:
-                year = stored_year(run.dataset, run.symbols[:legs], within)
+            if not self._groups(strategy):
+                hint = "leave the strategy out, or name a data set with minutes"
+                raise UserError(f"'{strategy}' needs minute bars of {legs} symbols of {run.dataset}", hint=hint)
+            year = self._stored(strategy, split, *self._groups(strategy)[0])
         else:
             minutes = run.minutes if "1m" in timeframes and legs == 1 else 0
             drawn = drawn_year(spec, run.secret, run.data_seed, minutes=minutes) if run.secret else run.data_seed
             year = synthetic_year(spec, split, drawn, minutes=minutes)
         self._years[strategy, split] = year
         return year
+
+    def _needs_minutes(self, strategy: str) -> bool:
+        timeframes = self.strategies[strategy].semantics.inputs.timeframes
+        return "1d" not in timeframes or bool(self.spec.minutes and "1m" in timeframes)
+
+    def _groups(self, strategy: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        if strategy not in self._known_groups:
+            legs, minutes = len(self.strategies[strategy].semantics.inputs.legs), self._needs_minutes(strategy)
+            made = instrument_groups(str(self.spec.dataset), self.spec.symbols, legs, minutes=minutes)
+            self._known_groups[strategy] = made
+        return self._known_groups[strategy]
+
+    def _stored(self, strategy: str, split: SplitName, dataset: str, symbols: tuple[str, ...]) -> TaskBars:
+        within = splits_of(self.spec.splits)[split]
+        if self._needs_minutes(strategy):
+            return stored_minutes(dataset, symbols, within, most=self.spec.minutes)
+        return stored_year(dataset, symbols, within)
 
     def _on_minutes(self, strategy: str) -> bool:
         """Whether a strategy with a daily version is run on minutes, and by the year of minutes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import reduce
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -16,10 +17,10 @@ from tradeassay.benchmarks.systrade.loading import MINUTES
 from tradeassay.code.bars import FIELDS, LABELS, TaskBars, bars_from_snapshot, make_bars
 from tradeassay.code.bars import MINUTES as BAR_MINUTES
 from tradeassay.code.submission import StrategySpec
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.hashing import seed_from
 from tradeassay.core.time import parse_day
-from tradeassay.data import load_dataset
+from tradeassay.data import AsOfView, load_dataset
 from tradeassay.data.synthetic import MinuteConfig, generate_minutes
 
 SplitName = Literal["develop", "test"]
@@ -174,6 +175,50 @@ def minute_year(minutes: int = MINUTES, seed: int = 1) -> TaskBars:
         str(name): np.ascontiguousarray(table[:, 0]) for name, table in panel.bars.items() if name != "amount"
     }
     return TaskBars({"A": feed}, "1m", "always", f"synthetic minutes:{seed}")
+
+
+def covered_days(datasets: Sequence[str]) -> tuple[str, str, str]:
+    """Return the paper's splits where data sets have sessions in both, else halves of the days that all of them
+    have, at most a year each.
+    """
+    days = [load_dataset(name).sessions for name in datasets]
+    edges = [np.datetime64(day) for day in DAYS]
+    if all(((one >= low) & (one < high)).any() for one in days for low, high in pairwise(edges)):
+        return DAYS
+    common = reduce(np.intersect1d, days)[-2 * YEAR :]
+    if common.size < 2:
+        raise UserError(f"{', '.join(datasets)} have no days in common", hint="name data sets of the same years")
+    return str(common[0]), str(common[common.size // 2]), str(common[-1] + np.timedelta64(1, "D"))
+
+
+def instrument_groups(
+    dataset: str, symbols: Sequence[str], legs: int, *, minutes: bool = False
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return data set and symbols of everything that a strategy can be run on: each symbol once as its first leg,
+    beside it those that follow in its own data set. ``dataset`` may name several, with commas between.
+
+    ``minutes`` keeps symbols with minute bars alone. Raises :class:`UserError` for a symbol that no data set has.
+    """
+    groups, left = [], list(symbols)
+    for name in dataset.split(","):
+        snapshot = load_dataset(name)
+        view = snapshot.at(len(snapshot.sessions) - 1, "close")
+        mine = [symbol for symbol in left if symbol in view.symbols]
+        left = [symbol for symbol in left if symbol not in mine]
+        if minutes:
+            mine = [symbol for symbol in mine if _has_minutes(view, symbol)]
+        if len(mine) >= legs:
+            groups += [(name, tuple((mine * 2)[k : k + legs])) for k in range(len(mine))]
+    if left:
+        raise UserError(f"{dataset} has no '{left[0]}'", hint="name symbols of the data set")
+    return tuple(groups)
+
+
+def _has_minutes(view: AsOfView, symbol: str) -> bool:
+    try:
+        return view.minutes(symbol, 1)[0].size > 0
+    except DataError:
+        return False
 
 
 def stored_year(

@@ -418,6 +418,18 @@ def run_scenarios(
     submission: Submission, spec: StrategySpec, executor: JobExecutor, config: GateConfig
 ) -> dict[str, SubmissionRun]:
     """Run a submission on the micro-scenarios alone."""
+    ran = run_on([one.bars for one in spec.scenarios], submission, spec, executor, config)
+    return dict(zip((one.name for one in spec.scenarios), ran, strict=True))
+
+
+def run_on(
+    markets: Sequence[TaskBars],
+    submission: Submission,
+    spec: StrategySpec,
+    executor: JobExecutor,
+    config: GateConfig,
+) -> Sequence[SubmissionRun]:
+    """Run a submission on several bars, with the first seed and without any check."""
     legs = spec.semantics.inputs.legs
     runner = SubmissionRunner(
         executor=executor,
@@ -426,8 +438,7 @@ def run_scenarios(
         limits=config.limits,
         capital=config.capital,
     )
-    wanted = [(market_columns(one.bars, legs), config.seeds[0]) for one in spec.scenarios]
-    return dict(zip((one.name for one in spec.scenarios), runner.logs(wanted), strict=True))
+    return runner.logs([(market_columns(bars, legs), config.seeds[0]) for bars in markets])
 
 
 def check_submission(

@@ -16,16 +16,27 @@ from tradeassay.core.dialogue import Usage
 Stopped = Literal["target", "iterations", "no answer", "no submission", "repeats itself"]
 
 
+class OnInstrument(msgspec.Struct, frozen=True, kw_only=True):
+    """A program on the test days of other symbols: what it returned before costs, or why it could not."""
+
+    symbols: tuple[str, ...]
+    total: float | None = None
+    trades: int | None = None
+    reason: str = ""
+
+
 class ScoredIteration(msgspec.Struct, frozen=True, kw_only=True):
     """What was found. ``scorecard`` is the test year's and never shown to the writer; ``develop`` is shown.
 
-    ``drift`` is None for a first submission, ``trail`` where the test year could not be run.
+    ``drift`` is None for a first submission, ``trail`` where the test year could not be run. ``instruments`` are
+    there where a run names more symbols than the strategy has legs.
     """
 
     scorecard: Scorecard
     develop: Scorecard
     drift: DriftReport | None = None
     trail: Trail | None = None
+    instruments: tuple[OnInstrument, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Iteration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -391,7 +391,7 @@ def systrade_paper(
     why = why_not_comparable(
         strategies=len(scores.strategies),
         iterations=spec.iterations,
-        real_data=spec.dataset is not None,
+        real_data=_stored_data(spec),
         reviewed=bool(spec.reviewers),
         systb=spec.benchmark == "systrade-systb-v1",
     )
@@ -410,6 +410,11 @@ def systrade_paper(
         "groups": lambda: _kinds(scores),
     }
     return fill_paper("systrade", makers, source=paper.source, notes=paper.notes)
+
+
+def _stored_data(spec: SystradeSpec) -> bool:
+    """Tell whether every data set of a run is stored, and not a synthetic world."""
+    return spec.dataset is not None and "synthetic/" not in spec.dataset
 
 
 def _pairs(*names: str) -> tuple[str, ...]:
@@ -431,7 +436,7 @@ def _paper_splits(spec: SystradeSpec) -> Filled:
         rows=tuple(rows),
         note=f"data: {data}; the last day is excluded",
     )
-    reasons = () if spec.dataset is not None and spec.splits == DAYS else (f"our data are {data}",)
+    reasons = () if _stored_data(spec) and spec.splits == DAYS else (f"our data are {data}",)
     return Filled(tables=(table,), reasons=reasons)
 
 
@@ -592,7 +597,32 @@ def _paper_returns(records: Mapping[str, StrategyOutcome], why: tuple[str, ...])
         rows=tuple(rows),
         note="means over submissions at the lowest cost level; printed: three models, one strategy, ten bars",
     )
-    return Filled(tables=(table,), reasons=why) if rows else Filled(missing="nothing was scored")
+    return (
+        Filled(tables=(table, *_on_instruments(records)), reasons=why)
+        if rows
+        else Filled(missing="nothing was scored")
+    )
+
+
+def _on_instruments(records: Mapping[str, StrategyOutcome]) -> Iterator[Table]:
+    """Yield what the last programs returned by strategy and instrument, where a run has several."""
+    found: dict[str, dict[str, list[float | None]]] = {}
+    for record in records.values():
+        ran = record.last.instruments if record.last is not None else ()
+        for one in ran or ():
+            found.setdefault(record.strategy, {}).setdefault(one.symbols[0], []).append(one.total)
+    names = list(dict.fromkeys(name for by in found.values() for name in by))
+    if names:
+        rows = [
+            Row(
+                Cell(strategy),
+                tuple(figure(mean_of(by.get(n, ()), "not run"), "change") for n in names),
+                ours=True,
+            )
+            for strategy, by in found.items()
+        ]
+        note = "last programs on the test days, means over models and seeds, before costs, by the first leg"
+        yield Table(title="Return by strategy and instrument", columns=("", *names), rows=tuple(rows), note=note)
 
 
 def _learning(scores: SystradeScores, records: Mapping[str, StrategyOutcome], why: tuple[str, ...]) -> Filled:
