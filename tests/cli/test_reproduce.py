@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import paper_values
 
 from tradeassay.benchmarks.exhibits import exhibits
 from tradeassay.cli import main
@@ -105,7 +110,7 @@ GIVEN = {
     "ktdfin": ["-m", "scripted/sensible"],
     "ama": ["-m", "scripted/sensible"],
     "quantcode": ["-m", "scripted/coder-gold", "--sample", "2", "--grid"],
-    "systrade": ["-m", "scripted/builder-gold", "--sample", "1"],
+    "systrade": ["-m", "scripted/builder-gold", "--sample", "1", "--reviewer", "scripted/builder-mends"],
 }
 MAIN = {"stockbench": "main", "ktdfin": "table-4", "ama": "main", "quantcode": "table-3", "systrade": "table-3"}
 
@@ -136,6 +141,9 @@ def test_recordings_and_a_script_fill_a_papers_page(
     names = str([one["ours"]["tables"] for one in shelves if one["exhibit"]["id"] == MAIN[paper]])
     assert "qwen2.5-coder-1.5b" in names and "smollm2" in names and "scripted" in names
     assert "comparable: no" in html
+    values = {"stockbench": paper_values.check_stockbench, "ktdfin": paper_values.check_ktdfin}
+    values |= {"ama": paper_values.check_ama, "quantcode": paper_values.check_quantcode}
+    assert MAIN[paper] in (values | {"systrade": paper_values.check_systrade})[paper](told)
 
 
 @pytest.mark.slow
@@ -143,9 +151,10 @@ def test_the_grids_of_the_trading_papers(tmp_path: Path, capsys: pytest.CaptureF
     told = reproduced(["ktdfin", *RECORDED, *GIVEN["ktdfin"], "--grid", "--probes", "8"], tmp_path, capsys)
     filled = {one["exhibit"]["id"] for one in told["paper"]["exhibits"] if one["ours"]["tables"]}
     assert {"table-3", "table-5", "figure-3", "table-8", "table-11", "table-12"} <= filled
+    assert {"table-3", "table-4", "table-5", "table-8", "table-11"} <= paper_values.check_ktdfin(told)
     told = reproduced(["stockbench", *RECORDED, *GIVEN["stockbench"], "--grid"], tmp_path, capsys)
     filled = {one["exhibit"]["id"] for one in told["paper"]["exhibits"] if one["ours"]["tables"]}
-    assert {"main", "figure-3", "table-3", "ablations", "figure-4"} <= filled
+    assert {"main", "figure-3", "table-3", "ablations", "figure-4"} <= filled & paper_values.check_stockbench(told)
 
 
 def test_a_folder_that_cannot_be_imported_is_sent_to_the_command_with_the_options(

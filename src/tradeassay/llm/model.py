@@ -99,11 +99,12 @@ def parse_name(name: str) -> ModelName:
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one attempt. ``again`` says that another one may do better, ``wait_s`` how long the provider
-    asks to be left alone."""
+    asks to be left alone, ``seconds`` how long the answer took where the provider knows better than its caller."""
 
     reply: ModelReply
     again: bool = False
     wait_s: float | None = None
+    seconds: float | None = None
 
 
 class Provider(Protocol):

@@ -87,7 +87,8 @@ class AskingModel:
             while True:
                 began = time.perf_counter()
                 attempt = await self._provider.attempt(request, place)
-                self._seconds[place] = time.perf_counter() - began
+                whole = time.perf_counter() - began
+                self._seconds[place] = whole if attempt.seconds is None else attempt.seconds
                 if not attempt.again:
                     return attempt.reply
                 failed += 1

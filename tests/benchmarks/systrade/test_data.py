@@ -7,10 +7,13 @@ import pytest
 
 from tradeassay.benchmarks.systrade import STRATEGIES, load_spec
 from tradeassay.benchmarks.systrade.data import (
+    DAYS,
     INSTRUMENTS,
     SPLITS,
     YEAR,
     DaySpan,
+    covered_days,
+    instrument_groups,
     minute_year,
     recipe,
     splits_of,
@@ -140,3 +143,24 @@ def test_the_papers_figures_are_whole() -> None:
     assert len(why_not_comparable(strategies=12, iterations=1, real_data=True, reviewed=True)) == 3
     other = why_not_comparable(strategies=1, iterations=4, real_data=False, reviewed=False, systb=True)
     assert len(other) == 7 and "public repository" in other[0]
+
+
+def test_every_symbol_leads_once_beside_its_own_kind(home: Path) -> None:
+    both = f"{home},synthetic/us:7"
+    single = instrument_groups(both, ("BTC", "ETH", "AAJX"), 1)
+    assert [symbols for _, symbols in single] == [("BTC",), ("ETH",), ("AAJX",)]
+    pairs = instrument_groups(both, ("BTC", "AAJX", "ETH", "ACXJ"), 2)
+    names = [" ".join(symbols) for _, symbols in pairs]
+    assert names == ["BTC ETH", "ETH BTC", "AAJX ACXJ", "ACXJ AAJX"]
+    assert {name for name, _ in instrument_groups(both, ("BTC", "AAJX"), 1, minutes=True)} == {str(home)}
+    assert instrument_groups(both, ("BTC", "AAJX"), 2) == (), "legs of one strategy lie in one data set"
+    with pytest.raises(UserError, match="has no 'SOL'"):
+        instrument_groups(both, ("SOL",), 1)
+
+
+def test_days_are_the_papers_where_the_data_has_them(home: Path) -> None:
+    assert covered_days([str(home)]) == DAYS
+    first, middle, last = covered_days(["synthetic/us:7", "synthetic/ashare:7"])
+    assert first < middle < last and not first.startswith("2024")
+    with pytest.raises(UserError, match="no days in common"):
+        covered_days([str(home), "synthetic/us:7"])

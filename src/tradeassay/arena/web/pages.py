@@ -57,7 +57,8 @@ FORMS = {
     "best": "share",
 }
 """How measures are written; those not named are plain numbers."""
-COLUMNS = ("CR", "excess", "SR", "MDD")
+COLUMNS = ("CR", "excess", "AR", "AV", "SR", "MDD")
+"""The measures of the board and of an entry: the paper's five, and what is ahead of buy and hold."""
 
 
 class Page(NamedTuple):

@@ -157,6 +157,8 @@ def latency(runs: Sequence[Run | CodeRun]) -> Filled:
     for run in runs:
         for path in sorted((run.folder / "models").glob("*.jsonl")):
             for line in read_cassette(path).answers:
+                if line.reply.error_kind is not None:
+                    continue
                 untimed.setdefault(line.asked.model, 0)
                 if isinstance(line.seconds, float):
                     timed.setdefault(line.asked.model, []).append(line.seconds)

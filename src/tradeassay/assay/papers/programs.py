@@ -33,5 +33,6 @@ def programs_page(runs: Sequence[CodeRun]) -> PaperPage:
     records = {key: record for run in runs for key, record in run.records().items()}
     models = tuple(dict.fromkeys(model for run in runs for model in run.spec.models))
     iterations = max(run.spec.iterations for run in runs)
-    merged = msgspec.structs.replace(first.spec, models=models, iterations=iterations)
+    reviewers = tuple(dict.fromkeys(one for run in runs for one in run.spec.reviewers))
+    merged = msgspec.structs.replace(first.spec, models=models, iterations=iterations, reviewers=reviewers)
     return systrade_paper(merged, first.kind(merged).score(records), records, times)

@@ -193,11 +193,12 @@ def _errors(groups: Sequence[Group]) -> Filled:
     """Return shares of sessions with each kind of mistake, by model and way of playing, and by kind of model."""
     rows, pooled = [], {}
     for group in groups:
+        size = "" if group.size in (None, NAMES) else f", {group.size} names"
         for line in group.asked:
             found = stockbench.error_profile(_records(line))
             measures = [getattr(found, name) for name in _ERRORS]
-            rows.append(row(f"{line.name}, {group.title}", ((one, "share") for one in measures)))
-            pooled[f"{line.name}, {group.title}"] = (str(line.model), measures)
+            rows.append(row(f"{line.name}, {group.title}{size}", ((one, "share") for one in measures)))
+            pooled[f"{line.name}, {group.title}{size}"] = (str(line.model), measures)
     titles = ("schema", "arithmetic", "liquidity", "gave up", "no answer")
     tables = [Table(title="By model", columns=("", *titles), rows=tuple(rows), note="shares of sessions")]
     kinds = grouped("By kind of model", [(title, "share") for title in titles], pooled)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections import OrderedDict
 from functools import lru_cache
 from typing import Any, Literal
@@ -40,7 +41,14 @@ from tradeassay.llm.json_text import find_calls, parse_object
 from tradeassay.llm.model import Attempt, ModelParams, QuestionPlace, failed_reply
 from tradeassay.llm.tables import Price, Tokens
 from tradeassay.llm.via_inspect.faults import ProviderFault, read_fault
-from tradeassay.llm.via_inspect.wire import RESPONSE, arguments_of, keep_raw_responses, raw_calls, repair_wires
+from tradeassay.llm.via_inspect.wire import (
+    RESPONSE,
+    SENT,
+    arguments_of,
+    keep_raw_responses,
+    raw_calls,
+    repair_wires,
+)
 
 REMEMBERED = 512
 """How many answers' hidden parts are kept for the rest of their conversations."""
@@ -306,6 +314,8 @@ class InspectProvider:
         while True:
             can_force, can_schema = self._can_force, self._can_schema
             seconds = None if self._params is None else self._params.timeout_s
+            sent: list[float] = []
+            SENT.set(sent)
             try:
                 async with asyncio.timeout(seconds) as limit:
                     output, response = await self._generate(request, can_force, can_schema)
@@ -319,8 +329,10 @@ class InspectProvider:
                 if self._learned(fault, request, can_force, can_schema):
                     continue
                 return _failed(fault)
+            # From the first byte sent: a client that is imported when it is first asked is no slow model.
+            took = time.perf_counter() - sent[0] if sent else None
             reply = to_reply(output, response, request, self._price, self._memory)
-            return Attempt(reply=reply, again=reply.error_kind == "unreachable")
+            return Attempt(reply=reply, again=reply.error_kind == "unreachable", seconds=took)
 
     async def aclose(self) -> None:
         await self._model.api.aclose()

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
@@ -48,8 +49,15 @@ def repair_wires(client: object) -> None:
     if http is not None and isinstance(hooks, dict):
         # An encoded stream could not be inspected.
         http.headers["accept-encoding"] = "identity"
+        hooks["request"].append(_note_sent)
         hooks["response"].append(_mend_response)
         http.event_hooks = hooks
+
+
+async def _note_sent(_: object) -> None:
+    box = SENT.get()
+    if box is not None and not box:
+        box.append(time.perf_counter())
 
 
 def _read_object_arguments(completions: Any) -> None:
@@ -170,6 +178,8 @@ def _input_event(at: int, text: str) -> bytes:
 
 RESPONSE: ContextVar[list[object] | None] = ContextVar("tradeassay_raw_response", default=None)
 """Where the raw response of the current call is put, for a caller that set a list here."""
+SENT: ContextVar[list[float] | None] = ContextVar("tradeassay_sent", default=None)
+"""Where it is put when the current call was first sent."""
 
 
 class RawCall(msgspec.Struct, frozen=True):

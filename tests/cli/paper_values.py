@@ -1,0 +1,426 @@
+"""Numbers of the papers' tables, made again by plain loops over the lines of journals and records."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean, median, pstdev, stdev
+from typing import Any
+
+import pytest
+
+Json = dict[str, Any]
+
+
+def tables(told: Json, exhibit: str) -> list[Json]:
+    """Return an exhibit's tables as ``reproduce --json`` prints them."""
+    (one,) = (one for one in told["paper"]["exhibits"] if one["exhibit"]["id"] == exhibit)
+    found: list[Json] = one["ours"]["tables"]
+    return found
+
+
+def cells(table: Json) -> dict[str, list[Any]]:
+    """Return what stands in each row: a number, None where there is none, or a text."""
+    return {
+        row["head"]["text"]: [
+            cell["measure"]["value"] if cell.get("measure") else cell.get("text") for cell in row["cells"]
+        ]
+        for row in table["rows"]
+    }
+
+
+def same(found: Sequence[Any], wanted: Sequence[Any], what: object) -> None:
+    """Numbers are kept with twelve digits; None stands where none can be had."""
+    assert len(found) == len(wanted), what
+    for one, two in zip(found, wanted, strict=True):
+        assert (one is None) == (two is None), (what, found, wanted)
+        assert one is None or one == pytest.approx(two, rel=1e-9, abs=1e-11), (what, found, wanted)
+
+
+# Runs that trade
+
+
+class Played:
+    """One episode, from the lines of its journal."""
+
+    def __init__(self, run: Path, episode: Json) -> None:
+        self.key, self.seed = episode["key"], episode["seed"]
+        self.settings, self.cell = episode["protocol"], episode["cell"]
+        label = episode["agent"].get("label")
+        params = episode["agent"].get("params", {})
+        self.model = params.get("model")
+        given = "".join(f"-{key}={value}" for key, value in sorted(params.items())) if not self.model else ""
+        self.name = label or episode["agent"]["name"] + given
+        folder = run / "episodes" / episode["key"]
+        self.lines = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+        self.done = json.loads((folder / "outcome.json").read_text())["status"] == "done"
+        first = self.lines[0]["opening"]
+        self.nav = [sum(event["cash"] for event in first if event["type"] == "deposited")]
+        self.nav += [line["events"][-1]["nav"] for line in self.lines]
+
+    @property
+    def returns(self) -> list[float]:
+        return [after / before - 1.0 for before, after in pairwise(self.nav)]
+
+    @property
+    def total(self) -> float:
+        return self.nav[-1] / self.nav[0] - 1.0
+
+    @property
+    def fall(self) -> float:
+        top, deepest = -math.inf, 0.0
+        for value in self.nav:
+            top = max(top, value)
+            deepest = min(deepest, value / top - 1.0)
+        return deepest
+
+    @property
+    def sortino(self) -> float | None:
+        below = mean(min(one, 0.0) ** 2 for one in self.returns)
+        return mean(self.returns) / math.sqrt(below) * math.sqrt(252) if below else None
+
+    @property
+    def sharpe(self) -> float | None:
+        spread = stdev(self.returns)
+        return mean(self.returns) / spread * math.sqrt(252) if spread > 1e-15 else None
+
+    @property
+    def turnover(self) -> float:
+        turned = []
+        for before, line in zip(self.nav, self.lines, strict=False):
+            fills = [one for one in (*line["opening"], *line["events"]) if one["type"] == "filled"]
+            turned.append(sum(abs(one["quantity"] * one["price"]) for one in fills) / 2 / before)
+        return mean(turned) * 252
+
+    @property
+    def cash(self) -> float:
+        return mean(line["events"][-1]["cash"] / line["events"][-1]["nav"] for line in self.lines)
+
+    @property
+    def abstained(self) -> float:
+        said = [line["decision"] for line in self.lines]
+        return mean(not one.get("orders") and one.get("status", "ok") != "failed" for one in said)
+
+    def share(self, kind: str) -> float:
+        """The share of sessions with a failure of a kind."""
+        return mean(any(f["kind"] == kind for f in line["decision"].get("failures", ())) for line in self.lines)
+
+
+def episodes(runs: Iterable[str]) -> dict[str, list[Played]]:
+    """Return the episodes of some runs by the name of the run."""
+    found = {}
+    for run in map(Path, runs):
+        manifest = json.loads((run / "manifest.json").read_text())
+        found[run.name] = [Played(run, one) for one in manifest["episodes"]]
+    return found
+
+
+def z(values: Sequence[float]) -> list[float]:
+    spread = pstdev(values)
+    return [0.0 if not spread else (one - mean(values)) / spread for one in values]
+
+
+def standings(played: Sequence[Played]) -> dict[str, list[float | None]]:
+    """Return return, drawdown, Sortino, composite and rank by agent, one seed each."""
+    found: dict[str, list[float | None]] = {
+        one.name: [one.total, one.fall, one.sortino, None, None] for one in played if one.done
+    }
+    whole = {name: row for name, row in found.items() if None not in row[:3]}
+    columns = [z([float(row[at] or 0.0) for row in whole.values()]) for at in range(3)]
+    totals = dict(zip(whole, (mean(three) for three in zip(*columns, strict=True)), strict=True))
+    for name, total in totals.items():
+        found[name][3:] = [total, 1.0 + sum(other > total for other in totals.values())]
+    return found
+
+
+def check_stockbench(told: Json) -> set[str]:
+    """Make the tables of StockBench again; return the exhibits that were compared."""
+    runs = episodes(told["runs"])
+    checked = {"main", "figure-3"}
+    main = [
+        one for name, played in runs.items() for one in played if name.endswith("-stockbench") or name == "models"
+    ]
+    once = list({one.name: one for one in main}.values())
+    ours = cells(tables(told, "main")[0])
+    for name, wanted in standings(once).items():
+        same(ours[name], wanted, ("main", name))
+    assert all(ours[one.name] == [None] * 5 for one in once if not one.done)
+    kinds = ("schema", "arithmetic", "liquidity", "give_up")
+    errors = cells(tables(told, "figure-3")[0])
+    for one in (one for one in once if one.model):
+        lost = [line["decision"] for line in one.lines if line["decision"].get("status") == "failed"]
+        gave_up = [any(f["kind"] == "give_up" for f in each["failures"]) for each in lost]
+        wanted_shares = [*map(one.share, kinds), gave_up.count(False) / len(one.lines)]
+        (row,) = (
+            row
+            for name, row in errors.items()
+            if name.startswith(f"{one.name}, ")
+            and "names" not in name
+            and " to " in name
+            and "no-" not in name
+            and "neither" not in name
+        )
+        same(row, wanted_shares, ("figure-3", one.name))
+    if "size-5" in runs:
+        sizes = cells(tables(told, "table-3")[0])
+        at = [5, 10, 20, 30]
+        for name, row in sizes.items():
+            for place, size in enumerate(at):
+                played = once if size == 20 else runs[f"size-{size}"]
+                (value,) = [one.total for one in played if one.name == name and one.done] or [None]
+                same([row[place]], [value], ("table-3", name, size))
+        left_out = cells(tables(told, "ablations")[0])
+        ways = ("no-news", "no-fundamentals", "neither")
+        for one in (one for one in runs["ablations"] if one.model):
+            place = 1 + ways.index(one.settings["inputs"])
+            same([left_out[one.name][at] for at in (place, place + 4)], [one.total, one.fall], "ablations")
+        regimes = cells(tables(told, "figure-4")[0])
+        for place, window in enumerate(("down", "up"), 1):
+            wanted_rows = standings([one for one in runs["regimes"] if one.cell.endswith(window)])
+            for name, (gain, fall, _, total, rank) in wanted_rows.items():
+                same(regimes[name][4 * place : 4 * place + 4], [gain, fall, total, rank], (window, name))
+        checked |= {"table-3", "ablations", "figure-4"}
+    return checked
+
+
+def check_ktdfin(told: Json) -> set[str]:
+    """Make the tables of KTD-Fin again; return the exhibits that were compared."""
+    every = [one for played in episodes(told["runs"]).values() for one in played]
+    checked = {"table-4", "table-5"}
+    groups: dict[tuple[str, str], dict[str, Played]] = {}
+    for one in every:
+        way = (one.settings.get("mask", ""), one.settings.get("mode", ""))
+        groups.setdefault(way, {}).setdefault(one.name, one)
+    for table in tables(told, "table-4"):
+        ours = cells(table)
+        way = tuple(table["title"].split(", ")[1:3])
+        (index,) = (row for name, row in ours.items() if name.endswith("buy and hold") and "printed" not in name)
+        for name, one in groups[way].items():  # type: ignore[index]  # two words of its title
+            if not one.done:
+                assert ours[name][:4] == [None] * 4
+                continue
+            row = ours[name]
+            wanted = [one.total, one.total - index[0], one.sharpe, one.fall]
+            same(row[:4], wanted, ("table-4", way, name))
+            same([row[5], row[7], row[8]], [one.turnover, one.cash, one.abstained], ("table-4", way, name))
+    for table in tables(told, "table-5"):
+        for name, row in cells(table).items():
+            way = tuple(table["title"].split(", ")[1:3])
+            if not groups[way][name].done:  # type: ignore[index]
+                assert row == [None] * len(row), name
+                continue
+            assert sum(row[:-1]) == pytest.approx(row[-1], abs=1e-9), ("parts add up", name)
+            same([row[-1]], [groups[way][name].total], ("table-5", name))  # type: ignore[index]
+    return checked | (_ktdfin_grid(told, every, groups) if tables(told, "table-3") else set())
+
+
+def _ktdfin_grid(
+    told: Json, every: Sequence[Played], groups: dict[tuple[str, str], dict[str, Played]]
+) -> set[str]:
+    (table,) = tables(told, "table-3")
+    masks = [title.partition(", ")[2] for title in table["columns"][1:]]
+    masks = masks[: len(masks) // 3]
+    for head, row in cells(table).items():
+        name, mode = head.rsplit(", ", 1)
+        for at, mask in enumerate(masks):
+            these = [
+                one
+                for one in every
+                if one.name == name
+                and one.done
+                and one.settings.get("mask") == mask
+                and one.settings.get("mode") == mode
+            ]
+            for place, of in enumerate(("total", "abstained", "turnover")):
+                wanted_value = median(getattr(one, of) for one in these) if these else None
+                same([row[at + place * len(masks)]], [wanted_value], ("table-3", head, mask, of))
+    for head, row in cells(tables(told, "table-11")[0]).items():
+        name, mask = head.rsplit(", ", 1)
+        one = groups[mask, "open-research"][name]
+        wanted = [one.total, one.abstained, one.turnover] if one.done else [None] * 3
+        same(row, wanted, ("table-11", head))
+    for table in tables(told, "table-8"):
+        for name, (rules, models, apart) in cells(table).items():
+            assert apart is None or apart == pytest.approx(rules - models, abs=1e-9), name
+    spoken = cells(tables(told, "appendix-a")[1])
+    for head, row in spoken.items():
+        name, mode, mask = head.rsplit(", ", 2)
+        one = groups[mask, mode][name]
+        said = [order for line in one.lines for order in line["decision"].get("orders", ())]
+        assert row[0] == sum(bool(order.get("reason")) for order in said), head
+    return {"table-3", "table-11", "table-8", "appendix-a"}
+
+
+# Programs
+
+
+def outcomes(runs: Iterable[str]) -> list[Json]:
+    """Return every episode of runs of programs with its outcome."""
+    found = []
+    for run in map(Path, runs):
+        manifest = json.loads((run / "manifest.json").read_text())
+        for one in manifest["episodes"]:
+            folder = run / "episodes" / one["key"]
+            result = json.loads((folder / "outcome.json").read_text())
+            lines = (
+                (folder / "events.jsonl").read_text().splitlines() if (folder / "events.jsonl").exists() else []
+            )
+            found.append(
+                {"episode": one, "outcome": result, "turns": [json.loads(line)["result"] for line in lines]}
+            )
+    return found
+
+
+_STAGES = ("compile", "backtest", "trade", "judge")
+
+
+def check_quantcode(told: Json) -> set[str]:
+    """Make the tables of QuantCode-Bench again; return the exhibits that were compared."""
+    found = outcomes(told["runs"])
+    by: dict[tuple[str, str], list[Json]] = {}
+    for one in found:
+        record = one["outcome"]["program"]["record"]
+        by.setdefault((one["episode"]["agent"]["params"]["model"], record["setting"]), []).append(record)
+    checked = set()
+    for exhibit, setting in (("table-3", "single-turn"), ("table-4", "agentic")):
+        for table in tables(told, exhibit):
+            ours = cells(table)
+            for (model, way), records in by.items():
+                if way != setting:
+                    continue
+                (row,) = (row for name, row in ours.items() if name.startswith(f"{model} ("))
+                ends = [record["turns"][-1]["stage"] for record in records]
+                for place, stage in enumerate(_STAGES):
+                    passed = [end == "solved" or end in _STAGES[place + 1 :] for end in ends]
+                    same([row[place]], [mean(passed)], (exhibit, model, stage))
+                if setting == "agentic":
+                    same([row[4]], [mean(len(record["turns"]) for record in records)], (exhibit, model, "turns"))
+                    for place, turn in enumerate((1, 3, 5, 10), 5):
+                        solved = [
+                            any(t["stage"] == "solved" for t in record["turns"][:turn]) for record in records
+                        ]
+                        same([row[place]], [mean(solved)], (exhibit, model, turn))
+                checked.add(exhibit)
+    ends = [
+        record["turns"][-1]["stage"]
+        for (_, way), records in by.items()
+        if way == "single-turn"
+        for record in records
+    ]
+    names = {
+        "solved": "Solved",
+        "judge": "Rejected by the judge",
+        "trade": "No trade",
+        "backtest": "Crashes while running",
+        "compile": "Does not compile",
+    }
+    (table,) = tables(told, "table-5")
+    for stage, name in names.items():
+        same([cells(table)[name][1]], [mean(end == stage for end in ends)], ("table-5", name))
+    (table,) = tables(told, "table-2")[:1]
+    counted = sum(row[1] or 0 for row in cells(table).values())
+    assert counted == len({one["episode"]["task"] for one in found})
+    return checked | {"table-2", "table-5"}
+
+
+def check_systrade(told: Json) -> set[str]:
+    """Make the tables of SysTradeBench again; return the exhibits that were compared."""
+    records = [one["outcome"]["program"]["record"] for one in outcomes(told["runs"])]
+    last: dict[str, list[Json | None]] = {}
+    for record in records:
+        counted = [one["scored"] for one in record["iterations"] if one.get("scored") and not one.get("set_aside")]
+        last.setdefault(record["model"], []).append(counted[-1] if counted else None)
+    (table,) = tables(told, "table-3")
+    ours = cells(table)
+    for model, scored in last.items():
+        for place, gate in enumerate(table["columns"][1:]):
+            passed = [
+                one is not None
+                and any(g["name"] == gate and g["status"] == "passed" for g in one["scorecard"]["gates"]["gates"])
+                for one in scored
+            ]
+            same([ours[model][place]], [mean(passed)], ("table-3", model, gate))
+    by_number: dict[str, list[Json]] = {}
+    for record in records:
+        for one in record["iterations"]:
+            if one.get("scored"):
+                by_number.setdefault(f"{record['model']}, iteration {one['number']}", []).append(one)
+    returned = cells(tables(told, "section-5-4-2")[0])
+    assert set(returned) == set(by_number)
+    for name, these in by_number.items():
+        years = [one["scored"]["scorecard"].get("year") for one in these]
+        totals = [year["costs"][0]["total"] for year in years if year]
+        trails = [one["scored"]["trail"]["trades"] for one in these if one["scored"].get("trail")]
+        wanted = [len(these), mean(totals) if totals else None, mean(trails) if trails else None]
+        same([returned[name][at] for at in (0, 1, 3)], wanted, ("section-5-4-2", name))
+    checked = {"table-3", "section-5-4-2"}
+    return checked | _review_map(told, records)
+
+
+def _review_map(told: Json, records: Sequence[Json]) -> set[str]:
+    marks: dict[str, dict[str, list[float]]] = {}
+    for record in records:
+        for one in record["iterations"]:
+            for review in one.get("reviews", ()):
+                if review.get("fidelity") is not None:
+                    both = (review["fidelity"] + review["risk"]) / 2
+                    marks.setdefault(review["reviewer"], {}).setdefault(record["model"], []).append(both)
+    for table in tables(told, "figure-5")[:1]:
+        for reviewer, row in cells(table).items():
+            wanted = [
+                mean(marks[reviewer][name]) if name in marks[reviewer] else None for name in table["columns"][1:]
+            ]
+            same(row, wanted, ("figure-5", reviewer))
+    return {"figure-5"} if tables(told, "figure-5") else set()
+
+
+# Seasons
+
+_ROUNDS = """select d.entry, d.asset, d.action, r.price, r.next_price, r.stage from decisions d
+join rounds r on r.id = d.round where r.next_price is not null order by r.session"""
+
+
+def check_ama(told: Json) -> set[str]:
+    """Make the tables of Agent Market Arena again from decisions and prices; return the exhibits compared."""
+    by_asset = {table["title"]: cells(table) for table in tables(told, "main")[1:]}
+    matrix = cells(tables(told, "main")[0])
+    totals: dict[tuple[str, str], list[float]] = {}
+    for season in told["runs"]:
+        with closing(sqlite3.connect(season)) as opened:
+            spec = json.loads(opened.execute("select spec from seasons").fetchone()[0])
+            lines = opened.execute(_ROUNDS).fetchall()
+        assert spec["convention"] == "sound"
+        for entry in spec["entries"]:
+            for asset in spec["assets"]:
+                mine = [line[2:] for line in lines if line[:2] == (entry["id"], asset["symbol"])]
+                held, nav, path = 0, 1.0, [1.0]
+                for action, price, after in (line[:3] for line in mine if line[3] == "live"):
+                    wanted = {"BUY": 1, "SELL": -1}.get(action, held)
+                    nav *= (1.0 - 0.0005 * abs(wanted - held)) * (1.0 + wanted * (after / price - 1.0))
+                    held = wanted
+                    path.append(nav)
+                moves = [after / before - 1.0 for before, after in pairwise(path)]
+                year = 365 if asset["kind"] == "crypto" else 252
+                total, spread = path[-1] / path[0] - 1.0, stdev(moves)
+                deepest = min(value / max(path[: at + 1]) - 1.0 for at, value in enumerate(path))
+                ratio = mean(moves) / spread * math.sqrt(year) if spread > 1e-12 else None
+                wanted_row = [total, (1.0 + total) ** (year / len(moves)) - 1.0, spread * math.sqrt(year)]
+                name = f"{entry['architecture']}, {entry['model']}" if entry.get("model") else None
+                if name is None or by_asset[asset["symbol"]][name][0] is None:
+                    continue
+                same(by_asset[asset["symbol"]][name], [*wanted_row, ratio, deepest], (name, asset["symbol"]))
+                assert total == pytest.approx(
+                    matrix[name][tables(told, "main")[0]["columns"].index(asset["symbol"]) - 1]
+                )
+                for key in (("figure-2a", entry["architecture"]), ("figure-2b", entry["model"])):
+                    totals.setdefault(key, []).append(total)
+    for (exhibit, who), values in totals.items():
+        (row,) = (row for head, row in cells(tables(told, exhibit)[0]).items() if head.startswith(f"{who} ("))
+        ends = [mean(values), min(values), max(values), max(values) - min(values)]
+        same(row, ends, (exhibit, who))
+    return {"main", "figure-2a", "figure-2b"}
