@@ -288,6 +288,25 @@ def test_interrupted_in_the_middle_of_a_day_a_pipe_goes_on(tmp_path: Path) -> No
     assert bytes_of(tmp_path / "r") == bytes_of(whole.folder)
 
 
+def test_feedback_is_still_there_after_an_interruption_within_a_day(server: Server, tmp_path: Path) -> None:
+    good, count = server.said, 0
+    server.said = lambda asked: (500, {}) if len(server.heard) == 1 else good(asked)
+
+    def interrupt(event: ProgressEvent) -> None:
+        nonlocal count
+        count += isinstance(event, AskStarted)
+        if count == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        play(server.spec(), tmp_path / "r", "daily-us-v1", progress=interrupt)
+    server.heard.clear()
+    server.said = good
+    resume(tmp_path / "r", executor="inline")
+    assert server.heard[0]["id"].endswith("/0/1"), "the second question of the first day"
+    assert server.heard[0]["feedback"]["failures"][0]["kind"] == "status"
+
+
 def test_a_replay_asks_nobody(server: Server, tmp_path: Path) -> None:
     done = play(server.spec(), tmp_path / "r")
     heard = len(server.heard)

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import json
 from collections.abc import Callable
+from typing import Any
 
 import httpx
+import jsonschema
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradeassay.agents.foreign.address import inward, parse_networks, parse_target
-from tradeassay.agents.foreign.ama import HttpAgent, Unusable, encode_request, read_answer, request_body
+from tradeassay.agents.foreign.ama import HttpAgent, Unusable, encode_request, read_answer
+from tradeassay.benchmarks.quantcode import load_task
+from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, play
+from tradeassay.cli import main
 from tradeassay.core import secrets
 from tradeassay.core.arena import AgentChoice, NewsShown, Packet, PricePoint, SettledOutcome
 from tradeassay.core.errors import UserError
@@ -74,10 +80,28 @@ def test_the_request_is_the_contract_and_goes_to_the_checked_address() -> None:
 
 
 def test_own_position_and_outcomes_go_along_when_asked_for() -> None:
-    own = request_body(PACKET)["own"]
+    own = json.loads(encode_request(PACKET))["own"]
     assert own["position"] == 1
     assert own["outcomes"] == [{"date": "2025-07-29", "action": "BUY", "position": 1, "earned": 0.01}]
-    assert "own" not in request_body(PACKET, own=False)
+    assert "own" not in json.loads(encode_request(PACKET, own=False))
+
+
+def test_packets_and_tasks_have_a_schema_too(capsys: pytest.CaptureFixture[str]) -> None:
+    def printed(name: str) -> dict[str, Any]:
+        assert main(["benchmarks", name, "--schema"]) == 0
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    schema = printed("ama")
+    schema["$defs"]["PacketRequest"]["additionalProperties"] = False
+    for own in (True, False):
+        jsonschema.validate(json.loads(encode_request(PACKET, own=own)), schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**json.loads(encode_request(PACKET)), "price": 3}, schema)
+    asking = QuantCodeSettings(setting="single-turn")
+    asked: Any = next(play(load_task("d-sma-cross-long"), asking))
+    jsonschema.validate(json.loads(asked.given.observation), printed("quantcode-v1"))
+    assert "iteration" in printed("systrade-v1")["$defs"]["StrategyShown"]["properties"]
 
 
 INWARD = (

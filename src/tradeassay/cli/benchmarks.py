@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     metavar="FOLDER",
     help="Write a data card and Croissant metadata for NAME, or for every benchmark.",
 )
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of the questions that NAME puts to an agent.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of what NAME (or ama, the arena) sends.")
 @json_option
 def benchmarks(name: str | None, dataset: str | None, cards: Path | None, schema: bool, as_json: bool) -> None:
     """List the benchmarks, show the rules of one, or say what it needs from a data set."""
@@ -47,9 +47,7 @@ def benchmarks(name: str | None, dataset: str | None, cards: Path | None, schema
             f"{option.split()[0]} goes with one benchmark", hint=f"tradeassay benchmarks ktdfin-v1 {option}"
         )
     if name is not None and schema:
-        from tradeassay.benchmarks.protocol import protocols, question_schema
-
-        print_json(question_schema(protocols.get(registry.get(name).protocol)))
+        print_json(_schema(name))
         return
     if name is not None and dataset is not None:
         _show_needs(registry.get(name), dataset, as_json)
@@ -71,6 +69,21 @@ def benchmarks(name: str | None, dataset: str | None, cards: Path | None, schema
         for b in listed
     ]
     print_table("benchmarks", ("id", "title", "data set", "venue", "window", "convention"), rows)
+
+
+def _schema(name: str) -> dict[str, Any]:
+    """Return the schema of a trading benchmark's questions, of the arena's packets, or of a task for programs."""
+    from tradeassay.agents.foreign.ama import PacketRequest
+    from tradeassay.benchmarks import benchmarks as registry
+    from tradeassay.benchmarks.programs import code_benchmarks, find_protocol
+    from tradeassay.benchmarks.protocol import protocols, question_schema
+    from tradeassay.core.dialogue import schema_of_type
+
+    if name in code_benchmarks():
+        return schema_of_type(find_protocol(name).Shown)
+    if name == "ama":
+        return schema_of_type(PacketRequest)
+    return question_schema(protocols.get(registry.get(name).protocol))
 
 
 def _show_needs(benchmark: Benchmark, dataset: str, as_json: bool) -> None:

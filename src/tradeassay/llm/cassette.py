@@ -565,16 +565,19 @@ class RecordingModel:
         elsewhere: bool = False,
         took: Callable[[QuestionPlace], float] | None = None,
         lost: Callable[[QuestionPlace], float] | None = None,
+        found: Callable[[QuestionPlace, ModelReply], None] | None = None,
     ) -> None:
         self.name = inner.name
         self._inner, self._params, self._store, self._elsewhere = inner, params, store, elsewhere
-        self._took, self._lost = took, lost
+        self._took, self._lost, self._found = took, lost, found
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         question = asked(self.name, self._params, request, place)
         key = key_of(question)
         known = self._store.find(place.episode, key)
         if known is not None and known.error_kind in ANSWERS:
+            if self._found is not None:
+                self._found(place, known)
             return known
         reply = await self._inner.ask(request, place)
         seconds = msgspec.UNSET if self._took is None else round(self._took(place), 4)

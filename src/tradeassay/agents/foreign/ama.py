@@ -30,7 +30,16 @@ from tradeassay.agents.foreign.transport import (
     quoted,
     wants,
 )
-from tradeassay.core.arena import Action, AgentChoice, ChoiceFailure, Packet
+from tradeassay.core.arena import (
+    Action,
+    AgentChoice,
+    ChoiceFailure,
+    NewsShown,
+    Packet,
+    PeerMessage,
+    PricePoint,
+    SettledOutcome,
+)
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.secrets import clean_foreign, clean_words
 
@@ -78,34 +87,53 @@ def packet_id(packet: Packet) -> str:
     return f"{packet.season}/{packet.date}/{packet.symbol}"
 
 
-def request_body(packet: Packet, *, model: str = "", own: bool = True) -> dict[str, Any]:
+class OwnState(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent may know of itself and of the season, beyond the published contract."""
+
+    season: str
+    decided_at: str
+    kind: str
+    phase: str
+    position: int
+    outcomes: tuple[SettledOutcome, ...]
+    others: tuple[PeerMessage, ...]
+    account: float | None
+    exposures: dict[str, float]
+
+
+class PacketRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A packet as it is sent, tables by symbol; a program on a pipe repeats ``id`` in its answer."""
+
+    date: str
+    symbol: tuple[str, ...]
+    price: dict[str, float]
+    news: dict[str, tuple[NewsShown, ...]]
+    history_price: dict[str, tuple[PricePoint, ...]]
+    annual: dict[str, str | None] = msgspec.field(name="10k")
+    quarterly: dict[str, str | None] = msgspec.field(name="10q")
+    momentum: dict[str, float | None]
+    model: str
+    id: str | msgspec.UnsetType = msgspec.UNSET
+    own: OwnState | msgspec.UnsetType = msgspec.UNSET
+
+
+def request_body(packet: Packet, *, model: str = "", own: bool = True) -> PacketRequest:
     """Return a packet as the contract's request."""
     symbol = packet.symbol
-    body: dict[str, Any] = {
-        "date": packet.date,
-        "symbol": [symbol],
-        "price": {symbol: packet.price},
-        "news": {symbol: [msgspec.to_builtins(item) for item in packet.news]},
-        "history_price": {symbol: [msgspec.to_builtins(point) for point in packet.history]},
-        "10k": {symbol: packet.annual_report},
-        "10q": {symbol: packet.quarterly_report},
-        "momentum": {symbol: packet.momentum},
-        "model": model,
-    }
-    if own:
-        body["id"] = packet_id(packet)
-        body["own"] = {
-            "season": packet.season,
-            "decided_at": packet.decided_at,
-            "kind": packet.kind,
-            "phase": packet.phase,
-            "position": packet.position,
-            "outcomes": [msgspec.to_builtins(outcome) for outcome in packet.outcomes],
-            "others": [msgspec.to_builtins(message) for message in packet.others],
-            "account": packet.account,
-            "exposures": packet.exposures,
-        }
-    return body
+    shared = {name: getattr(packet, name) for name in OwnState.__struct_fields__} if own else {}
+    return PacketRequest(
+        date=packet.date,
+        symbol=(symbol,),
+        price={symbol: packet.price},
+        news={symbol: packet.news},
+        history_price={symbol: packet.history},
+        annual={symbol: packet.annual_report},
+        quarterly={symbol: packet.quarterly_report},
+        momentum={symbol: packet.momentum},
+        model=model,
+        id=packet_id(packet) if own else msgspec.UNSET,
+        own=OwnState(**shared) if own else msgspec.UNSET,
+    )
 
 
 def contract_body(packet: Packet, *, model: str = "", wire: str = "ama") -> dict[str, Any]:

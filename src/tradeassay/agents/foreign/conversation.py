@@ -233,6 +233,11 @@ class ForeignModel:
         self._wrong = None
         return reply
 
+    def recall(self, place: QuestionPlace, reply: ModelReply) -> None:
+        """Take note of a recorded answer: a run that continues within a day says what was wrong before it too."""
+        unread = reply.error_kind is not None
+        self._wrong = (place.step, Unusable(str(reply.error_kind), reply.error or "")) if unread else None
+
 
 class ForeignConfig(AgentConfig, frozen=True, kw_only=True):
     """What every foreign agent can be told."""
@@ -267,7 +272,10 @@ class ForeignAgent(ABC):
         transport = self.transport(self._timeout(opening))
         try:
             model = ForeignModel(name, transport, opening.benchmark, opening.salt, must_name=self.must_name)
-            yield model if opening.cassette is None else RecordingModel(model, params, opening.cassette)
+            if opening.cassette is None:
+                yield model
+            else:
+                yield RecordingModel(model, params, opening.cassette, found=model.recall)
         finally:
             await transport.close()
 

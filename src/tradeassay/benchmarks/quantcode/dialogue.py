@@ -21,7 +21,7 @@ from tradeassay.code.checks import FailureClass
 from tradeassay.code.evaluation import EvaluateRequest, Evaluation
 from tradeassay.code.extraction import Extraction, exchange, extract, no_answer, total_usage
 from tradeassay.code.judges.language import JudgePrompts
-from tradeassay.code.task import CodeTask, Framework, Wording
+from tradeassay.code.task import CodeTask, Framework, Sizing, Wording
 from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, Usage
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
@@ -302,21 +302,35 @@ def opening_messages(task: CodeTask, settings: QuantCodeSettings) -> list[Messag
     ]
 
 
+class TaskShown(msgspec.Struct, frozen=True, kw_only=True):
+    """A task as data: its opaque name, the framework, and the bars, money and turns of a program."""
+
+    kind: str = TASK_KIND
+    task: str
+    framework: str
+    timeframe: str
+    bars: int
+    assets: tuple[str, ...]
+    cash: float
+    commission: float
+    sizing: Sizing
+    turns: int
+
+
 def _given(task: CodeTask, settings: QuantCodeSettings) -> Given:
     """Return the question as data. The text shows none of it: models copied its keys into their programs."""
-    payload = {
-        "kind": TASK_KIND,
-        "task": opaque_id(task),
-        "framework": settings.framework,
-        "timeframe": task.timeframe,
-        "bars": task.bars,
-        "assets": list(LABELS[: task.assets]),
-        "cash": task.cash,
-        "commission": task.commission,
-        "sizing": task.sizing,
-        "turns": settings.allowed_turns,
-    }
-    return Given(session="", rules="{}", observation=msgspec.json.encode(payload).decode())
+    shown = TaskShown(
+        task=opaque_id(task),
+        framework=settings.framework,
+        timeframe=task.timeframe,
+        bars=task.bars,
+        assets=tuple(LABELS[: task.assets]),
+        cash=task.cash,
+        commission=task.commission,
+        sizing=task.sizing,
+        turns=settings.allowed_turns,
+    )
+    return Given(session="", rules="{}", observation=msgspec.json.encode(shown).decode())
 
 
 _BARS: Final = {

@@ -53,6 +53,7 @@ from tradeassay.benchmarks.systrade.spec import (
     SystradeSpec,
 )
 from tradeassay.benchmarks.systrade.tables import systrade_tables
+from tradeassay.benchmarks.systrade.wording import StrategyShown
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.drift import Runs, Traced, check_drift
 from tradeassay.code.scores import ScoreConfig
@@ -78,6 +79,7 @@ class SystradeProtocol(CodeProtocol):
     title: ClassVar[str] = "SysTradeBench: governed strategies"
     listing: ClassVar[str] = "tradeassay code strategies"
     fixed: ClassVar[tuple[str, ...]] = ("score",)
+    Shown: ClassVar[type[msgspec.Struct]] = StrategyShown
     Spec: ClassVar[type[CodeSpec]] = SystradeSpec
     Record: ClassVar[type[msgspec.Struct]] = StrategyOutcome
     Result: ClassVar[type[msgspec.Struct]] = ScoredIteration

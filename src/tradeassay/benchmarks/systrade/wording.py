@@ -258,8 +258,16 @@ def _history(told: WriterTold) -> str:
     return "\n## Earlier programs\n\n" + "\n\n".join(parts) + "\n" if parts else ""
 
 
+class StrategyShown(msgspec.Struct, frozen=True, kw_only=True):
+    """A strategy to be built, as data: its name, and how often it was handed in before."""
+
+    kind: str = BUILD_KIND
+    strategy: str
+    iteration: int
+
+
 def _payload(spec: StrategySpec, number: int) -> str:
-    return msgspec.json.encode({"kind": BUILD_KIND, "strategy": spec.id, "iteration": number}).decode()
+    return msgspec.json.encode(StrategyShown(strategy=spec.id, iteration=number)).decode()
 
 
 def _quoted(submission: Submission) -> tuple[str, str, int]:
