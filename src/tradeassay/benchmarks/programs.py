@@ -243,15 +243,15 @@ class CodeProtocol(Protocol):
 
     ``Spec``, ``Record``, ``Result`` and ``Scores`` are the types it stores: what was asked for, what came of an
     episode, the reply to an :class:`Examine`, and the totals of a run. ``title`` says what it is, ``listing`` is
-    the command that lists its tasks, ``Shown`` a task as data. ``fixed`` names the fields of its spec (``score``,
-    ``evaluate.leak``) that belong to the benchmark's id: a run with others is refused, and a record of one is not
-    believed.
+    the command that lists its tasks, ``Question`` a task as data. ``fixed`` names the fields of its spec
+    (``score``, ``evaluate.leak``) that belong to the benchmark's id: a run with others is refused, and a record
+    of one is not believed.
     """
 
     title: ClassVar[str]
     listing: ClassVar[str]
     fixed: ClassVar[tuple[str, ...]] = ()
-    Shown: ClassVar[type[msgspec.Struct]] = msgspec.Struct
+    Question: ClassVar[type[msgspec.Struct]] = msgspec.Struct
     Spec: ClassVar[type[CodeSpec]]
     Record: ClassVar[type[msgspec.Struct]]
     Result: ClassVar[type[msgspec.Struct]]

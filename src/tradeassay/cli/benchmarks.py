@@ -80,7 +80,7 @@ def _schema(name: str) -> dict[str, Any]:
     from tradeassay.core.dialogue import schema_of_type
 
     if name in code_benchmarks():
-        return schema_of_type(find_protocol(name).Shown)
+        return schema_of_type(find_protocol(name).Question)
     if name == "ama":
         return schema_of_type(PacketRequest)
     return question_schema(protocols.get(registry.get(name).protocol))

@@ -81,7 +81,7 @@ class QuantCodeProtocol(CodeProtocol):
     title: ClassVar[str] = "QuantCode: programs that do what they are asked"
     listing: ClassVar[str] = "tradeassay code tasks"
     fixed: ClassVar[tuple[str, ...]] = ("evaluate.language", "evaluate.leak", "evaluate.limits")
-    Shown: ClassVar[type[msgspec.Struct]] = TaskShown
+    Question: ClassVar[type[msgspec.Struct]] = TaskShown
     Spec: ClassVar[type[CodeSpec]] = QuantCodeSpec
     Record: ClassVar[type[msgspec.Struct]] = TaskOutcome
     Result: ClassVar[type[msgspec.Struct]] = Evaluation

@@ -79,7 +79,7 @@ class SystradeProtocol(CodeProtocol):
     title: ClassVar[str] = "SysTradeBench: governed strategies"
     listing: ClassVar[str] = "tradeassay code strategies"
     fixed: ClassVar[tuple[str, ...]] = ("score",)
-    Shown: ClassVar[type[msgspec.Struct]] = StrategyShown
+    Question: ClassVar[type[msgspec.Struct]] = StrategyShown
     Spec: ClassVar[type[CodeSpec]] = SystradeSpec
     Record: ClassVar[type[msgspec.Struct]] = StrategyOutcome
     Result: ClassVar[type[msgspec.Struct]] = ScoredIteration
@@ -223,7 +223,7 @@ class SystradeProtocol(CodeProtocol):
         years = [self._stored(spec.id, "test", *group) for group in groups]
         ran = run_on(years, submission, spec, executor, self.score_config.gates)
         return tuple(
-            OnInstrument(symbols=symbols, reason="" if one.failure is None else one.failure.reason)
+            OnInstrument(symbols=symbols, reason="" if one.failure is None else one.failure.text)
             if one.account is None or one.trades is None
             else OnInstrument(
                 symbols=symbols,

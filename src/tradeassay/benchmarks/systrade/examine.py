@@ -6,7 +6,7 @@ The trail is what a scorecard shows of one run: its decisions next to the frozen
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -428,7 +428,7 @@ def run_on(
     spec: StrategySpec,
     executor: JobExecutor,
     config: GateConfig,
-) -> Sequence[SubmissionRun]:
+) -> Iterator[SubmissionRun]:
     """Run a submission on several bars, with the first seed and without any check."""
     legs = spec.semantics.inputs.legs
     runner = SubmissionRunner(
