@@ -343,6 +343,18 @@ def test_a_recorded_command_says_nothing_of_its_machine() -> None:
     )
     assert said == "tradeassay recordings record one -o one.tar.xz --engine 'a b'"
     assert is_our_command(said)
+    # What is run by scripts/record_models.py: the label has its own fields for engine and precision.
+    told = [
+        "--secret",
+        "ab",
+        "--engine",
+        "vLLM 0.9 (eager); two GPUs",
+        "--precision=bf16 & more",
+        "-o",
+        "/me/k.tar.xz",
+    ]
+    said = command_of(["recordings", "record", "ktdfin-v1", "--runs", "/me/runs", *told])
+    assert said == "tradeassay recordings record ktdfin-v1 -o k.tar.xz" and is_our_command(said)
 
 
 def test_record_packs_a_run_that_was_played(

@@ -411,6 +411,7 @@ _OURS = re.compile(
     r"(?!.*( [/~]|\.\./|\.py:|://(?!(localhost|127\.0\.0\.1)[:/])))"
     r"((tradeassay (recordings record|code run|arena run)|tar xf [\w.-]+ season\.json)[\w ./=,:@+'\"-]*( && |$))*"
 )
+_SAID_ELSEWHERE = frozenset(("--engine", "--precision", "--runs", "--concurrency", "--secret"))
 _OUTSIDE = re.compile(r"^[/~]|(^|/)\.\.(/|$)")
 
 
@@ -420,8 +421,16 @@ def is_our_command(command: str) -> bool:
 
 
 def command_of(words: list[str]) -> str:
-    """Return what a label says for a command that was given: without the folders of whoever gave it."""
-    return shlex.join(["tradeassay", *(Path(word).name if _OUTSIDE.search(word) else word for word in words)])
+    """Return what a label says for a command that was given: without the folders of whoever gave it, and without
+    what the label or the manifest says itself in words that a shell would read otherwise.
+    """
+    kept: list[str] = []
+    skip = False
+    for word in words:
+        if not skip and word.partition("=")[0] not in _SAID_ELSEWHERE:
+            kept.append(Path(word).name if _OUTSIDE.search(word) else word)
+        skip = word in _SAID_ELSEWHERE
+    return shlex.join(["tradeassay", *kept])
 
 
 def _roots() -> Iterator[Path]:
