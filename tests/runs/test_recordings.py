@@ -341,8 +341,7 @@ def test_a_recorded_command_says_nothing_of_its_machine() -> None:
     said = command_of(
         ["recordings", "record", "/home/me/runs/one", "-o", "/home/me/one.tar.xz", "--engine", "a b"]
     )
-    assert said == "tradeassay recordings record one -o one.tar.xz --engine 'a b'"
-    assert is_our_command(said)
+    assert said == "tradeassay recordings record one -o one.tar.xz" and is_our_command(said)
     # What is run by scripts/record_models.py: the label has its own fields for engine and precision.
     told = [
         "--secret",
