@@ -11,7 +11,7 @@ from tradeassay.agents.foreign import ForeignAgent
 from tradeassay.agents.holding import EqualWeight, IndexHold, KeepsCash, SectorEqual
 from tradeassay.agents.model import ModelAgent, ModelConfig, model_params
 from tradeassay.agents.momentum import Momentum, MomentumWeighted, Reversal
-from tradeassay.agents.own_file import OwnFile, is_own_file, own_agent
+from tradeassay.agents.own_file import OwnFile, files_open, is_own_file, own_agent
 from tradeassay.agents.random_names import Random
 from tradeassay.agents.registry import (
     AgentClass,
@@ -58,6 +58,7 @@ __all__ = [
     "agents",
     "check_agent",
     "converses",
+    "files_open",
     "is_own_file",
     "make_agent",
     "make_conversing",

@@ -14,12 +14,13 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from msgspec import Meta
 
 from tradeassay.agents.registry import AgentConfig, agents, make_config
+from tradeassay.agents.walled import CLOSED, OPEN, WalledAgent, serve, walls_missing
 from tradeassay.core.agent import AskDecision, EpisodeInfo
 from tradeassay.core.drive import own_fault
 from tradeassay.core.errors import UserError
@@ -41,7 +42,8 @@ def own_agent(text: str, params: Mapping[str, Param]) -> tuple[str, dict[str, Pa
     """Return the registered agent that plays ``path.py:Class``, and its parameters; raises :class:`UserError`.
 
     A class with ``reply(request)`` has the conversation of a language model; one with ``answer`` sees the
-    observation, as every rule does.
+    observation, as every rule does, behind walls (:mod:`tradeassay.agents.walled`) where this machine has them
+    unless ``files=open`` is among the parameters.
     """
     path, _, name = text.rpartition(":")
     cls = load_own(path, name)
@@ -51,9 +53,19 @@ def own_agent(text: str, params: Mapping[str, Param]) -> tuple[str, dict[str, Pa
         raise UserError(
             f"'{text}' is not an agent", hint="give it reply(request), or begin(info, rng) and answer(request)"
         )
-    settings = json.dumps(dict(params), sort_keys=True) if params else ""
-    found: dict[str, Param] = {"path": path, "name": name, "sha256": sha256_file(Path(path))}
+    own = dict(params)
+    files = str(own.pop("files", OPEN if walls_missing() else CLOSED))
+    settings = json.dumps(own, sort_keys=True) if own else ""
+    found: dict[str, Param] = {"path": path, "name": name, "sha256": sha256_file(Path(path)), "files": files}
     return "file", {**found, **({"settings": settings} if settings else {})}
+
+
+def files_open(name: str, params: Mapping[str, Param]) -> bool:
+    """Return whether an agent is somebody's own code that could read files, the data's among them."""
+    if name == NAME:
+        return params.get("files") != CLOSED
+    own = name not in agents or agents.get(name).__module__.partition(".")[0] != "tradeassay"
+    return own or name in ("python", "pipe", "http")
 
 
 def load_own(path: str, name: str) -> type[Any]:
@@ -154,6 +166,15 @@ class OwnFileConfig(AgentConfig, frozen=True, kw_only=True):
     name: Annotated[str, Meta(description="the class in it")] = ""
     sha256: Annotated[str, Meta(description="the file's hash; empty takes it as it is")] = ""
     settings: Annotated[str, Meta(description="the class's own parameters, as JSON")] = ""
+    files: Annotated[Literal["open", "closed"], Meta(description="whether it can read files of its own")] = "open"
+
+
+def made_agent(cls: type[Any], name: str, settings: dict[str, Param]) -> Any:
+    """Return an agent of a class, with its own parameters."""
+    wanted = getattr(cls, "Config", None)
+    if wanted is None and settings:
+        raise UserError(f"'{name}' takes no parameters", hint="give it a Config, or drop them")
+    return cls() if wanted is None else cls(make_config(name, wanted, settings))
 
 
 @agents.register(NAME)
@@ -172,15 +193,28 @@ class OwnFile:
             raise UserError(
                 f"'{config.path}' is not the file this run began with", hint="restore it, or start a new run"
             )
-        cls = load_own(config.path, config.name)
-        wanted = getattr(cls, "Config", None)
-        settings: dict[str, Param] = json.loads(config.settings) if config.settings else {}
-        if wanted is None and settings:
-            raise UserError(f"'{config.name}' takes no parameters", hint="give it a Config, or drop them")
-        self._agent: Any = cls() if wanted is None else cls(make_config(config.name, wanted, settings))
+        self._config = config
+        self._agent: Any = None
+        if config.files == OPEN:
+            self._agent = made_agent(load_own(config.path, config.name), config.name, self._settings())
+
+    def _settings(self) -> dict[str, Param]:
+        found: dict[str, Param] = json.loads(self._config.settings) if self._config.settings else {}
+        return found
+
+    def prove(self) -> None:
+        """Raise :class:`UserError` where it could not play; behind walls this takes a process of its own."""
+        if self._agent is None:
+            self._walled().close()
+
+    def _walled(self) -> WalledAgent:
+        file = Path(self._config.path).resolve()
+        return WalledAgent(file, self._config.name, self._settings(), _imported(file, file.parent))
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
         """Begin an episode."""
+        if self._config.files == CLOSED:
+            self._agent = self._walled()
         if callable(getattr(self._agent, "begin", None)):
             self._agent.begin(info, rng)
 
@@ -188,3 +222,8 @@ class OwnFile:
         """Return what the class decides."""
         decided: Decision = self._agent.answer(request)
         return decided
+
+
+def main() -> None:
+    """Be the process behind the walls in which a class of a file plays."""
+    serve(lambda path, name, settings: made_agent(load_own(path, name), name, settings))

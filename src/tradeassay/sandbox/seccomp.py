@@ -11,6 +11,7 @@ import ctypes
 import errno
 import fcntl
 import struct
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -56,10 +57,19 @@ class FilterSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Program:
-    """Collects instructions. Every jump skips only the next few instructions, so offsets stay small."""
+    """Collects instructions, after those that kill a call of another machine's kind. Every jump skips only the
+    next few instructions, so offsets stay small.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, machine: str) -> None:
         self._code: list[bytes] = []
+        self.emit(_LOAD, _ARCH)
+        self.emit(_JEQ, audit_arch(machine), 1, 0)
+        self.emit(_RETURN, RET_KILL)
+        self.emit(_LOAD, _NR)
+        if machine == "x86_64":
+            self.emit(_JGE, _X32_BIT, 0, 1)
+            self.emit(_RETURN, RET_KILL)
 
     def emit(self, code: int, value: int, if_true: int = 0, if_false: int = 0) -> None:
         self._code.append(struct.pack("=HBBI", code, if_true, if_false, value))
@@ -99,14 +109,7 @@ def build(spec: FilterSpec) -> bytes:
     known = SYSCALLS[machine]
     refuse = RET_NOTIFY if spec.notify else RET_ERRNO | errno.EPERM
     watch = RET_NOTIFY if spec.notify else RET_ALLOW
-    program = _Program()
-    program.emit(_LOAD, _ARCH)
-    program.emit(_JEQ, audit_arch(machine), 1, 0)
-    program.emit(_RETURN, RET_KILL)
-    program.emit(_LOAD, _NR)
-    if machine == "x86_64":
-        program.emit(_JGE, _X32_BIT, 0, 1)
-        program.emit(_RETURN, RET_KILL)
+    program = _Program(machine)
     for name in sorted(ALLOWED & known.keys()):
         program.answer(known[name], RET_ALLOW)
     for name in sorted(STAT & known.keys()):
@@ -127,6 +130,16 @@ def build(spec: FilterSpec) -> bytes:
             program.answer(number(machine, name), RET_ERRNO | code)
         program.answer(number(machine, "clone"), RET_ERRNO | errno.EAGAIN)
     program.emit(_RETURN, refuse)
+    return program.bytes()
+
+
+def refusing(machine: str, calls: Iterable[str], code: int) -> bytes:
+    """Return a program that refuses some calls with ``code`` and lets all others go on."""
+    program, known = _Program(machine), SYSCALLS[machine]
+    for name in calls:
+        if name in known:
+            program.answer(known[name], RET_ERRNO | code)
+    program.emit(_RETURN, RET_ALLOW)
     return program.bytes()
 
 

@@ -20,6 +20,7 @@ from tradeassay.agents import (
     ModelConfig,
     check_agent,
     converses,
+    files_open,
     is_own_file,
     make_agent,
     make_conversing,
@@ -116,6 +117,7 @@ def leak_test_of_episode(
     else:
         agent = episode.agent
         subject = RuleSubject(episode.label, lambda: make_agent(agent.name, agent.params), cut, episode)
+    subject.own_code = files_open(episode.agent.name, episode.agent.params)
     with StoredFutures() if futures is None else nullcontext(futures) as shared:
         return _Trial(subject, cut, snapshot, config, shared, whole).report()
 
@@ -324,8 +326,11 @@ def _subject(
         if converses(agent):
             opening = Opening(benchmark=benchmark.id, label=name, settings=protocol_config(benchmark))
             opened = partial(make_conversing(agent, params).open, opening)
-            return ModelSubject(name, opened, benchmark, episode)
-        return RuleSubject(name, lambda: make_agent(agent, params), benchmark, episode)
+            subject: TestedAgent = ModelSubject(name, opened, benchmark, episode)
+        else:
+            subject = RuleSubject(name, lambda: make_agent(agent, params), benchmark, episode)
+        subject.own_code = files_open(agent, params)
+        return subject
     if isinstance(agent, str):
         settings = make_config("model", ModelConfig, {"model": agent, **params})
         assert isinstance(settings, ModelConfig)

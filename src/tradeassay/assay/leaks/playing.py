@@ -177,7 +177,7 @@ class Sweep:
 
 
 class TestedAgent(Protocol):
-    """An agent that can be tested; ``own_code`` is whether somebody's own code played in this process."""
+    """An agent that can be tested; ``own_code`` is whether somebody's own code played with files open to it."""
 
     name: str
     own_code: bool
@@ -221,7 +221,7 @@ class RuleSubject:
     def play(self, snapshot: Snapshot) -> tuple[PlayedDay, ...]:
         """Play the window."""
         agent = self._make()
-        self.own_code = type(agent).__module__.partition(".")[0] != "tradeassay"
+        self.own_code = self.own_code or type(agent).__module__.partition(".")[0] != "tradeassay"
         records = steps(snapshot, self._benchmark, self._episode, agent)
         return tuple(PlayedDay(one.step, one.session, one.decision) for one in records)
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from tradeassay.agents import files_open
+from tradeassay.agents.walled import CLOSED
 from tradeassay.assay.attribute import RunAttribution, attribute_run
 from tradeassay.assay.attribution import Attribution
 from tradeassay.assay.luck.luck import Luck, LuckConfig, luck_of_episode
@@ -106,8 +108,9 @@ from tradeassay.runs.verify.report import NOT_ASSAYED, VerifyReport
 if TYPE_CHECKING:
     from tradeassay.assay.leaks.leak_result import LeakTestReport
     from tradeassay.assay.memory import MemoryRecord
-    from tradeassay.runs import AgentScores, Run
+    from tradeassay.runs import AgentScores, AgentSpec, Run
 
+FILES_SHUT = "files and network were shut to its program while it played, by the kernel: it saw the view alone"
 _SAME_RETURN = 1e-9
 """A return that differs by less is the recorded one, and has its interval."""
 OWN_MEASURES = ("annualised_return", "sharpe", "sortino", "max_drawdown", "volatility", "calmar")
@@ -280,14 +283,17 @@ def _findings(
         market=not_scored(reason or "nothing was played"),
         versus=scores.versus_baseline,
         luck=LuckEvidence(percentile=not_scored(reason or "not asked for"), p=None),
-        leaks=_leaks(leaks.get(scores.agent)),
+        leaks=_leaks(leaks.get(scores.agent), by=run.episode(scores.episodes[0]).agent),
         calibration=calibration_of(run, journals_of(run, scores)) if row.by_model else None,
         failures=_counted([one.failures for one in per_episode]),
         failure_rate=scores.measures["failure_rate"].median,
         rejections=_counted([one.rejections for one in per_episode]),
         dollars=_dollars(scores),
         ranks=ranks[scores.cell, scores.agent],
-        notes=tuple(dict.fromkeys(note for one in row.sound for note in one.notes)),
+        notes=(
+            *dict.fromkeys(note for one in row.sound for note in one.notes),
+            *((FILES_SHUT,) if run.episode(scores.episodes[0]).agent.params.get("files") == CLOSED else ()),
+        ),
         badges=run.badges(scores.episodes[0]),
     )
     if row.daily is None:
@@ -430,9 +436,9 @@ def _why_nothing(run: Run, row: _Row) -> str | None:
     return "; ".join(filter(None, reasons)) or "no episode has a result"
 
 
-def _leaks(report: LeakTestReport | None) -> LeakEvidence:
+def _leaks(report: LeakTestReport | None, by: AgentSpec) -> LeakEvidence:
     if report is None:
-        return LeakEvidence(tested=False)
+        return LeakEvidence(tested=False, files_open=files_open(by.name, by.params))
     found = dict.fromkeys(finding.channel or finding.kind for finding in report.findings)
     tested_well = report.leaks or (report.repeatable and report.decisions_with_orders > 0)
     return LeakEvidence(

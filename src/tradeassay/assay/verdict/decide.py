@@ -357,8 +357,9 @@ def _contradicted(found: AgentFindings) -> bool:
 
 def limits_of(found: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[str, ...]:
     """Return what was not examined, or prevents a firm verdict, each a clause and what it comes from."""
-    # What matters most comes first: the sentence has room for three. That is style where nobody measured it, which
-    # looks like any edge, then what is particular to this account, then what was not examined.
+    # What matters most comes first: the sentence has room for three. That is whether it could look
+    # anything up, and style where nobody measured it, which looks like any edge, then what is particular to this
+    # account, then what was not examined.
     limits = _edge_limits(found, config) if kind in ("skill", "mixed") or "edge" in claims(found, config) else []
     if kind == "memory":
         gone = persisting(found, config)[1]
@@ -369,6 +370,8 @@ def limits_of(found: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[
     if found.styled is not None and found.styled < config.styled:
         there = f"factors are known on {found.styled:.0%} of the days" if found.styled else "no factors are known"
         limits.insert(0, f"style is not measured: {there}")
+    if found.leaks.files_open and not found.leaks.findings:
+        limits.insert(0, "files were open to it: whether it read the data from the disk is not known")
     return (*limits, *_evidence_limits(found, config), *_data_limits(found, config))
 
 
@@ -396,8 +399,6 @@ def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
         limits.append("leaks are not excluded: no leak test was made")
     elif not leaks.findings and leaks.bound is not None and leaks.bound > config.leak_bound:
         limits.append(f"leaks on up to {leaks.bound:.0%} of days are not excluded: the leak test was too short")
-    if leaks.tested and leaks.files_open and not leaks.findings:
-        limits.append("files were open to it: whether it read the data from the disk is not known")
     if found.parts and part_of(found, "trading") is None:
         limits.append("costs are unknown: the account's own returns are not given")
     if found.luck.p is None:

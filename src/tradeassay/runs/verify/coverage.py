@@ -7,6 +7,7 @@ from collections import Counter
 import msgspec
 
 from tradeassay.agents.own_file import NAME as OWN_FILE
+from tradeassay.agents.walled import OPEN
 from tradeassay.core.measure import NOT_REDERIVABLE, OWN_PROGRAM
 from tradeassay.runs.store.manifest import RunManifest
 from tradeassay.runs.store.outcome import ClaimOutcome
@@ -24,7 +25,8 @@ def coverage_of(run: Run | CodeRun) -> Coverage:
     """Return what a verification of a finished run can say at most."""
     trades = isinstance(run.manifest, RunManifest)
     answers = [outcome.answers for _, outcome in run.outcomes()]
-    own = sum(episode.agent.name == OWN_FILE for episode in run.episodes) if trades else 0
+    files = [one.agent.params.get("files", OPEN) for one in run.episodes if one.agent.name == OWN_FILE]
+    own = len(files) if trades else 0
     rules = sum(one == "none" for one in answers) - own if trades else 0
     again = ["data"] if trades else []
     again += ["rules"]
@@ -32,8 +34,9 @@ def coverage_of(run: Run | CodeRun) -> Coverage:
     again += ["account"] if trades else ["programs"]
     again += ["conversation"] if len(answers) - answers.count("none") else []
     again += ["answers"] if "scripted" in answers else []
-    counted = Counter({OWN_PROGRAM: own, NOT_REDERIVABLE: sum(one in ("live", "replayed") for one in answers)})
-    claims = {OWN_PROGRAM: "decisions", NOT_REDERIVABLE: "answers"}
+    counted = Counter(f"{OWN_PROGRAM}; that files were {one} to it is the runner's word" for one in files[:own])
+    claims = dict.fromkeys(counted, "decisions") | {NOT_REDERIVABLE: "answers"}
+    counted[NOT_REDERIVABLE] = sum(one in ("live", "replayed") for one in answers)
     return Coverage(
         again=(*again, "scores"),
         not_again=tuple(

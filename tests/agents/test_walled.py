@@ -1,0 +1,175 @@
+"""Agents of a file behind walls: they see the view and decide as they would without, and find nothing else."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
+
+import runs_world as world
+
+from tradeassay.agents import files_open, make_agent, own_agent
+from tradeassay.agents.registry import check_agent
+from tradeassay.agents.walled import CARRY_DATA, walls_missing
+from tradeassay.assay import leak_test
+from tradeassay.assay.leaks import LeakTestConfig
+from tradeassay.core.errors import UserError
+from tradeassay.data import load_dataset
+from tradeassay.runs import AgentSpec, Run, RunSpec, run
+
+pytestmark = pytest.mark.skipif(walls_missing() is not None, reason="this machine has no Landlock")
+
+AGENT = """
+import os
+from pathlib import Path
+
+from beside import FIRST
+from tradeassay.core.orders import Decision, Order
+
+TRIED = {tried}
+
+class Mine:
+    def begin(self, info, rng):
+        self.rng = rng
+
+    def answer(self, request):
+        seen = request.observation
+        view = seen.view
+        close, news = view.bars("close", 5, adjust="none"), view.news(0, limit=2)
+        assert close.shape[1] == len(view.symbols) and not close.flags.writeable
+        assert view.instrument(view.symbols[0]).symbol == view.symbols[0] and not news
+        try:
+            view.news(10**19)
+        except Exception as error:
+            kind = type(error).__name__
+        else:
+            kind = "none"
+        what = TRIED() if TRIED else "nothing was tried"
+        symbol = seen.universe[int(self.rng.integers(len(seen.universe)))]
+        column = view.column(symbol)
+        rises = close[-1, column] > close[0, column]
+        order = Order(symbol=symbol, amount=0.3 * FIRST if rises else 0.0, unit="target_weight")
+        return Decision(orders=(order,), reason=f"{{what}}; {{kind}}")
+"""
+READS = {
+    "a file": "lambda: open({home!r} + '/store/tiny-us/manifest.json').read()",
+    "its own folder": "lambda: open(Path(__file__).parent / 'future.csv').read()",
+    "the generator": "lambda: __import__('tradeassay.data.synthetic')",
+    "a package's prices": "lambda: __import__('arch.data.sp500').data.sp500.load()",
+    "another process": "lambda: open(f'/proc/{{os.getppid()}}/mem', 'rb').read(1)",
+    "the network": "lambda: __import__('socket').create_connection(('127.0.0.1', 9), 1)",
+    "a program": "lambda: __import__('subprocess').run(['/bin/true'], check=True)",
+    "a file to write": "lambda: open(Path(__file__).parent / 'left.txt', 'w').write('1')",
+}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("walled")
+    world.write_world(folder)
+    world.register()
+    return folder
+
+
+def written(folder: Path, tried: str = "None") -> str:
+    folder.mkdir(exist_ok=True)
+    (folder / "beside.py").write_text("FIRST = 1.0\n")
+    (folder / "future.csv").write_text("2024-05-01,1.0\n")
+    (folder / "mine.py").write_text(AGENT.format(tried=tried))
+    return f"{folder / 'mine.py'}:Mine"
+
+
+def played(text: str, home: Path, place: Path, **params: str) -> Run:
+    name, made = own_agent(text, params)
+    spec = RunSpec(
+        slug="walled",
+        benchmarks=("tiny-us-v1",),
+        agents=(AgentSpec(name=name, params=made, label="Mine"),),
+        seeds=(0,),
+        bootstrap=world.BOOTSTRAP,
+        secret="0" * 32,
+    )
+    return run(spec, place, executor="inline", home=home, progress="none")
+
+
+def decisions(one: Run) -> list[object]:
+    key = next(episode.key for episode in one.episodes if episode.label == "Mine")
+    return [record.decision for record in one.records(key)]
+
+
+def test_it_plays_as_it_would_with_files_open(home: Path, tmp_path: Path) -> None:
+    text = written(tmp_path / "agent")
+    shut, free = (
+        played(text, home, tmp_path / "shut"),
+        played(text, home, tmp_path / "free", files="open"),
+    )
+    assert decisions(shut) == decisions(free)
+    assert any(one.orders for one in decisions(shut))
+    by = next(one.agent for one in shut.episodes if one.label == "Mine")
+    assert by.params["files"] == "closed" and not files_open(by.name, by.params)
+    assert not any("FutureDataError" not in one.reason for one in decisions(shut))
+
+
+@pytest.mark.parametrize("what", READS)
+def test_nothing_beside_the_view_can_be_reached(what: str, home: Path, tmp_path: Path) -> None:
+    text = written(tmp_path / "agent", READS[what].format(home=str(home)))
+    name, params = own_agent(text, {})
+    agent = make_agent(name, params)
+    market = world_market(home)
+    agent.begin(market[0], market[1])
+    with pytest.raises(Exception, match=r"Permission|not permitted|Operation|denied") as caught:
+        agent.answer(market[2])
+    assert "mine.py, line" in str(caught.value)
+    assert not (tmp_path / "agent" / "left.txt").exists()
+
+
+def world_market(home: Path) -> tuple[object, ...]:
+    import numpy as np
+
+    from tradeassay.benchmarks import benchmarks
+    from tradeassay.core.agent import AskDecision, EpisodeInfo
+    from tradeassay.play.market import Market
+
+    market = Market(load_dataset("tiny-us", home), benchmarks.get("tiny-us-v1").market)
+    seen = market.reset()
+    info = EpisodeInfo(episode="one", seed=0, rules=market.rules)
+    return info, np.random.default_rng(0), AskDecision(seen)
+
+
+def test_a_file_that_needs_the_data_is_refused_before_it_plays(home: Path, tmp_path: Path) -> None:
+    text = written(tmp_path / "agent")
+    path = tmp_path / "agent" / "mine.py"
+    path.write_text("from tradeassay.data import load_dataset\n" + path.read_text())
+    name, params = own_agent(text, {})
+    with pytest.raises(UserError, match=r"behind the walls.*Permission denied") as caught:
+        check_agent(name, params)
+    assert "files=open" in str(caught.value)
+
+
+def test_a_leak_test_says_whether_files_were_open(home: Path, tmp_path: Path) -> None:
+    text = written(tmp_path / "agent")
+    for given, said in ({}, False), ({"files": "open"}, True):
+        report = leak_test(text, "tiny-us-v1", params=given, config=LeakTestConfig(sessions=6), home=home)
+        assert report.files_open is said
+        assert ("files were open to it" in report.sentence) is said, report.sentence
+
+
+def test_the_walls_know_every_package_that_carries_prices() -> None:
+    text = files("tradeassay.data.catalogue").joinpath("entries.toml").read_text(encoding="utf-8")
+    named = {
+        one["name"].replace("-", "_") for entry in tomllib.loads(text)["entries"] for one in entry["packages"]
+    }
+    assert named == {one.partition("/")[0] for one in CARRY_DATA}
+
+
+def test_a_child_that_dies_is_a_failed_day(home: Path, tmp_path: Path) -> None:
+    text = written(tmp_path / "agent", "lambda: os._exit(3)")
+    found = decisions(played(text, home, tmp_path / "run"))
+    assert all(one.status == "failed" for one in found)
+    assert os.path.exists(tmp_path / "run" / "manifest.json")
