@@ -29,6 +29,7 @@ from tradeassay.metrics.attribution import (
     rows_of,
     total_parts,
 )
+from tradeassay.metrics.capacity import impact_rate
 
 Numbers = tuple[float, ...]
 
@@ -101,6 +102,8 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     ``preferences`` is the mean exposure per factor on invested days. ``account_return`` is what the account
     itself returned: under ``paper`` the total leaves out trading and differs from it. ``year`` is how many
     sessions make one. ``by_name`` is what the names that added most brought to selection, summed over days.
+    ``impact`` is what trading would have cost an account of one unit of money, by the square-root law, on every
+    day but the last (:func:`~tradeassay.metrics.capacity.impact_rate`); ``impact_known`` how much of it is known.
     ``notes`` is what a reader must know.
     """
 
@@ -125,6 +128,8 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     brinson: tuple[BrinsonTotals, ...]
     daily: DailyAttribution
     by_name: dict[str, float] = {}
+    impact: Numbers = ()
+    impact_known: float | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -182,15 +187,19 @@ def build(inputs: MarketInputs, account: Account, taking: Taking) -> tuple[Attri
     chosen = np.where(baskets, 0.0, account.weights * inputs.model.residuals).sum(axis=0)
     most = np.argsort(-chosen)[:_MOST]
     by_name = {inputs.symbols[place]: float(chosen[place]) for place in most.tolist() if chosen[place] > 0.0}
-    return record(inputs, account, daily, taking, FromHoldings(trading, groups, by_name)), daily
+    impact: tuple[Floats, float] | None = None
+    if inputs.traded.shape == account.weights.shape and len(account.weights) > 1 and (daily.total > -1.0).all():
+        impact = impact_rate(account.weights, inputs.model.returns, daily.total, inputs.traded)
+    return record(inputs, account, daily, taking, FromHoldings(trading, groups, by_name, impact)), daily
 
 
 class FromHoldings(NamedTuple):
-    """What only holdings tell: the parts of trading, groups after Brinson, and what each name brought."""
+    """What only holdings tell: the parts of trading, groups after Brinson, what each name brought, and impact."""
 
     trading: Mapping[str, Floats]
     groups: tuple[BrinsonTotals, ...]
     by_name: dict[str, float]
+    impact: tuple[Floats, float] | None
 
 
 def record(
@@ -250,6 +259,8 @@ def record(
             references={name: _plain(values) for name, values in inputs.references.items()},
         ),
         by_name=held.by_name if held else {},
+        impact=_plain(held.impact[0]) if held and held.impact is not None else (),
+        impact_known=held.impact[1] if held and held.impact is not None else None,
         notes=(*account.notes, *_notes(inputs)),
     )
 

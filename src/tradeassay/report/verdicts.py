@@ -83,6 +83,8 @@ class VerdictBoard:
                 yield Text.assemble("- ", one.verdict.sentence)
                 for limit in one.verdict.limits:
                     yield Text(f"    {limit}", style="dim")
+                if one.capacity is not None:
+                    yield Text(f"    {one.capacity.sentence}", style="dim")
         for note in self.assay.notes:
             yield Text(f"note: {note}", style="dim")
 

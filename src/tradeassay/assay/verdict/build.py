@@ -25,6 +25,7 @@ from tradeassay.assay.verdict.decide import judge
 from tradeassay.assay.verdict.diagnostics import (
     NO_TRIES,
     Tried,
+    capacity_evidence,
     concentration_of,
     curve_of,
     is_cash,
@@ -407,6 +408,7 @@ def with_daily(
         styles=styles,
         tail=tail_evidence(daily, daily[EDGE], sessions, year, returns_only=by_returns) if total.size else None,
         stability=stability_evidence(daily[EDGE], year, config),
+        capacity=capacity_evidence(daily[EDGE], setting.taken, year, config, comparisons),
         concentration=concentration_of(daily[EDGE], sessions, by_name, daily["selection"]) if total.size else None,
         trials=trials_evidence(daily[EDGE], edge, year, config, here=setting.here, tried=setting.tried),
         curve=curve_of(total, market, sessions),

@@ -7,17 +7,18 @@ regression over time are tested like means: through their influence function, by
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tradeassay.assay.staleness import Regression, lagged
-from tradeassay.assay.verdict.evidence import asked_thrice
+from tradeassay.assay.verdict.evidence import asked_thrice, tested
 from tradeassay.assay.verdict.record import (
     CASH,
     AccountCurve,
+    CapacityEvidence,
     ConcentrationEvidence,
     Edge,
     PassiveEvidence,
@@ -28,7 +29,7 @@ from tradeassay.assay.verdict.record import (
     VerdictConfig,
 )
 from tradeassay.core.errors import TradeassayError
-from tradeassay.core.measure import not_scored
+from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics import (
     BootstrapConfig,
@@ -43,6 +44,7 @@ from tradeassay.metrics import (
 from tradeassay.metrics.cosine import cosine_terms
 
 if TYPE_CHECKING:
+    from tradeassay.assay.attribution import Attribution
     from tradeassay.runs import Run
 
 BEST = 5
@@ -207,6 +209,55 @@ def curve_of(total: Floats, market: Floats | None, sessions: Sequence[str]) -> A
         account=shown(path[1:] - 1.0),
         market=None if beside is None else shown(growth(beside)[1:] - 1.0),
         drawdown=shown(fall),
+    )
+
+
+_SIZES = (0.001, 0.01, 0.1, 0.3, 1.0, 3.0)
+"""Of the power of ten nearest to the size at which an edge is gone."""
+_LARGEST = 1e15
+_KNOWN = 0.9
+"""Share of what was traded whose usual amounts must be known."""
+
+
+def capacity_evidence(
+    edge: Floats, taken: Sequence[Attribution], year: int, config: VerdictConfig, comparisons: int
+) -> CapacityEvidence | None:
+    """Return at what size the edge is gone; None where there is none, or amounts of what was traded are unknown.
+
+    The edge of an account of size A is the measured one less the root of A times what one unit pays for impact.
+    """
+    known = [one.impact_known for one in taken if one.impact_known is not None]
+    if len(known) < len(taken) or not known or min(known) < _KNOWN or edge.size <= config.least:
+        return None
+    rate = np.mean([one.impact for one in taken], axis=0)
+    net = edge[:-1]
+    if not (net.mean() > 0.0 and rate.mean() > 0.0):
+        return None
+
+    def at(size: float) -> Measure:
+        return tested(net - math.sqrt(size) * rate, year, config, comparisons)
+
+    def crossing(bound: Callable[[Measure], float | None]) -> float | None:
+        """Return the size at which a bound of the edge is zero; None beyond the largest, 0 where it always is."""
+        low, high = 0.0, math.log(_LARGEST)
+        if (bound(at(0.0)) or 0.0) <= 0.0:
+            return 0.0
+        if (bound(at(_LARGEST)) or 0.0) > 0.0:
+            return None
+        for _ in range(40):
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if (bound(at(math.exp(middle))) or 0.0) > 0.0 else (low, middle)
+        return math.exp(low)
+
+    dies = float((net.mean() / rate.mean()) ** 2)
+    sizes = tuple(one * 10.0 ** round(math.log10(dies)) for one in _SIZES)
+    return CapacityEvidence(
+        sizes=sizes,
+        edges=tuple(at(size) for size in sizes),
+        dies=dies,
+        low=crossing(lambda one: one.low) or 0.0,
+        high=crossing(lambda one: one.high),
+        traded=min(known),
     )
 
 

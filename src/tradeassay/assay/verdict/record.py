@@ -316,6 +316,42 @@ class TailEvidence(msgspec.Struct, frozen=True, kw_only=True):
     option_like: bool = False
 
 
+class CapacityEvidence(msgspec.Struct, frozen=True, kw_only=True):
+    """At what size an edge is gone, by the square-root law of impact: a model, not a measurement.
+
+    ``edges`` are what is left a year at ``sizes`` (the data's money), at the tested level. At ``dies`` nothing is;
+    ``low`` is the size up to which something certainly is (0: none), ``high`` the one from which certainly nothing
+    is (None: none). ``traded`` is the share of what was traded whose usual amounts are known.
+    """
+
+    sizes: tuple[float, ...]
+    edges: tuple[Measure, ...]
+    dies: float
+    low: float
+    high: float | None
+    traded: float
+
+    @property
+    def sentence(self) -> str:
+        """The result in one sentence."""
+        low = "none" if self.low <= 0.0 else money_words(self.low)
+        high = "any" if self.high is None else money_words(self.high)
+        what = "what edge there may be" if self.low <= 0.0 else "its edge"
+        return (
+            f"{what} would be gone at a size of {money_words(self.dies)} ({low} to {high}): a trade is taken to "
+            "move its price by a day's standard deviation times the root of its share of the usual day's amount"
+        )
+
+
+def money_words(amount: float) -> str:
+    """Return a sum of money to two digits, in words from a million on."""
+    rounded = float(f"{amount:.2g}")
+    for unit, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
+        if rounded >= unit:
+            return f"{rounded / unit:g} {word}"
+    return f"{rounded:,.0f}"
+
+
 class StabilityEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """The yearly edge in the first and second half of the window, and without its five best sessions."""
 
@@ -441,6 +477,7 @@ class AccountEvidence(AccountMakeup, frozen=True, kw_only=True):
     styles: StyleEvidence | None = None
     tail: TailEvidence | None = None
     stability: StabilityEvidence | None = None
+    capacity: CapacityEvidence | None = None
     concentration: ConcentrationEvidence | None = None
     trials: TrialsEvidence | None = None
     curve: AccountCurve | None = None
