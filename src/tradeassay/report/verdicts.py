@@ -83,7 +83,7 @@ class VerdictBoard:
                 yield Text.assemble("- ", one.verdict.sentence)
                 for limit in one.verdict.limits:
                     yield Text(f"    {limit}", style="dim")
-                if one.capacity is not None:
+                if one.capacity is not None and one.capacity.low > 0.0:  # without an edge there is none to lose
                     yield Text(f"    {one.capacity.sentence}", style="dim")
         for note in self.assay.notes:
             yield Text(f"note: {note}", style="dim")
