@@ -8,6 +8,7 @@ import tomllib
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
@@ -17,10 +18,14 @@ import runs_world as world
 from tradeassay.agents import files_open, make_agent, own_agent
 from tradeassay.agents.registry import check_agent
 from tradeassay.agents.walled import CARRY_DATA, walls_missing
-from tradeassay.assay import leak_test
+from tradeassay.assay import assay, leak_test
 from tradeassay.assay.leaks import LeakTestConfig
+from tradeassay.assay.verdict import VerdictConfig
+from tradeassay.benchmarks import benchmarks
+from tradeassay.core.agent import AskDecision, EpisodeInfo
 from tradeassay.core.errors import UserError
 from tradeassay.data import load_dataset
+from tradeassay.play.market import Market
 from tradeassay.runs import AgentSpec, Run, RunSpec, run
 
 pytestmark = pytest.mark.skipif(walls_missing() is not None, reason="this machine has no Landlock")
@@ -105,15 +110,31 @@ def decisions(one: Run) -> list[object]:
 
 def test_it_plays_as_it_would_with_files_open(home: Path, tmp_path: Path) -> None:
     text = written(tmp_path / "agent")
-    shut, free = (
-        played(text, home, tmp_path / "shut"),
-        played(text, home, tmp_path / "free", files="open"),
-    )
-    assert decisions(shut) == decisions(free)
-    assert any(one.orders for one in decisions(shut))
-    by = next(one.agent for one in shut.episodes if one.label == "Mine")
+    found = []
+    for given in ({}, {"files": "open"}):
+        agent = make_agent(*own_agent(text, given))
+        market = Market(load_dataset("tiny-us", home), benchmarks.get("tiny-us-v1").market)
+        seen, decided = market.reset(), []
+        agent.begin(EpisodeInfo(episode="one", seed=0, rules=market.rules), np.random.default_rng(0))
+        while seen is not None:
+            decided.append(agent.answer(AskDecision(seen)))
+            seen = market.step(decided[-1]).observation
+        found.append(decided)
+    assert found[0] == found[1] and len(found[0]) == world.SESSIONS - world.WARM
+    assert any(order.amount for one in found[0] for order in one.orders)
+    assert all("FutureDataError" in one.reason for one in found[0])
+
+
+def test_a_run_records_whether_files_were_open(home: Path, tmp_path: Path) -> None:
+    one = played(written(tmp_path / "agent"), home, tmp_path / "shut")
+    by = next(episode.agent for episode in one.episodes if episode.label == "Mine")
     assert by.params["files"] == "closed" and not files_open(by.name, by.params)
-    assert not any("FutureDataError" not in one.reason for one in decisions(shut))
+    judged = assay(one, VerdictConfig(portfolios=0, draws=100), agents=["Mine"]).agents[0]
+    assert any("files and network were shut" in note for note in judged.notes)
+    assert not any("files were open" in limit for limit in judged.verdict.limits)
+    # Without the record, as in a run from elsewhere, they were open.
+    assert files_open("file", {"path": "mine.py", "name": "Mine"})
+    assert files_open("python", {}) and not files_open("equal-weight", {})
 
 
 @pytest.mark.parametrize("what", READS)
@@ -121,25 +142,13 @@ def test_nothing_beside_the_view_can_be_reached(what: str, home: Path, tmp_path:
     text = written(tmp_path / "agent", READS[what].format(home=str(home)))
     name, params = own_agent(text, {})
     agent = make_agent(name, params)
-    market = world_market(home)
-    agent.begin(market[0], market[1])
-    with pytest.raises(Exception, match=r"Permission|not permitted|Operation|denied") as caught:
-        agent.answer(market[2])
-    assert "mine.py, line" in str(caught.value)
-    assert not (tmp_path / "agent" / "left.txt").exists()
-
-
-def world_market(home: Path) -> tuple[object, ...]:
-    import numpy as np
-
-    from tradeassay.benchmarks import benchmarks
-    from tradeassay.core.agent import AskDecision, EpisodeInfo
-    from tradeassay.play.market import Market
-
     market = Market(load_dataset("tiny-us", home), benchmarks.get("tiny-us-v1").market)
     seen = market.reset()
-    info = EpisodeInfo(episode="one", seed=0, rules=market.rules)
-    return info, np.random.default_rng(0), AskDecision(seen)
+    agent.begin(EpisodeInfo(episode="one", seed=0, rules=market.rules), np.random.default_rng(0))
+    with pytest.raises(Exception, match=r"Permission|not permitted|Operation|denied") as caught:
+        agent.answer(AskDecision(seen))
+    assert "mine.py, line" in str(caught.value)
+    assert not (tmp_path / "agent" / "left.txt").exists()
 
 
 def test_a_file_that_needs_the_data_is_refused_before_it_plays(home: Path, tmp_path: Path) -> None:
