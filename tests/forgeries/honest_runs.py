@@ -106,6 +106,20 @@ def season(root: Path, text: str = SEASON, name: str = "arena.db") -> Path:
     return root / name
 
 
+def recalled(root: Path) -> Path:
+    """Play a model, ask it what it remembers, change what it sees, and judge it with both records."""
+    run = play(root, "run", "ktdfin-v1", "-m", "scripted/sensible", "--last", "2022-02-11", "--slug", "recalled")
+    records = run.parent / "recall.json", run.parent / "changed.json"
+    for words in (
+        ("memory", "recall", "--run", run, "--questions", "60", "-o", records[0].with_suffix(".html")),
+        ("memory", "counterfactual", run, "--share", "1", "-o", records[1].with_suffix(".html")),
+        ("assay", run, "--portfolios", "100", "--recall", records[0], "--recall", records[1]),
+    ):
+        status, said = command(*words)
+        assert status == 0, said
+    return run
+
+
 SHORT = ("--first", "2022-01-10", "--last", "2022-01-20")
 HONEST: dict[str, Callable[[Path], Path]] = {
     "rule": trade("daily-us-v1", "-a", "momentum-12-1:k=3", "-a", "random", "--slug", "rule", *SHORT),
@@ -127,4 +141,5 @@ HONEST: dict[str, Callable[[Path], Path]] = {
         *("--strategy", "bollinger", "--iterations", "1", "--slug", "systrade"),
     ),
     "arena": season,
+    "recalled": recalled,
 }

@@ -17,6 +17,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import beside_list  # noqa: F401 - puts its forgeries on the list
 from forgery_list import FORGERIES, Forgery
 from forging import Forged, command, copied
 from honest_runs import HONEST
@@ -62,6 +63,8 @@ def placed(source: Path, tmp_path: Path) -> Forged:
     parent = tmp_path / "runs" if source.is_dir() else tmp_path
     parent.mkdir(exist_ok=True)
     run = copied(source, parent)
+    for record in source.parent.glob("*.json"):  # of memory, which a runner keeps beside the run
+        shutil.copy(record, parent)
     run.root = tmp_path
     return run
 
