@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from forged_archives import exchange
 from forgery_list import (
     FORGERIES,
     SHORT,
@@ -26,7 +27,7 @@ from forgery_list import (
     site,
 )
 from forging import Forged, Json, canonical_json, command
-from honest_runs import play
+from honest_runs import AGENT, PIPE, play
 
 BEFORE = len(FORGERIES)
 K3 = 'agents = [{name = "momentum-12-1", params = {k = 3}}]'
@@ -64,7 +65,7 @@ def an_audit_that_found_nothing_remembered(run: Forged) -> Told:
 def answers_of_an_audit_exchanged(run: Forged) -> Told:
     def edit(found: Json) -> None:
         for answer in found["answers"]:
-            answer["text"] = "unknown"
+            answer["said"] = "unknown"
 
     return judged(run, "recall.json", edit)
 
@@ -322,11 +323,10 @@ def replace_by(run: Forged, spec: Path) -> None:
 @of("rule")
 def a_planned_spec_exchanged_in_its_seal(run: Forged) -> Told:
     plan = planned(run, 'agents = [{name = "momentum-12-1", params = {k = 5}}]')
-    content = plan.read_bytes()
-    assert b"momentum-12-1" in content or content[:2] == b"\xfd7" or content[:2] == b"\x1f\x8b"
-    plan.write_bytes(content.replace(b'"k":5', b'"k":3').replace(b'"k": 5', b'"k": 3'))
-    other = planned(run, K3)
-    play_plan(run, other)
+    kept = plan.read_bytes()
+    play_plan(run, planned(run, K3))
+    plan.write_bytes(kept)
+    exchange(plan, "plan.json", lambda text: text.replace(b'"k":5', b'"k":3'))
     return command("verify", run.path, "--plan", plan, "--workers", "1")
 
 
@@ -379,14 +379,14 @@ def made_with_a_numpy_of_long_ago(run: Forged) -> None:
         manifest["versions"]["packages"]["numpy"] = "1.0"
 
 
-@of("own", "my_agent.py")
-def the_class_exchanged_after_the_run(run: Forged) -> None:
-    with run.manifest() as manifest:
-        for files in manifest["files"].values():
-            files["my_agent.py"] = "12" * 32
+@of("own")
+def the_class_exchanged_after_the_run(run: Forged) -> Told:
+    (run.root / "on_a_pipe.py").write_text(PIPE)
+    (run.root / "my_agent.py").write_text(AGENT.replace("r20", "r5"))
+    return command("verify", run.path, "--workers", "1", "--agent-files", run.root)
 
 
-@of("own", "on_a_pipe|hash")
+@of("own")
 def a_program_without_its_files(run: Forged) -> None:
     with run.manifest() as manifest:
         manifest["files"].pop("on_a_pipe")
@@ -482,13 +482,10 @@ def a_table_of_audits_in_the_arena(run: Forged) -> None:
 
 
 @of("arena")
-def news_known_earlier(run: Forged) -> None:
-    with run.sql() as base:
-        rows = base.execute("select rowid, news from stream_rounds where news != '[]'").fetchall()
-        for rowid, news in rows:
-            text = news.replace("2022-03", "2022-02")
-            digest = hashlib.sha256(text.encode()).hexdigest()
-            base.execute("update stream_rounds set news = ?, sha256 = ? where rowid = ?", (text, digest, rowid))
+def news_of_a_round_written_later(run: Forged) -> None:
+    text = '[{"text":"It will rise"}]'
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    run.execute(f"update stream_rounds set news = '{text}', sha256 = '{digest}' where session = '2022-03-04'")
 
 
 @of("arena", "second")

@@ -25,7 +25,7 @@ from sqlalchemy import Connection, Row, Table, bindparam, func, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from tradeassay.account.daily_target import Booking, DailyTarget, DecisionPlayed, SharedTarget, Step, replay
-from tradeassay.arena.agents import entry_agents
+from tradeassay.arena.agents import OUTSIDE, entry_agents
 from tradeassay.arena.amending import check_signature
 from tradeassay.arena.queries.seasons import read_season
 from tradeassay.arena.queries.snapshot import SeasonSnapshot
@@ -42,9 +42,11 @@ from tradeassay.arena.state.tables import (
     bookings,
     corrections,
     decisions,
+    door_agents,
     events,
     held_bars,
     memories,
+    metadata,
     price_vintages,
     rewards,
     rounds,
@@ -149,6 +151,8 @@ def copied_database(db: str, place: Path) -> str:
     except sqlite3.Error:
         held_there = []  # whoever reads it next says why
     for kind, name, sql in held_there:
+        if kind == "table" and name not in metadata.tables and not str(name).startswith("sqlite_"):
+            raise RunError(f"{db} holds a table '{str(name)[:80]}', which no arena has", hint="do not believe it")
         # A database that computes is refused: reading a view may never end, or give anything.
         computes = kind not in ("table", "index") or str(sql).upper().startswith("CREATE VIRTUAL")
         if computes and (kind, name, " ".join(str(sql).split())) != (
@@ -187,6 +191,7 @@ def _of_no_season(db: Connection, known: set[str]) -> Iterator[str]:
         rounds,
         decisions,
         bookings,
+        door_agents,
         rewards,
         events,
         memories,
@@ -263,11 +268,19 @@ class _Season:
             self._say("tokens", "cannot be checked", f"{what} ({count} replies)")
         for what, count in sorted(evidence.taken.items()):
             self._say("decisions", "cannot be checked", f"{count} {what}, as recorded")
+        self._people(season)
+
+    def _people(self, season: Season) -> None:
+        """Check what is said of workers, of agents at the doors, and of experts."""
         played = select(func.count(rounds.c.id)).where(rounds.c.season == season.id)
         counted = select(func.sum(workers.c.rounds)).where(workers.c.season == season.id)
         there, told = (self._db.execute(query).scalar() or 0 for query in (played, counted))
         if told > there:
             self._broken("workers", f"workers say that they played {told} rounds; the journal has {there}")
+        inside = {entry.id for entry in season.everyone if entry.architecture not in OUTSIDE}
+        registered = select(door_agents.c.entry).where(door_agents.c.season == season.id)
+        for entry in sorted(inside & set(self._db.execute(registered).scalars())):
+            self._broken("doors", f"an agent is registered for '{entry}', who decides here")
         judged = select(func.count(stream_reviews.c.item)).join(stream_items)
         if told := self._db.execute(judged.where(stream_items.c.season == season.id)).scalar_one():
             self._say("experts' judgements", "cannot be checked", f"{told} are as recorded")

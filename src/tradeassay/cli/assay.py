@@ -184,7 +184,7 @@ def assay_run(
     config = VerdictConfig(trials=trials, portfolios=portfolios, watched=watched)
     made = assay_of(recorded, config, agents=agents, leaks=leaks, memory=memory, say=say, spread=spread)
     if not agents:
-        record_assay(recorded, made)
+        record_assay(recorded, made, memory)
     _show_verdicts(made, page, folder / "report.html", as_json, studies, run=recorded)
 
 

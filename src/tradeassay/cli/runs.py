@@ -123,7 +123,8 @@ def run(
         from tradeassay.assay.memory import ask_models
         from tradeassay.assay.verdict import assay, record_assay
 
-        record_assay(done, assay(done, memory=ask_models(done, asking, say=say), say=say))
+        memory = ask_models(done, asking, say=say)
+        record_assay(done, assay(done, memory=memory, say=say), memory)
     return finish(done, as_json=as_json)
 
 
@@ -167,6 +168,12 @@ def resume(
     "FILE.json",
 )
 @click.option(
+    "--agent-files",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    metavar="DIR",
+    help="Your copies of the files that the run's own agents are made of.",
+)
+@click.option(
     "--pages",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     metavar="DIR",
@@ -185,6 +192,7 @@ def verify(
     signer: str | None,
     page: Path | None,
     task_file: Path | None,
+    agent_files: Path | None,
     pages: Path | None,
     beacon: str | None,
     as_json: bool,
@@ -228,7 +236,7 @@ def verify(
         workers=workers,
         programs=not no_programs,
         progress=PacedCount(say),
-        task_file=task_file,
+        copies=task_file or agent_files,
         beacon=beacon,
     )
     signers = None if allowed_signers is None else Signers(allowed_signers, signer)

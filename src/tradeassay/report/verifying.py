@@ -46,7 +46,6 @@ _WHEN = re.compile(r"<updated>[^<]*</updated>")
 _PACK = re.compile(r"(?<=>)\"?H4sI[A-Za-z0-9+/=]+\"?(?=<)")
 _LARGEST = 1 << 28
 """Bytes of a pack that is opened."""
-_PAGES = (".html", ".json", ".jsonl", ".svg", ".xml", ".md", ".tex", ".csv", ".seal")
 _OUTCOMES: dict[VerdictWord, Word] = {
     "verified": "re-derived",
     "named": "consistent",
@@ -231,7 +230,7 @@ def _others(made: Path, given: Path, patterns: tuple[str, ...]) -> Iterator[str]
             path.relative_to(folder).as_posix(): path
             for pattern in patterns
             for path in sorted(folder.glob(pattern))
-            if path.is_file() and path.suffix in _PAGES
+            if path.is_file()
         }
         for folder in (made, given)
     )
@@ -240,6 +239,8 @@ def _others(made: Path, given: Path, patterns: tuple[str, ...]) -> Iterator[str]
             yield f"{name} is missing"
         elif name not in ours:
             yield f"{name} is not among what is written"
+        elif theirs[name].is_symlink():
+            yield f"{name} is a link"
         elif ours[name].read_bytes() != theirs[name].read_bytes():
             pairs = zip(_lines(theirs[name]), _lines(ours[name]), strict=False)
             differ = ((at, then, now) for at, (then, now) in enumerate(pairs, 1) if then != now)

@@ -229,7 +229,7 @@ def take(runs: Sequence[Run], cutoffs: Mapping[str, date] | None) -> tuple[list[
             parts = attribute_episode(run, episode.key, bootstrap=bootstrap)
             arm, mode = arm_of(settings), str(settings.get("mode", ""))
             if parts.linked is None:
-                missing.append(Missing(episode.label, mode, arm, period, str(parts.reason)))
+                missing.append(Missing(run.names[episode.label], mode, arm, period, str(parts.reason)))
                 continue
             found.append(_taken(run, episode, parts, settings, period))
     return found, missing
@@ -248,7 +248,7 @@ def _taken(
     others = sorted((key, str(value)) for key, value in settings.items() if key not in _ARM)
     return Taken(
         key=episode.key,
-        agent=episode.label,
+        agent=run.names[episode.label],
         by_model=episode.by_model,
         arm=arm_of(settings),
         mode=str(settings.get("mode", "")),

@@ -12,11 +12,11 @@ from __future__ import annotations
 import asyncio
 import re
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -31,6 +31,7 @@ from tradeassay.core.agent import AskDecision, Observation
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.drive import adrive, drive
 from tradeassay.core.errors import ModelError, UserError
+from tradeassay.core.events import StepRecord
 from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.core.orders import Decision
 from tradeassay.data import Panel, Snapshot, open_snapshot, write_snapshot
@@ -142,24 +143,49 @@ def counterfactual_study(
     Raises :class:`UserError` for an agent the run does not have, :class:`ModelError` when a model is not reached.
     """
     config, asking, say = config or CounterfactualConfig(), asking or Asking(), say or (lambda _: None)
-    episodes = [one for one in run.episodes if agent == one.label] or episodes_of(run, agent)
-    episodes = [one for one in episodes if run.series(one.key).failure is None]
-    if not episodes:
-        raise UserError(f"{agent} has no result in {run.folder}", hint="run it again")
     budget = Budget(asking.max_usd)
-    notes: list[str] = []
-    # Under a mask nobody can answer by name: only what was played with names and dates in sight is asked again.
-    protocols = run.manifest.protocols
-    bright = [one for one in episodes if one.cell not in protocols or _in_sight(protocols[one.cell].config)]
-    if not bright:
-        notes.append("every play was masked: answering by name cannot show")
-    episodes = bright or episodes
+    episodes, notes = _asked_about(run, agent)
     with tempfile.TemporaryDirectory(prefix="tradeassay-") as folder:
         asked = asyncio.run(_study(run, episodes, config, (asking, budget, home), Path(folder), notes, say))
     spent = (
         0.0 if asking.replay or not episodes[0].by_model else None if budget.unpriced_calls else budget.spent_usd
     )
-    return score_counterfactual(asked, model=agent, run=run.spec.slug, config=config, usd=spent, notes=notes)
+    name = run.names[episodes[0].label]
+    return score_counterfactual(asked, model=name, run=run.spec.slug, config=config, usd=spent, notes=notes)
+
+
+def study_again(run: Run, record: CounterfactualReport, asked: bool) -> CounterfactualReport:
+    """Return a study as it comes out again: its agent is ``asked`` again, or its answers are scored again. Raises
+    :class:`UserError` for one with other decisions than are drawn."""
+    if asked:
+        home = Path(run.home) if run.home else None
+        again = counterfactual_study(run, record.model, config=record.config, home=home)
+        return msgspec.structs.replace(again, usd=record.usd)
+    given = {(one.arm, one.episode, one.session): one for one in record.decisions}
+    found: list[ReaskedDecision] = []
+    episodes, notes = _asked_about(run, record.model)
+    with tempfile.TemporaryDirectory(prefix="tradeassay-") as folder:
+        for number, episode in enumerate(episodes):
+            benchmark, place = run.manifest.benchmark(episode), Path(folder) / str(number)
+            for one in _changed_markets(run.snapshot(episode.key), benchmark, record.config, place, notes):
+                found += _Reasking(run, episode, benchmark, one, record.config).believed(given)
+    if len(found) != len(record.decisions):
+        raise UserError("its decisions are not those that are drawn", hint="do not believe it")
+    return score_counterfactual(
+        found, model=record.model, run=record.run, config=record.config, usd=record.usd, notes=notes
+    )
+
+
+def _asked_about(run: Run, agent: str) -> tuple[list[EpisodeSpec], list[str]]:
+    """Return the episodes of an agent whose decisions can be asked again, and what is to be said about that."""
+    episodes = [one for one in run.episodes if agent == one.label] or episodes_of(run, agent)
+    episodes = [one for one in episodes if run.series(one.key).failure is None]
+    if not episodes:
+        raise UserError(f"{agent} has no result in {run.folder}", hint="run it again")
+    # Under a mask nobody can answer by name: only what was played with names and dates in sight is asked again.
+    protocols = run.manifest.protocols
+    bright = [one for one in episodes if one.cell not in protocols or _in_sight(protocols[one.cell].config)]
+    return bright or episodes, [] if bright else ["every play was masked: answering by name cannot show"]
 
 
 def _in_sight(settings: Mapping[str, object]) -> bool:
@@ -348,16 +374,38 @@ class _Reasking:
         agent = make_agent(episode.agent.name, episode.agent.params)
         agent.begin(play.info, episode_rng(benchmark, episode, self._change.snapshot.name))
         answer = by_observation(agent)
-        seen: Observation | None = play.open()
         made = []
+        for wanted, seen, record in self._days(play):
+            now = drive(talk.dialogue(seen), answer)
+            if wanted:
+                made.append(self._compared(seen, record.session, record.decision, now))
+        return made
+
+    def _days(self, play: Play[Any, Any]) -> Iterator[tuple[bool, Observation, StepRecord]]:
+        """Carry out the recorded decisions; yields what is seen before each, and whether that one is asked."""
+        seen: Observation | None = play.open()
         for place, record in enumerate(self._records):
             if seen is None:
                 break
-            now = drive(talk.dialogue(seen), answer)
-            if place in self._steps:
-                made.append(self._compared(seen, record.session, record.decision, now))
+            yield place in self._steps, seen, record
             play.decide(record.decision)
             seen = play.observation
+
+    def believed(self, given: Mapping[tuple[Arm, str, str], ReaskedDecision]) -> list[ReaskedDecision]:
+        """Compare what was recorded of this episode with answers that nobody can ask for again."""
+        talk = ByObservation(self._benchmark.day)
+        play: Play[AskDecision, Decision] = Play(
+            self._change.snapshot, self._benchmark.market, talk, key=self._episode.key, seed=self._episode.seed
+        )
+        made = []
+        for wanted, seen, record in self._days(play):
+            key = self._change.arm, self._episode.key, record.session
+            if wanted and key not in given:
+                raise UserError(f"{key[0]} was not asked on {record.session}", hint="do not believe it")
+            if wanted:
+                one = self._compared(seen, record.session, record.decision, record.decision)
+                now = given[key]
+                made.append(msgspec.structs.replace(one, now=now.now, confidence_now=now.confidence_now))
         return made
 
     async def by_model(self, model: Model) -> list[ReaskedDecision]:
@@ -367,12 +415,9 @@ class _Reasking:
         days = (benchmark.market.first, benchmark.market.last)
         rng = conversation_rng(benchmark, episode, episode.dataset, self._secret, days)
         play = Play(self._change.snapshot, benchmark.market, protocol, key=episode.key, seed=episode.seed, rng=rng)
-        seen: Observation | None = play.open()
         made = []
-        for place, record in enumerate(self._records):
-            if seen is None:
-                break
-            if place in self._steps:
+        for wanted, seen, record in self._days(play):
+            if wanted:
                 at = QuestionPlace(
                     episode=f"counterfactual-{self._change.arm}-{episode.key}",
                     step=seen.step,
@@ -381,8 +426,6 @@ class _Reasking:
                 )
                 now = await adrive(addressed(protocol.dialogue(seen), at), self._answerer(model))
                 made.append(self._compared(seen, record.session, record.decision, now))
-            play.decide(record.decision)
-            seen = play.observation
         return made
 
     def _answerer(self, model: Model) -> Callable[[Asked[AskModel]], Awaitable[ModelReply]]:

@@ -97,6 +97,9 @@ class RecallAnswer(RecallQuestion, frozen=True, kw_only=True, omit_defaults=True
     right: bool | None = None
 
 
+LONGEST = 300
+"""Characters of an answer that are kept."""
+
 # Prices to ask about ----------------------------------------------------------------------------------------
 
 
@@ -434,7 +437,7 @@ def read_answer(question: RecallQuestion, reply: ModelReply) -> RecallAnswer:
     text = reply.text.strip()
     fields = {name: getattr(question, name) for name in RecallQuestion.__struct_fields__}
     refused = reply.error_kind == "refused" or (bool(_NOT_KNOWN.search(text)) and not _PLAIN.match(text))
-    answer = RecallAnswer(**fields, said=text[:300], refused=refused)
+    answer = RecallAnswer(**fields, said=text[:LONGEST], refused=refused)
     if refused or not text:
         return answer
     match form_of(question.kind):

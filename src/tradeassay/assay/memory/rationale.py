@@ -173,7 +173,7 @@ def rationale_analysis(run: Run, *, level: float = 0.95) -> RationaleReport:
     for episode in run.episodes:
         if episode.by_model:
             settings = run.manifest.protocols[episode.cell].config
-            row = (episode.label, arm_of(settings), str(settings.get("mode", "")))
+            row = (run.names[episode.label], arm_of(settings), str(settings.get("mode", "")))
             if episode.dataset not in finders:
                 snapshot = run.snapshot(episode.key)
                 view = snapshot.at(len(snapshot.sessions) - 1, "close")

@@ -17,6 +17,7 @@ from tradeassay.assay.memory.propensity import DECOYS, Propensity, weigh
 from tradeassay.assay.memory.questions import (
     CHANCE,
     HORIZONS,
+    LONGEST,
     PriceTruth,
     RecallAnswer,
     RecallConfig,
@@ -33,7 +34,7 @@ from tradeassay.assay.memory.scoring import clustered_mean, clustered_rate
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import ModelError, UserError
 from tradeassay.core.measure import Measure, not_scored, plain_sum
-from tradeassay.data import Snapshot, load_dataset
+from tradeassay.data import Snapshot, load_dataset, load_proven
 from tradeassay.llm import (
     Access,
     Budget,
@@ -210,6 +211,40 @@ def recall_audit(
     )
 
 
+def recall_again(run: Run, record: RecallReport, asked: bool) -> RecallReport:
+    """Return an audit as it comes out again: its model is ``asked`` again, or what it said is read again and
+    scored. Raises :class:`UserError` for one with other questions than are drawn."""
+    home = Path(run.home) if run.home else None
+    played = None if record.run is None else run
+    data = None if played else load_proven(record.dataset, home)
+    if asked:
+        again = recall_audit(record.model, data, run=played, config=record.config, home=home)
+        return msgspec.structs.replace(again, usd=record.usd)
+    snapshot, truth, questions, cutoff = _prepared(record.model, data, played, record.config, home)
+    given = {(one.fact, one.wording, one.sample): one for one in record.answers}
+    if {*given} != {(one.fact, one.wording, one.sample) for one in questions}:
+        raise UserError("its questions are not those that are drawn", hint="do not believe it")
+    answers = []
+    for one in questions:
+        then = given[one.fact, one.wording, one.sample]
+        reply = ModelReply(text=then.said, error_kind="refused" if then.refused else None)
+        # Of a long answer only the beginning is kept: what was read in it is believed.
+        answers.append(read_answer(one, reply) if len(then.said) < LONGEST else then)
+    plan = _plan_of(record.model, questions, None)
+    return score_recall(
+        answers,
+        propensity=record.propensity,
+        config=record.config,
+        model=record.model,
+        dataset=snapshot.name,
+        run=record.run,
+        cutoff=cutoff,
+        plan=msgspec.structs.replace(plan, usd=record.plan.usd),
+        usd=record.usd,
+        notes=_notes(truth, cutoff, record.model),
+    )
+
+
 def plan_recall(
     model: str,
     dataset: str | Snapshot | None = None,
@@ -251,7 +286,11 @@ def _known_cutoff(model: str, run: Run | None) -> date | None:
 
 def episodes_of(run: Run, model: str) -> list[EpisodeSpec]:
     """Return the episodes a model played; raises :class:`UserError` where there are none."""
-    found = [one for one in run.episodes if model in (one.label, one.model if one.by_model else None)]
+    found = [
+        one
+        for one in run.episodes
+        if model in (one.label, run.names[one.label], one.model if one.by_model else None)
+    ]
     if not found:
         known = ", ".join(dict.fromkeys(one.label for one in run.episodes if one.by_model)) or "no model"
         raise UserError(f"{model} did not play in {run.folder}", hint=f"it has {known}")

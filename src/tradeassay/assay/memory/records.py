@@ -8,10 +8,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tradeassay.assay.memory.counterfactual import COUNTERFACTUAL, CounterfactualReport
-from tradeassay.assay.memory.recall import FORMAT, RecallReport, recall_audit
-from tradeassay.core.errors import UNDECODABLE, UserError
+from tradeassay.assay.memory.counterfactual import (
+    COUNTERFACTUAL,
+    CounterfactualConfig,
+    CounterfactualReport,
+    study_again,
+)
+from tradeassay.assay.memory.questions import RecallConfig
+from tradeassay.assay.memory.recall import FORMAT, RecallReport, episodes_of, recall_again, recall_audit
+from tradeassay.core.errors import UNDECODABLE, TradeassayError, UserError
+from tradeassay.core.hashing import canonical_json
+from tradeassay.core.measure import NOT_REDERIVABLE
 from tradeassay.runs.spec.episode import Asking
+from tradeassay.runs.store.outcome import ClaimOutcome, Word
+from tradeassay.runs.verify.replay import can_be_asked, differences
 
 if TYPE_CHECKING:
     from tradeassay.runs import Run
@@ -41,16 +51,49 @@ class _Head(msgspec.Struct):
     format: str
 
 
+def parse_record(content: bytes) -> MemoryRecord:
+    """Decode a recorded audit or study; raises :class:`ValueError`, of msgspec's or its own, for anything else."""
+    kind = msgspec.json.decode(content, type=_Head).format
+    if kind == COUNTERFACTUAL:
+        return msgspec.json.decode(content, type=CounterfactualReport)
+    if kind == FORMAT:
+        return msgspec.json.decode(content, type=RecallReport)
+    raise ValueError(f"its format is {kind!r}")
+
+
+def check_record(run: Run, record: MemoryRecord) -> tuple[ClaimOutcome, list[str]]:
+    """Make a record of memory again, and say what becomes of it and how it was asked for otherwise than usual.
+
+    Programs are asked again. What a model said is a claim of the runner: it is read and scored again.
+    """
+    claim, plain = "changed input", msgspec.to_builtins(CounterfactualConfig())
+    if isinstance(record, RecallReport):
+        claim, plain = "recall", msgspec.to_builtins(RecallConfig())
+    if record.run not in (None, run.spec.slug):
+        why = f"it is about another run, {record.run}"
+        return ClaimOutcome(claim=claim, outcome="cannot be checked", why=why), []
+    chosen = differences(plain, msgspec.to_builtins(record.config))
+    notes = [f"{claim} was asked for with {name} {new} instead of {old}" for name, old, new in chosen]
+    try:
+        played = episodes_of(run, record.model)
+        asked = all(not one.by_model or can_be_asked([one.model]) for one in played)
+        again: MemoryRecord
+        if isinstance(record, RecallReport):
+            again = recall_again(run, record, asked)
+        else:
+            again = study_again(run, record, asked)
+        pair = (msgspec.json.decode(canonical_json(one)) for one in (record, again))
+        changed = next((f"{where} is {old!r:.60}, here {new!r:.60}" for where, old, new in differences(*pair)), "")
+    except TradeassayError as error:
+        changed, asked = f"it cannot be made again: {error}", False
+    outcome: Word = "contradicted" if changed else "re-derived" if asked else "cannot be checked"
+    return ClaimOutcome(claim=claim, outcome=outcome, why=changed or ("" if asked else NOT_REDERIVABLE)), notes
+
+
 def read_record(path: Path) -> MemoryRecord:
     """Read a recorded audit or study; raises :class:`UserError` for a file that is neither."""
     try:
-        content = path.read_bytes()
-        kind = msgspec.json.decode(content, type=_Head).format
-        if kind == COUNTERFACTUAL:
-            return msgspec.json.decode(content, type=CounterfactualReport)
-        if kind == FORMAT:
-            return msgspec.json.decode(content, type=RecallReport)
-        raise ValueError(f"its format is {kind!r}")
+        return parse_record(path.read_bytes())
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}", hint="check the path") from error
     except (*UNDECODABLE, ValueError) as error:

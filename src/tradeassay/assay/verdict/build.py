@@ -159,6 +159,10 @@ def assay_run(
     for name in (*agents, *(leaks or ())):
         if name not in known:
             raise UserError(f"no agent '{name}' in {run.folder}", hint=f"it has {', '.join(known)}")
+    for record in memory:
+        from tradeassay.assay.memory.recall import episodes_of
+
+        episodes_of(run, record.model)  # one of an agent that did not play is given by mistake
     say = say or (lambda _: None)
     bootstrap = BootstrapConfig(level=config.level, draws=config.draws)
     say(f"taking {len(run.episodes)} episodes apart ...")
@@ -171,9 +175,9 @@ def assay_run(
         if not agents or row.scores.agent in agents:
             say(f"judging {run.names[row.scores.agent]} ({len(found) + 1} of {len(agents) or len(rows)}) ...")
             made = _findings(run, replace(row, luck=luck), rows, taken, ranks, config, leaks or {})
-            made = with_contrast(made, contrast, row.mode)
+            made = with_contrast(msgspec.structs.replace(made, agent=run.names[made.agent]), contrast, row.mode)
             made = with_recall(made, run, scores=row.scores, mask=row.mask, records=memory)
-            found.append(judge(msgspec.structs.replace(made, agent=run.names[made.agent]), config))
+            found.append(judge(made, config))
     paper = run.manifest.convention == "paper"
     return Assay(
         title=run.spec.slug,
@@ -898,17 +902,20 @@ def assay(
     raise UserError(f"no run and no table at {path}", hint="give a run's folder, or a Parquet or CSV file")
 
 
-class RecordedAssay(msgspec.Struct, frozen=True, kw_only=True):
-    """What lies in ``assay.json`` beside a run's scores: the assay, and the hash of the scores it is about."""
+class RecordedAssay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What lies in ``assay.json`` beside a run's scores: the assay, the hash of the scores it is about, and the
+    records of what models were asked about their memory."""
 
     scores_sha256: str
     assay: Assay
+    memory: tuple[msgspec.Raw, ...] = ()
 
 
-def record_assay(run: Run, made: Assay) -> Path:
+def record_assay(run: Run, made: Assay, memory: Sequence[MemoryRecord] = ()) -> Path:
     """Keep the assay of a whole run in its folder, where pages and sites find it; return the file."""
     path = run.folder / "assay.json"
-    content = canonical_json(RecordedAssay(scores_sha256=_scores_hash(run), assay=made))
+    records = tuple(msgspec.Raw(canonical_json(one)) for one in memory)
+    content = canonical_json(RecordedAssay(scores_sha256=_scores_hash(run), assay=made, memory=records))
     vouch(content)
     write_atomic(path, content)
     return path
@@ -941,27 +948,35 @@ def check_assay(run: Run, found: VerifyReport) -> VerifyReport:
     Leak tests are not repeated, and runs that came into the folder later count as tries: an assay that either may
     have changed is not contradicted.
     """
+    from tradeassay.assay.memory.records import check_record, parse_record
+
     notes = [note for note in found.notes if note != NOT_ASSAYED]
+    told: list[ClaimOutcome] = []
     try:
         kept = msgspec.json.decode((run.folder / "assay.json").read_bytes(), type=RecordedAssay)
-        again = RecordedAssay(scores_sha256=_scores_hash(run), assay=assay_run(run, kept.assay.config))
+        records = [parse_record(bytes(one)) for one in kept.memory]
+        made = assay_run(run, kept.assay.config, memory=records)
+        again = RecordedAssay(scores_sha256=_scores_hash(run), assay=made, memory=kept.memory)
         then, now = (msgspec.json.decode(canonical_json(one)) for one in (kept, again))
         changed = next(
             (f"{where} is {old!r:.60}, here {new!r:.60}" for where, old, new in differences(then, now)), ""
         )
         chosen = differences(msgspec.to_builtins(VerdictConfig()), msgspec.to_builtins(kept.assay.config))
         notes += [f"the assay was asked for with {name} {new} instead of {old}" for name, old, new in chosen]
-        # What a model was asked beside its run is not part of it, and is not asked again.
-        recalled = any(one.recall is not None and one.recall.sentences for one in kept.assay.agents)
-        tested = recalled or any(one.leaks.tested for one in kept.assay.agents)
-    except (TradeassayError, *UNDECODABLE) as error:
+        for record in records:
+            claim, said = check_record(run, record)
+            told.append(claim)
+            notes += said
+        tested = any(one.leaks.tested for one in kept.assay.agents)
+    except (TradeassayError, ValueError, *UNDECODABLE) as error:
         changed, tested = f"it cannot be made again: {error}", False
     open_ = tested or (found.freedom is not None and (found.freedom.runs or 2) > 1)
     outcome: Word = "re-derived" if not changed else "cannot be checked" if open_ else "contradicted"
-    if not changed:
+    if not changed and all(one.outcome != "contradicted" for one in told):
         vouch((run.folder / "assay.json").read_bytes())  # it was made here just now
-    claim = ClaimOutcome(claim="assay", outcome=outcome, why=changed)
-    return found.and_claim(claim, notes)
+    for claim in (ClaimOutcome(claim="assay", outcome=outcome, why=changed), *told):
+        found = found.and_claim(claim, notes)
+    return found
 
 
 def _scores_hash(run: Run) -> str:

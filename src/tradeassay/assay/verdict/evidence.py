@@ -337,7 +337,7 @@ def with_recall(
     from tradeassay.assay.memory import CounterfactualReport, RecallReport, split_run
 
     episode = run.episode(scores.episodes[0])
-    names = {scores.agent, episode.model} if episode.by_model else {scores.agent}
+    names = {scores.agent, run.names[scores.agent], *([episode.model] if episode.by_model else [])}
     ours = [one for one in records if one.model in names]
     if not episode.by_model:
         if not records:

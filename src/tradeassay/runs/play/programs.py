@@ -49,7 +49,7 @@ from tradeassay.play.dialogue_log import DialogueLog, KeptDialogue, Lines, Scrib
 from tradeassay.play.journal import KeptLines, LinesOf, TurnJournal, encode_line
 from tradeassay.runs.play.episodes import OpenModels, all_or_first_error, run_async, take_over
 from tradeassay.runs.play.progress import Advanced, Answered, AskStarted, CountListener, ProgressEvent, RunWatch
-from tradeassay.runs.spec.episode import EpisodeSpec, Options, refuse_bad_names
+from tradeassay.runs.spec.episode import EpisodeSpec, ModelRecord, Options, record_models, refuse_bad_names
 from tradeassay.runs.spec.run_spec import model_agent, variant_name
 from tradeassay.runs.store.folder import RunFolder, present_versions
 from tradeassay.runs.store.manifest import CodeManifest, read_manifest
@@ -148,6 +148,7 @@ class Programs:
             episodes=episodes,
             notes=notes,
             versions=present_versions(),
+            models=priced_models(self._protocol, episodes, self._options.asking.prices),
         )
 
     async def _play_all(self, table: _Table, episodes: Sequence[EpisodeSpec], workers: int) -> None:
@@ -292,6 +293,15 @@ def reopen(manifest: CodeManifest, task_file: Path | None = None) -> CodeProtoco
             )
         spec = msgspec.structs.replace(spec, task_file=str(task_file))
     return find_protocol(manifest.benchmark)(spec)
+
+
+def priced_models(
+    protocol: CodeProtocol, episodes: Sequence[EpisodeSpec], prices: Path | None = None
+) -> dict[str, ModelRecord] | msgspec.UnsetType:
+    """Return what is known of every model that a run of programs pays for; unset where it pays for none."""
+    names = {role.model for one in episodes for role in protocol.roles(one).values()}
+    paid = sorted(name for name in names if parse_name(name).route != "scripted")
+    return record_models({name: (name, {}) for name in paid}, prices) or msgspec.UNSET
 
 
 def code_scores(protocol: CodeProtocol, manifest: CodeManifest, place: RunFolder) -> bytes:

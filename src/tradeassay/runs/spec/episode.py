@@ -269,16 +269,23 @@ class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
 def describe_models(episodes: Sequence[EpisodeSpec], prices_file: Path | None = None) -> dict[str, ModelRecord]:
     """Return what the manifest keeps of every model of a run, by its label."""
     played = {episode.label: episode for episode in episodes if episode.agent.name == MODEL}
-    if not played:
+    asked = {label: (model_config(one).model, dict(one.agent.params)) for label, one in played.items()}
+    return record_models(asked, prices_file)
+
+
+def record_models(
+    asked: Mapping[str, tuple[str, dict[str, float | int | str | bool]]], prices_file: Path | None = None
+) -> dict[str, ModelRecord]:
+    """Return what is known here about models, given with their parameters under any name."""
+    if not asked:
         return {}
     prices, cutoffs = load_prices(prices_file), load_cutoffs()
     found: dict[str, ModelRecord] = {}
-    for label, episode in played.items():
-        name = model_config(episode).model
+    for label, (name, params) in asked.items():
         price, cutoff = prices.of(name), cutoffs.of(name)
         found[label] = ModelRecord(
             model=name,
-            params=dict(episode.agent.params),
+            params=params,
             price_as_of=None if price is None else price.as_of,
             price_source=None if price is None else price.source,
             cutoff=None if cutoff is None else cutoff.last_day,

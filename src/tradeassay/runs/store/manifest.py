@@ -153,13 +153,15 @@ class CodeManifest(ManifestBase, frozen=True, kw_only=True, tag="code"):
     """The identity of a run in which programs are written.
 
     ``spec`` is the benchmark's own, as JSON. ``facts`` are hashes of tasks, prompts and configuration, and
-    versions of the packages that programs run on. ``notes`` says what was left out.
+    versions of the packages that programs run on. ``notes`` says what was left out, ``models`` what was known of
+    those that cost something.
     """
 
     benchmark: str
     spec: msgspec.Raw
     facts: dict[str, str]
     notes: tuple[str, ...]
+    models: dict[str, ModelRecord] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def secret(self) -> str | None:

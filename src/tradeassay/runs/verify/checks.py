@@ -7,7 +7,7 @@ an auditor of fills and rules. They still say something where an episode cannot 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -146,7 +146,7 @@ def check_episode(task: CheckTask) -> Checked:
         found.say("decisions", "contradicted", "the record cannot be read")
         return found.result()
     _check_cassette(found, evidence)
-    _check_spending(found, evidence, task.model)
+    _check_spending(found, evidence, {} if task.model is None else {task.model.model: task.model})
     if task.data_sha256 is None:
         found.contradict(spending_is_that_of_the_dialogue(evidence))
         found.contradict(decisions_were_usable(evidence))
@@ -332,7 +332,7 @@ def _check_cassette(found: Examination, evidence: EpisodeEvidence[R]) -> bool:
         return found.contradict([(None, "cassette", error.message)])
 
 
-def _check_spending(found: Examination, evidence: EpisodeEvidence[R], dated: ModelRecord | None) -> bool:
+def _check_spending(found: Examination, evidence: EpisodeEvidence[R], dated: Mapping[str, ModelRecord]) -> bool:
     """Make dollars again from tokens and prices, and name counts that cannot be; returns whether one is wrong."""
     try:
         exam = examine_spending(evidence.cassette, evidence.dialogue, evidence.episode.model, dated)
@@ -447,11 +447,13 @@ def check_program(
     protocol: CodeProtocol | None,
     again: Replayed | TradeassayError | None,
     why: str = "",
+    dated: Mapping[str, ModelRecord] | None = None,
 ) -> Checked:
     """Return what becomes of a code episode's claims.
 
     ``again`` is the episode as it comes out when its programs are examined again, or what stopped it; None where
     they cannot be, for the reason ``why``. Then the recorded findings are believed, and the rest is checked.
+    ``dated`` is what the run says about its models' prices.
     Without a ``protocol`` that is only the form of the record.
     """
     found = Examination(episode)
@@ -464,7 +466,7 @@ def check_program(
         again, why = None, "the record contradicts itself"
     broken |= found.contradict(spending_is_that_of_the_dialogue(evidence))
     broken |= _check_cassette(found, evidence)
-    broken |= _check_spending(found, evidence, None)
+    broken |= _check_spending(found, evidence, dated or {})
     if isinstance(again, Replayed):
         broken |= found.contradict(comes_out_again(evidence, again))
         if again.unasked:

@@ -9,6 +9,7 @@ the run was sealed before the result was known, or a witness recorded it.
 from __future__ import annotations
 
 import contextlib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +23,7 @@ from tradeassay.benchmarks.programs import CodeProtocol, CodeSpec, code_benchmar
 from tradeassay.core.errors import DataError, TradeassayError
 from tradeassay.core.executors import make_executor
 from tradeassay.core.executors.task import Lost, Task, TaskExecutor
-from tradeassay.core.hashing import canonical_json, sha256_of
+from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.core.measure import plain_sum
 from tradeassay.data import load_proven, verify_snapshot
 from tradeassay.llm.cassette import read_cassette
@@ -31,6 +32,7 @@ from tradeassay.runs.play.programs import (
     code_episodes,
     code_scores,
     examine_again,
+    priced_models,
     recorded_code_spec,
     reopen,
 )
@@ -83,6 +85,9 @@ OWN_SECRET = (
 )
 _LEAST, _MOST = 1e-5, 1e8
 """Seconds: less than any step takes, and more than any run did."""
+_PYTHON_FILE = re.compile(r"[^/\\s]+\.py\b")
+_TABLED = frozenset(("price_as_of", "price_source", "cutoff"))
+"""What is known of a model comes from tables, which may have been the runner's own or older."""
 _WORDS = frozenset(("title", "description"))
 """What a benchmark is called may be reworded."""
 
@@ -150,27 +155,29 @@ def verify(
     programs: bool = True,
     examined: dict[str, msgspec.Struct] | None = None,
     progress: CountListener | None = None,
-    task_file: Path | None = None,
+    copies: Path | None = None,
     beacon: str | None = None,
 ) -> VerifyReport:
     """Make a run again from its data, rules and recorded replies, on ``workers`` processes, and compare.
 
     With ``programs`` False the programs of a code run are not examined again; ``examined`` keeps what their
     examinations gave, so that many verifications of one run examine each program once and hash a file of the
-    store once for as long as it stays as it is. ``progress`` hears how far it is. ``task_file`` is this machine's
-    copy of the file that a run's tasks came from: no path in a recorded run is opened. ``beacon`` is the public
+    store once for as long as it stays as it is. ``progress`` hears how far it is. ``copies`` is this machine's
+    copy of the file that a run's tasks came from, or the folder of its agents' own files: no path in a recorded
+    run is opened. ``beacon`` is the public
     value that the run's secret must be drawn from, looked up by whoever verifies. Raises :class:`RunError` only
     when there is no readable manifest; everything else is in the report.
     """
     place = RunFolder(Path(folder))
     manifest = read_manifest(place.manifest)
     if isinstance(manifest, CodeManifest):
-        ways = _ProgramWays(workers, programs, examined, progress, task_file)
+        ways = _Ways(workers, programs, examined, progress, copies)
         return _ProgramsVerifier(place, manifest, ways).report(beacon)
     where = None if home is None else str(Path(home).absolute())
     names, here = modules_of(manifest.episodes)
     with make_executor("inline" if here else "local", entry=ENTRY, workers=workers, modules=names) as executor:
-        return _TradingVerifier(place, manifest, where, executor, examined is not None, progress).report(beacon)
+        ways = _Ways(workers, programs, examined, progress, copies)
+        return _TradingVerifier(place, manifest, where, executor, ways).report(beacon)
 
 
 class _Verifier(ABC, Generic[M]):
@@ -218,8 +225,6 @@ class _Verifier(ABC, Generic[M]):
         yield from ("versions", "the machine", "wall times")
         if any(episode.by_model for episode in self._manifest.episodes):
             yield "whether answers were live"
-        if isinstance(self._manifest, RunManifest) and self._manifest.files:
-            yield "the hashes of its own programs' files (verify --plan compares them)"
 
     def _check_times(self) -> None:
         """Wall times follow from nothing, but not every number can be one: name those that cannot.
@@ -353,14 +358,14 @@ class _Verifier(ABC, Generic[M]):
         self._violations.append(Violation(check=check, what=what))
 
 
-class _ProgramWays(NamedTuple):
-    """How a run of programs is to be verified; see :func:`verify`."""
+class _Ways(NamedTuple):
+    """How a run is to be verified; see :func:`verify`."""
 
     workers: int | None
     programs: bool
     examined: dict[str, msgspec.Struct] | None
     progress: CountListener | None
-    task_file: Path | None
+    copies: Path | None
 
 
 class _TradingVerifier(_Verifier[RunManifest]):
@@ -370,11 +375,11 @@ class _TradingVerifier(_Verifier[RunManifest]):
         manifest: RunManifest,
         home: str | None,
         executor: TaskExecutor,
-        many: bool,
-        progress: CountListener | None = None,
+        ways: _Ways,
     ) -> None:
         super().__init__(place, manifest)
-        self._home, self._executor, self._many, self._progress = home, executor, many, progress
+        self._home, self._executor, self._ways = home, executor, ways
+        self._foreign: dict[str, list[str]] = {}
         self._sound: set[str] = set()
         self._registered = {name: benchmarks.get(name) for name in manifest.benchmarks if name in benchmarks}
 
@@ -394,13 +399,36 @@ class _TradingVerifier(_Verifier[RunManifest]):
         if not manifest.secret and any(one.config.takes_secret for one in manifest.benchmarks.values()):
             self._broken("spec", "there is no secret, from which its draws are derived")
         self._check_names()
+        self._check_own_files()
         if manifest.spec.bootstrap != BootstrapConfig():
             chosen = differences(_plain(BootstrapConfig()), _plain(manifest.spec.bootstrap))
             words = ", ".join(f"{name} {new} instead of {old}" for name, old, new in chosen)
             self._notes.append(f"the runner chose how intervals are made: {words}")
-        if not strangers:
+        for name, others in self._foreign.items():
+            self._say("rules", "cannot be checked", f"these are not the rules of '{name}': {'; '.join(others)}")
+        if not strangers and not self._foreign:
             broken = len(self._violations) > before
             self._say("rules", "contradicted" if broken else "re-derived")
+
+    def _check_own_files(self) -> None:
+        """Compare the runner's own files with the copies that are here; name the others, with their hashes."""
+        files = self._manifest.files or {}
+        for agent in self._manifest.spec.agents:
+            named = {one for word in agent.params.values() for one in _PYTHON_FILE.findall(str(word))}
+            for name in sorted(named - {Path(one).name for one in files.get(agent.title, ())}):
+                self._broken("files", f"{name} of '{agent.title}' has no hash on record")
+        unseen, place = [], None if self._ways.copies is None else self._ways.copies.resolve()
+        for name, digest in sorted({pair for one in files.values() for pair in one.items()}):
+            copy = None if place is None else (place / name).resolve()
+            if place is None or copy is None or not copy.is_relative_to(place) or not copy.is_file():
+                unseen.append(f"{name} {digest[:12]}")
+            elif sha256_file(copy) != digest:
+                self._broken("files", f"{name} has the hash {sha256_file(copy)[:12]}, recorded is {digest[:12]}")
+        if unseen:
+            why = f"{', '.join(unseen)}: as stated by the runner; --agent-files compares them with yours"
+            self._say("files", "cannot be checked", why, len(unseen))
+        elif files:
+            self._say("files", "re-derived")
 
     def _check_names(self) -> None:
         """An agent may be called anything but another agent; what it is called otherwise is said."""
@@ -441,7 +469,14 @@ class _TradingVerifier(_Verifier[RunManifest]):
             return  # our own code may move to another file
         then, now = (text if len(text := str(one)) <= 60 else f"{text[:57]}..." for one in (old, new))
         what = f"{where} is {then!r}, here it is {now!r}"
-        if where.startswith("models.") and leaf in ("price_as_of", "price_source", "cutoff"):
+        for name in self._registered:
+            if where.startswith(head := f"benchmarks.{name}.config."):
+                # A benchmark under other rules is another one, whatever its id; it may be honest all the same.
+                self._foreign.setdefault(name, []).append(
+                    f"{where.removeprefix(head)} is {then}, registered is {now}"
+                )
+                return
+        if where.startswith("models.") and leaf in _TABLED:
             self._say("model tables", "cannot be checked", what)
         else:
             self._broken(check, what)
@@ -484,7 +519,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
             return None
         else:
             try:
-                verify_snapshot(snapshot.folder, again=not self._many)
+                verify_snapshot(snapshot.folder, again=self._ways.examined is None)
                 if snapshot.sha256 == recorded:
                     entry = entry_of(snapshot, windows)
                 else:
@@ -528,9 +563,10 @@ class _TradingVerifier(_Verifier[RunManifest]):
                     self._violations.append(Violation(check="badges", what=what, episode=episode.key))
 
     def _benchmark(self, episode: EpisodeSpec) -> Benchmark:
-        """Return the registered benchmark as an episode plays it, whatever the run says about it."""
+        """Return the registered benchmark as an episode plays it; the run's own where that has other rules, which
+        is said."""
         registered = self._registered.get(episode.benchmark)
-        if registered is None:
+        if registered is None or episode.benchmark in self._foreign:
             return self._manifest.benchmark(episode)
         return played_as(registered, episode, self._manifest.spec, self._manifest.windows.get(episode.cell))
 
@@ -560,8 +596,8 @@ class _TradingVerifier(_Verifier[RunManifest]):
         tasks = [Task(key, payload) for key, payload in payloads.items()]
         performed = self._executor.perform(tasks, lambda key, sessions: None)
         for done, result in enumerate(performed, 1):
-            if self._progress is not None:
-                self._progress(what, done, len(tasks))
+            if self._ways.progress is not None:
+                self._ways.progress(what, done, len(tasks))
             if isinstance(result, Lost):
                 self._say("decisions", "cannot be checked", f"{result.key}: {result.reason}", 1)
             else:
@@ -585,7 +621,7 @@ _FIELDS = {
 class _ProgramsVerifier(_Verifier[CodeManifest]):
     """``closed`` says why the benchmark cannot be opened for a run: then only what needs no program is checked."""
 
-    def __init__(self, place: RunFolder, manifest: CodeManifest, ways: _ProgramWays) -> None:
+    def __init__(self, place: RunFolder, manifest: CodeManifest, ways: _Ways) -> None:
         super().__init__(place, manifest)
         self._ways = ways
         self._spec: CodeSpec | None = None
@@ -601,7 +637,7 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
             self._closed = f"these are not the rules of '{manifest.benchmark}': {'; '.join(foreign)}"
             return
         try:
-            self._protocol = reopen(manifest, ways.task_file)
+            self._protocol = reopen(manifest, ways.copies)
         except TradeassayError as error:
             self._closed = str(error)
 
@@ -637,6 +673,13 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
         except (TradeassayError, KeyError) as error:
             self._broken("spec", f"the run cannot be described again: {error}")
             return
+        kept, known = (_plain(one or {}) for one in (manifest.models, priced_models(protocol, manifest.episodes)))
+        for where, was, here in differences(kept, known, "models"):
+            what = f"{where} is {was!r}, here it is {here!r}"
+            if where.rpartition(".")[2] in _TABLED or not kept:
+                self._say("model tables", "cannot be checked", what)
+            else:
+                self._broken("models", what)
         for name in sorted({*then, *now}):
             old, new = then.get(name, "missing"), now.get(name, "missing")
             if old == new:
@@ -669,12 +712,13 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
                 self._broken("programs", f"the programs cannot be examined again: {error}")
         for episode in self._manifest.episodes:
             found = again.get(episode.key)
-            checked = check_program(self._place, episode, self._protocol, found, why)
+            dated = self._manifest.models or {}
+            checked = check_program(self._place, episode, self._protocol, found, why, dated)
             if checked.violations and self._elsewhere and isinstance(found, Replayed):
                 # Programs may behave otherwise on other packages: then what was recorded is believed, and that is
                 # said. Whatever contradicts itself is still wrong.
                 reason = f"they come out otherwise here; they were examined with {', '.join(self._elsewhere)}"
-                checked = check_program(self._place, episode, self._protocol, None, reason)
+                checked = check_program(self._place, episode, self._protocol, None, reason, dated)
             self._take(episode.key, checked)
 
     def _scores(self) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,8 +47,8 @@ class _Answer(NamedTuple):
     most_output: int | None
 
 
-def examine_spending(cassette: Path, dialogue: Path, model: str, dated: ModelRecord | None) -> SpendingExam:
-    """Examine every recorded answer of models; ``dated`` is what the run says about the price of its own.
+def examine_spending(cassette: Path, dialogue: Path, model: str, dated: Mapping[str, ModelRecord]) -> SpendingExam:
+    """Examine every recorded answer of models; ``dated`` is what the run says about the prices of its own.
 
     ``model`` is the episode's, used where there is no cassette to name it. Raises :class:`RunError` for files that
     cannot be read.
@@ -69,12 +69,13 @@ def examine_spending(cassette: Path, dialogue: Path, model: str, dated: ModelRec
         for what in _implausible(one):
             odd[f"{one.model} counts {what}"] += 1
         price = prices.of(one.model)
-        if dated is not None and dated.model == one.model and not _same_table(price, dated):
-            unsure = f"the run's price of {one.model} is {_dated(dated)}, here it is {_dated(price)}"
+        said = dated.get(one.model)
+        if said is not None and not _same_table(price, said):
+            unsure = f"the run's price of {one.model} is {_dated(said)}, here it is {_dated(price)}"
             continue
         fault = _dollars(one.reply, price)
-        if fault and dated is None:
-            # A run of programs does not say whose prices it took; they may be those of the runner's own file.
+        if fault and said is None:
+            # A run that does not say whose prices it took may have had those of the runner's own file.
             unsure = f"{about} {fault}, by the prices known here"
         elif fault:
             wrong.append((one.step, f"{about} {fault}"))
