@@ -23,6 +23,9 @@ from tradeassay.core.dialogue import ModelReply, ToolCall
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Instrument
 
+RECALLING, READING = "scripted/tiny-memoriser: tiny-memoriser", "scripted/sensible: sensible"
+"""As they are shown: a label of one's own stands behind what it is."""
+
 
 @pytest.fixture(scope="module")
 def contrast() -> MemoryContrast:
@@ -30,7 +33,7 @@ def contrast() -> MemoryContrast:
 
 
 def test_who_remembers_loses_selection_under_the_mask(contrast: MemoryContrast) -> None:
-    gap = contrast.gap_of("tiny-memoriser", mode="memory-only")
+    gap = contrast.gap_of(RECALLING, mode="memory-only")
     assert gap is not None
     assert gap.told == "memory"
     assert gap.gap.value is not None and gap.gap.low is not None and gap.gap.low > 0.0
@@ -47,7 +50,7 @@ def test_the_control_shows_no_gap(contrast: MemoryContrast) -> None:
     for gap in controls:
         assert gap.told == "no gap"
         assert all((one.value, one.low, one.high) == (0.0, 0.0, 0.0) for one in gap.parts.values())
-    honest = contrast.gap_of("sensible", mode="fixed-candidate")
+    honest = contrast.gap_of(READING, mode="fixed-candidate")
     assert honest is not None and honest.told != "memory"
 
 
@@ -61,9 +64,9 @@ def test_parts_of_every_arm_and_gap_add_up(contrast: MemoryContrast) -> None:
 
 def test_memory_alone_is_a_direct_probe(contrast: MemoryContrast) -> None:
     found = {(one.agent, one.arm): one for one in contrast.direct}
-    assert set(found) == {(a, m) for a in ("tiny-memoriser", "sensible") for m in ("bright", "blinded")}
-    assert found["tiny-memoriser", "bright"].told == "memory"
-    assert found["tiny-memoriser", "blinded"].told != "memory"
+    assert set(found) == {(a, m) for a in (RECALLING, READING) for m in ("bright", "blinded")}
+    assert found[RECALLING, "bright"].told == "memory"
+    assert found[RECALLING, "blinded"].told != "memory"
 
 
 def test_cutoffs_split_before_and_after() -> None:
@@ -71,7 +74,7 @@ def test_cutoffs_split_before_and_after() -> None:
     days = [date.fromisoformat(str(day)) for day in memory_runs.panel().sessions]
     found = memory_contrast(run, cutoffs={"tiny-memoriser": days[-1], "sensible": days[-10]})
     periods = {arm.agent: arm.period for arm in found.arms}
-    assert periods == {"tiny-memoriser": "before", "sensible": "across", "equal-weight": "any"}
+    assert periods == {RECALLING: "before", READING: "across", "equal-weight": "any"}
     assert "across the cutoff" in next(arm.title for arm in found.arms if arm.period == "across")
     assert found.fades[0].selection.value is None
     assert not any("knowledge ends" in note for note in found.notes)
@@ -158,11 +161,11 @@ def test_too_few_sessions_have_no_interval() -> None:
 def test_reasons_that_name_what_was_not_shown_are_counted() -> None:
     report = rationale_analysis(memory_runs.masked_run())
     rows = {(row.agent, row.arm, row.mode): row for row in report.rows}
-    bright = rows["tiny-memoriser", "bright", "memory-only"]
+    bright = rows[RECALLING, "bright", "memory-only"]
     assert bright.shares["brand"].value and bright.shares["date"].value and bright.shares["event"].value
     assert {one.word for one in bright.examples if one.category == "date"} == {"1999"}
     assert bright.any.low is not None and bright.any.low > 0.0
-    for row in (rows["tiny-memoriser", "blinded", "memory-only"], rows["sensible", "blinded", "fixed-candidate"]):
+    for row in (rows[RECALLING, "blinded", "memory-only"], rows[READING, "blinded", "fixed-candidate"]):
         assert row.reasons > 0
         assert row.any.value == 0.0
 
