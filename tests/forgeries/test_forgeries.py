@@ -24,6 +24,8 @@ from honest_runs import HONEST
 
 SLOW_BASES = ("quantcode", "systrade")
 """Their programs are examined again by every verification."""
+SCREEN = 24
+"""Lines, of 80 columns each: an honest run's verification is read at a glance."""
 HALVED = ("arena", "recorded")
 """Every second forgery of these waits for make test-all."""
 
@@ -89,6 +91,9 @@ def test_the_honest_run_is_not_accused(base: str, honest: Callable[[str], Path],
     run = placed(honest(base), tmp_path)
     status, said = verified(run.path)
     assert status in (0, 3), said
+    lines = [line.rstrip() for line in said.splitlines()]
+    assert lines[0].startswith(str(run.path))
+    assert sum(max(1, -(-len(line) // 80)) for line in lines) <= SCREEN, said
     if run.path.is_dir():
         with run.manifest():
             pass
@@ -105,7 +110,7 @@ def test_an_honest_assay_is_made_again(honest: Callable[[str], Path], tmp_path: 
     run = placed(honest("rule"), tmp_path)
     assert command("assay", run.path, "--portfolios", "100")[0] == 0
     status, said = verified(run.path)
-    assert (status, "assay re-derived" in " ".join(said.split())) == (0, True), said
+    assert (status, bool(re.search("re-derived: .*assay", said))) == (0, True), said
     shutil.copytree(run.path, run.path.parent / "later")  # a run beside it counts as a try
     assert verified(run.path)[0] in (0, 3)
 

@@ -71,8 +71,8 @@ def every_command_reads(
         if name == "verify" and status == 0:
             assert said.out.startswith(f"{folder} is re-derived: ") and "\n" in said.out
             notes = [line for line in said.err.splitlines() if " again" not in line]
-            lines = [*said.out.splitlines(), *notes]
-            assert len(lines) <= SCREEN, "\n".join(lines)
+            lines = [line.rstrip() for line in (*said.out.splitlines(), *notes)]
+            assert sum(max(1, -(-len(line) // 80)) for line in lines) <= SCREEN, "\n".join(lines)
     if programs:
         assert main(["assay", str(folder)]) == 2 and "holds a run of programs" in capsys.readouterr().err
 

@@ -62,8 +62,6 @@ def write_spec(path: Path, spec: RunSpec | CodeSpec) -> None:
 
 def show_verification(found: VerifyReport | None, sealed: Sealed | None = None) -> None:
     """Print what became of every claim of a run: contradictions and the table on stdout, prose on stderr."""
-    from tradeassay.runs.verify.report import RUNNERS_CLAIM
-
     if found is not None:
         click.echo(found.summary())
     if sealed is not None:
@@ -77,17 +75,19 @@ def show_verification(found: VerifyReport | None, sealed: Sealed | None = None) 
         click.echo(line)
     if len(shown) > _MOST_SHOWN:
         click.echo(f"... and {len(shown) - _MOST_SHOWN} more (--json names all)")
-    rows = [(one.claim, one.outcome, str(one.episodes or ""), one.why) for one in found.claims]
-    print_table("claims", ("claim", "outcome", "episodes", "why not more"), rows)
+    made = [*dict.fromkeys(one.claim for one in found.claims if one.outcome == "re-derived")]
+    more = f" and {len(made) - _MOST_SHOWN} more" if len(made) > _MOST_SHOWN else ""
+    click.echo(f"re-derived: {', '.join(made[:_MOST_SHOWN]) or 'nothing'}{more}")
+    left = [one for one in found.claims if one.outcome != "re-derived"]
+    if left:
+        rows = [(one.claim, one.outcome, str(one.episodes or ""), one.why) for one in left]
+        print_table("not re-derived", ("claim", "outcome", "episodes", "why not more"), rows)
     if found.freedom is not None:
         say(found.freedom.sentence)
-    notes = list(found.notes)
-    if any(one.claim == "answers" and one.outcome == "cannot be checked" for one in found.claims):
-        notes.append(RUNNERS_CLAIM)
-    for note in notes[:_MOST_NOTES]:
+    for note in found.notes[:_MOST_NOTES]:
         say(f"note: {note}")
-    if len(notes) > _MOST_NOTES:
-        say(f"note: ... and {len(notes) - _MOST_NOTES} more (--json has all)")
+    if len(found.notes) > _MOST_NOTES:
+        say(f"note: ... and {len(found.notes) - _MOST_NOTES} more (--json has all)")
 
 
 def own_fault(command: Callable[..., int]) -> Callable[..., int]:
