@@ -11,7 +11,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import msgspec
 from forged_archives import exchange
 from forgery_list import (
     FORGERIES,
@@ -23,11 +25,14 @@ from forgery_list import (
     planned,
     play_plan,
     record,
+    replace,
     sealed,
     site,
 )
 from forging import Forged, Json, canonical_json, command
 from honest_runs import AGENT, PIPE, play
+
+from tradeassay.benchmarks import Benchmark, benchmarks
 
 BEFORE = len(FORGERIES)
 K3 = 'agents = [{name = "momentum-12-1", params = {k = 3}}]'
@@ -310,14 +315,8 @@ def a_longer_window_than_planned(run: Forged) -> Told:
     plan = planned(run, K3)
     spec = plan.with_suffix("").with_suffix(".plan.spec.json")
     edited(spec, lambda found: found["window"].update(last="2022-01-28"))
-    replace_by(run, spec)
+    replace(run, play(run.root / "x", "run", spec))
     return command("verify", run.path, "--plan", plan, "--workers", "1")
-
-
-def replace_by(run: Forged, spec: Path) -> None:
-    other = play(run.root / "x", "run", spec)
-    shutil.rmtree(run.path)
-    shutil.copytree(other, run.path)
 
 
 @of("rule")
@@ -335,8 +334,24 @@ def a_secret_that_was_not_planned(run: Forged) -> Told:
     plan = planned(run, K3)
     spec = plan.with_suffix("").with_suffix(".plan.spec.json")
     edited(spec, lambda found: found.update(secret="00" * 16))
-    replace_by(run, spec)
+    replace(run, play(run.root / "x", "run", spec))
     return command("verify", run.path, "--plan", plan, "--workers", "1")
+
+
+# -- rules --
+@of("rule", "these are not the rules of 'daily-us-v1': market.cash is 10000000.0, registered is 1000000.0")
+def a_benchmark_under_its_id_with_other_rules(run: Forged) -> None:
+    """The run is honest in itself: it was made where the benchmark is registered with ten times the cash."""
+    plain = benchmarks.get
+
+    def richer(name: str) -> Benchmark:
+        market = msgspec.structs.replace(plain(name).market, cash=1e7)
+        return msgspec.structs.replace(plain(name), market=market)
+
+    with mock.patch.object(benchmarks, "get", richer):
+        words = ("run", "daily-us-v1", "-a", "momentum-12-1:k=3", *SHORT, "--executor", "inline", "--slug", "rule")
+        replace(run, play(run.root / "x", *words))
+    assert command("verify", run.path, "--workers", "1")[0] == 3
 
 
 # -- what follows from nothing, and files that do not belong --
