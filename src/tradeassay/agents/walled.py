@@ -255,7 +255,7 @@ def _next(source: IO[bytes]) -> Any:
 def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
-    raise NotImplementedError(f"a {type(value).__name__} cannot be passed on")
+    raise TypeError(f"a {type(value).__name__} cannot be passed on")
 
 
 def _raise_walls(files: list[Path]) -> None:

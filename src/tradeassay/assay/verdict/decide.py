@@ -357,9 +357,9 @@ def _contradicted(found: AgentFindings) -> bool:
 
 def limits_of(found: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[str, ...]:
     """Return what was not examined, or prevents a firm verdict, each a clause and what it comes from."""
-    # What matters most comes first: the sentence has room for three. That is whether it could look
-    # anything up, and style where nobody measured it, which looks like any edge, then what is particular to this
-    # account, then what was not examined.
+    # What matters most comes first: the sentence has room for three. That is style where nobody
+    # measured it, which looks like any edge, then whether the agent could look anything up, what is particular to
+    # this account, and what was not examined.
     limits = _edge_limits(found, config) if kind in ("skill", "mixed") or "edge" in claims(found, config) else []
     if kind == "memory":
         gone = persisting(found, config)[1]
@@ -367,11 +367,11 @@ def limits_of(found: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[
             lost = [contrast_of(found, claim) for claim in gone]
             taken = [spanned(one.gap) for one in lost if one is not None]
             limits = [f"memory is not certain: unmasked less masked is {' and '.join(taken)} a year"]
+    if found.leaks.files_open and not found.leaks.findings:
+        limits.insert(0, "files were open to it: whether it read the data from the disk is not known")
     if found.styled is not None and found.styled < config.styled:
         there = f"factors are known on {found.styled:.0%} of the days" if found.styled else "no factors are known"
         limits.insert(0, f"style is not measured: {there}")
-    if found.leaks.files_open and not found.leaks.findings:
-        limits.insert(0, "files were open to it: whether it read the data from the disk is not known")
     return (*limits, *_evidence_limits(found, config), *_data_limits(found, config))
 
 
