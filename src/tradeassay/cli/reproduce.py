@@ -26,8 +26,10 @@ from tradeassay.core.errors import DataError, UserError, require
 
 if TYPE_CHECKING:
     from tradeassay.arena.season import Season
+    from tradeassay.benchmarks import Benchmark
     from tradeassay.benchmarks.exhibits import PaperPage
     from tradeassay.benchmarks.programs import CodeSpec
+    from tradeassay.data import Snapshot
     from tradeassay.report.verifying import Badges, PaperRecord
     from tradeassay.runs import AgentSpec, Asking, RunSpec
     from tradeassay.runs.store.archive import OpenRecording
@@ -300,11 +302,29 @@ def _as_printed(wanted: _Wanted) -> tuple[str, dict[str, Any]]:
         fields["agents"] = [*_RULES["ktdfin"], *_trained(fields["dataset"], fields["windows"])]
     else:
         main = "stockbench-paper-v1" if dataset is None else "stockbench-djia-paper-v1"
+    if dataset is not None and wanted.paper == "stockbench":
+        fields |= _on_own_data(benchmarks.get(main), load_dataset(dataset))
     if dataset is not None:
         for need in data_needs(benchmarks.get(main), load_dataset(dataset)):
             if need.status != "there":
                 say(f"{need.what}: {need.found}; {need.changes}")
     return main, fields
+
+
+def _on_own_data(benchmark: Benchmark, snapshot: Snapshot) -> dict[str, Any]:
+    """Return the paper's number of names, and its number of sessions where the data does not cover its days."""
+    from tradeassay.benchmarks.stockbench.specs import LENGTH, NAMES
+
+    market, days = benchmark.market, [str(day) for day in snapshot.sessions]
+    fields = {"universe": f"{market.universe}:{NAMES}"} if _names(snapshot) >= NAMES else {}
+    if not any(str(market.first) <= day <= str(market.last) for day in days):
+        say(f"the data does not cover the paper's days: its last {LENGTH} sessions are played")
+        fields |= {"first": days[-LENGTH:][0], "last": days[-1]}
+    return fields
+
+
+def _names(snapshot: Snapshot) -> int:
+    return len(snapshot.at(len(snapshot.sessions) - 1, "close").symbols)
 
 
 def _stockbench_grid(wanted: _Wanted, main: str, fields: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -320,7 +340,7 @@ def _stockbench_grid(wanted: _Wanted, main: str, fields: dict[str, Any]) -> dict
         named if isinstance(named, str) else next(iter(named.values()), (benchmark.dataset,))[0]
     )
     of = benchmark.market.universe.split(":")[0]
-    most = len(snapshot.at(len(snapshot.sessions) - 1, "close").symbols)
+    most = _names(snapshot)
     sizes = [size for size in SIZES if size != NAMES and size <= most]
     made = {f"size-{size}": {**fields, "universe": f"{of}:{size}"} for size in sizes}
     if len(sizes) < len(SIZES) - 1:

@@ -152,7 +152,7 @@ def _frictionless(run: Run, key: str, group: Group, sessions: Sequence[str]) -> 
     universe = group.benchmark.market.universe
     return StockbenchSetting(
         data=run.cell_badges(run.episode(key).cell).data,
-        symbols=view.symbols if universe == "all" else view.members(universe.split(":")[0]),
+        symbols=view.symbols if universe.split(":")[0] == "all" else view.members(universe.split(":")[0]),
         first=sessions[0],
         last=sessions[-1],
         convention=group.benchmark.convention,

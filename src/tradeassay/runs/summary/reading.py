@@ -318,7 +318,7 @@ def _contents(run: Run, key: str, benchmark: Benchmark, last: str) -> tuple[tupl
         snapshot = run.snapshot(key)
         view = snapshot.at(snapshot.rows(last, last).start, "close")
         universe = benchmark.market.universe
-        symbols = view.symbols if universe == "all" else view.members(universe.split(":")[0])
+        symbols = view.symbols if universe.split(":")[0] == "all" else view.members(universe.split(":")[0])
         return symbols, bool(view.news(0, limit=1)), any(view.fundamentals(symbol) for symbol in symbols)
     except (DataError, RunError):
         return (), False, False
