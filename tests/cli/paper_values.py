@@ -12,7 +12,13 @@ from pathlib import Path
 from statistics import mean, median, pstdev, stdev
 from typing import Any
 
+import numpy as np
 import pytest
+
+from tradeassay.core.time import DAY, MINUTE
+from tradeassay.core.view import Instrument
+from tradeassay.data import write_snapshot
+from tradeassay.data.source import Listing, MinutePanel, Panel, PanelFacts
 
 Json = dict[str, Any]
 
@@ -51,6 +57,7 @@ class Played:
     def __init__(self, run: Path, episode: Json) -> None:
         self.key, self.seed = episode["key"], episode["seed"]
         self.settings, self.cell = episode["protocol"], episode["cell"]
+        self.paper = "-paper-" in episode["benchmark"]
         label = episode["agent"].get("label")
         params = episode["agent"].get("params", {})
         self.model = params.get("model")
@@ -81,6 +88,9 @@ class Played:
 
     @property
     def sortino(self) -> float | None:
+        if self.paper:
+            losses = [one for one in self.returns if one < 0]
+            return mean(self.returns) / stdev(losses) if len(losses) > 1 else None
         below = mean(min(one, 0.0) ** 2 for one in self.returns)
         return mean(self.returns) / math.sqrt(below) * math.sqrt(252) if below else None
 
@@ -424,3 +434,51 @@ def check_ama(told: Json) -> set[str]:
         ends = [mean(values), min(values), max(values), max(values) - min(values)]
         same(row, ends, (exhibit, who))
     return {"main", "figure-2a", "figure-2b"}
+
+
+# Data
+
+
+def store_coins(place: Path) -> Path:
+    """Store two years of three coins that trade round the clock, with bars of an hour."""
+    days = np.arange(np.datetime64("2021-12-01"), np.datetime64("2023-12-27"))
+    opens, rng = days.astype(np.int64) * DAY, np.random.default_rng(5)
+    steps = rng.normal(0.0, 0.006, (days.size * 24, 3))
+    hourly = 100.0 * np.exp(np.cumsum(steps, axis=0))
+    begun = np.vstack((np.full((1, 3), 100.0), hourly[:-1]))
+    hours = {"open": begun, "high": np.maximum(begun, hourly) * 1.001, "low": np.minimum(begun, hourly) * 0.999}
+    hours |= {"close": hourly, "volume": np.full(hourly.shape, 10.0), "amount": hourly * 10.0}
+    parts = {name: table.reshape(days.size, 24, 3) for name, table in hours.items()}
+    daily = {"open": parts["open"][:, 0], "high": parts["high"].max(axis=1), "low": parts["low"].min(axis=1)}
+    daily |= {"close": parts["close"][:, -1], "volume": parts["volume"].sum(axis=1)}
+    daily["amount"] = parts["amount"].sum(axis=1)
+    names = ("BNB", "BTC", "ETH")
+    facts = PanelFacts(
+        kind="synthetic", source="test", query="", currency="USD", calendar="24/7", minutes_per_bar=60
+    )
+    panel = Panel(
+        name="coins",
+        facts=facts,
+        listings=tuple(
+            Listing(instrument=Instrument(symbol=name, kind="crypto"), listed=str(days[0])) for name in names
+        ),
+        sessions=days,
+        open_time=opens,
+        close_time=opens + DAY,
+        bars=daily,
+        suspended=np.zeros((days.size, 3), dtype=bool),
+        minutes=MinutePanel(names, (opens[:, None] + np.arange(1, 25) * 60 * MINUTE).ravel(), hours),
+    )
+    write_snapshot(panel, place, allow_faults=True)
+    return place
+
+
+def earned(decisions: Any, closes: Sequence[float], capital: float = 100_000.0) -> float:
+    """Return what decisions about one leg, shares of equity at a close, earned without costs."""
+    wanted = dict(zip(decisions.row.tolist(), decisions.fraction.tolist(), strict=True))
+    cash, held = capital, 0.0
+    for row, close in enumerate(closes):
+        if row in wanted:
+            target = wanted[row] * (cash + held * close) / close
+            cash, held = cash - (target - held) * close, target
+    return (cash + held * closes[-1]) / capital - 1.0

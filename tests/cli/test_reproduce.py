@@ -14,8 +14,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 import paper_values
 
 from tradeassay.benchmarks.exhibits import exhibits
+from tradeassay.benchmarks.systrade import load_spec
+from tradeassay.benchmarks.systrade.data import DaySpan, stored_year
 from tradeassay.cli import main
 from tradeassay.core.errors import UserError
+from tradeassay.data import load_dataset
 
 
 def test_needs_are_listed_and_go_with_one_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,6 +158,57 @@ def test_the_grids_of_the_trading_papers(tmp_path: Path, capsys: pytest.CaptureF
     told = reproduced(["stockbench", *RECORDED, *GIVEN["stockbench"], "--grid"], tmp_path, capsys)
     filled = {one["exhibit"]["id"] for one in told["paper"]["exhibits"] if one["ours"]["tables"]}
     assert {"main", "figure-3", "table-3", "ablations", "figure-4"} <= filled & paper_values.check_stockbench(told)
+
+
+@pytest.mark.slow
+def test_stockbench_on_data_of_other_years(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = ["stockbench", "-m", "scripted/news-reader", "--data", "synthetic/us:7", "--grid"]
+    told = reproduced(own, tmp_path, capsys)
+    assert {"main", "table-3", "ablations", "figure-4"} <= paper_values.check_stockbench(told)
+    (sizes,) = paper_values.tables(told, "table-3")
+    assert [f"return, {n} names" for n in (5, 10, 20, 30)] == sizes["columns"][1:5]
+
+
+@pytest.mark.slow
+def test_public_tasks_with_a_judge_and_stored_bars(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = "Buy one unit when the 10-day average crosses above the 30-day average, close when it crosses below."
+    tasks = [
+        {"id": n, "reformulated_task": words, "yf_symbol": s, "timeframe": "1d"}
+        for n, s in ((1, "AAJX"), (2, "X"))
+    ]
+    (tmp_path / "public.json").write_text(json.dumps(tasks))
+    given = ["quantcode", "-m", "scripted/coder-sma", "--data", str(tmp_path / "public.json"), "--grid"]
+    told = reproduced([*given, "--judge", "scripted/code-judge", "--dataset", "synthetic/us:7"], tmp_path, capsys)
+    assert {"table-2", "table-3", "table-4", "table-5"} <= paper_values.check_quantcode(told)
+    assert paper_values.cells(paper_values.tables(told, "table-1")[0])["public"][1] == 2
+
+
+@pytest.mark.slow
+def test_twelve_strategies_on_fourteen_instruments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    coins = paper_values.store_coins(tmp_path / "coins")
+    sets = ("synthetic/us:7", "synthetic/ashare:7", str(coins))
+    first = [load_dataset(name).at(700, "close").symbols[:n] for name, n in zip(sets, (5, 6, 3), strict=True)]
+    symbols = [symbol for some in first for symbol in some]
+    given = ["systrade", "-m", "scripted/builder-gold", "--data", ",".join(sets), "--symbols", ",".join(symbols)]
+    told = reproduced(given, tmp_path, capsys)
+    table = paper_values.tables(told, "section-5-4-2")[1]
+    assert len(table["rows"]) == 12 and sorted(table["columns"][1:]) == sorted(symbols)
+    assert {"table-3", "section-5-4-2"} <= paper_values.check_systrade(told)
+    ours = paper_values.cells(table)
+    whole = dict(zip(table["columns"][1:], ours["double-ma"], strict=True))
+    first_day, last_day = told_days = paper_values.cells(paper_values.tables(told, "table-2")[0])["test"][0].split(
+        " to "
+    )
+    assert len(told_days) == 2
+    spec = load_spec("double-ma")
+    for dataset, some in zip(sets, first, strict=True):
+        year = stored_year(dataset, (some[0],), DaySpan(name="test", first=first_day, last=last_day))
+        wanted = paper_values.earned(spec.compiled_decisions(year), year.feeds["A"]["close"])
+        assert whole[some[0]] == pytest.approx(wanted, rel=1e-6, abs=1e-9), some[0]
+    # Intraday strategies are run where there are minutes.
+    assert [value is not None for value in ours["r-breaker"]] == [
+        name in first[2] for name in table["columns"][1:]
+    ]
 
 
 def test_a_folder_that_cannot_be_imported_is_sent_to_the_command_with_the_options(

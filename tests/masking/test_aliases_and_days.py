@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tradeassay.core.errors import AgentError, DataError, UserError
 from tradeassay.core.time import DAY, HOUR
-from tradeassay.masking import ANCHOR, LEVELS, AliasMap, DayMap, MaskConfig, UnknownAlias
+from tradeassay.masking import ANCHOR, HARDENINGS, LEVELS, AliasMap, DayMap, MaskConfig, UnknownAlias, mask_bound
 
 
 def aliases(seed: int, count: int) -> tuple[AliasMap, list[str]]:
@@ -169,3 +169,17 @@ def test_a_config_survives_its_encoding(level: str) -> None:
 def test_a_contradicting_config_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(UserError):
         MaskConfig(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_bound_is_read_from_its_measurement() -> None:
+    import tomllib
+    from importlib.resources import files
+
+    hardened = "+".join(("blinded", *HARDENINGS))
+    record = tomllib.loads((files("tradeassay.masking") / "bounds.toml").read_text())["bound"]
+    without = [one for one in record if (one["arm"], one["metric"], one["archive"]) == (hardened, "top_5", False)]
+    assert len(without) == 3 and all(one["probes"] == 200 for one in without)
+    most = max(one["times_chance"] for one in without)
+    assert most <= 2.0 and f"at most {most:.1f} times chance" in mask_bound(hardened)
+    assert "was not measured" in mask_bound("blinded+rebase_prices")
+    assert "one of names and days" in mask_bound("stock-blind")

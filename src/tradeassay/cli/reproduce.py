@@ -368,7 +368,7 @@ def _dataset(paper: str, data: str) -> str:
     from tradeassay.data.tables.columns import FilesConfig
 
     path = Path(data).expanduser()
-    if not path.exists():
+    if not path.exists() or (path / "manifest.json").is_file():  # a stored data set is named, or lies there
         return data
     from tradeassay.data.tables.layouts import guess_layout, unpacked
 

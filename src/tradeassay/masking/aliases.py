@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Literal
 
 import msgspec
@@ -74,16 +76,34 @@ HARDENINGS = ("rebase_prices", "scale_volumes", "scrub_news")
 """What goes beyond the published masks, in the order in which an arm names it (``blinded+rebase_prices``)."""
 
 
+class _Bound(msgspec.Struct, frozen=True, kw_only=True):
+    arm: str
+    benchmark: str
+    metric: str
+    archive: bool
+    share: float
+    times_chance: float
+    probes: int
+
+
+@cache
+def _measured() -> tuple[_Bound, ...]:
+    text = (files(__package__) / "bounds.toml").read_bytes()
+    return tuple(msgspec.toml.decode(text, type=dict[str, list[_Bound]])["bound"])
+
+
 def mask_bound(arm: str) -> str:
-    """Return what can be known in spite of a mask, as ``memory probe`` measured it."""
-    level, *hardened = arm.split("+")
-    if level != "blinded":
+    """Return what can be known in spite of a mask, as the record of ``perf/mask_bounds.py`` has it."""
+    if arm.split("+")[0] != "blinded":
         return "hides one of names and days, and the other tells much of it"
-    if hardened != list(HARDENINGS):
-        return "shows true levels: whoever looks a price up knows stock and day (99 % of 200 probes)"
+    mine = [one for one in _measured() if one.arm == arm]
+    if not mine:
+        return "what can be known in spite of it was not measured for this hardening"
+    without = [one.times_chance for one in mine if one.metric == "top_5" and not one.archive]
+    having = max(one.share for one in mine if one.metric == "top_1" and one.archive)
     return (
-        "at most 2 times chance for whoever lacks the price archive (stock among five, 200 probes on each of "
-        "three data sets), 99 % for whoever has it"
+        f"at most {max(without):.1f} times chance for whoever lacks the price archive (stock among five, "
+        f"{mine[0].probes} probes on each of {len(without)} data sets), {having:.0%} for whoever has it"
     )
 
 
