@@ -50,7 +50,9 @@ def test_the_image_installs_extras_that_exist_and_what_the_arena_needs() -> None
 def test_the_composed_arena_calls_options_that_exist() -> None:
     from tradeassay.cli.arena import arena
 
-    command = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]["arena"]["command"]
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    command = services["one"]["command"]
+    assert services["two"] == services["one"] and {"db", "proxy"} < services.keys()
     assert "PASSWORD" not in str(command)  # arguments can be read in the list of processes
     known = {option for parameter in arena.commands["serve"].params for option in parameter.opts}
     assert {part.partition("=")[0] for part in command if part.startswith("--")} <= known

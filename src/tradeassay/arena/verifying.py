@@ -77,7 +77,7 @@ _PHASES = ("opened", "executed", "settled")
 _MOST = 25
 """How many contradictions of one table are named; the rest is counted."""
 
-_UNPLAYED = (".json", ".html", ".css", ".js", ".svg")
+_UNPLAYED = (".json", ".html", ".css", ".js", ".svg", ".xml", ".txt")
 _NOT_PAGES = ("now.json", ".written.json")
 """Files of a site that no journal decides: what workers do now, and how far the writer is."""
 

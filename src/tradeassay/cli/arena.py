@@ -101,6 +101,15 @@ _renamed = click.option(
 )
 @_renamed
 @_pages
+@click.option("--embed", metavar="ORIGIN", default="", help="Pages of this origin (or *) may frame these.")
+@click.option(
+    "--webhook",
+    metavar="URL",
+    default="",
+    envvar="TRADEASSAY_ARENA_WEBHOOK",
+    show_envvar=True,
+    help="Post what begins to fail here, as JSON with a text.",
+)
 @click.option(
     "--open",
     "wait",
@@ -123,6 +132,8 @@ def serve(
     proxies: tuple[str, ...],
     renamed: tuple[str, ...],
     pages: str,
+    embed: str,
+    webhook: str,
     wait: bool,
 ) -> None:
     """Show an arena in the browser, and play a season beside it when one is named.
@@ -145,6 +156,8 @@ def serve(
         renamed=renamed,
         wait=wait,
         pages=pages,
+        embed=embed,
+        webhook=webhook,
         proxies=proxies,
     )
     season = _chosen(replay, file, convention, seed)

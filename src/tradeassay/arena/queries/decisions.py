@@ -7,6 +7,8 @@ before its time.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from itertools import pairwise
 from typing import Any, Literal
 
 import msgspec
@@ -18,6 +20,8 @@ from tradeassay.arena.state.store import Store, read_call
 from tradeassay.arena.state.tables import calls, decisions, events, rewards, rounds, slots
 from tradeassay.core.arena import Action, ChoiceFailure, Contribution, NewsShown, Packet
 from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall, Usage
+from tradeassay.core.measure import Measure, plain_sum
+from tradeassay.metrics.intervals import rate_measure
 
 GIST = 280
 """How much of a reason a list shows."""
@@ -321,9 +325,44 @@ _SECRET = frozenset(("action", "changed", "slots"))
 """What events say about decisions, one by one or counted."""
 
 
-def newest_events(store: Store, season: str, limit: int, *, sealed: bool) -> tuple[SeasonEvent, ...]:
+class Calibrated(msgspec.Struct, frozen=True, kw_only=True):
+    """How often an entry was right where it stated a confidence from ``low`` to ``high``, and the mean of that."""
+
+    low: float
+    high: float
+    stated: float
+    right: Measure
+
+
+_STATED = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
+
+
+def calibration(store: Store, season: str, entry: str) -> tuple[Calibrated, ...]:
+    """Return what stated confidences are worth: of BUY and SELL in settled sessions that count, and that moved."""
+    columns = (decisions.c.confidence, decisions.c.action, rounds.c.base_price, rounds.c.next_price)
+    query = select(*columns).join(rounds, rounds.c.id == decisions.c.round)
+    mine = (decisions.c.season == season, decisions.c.entry == entry, decisions.c.confidence.is_not(None))
+    counts = (rounds.c.phase == "settled", rounds.c.stage == "live", decisions.c.action.in_(("BUY", "SELL")))
+    with store.read() as db:
+        rows = db.execute(query.where(*mine, *counts).order_by(decisions.c.id)).all()
+    told = [(row[0], (row[1] == "BUY") == (row[3] > row[2])) for row in rows if row[2] != row[3]]
+    made = []
+    for low, high in pairwise(_STATED):
+        here = [(stated, right) for stated, right in told if low <= stated < high]
+        if here:
+            stated = plain_sum(one for one, _ in here) / len(here)
+            right = rate_measure(sum(right for _, right in here), len(here), nothing="")
+            made.append(Calibrated(low=low, high=min(high, 1.0), stated=stated, right=right))
+    return tuple(made)
+
+
+def newest_events(
+    store: Store, season: str, limit: int, *, sealed: bool, kinds: Collection[str] | None = None
+) -> tuple[SeasonEvent, ...]:
     """Return what happened last, newest first, as the public may see it."""
     query = select(events).where(events.c.season == season).order_by(events.c.seq.desc()).limit(limit)
+    if kinds is not None:
+        query = query.where(events.c.kind.in_(kinds))
     with store.read() as db:
         found = [
             SeasonEvent(seq=row.seq, season=row.season, kind=row.kind, at=row.at, body=_ANY.decode(row.body))

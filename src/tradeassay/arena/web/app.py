@@ -41,23 +41,33 @@ ABOUT = (
     "files beside them. Times are ISO 8601 in UTC, returns are fractions, and a number that could not be had is "
     "null with a reason."
 )
-_HEADERS = tuple(
-    (name.encode(), value.encode())
-    for name, value in (
-        ("content-security-policy", f"{POLICY}; frame-ancestors 'none'"),
-        ("x-content-type-options", "nosniff"),
-        ("x-frame-options", "DENY"),
-        ("referrer-policy", "same-origin"),
-        ("permissions-policy", "camera=(), microphone=(), geolocation=()"),
-        ("cross-origin-opener-policy", "same-origin"),
-    )
-)
+_NOBODY = "'none'"
+
+
+def _headers(embed: str) -> list[tuple[bytes, bytes]]:
+    """Return what every answer says; pages in ``embed`` (an origin, or *) may frame ours and read our files."""
+    framed = (("access-control-allow-origin", embed),) if embed else (("x-frame-options", "DENY"),)
+    return [
+        (name.encode(), value.encode())
+        for name, value in (
+            ("content-security-policy", f"{POLICY}; frame-ancestors {embed or _NOBODY}"),
+            ("x-content-type-options", "nosniff"),
+            ("referrer-policy", "same-origin"),
+            ("permissions-policy", "camera=(), microphone=(), geolocation=()"),
+            ("cross-origin-opener-policy", "same-origin"),
+            *framed,
+        )
+    ]
+
+
 _KINDS = {
     ".html": "text/html; charset=utf-8",
     ".json": "application/json",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
+    ".xml": "application/atom+xml; charset=utf-8",
+    ".txt": "text/plain; charset=utf-8",
 }
 _PATH = re.compile(r"/(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)*(?:[A-Za-z0-9_-][A-Za-z0-9._-]*)?")
 """Addresses that a file of the site can have: no part begins with a dot."""
@@ -72,13 +82,15 @@ class Arena:
     """What is served: the doors over a database and a folder of pages.
 
     ``register``: the operator may register entries over HTTP. ``apply``: anybody may ask for a seat. ``own`` tells
-    how this process's own worker is, which may be newer than what is on record.
+    how this process's own worker is, which may be newer than what is on record. ``embed`` is an origin whose pages
+    may frame these.
     """
 
     doors: Doors
     folder: Path
     register: bool = False
     apply: bool = False
+    embed: str = ""
     limits: door.DoorLimits | None = None
     own: Callable[[], Health | None] = lambda: None
 
@@ -92,7 +104,7 @@ def create_app(arena: Arena) -> FastAPI:
         redoc_url=None,
         openapi_url="/api/openapi.json",
     )
-    app.add_middleware(_Guarded)
+    app.add_middleware(_Guarded, headers=_headers(arena.embed))
     doors = door.router(arena.doors, operator=arena.register, apply=arena.apply, limits=arena.limits)
     for router in (doors, judging(arena.doors), health_routes(arena.doors.store, arena.own)):
         app.include_router(router)
@@ -114,8 +126,8 @@ class _Guarded:
     many requests at once, whoever passes them on.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, headers: list[tuple[bytes, bytes]]) -> None:
+        self._app, self._headers = app, headers
         self._busy: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -155,7 +167,7 @@ class _Guarded:
                 sent = list(message.get("headers", ()))
                 if 300 <= message["status"] < 400:
                     sent = [(name, _here(value) if name == b"location" else value) for name, value in sent]
-                message = {**message, "headers": [*sent, *_HEADERS]}
+                message = {**message, "headers": [*sent, *self._headers]}
             elif head:
                 message = {**message, "body": b""}
             await send(message)

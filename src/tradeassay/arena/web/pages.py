@@ -11,9 +11,11 @@ import msgspec
 from markupsafe import Markup
 
 from tradeassay.arena.queries.decisions import (
+    Calibrated,
     DecisionLine,
     RoundRead,
     Timeline,
+    calibration,
     newest_decisions,
     newest_events,
     timeline,
@@ -82,6 +84,7 @@ class EntryIndex(msgspec.Struct, frozen=True, kw_only=True):
     memory: EntryMemory
     decisions: tuple[DecisionLine, ...]
     pace: Pace | None
+    calibration: tuple[Calibrated, ...]
 
 
 class InformationIndex(msgspec.Struct, frozen=True, kw_only=True):
@@ -217,6 +220,7 @@ def _entry_index(state: SeasonSnapshot, id: str) -> EntryIndex:
         memory=entry_memory(state.store, state.season, id, sealed=state.sealed and not over),
         decisions=newest_decisions(state.store, state.season, OWN, sealed=state.sealed, entry=id),
         pace=pace(state.season, state.lines, id),
+        calibration=calibration(state.store, state.season.id, id),
     )
 
 
@@ -243,6 +247,7 @@ def _entry(
         "won": cell(words, "share", data.trades.won),
         "shares": shares(words, data.behaviour),
         "luck": {asset: cell(words, "share", measure) for asset, measure in data.luck.items()},
+        "calibrated": [(one, cell(words, "share", one.right)) for one in data.calibration],
         "first_day": {asset: found.get(id) for asset, found in state.first_day.items()},
         "divergence": divergence(state.first_day, others),
     }

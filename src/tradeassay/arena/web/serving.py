@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import platform
+import re
 import sys
 import threading
 import time
+import urllib.request
 from asyncio import TimerHandle, Transport
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -42,7 +44,7 @@ from tradeassay.arena.stream import stream_publisher
 from tradeassay.arena.stream.connectors import collect, connectors_of
 from tradeassay.arena.web.app import Arena, create_app
 from tradeassay.arena.web.site import PageWriter
-from tradeassay.core.errors import SourceError
+from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.secrets import remember
 from tradeassay.core.time import Instant, WallClock, iso
 from tradeassay.llm import ModelParams, open_model
@@ -172,7 +174,9 @@ class Player:
         allow: Sequence[Network] = (),
         renamed: Sequence[str] = (),
         ended: Callable[[], None] = lambda: None,
+        webhook: str = "",
     ) -> None:
+        self._webhook, self._season = webhook, season.id
         how = PlayOptions(allow=allow, renamed=renamed, told=self._hear)
         self._play: Callable[[], Coroutine[Any, Any, int]] = lambda: play(season, store, speed, how=how)
         self._say, self._ended = say, ended
@@ -225,7 +229,26 @@ class Player:
 
     def _hear(self, health: Health) -> None:
         self.health = health
-        health.say = self._say
+        health.say = self._alert
+
+    def _alert(self, text: str) -> None:
+        """Say what begins to fail, or that all is well again, here and at the operator's address."""
+        self._say(text)
+        if self._webhook:
+            told = msgspec.json.encode({"season": self._season, "text": f"arena '{self._season}': {text}"})
+            threading.Thread(target=_post, args=(self._webhook, told), name="webhook", daemon=True).start()
+
+
+def _post(address: str, body: bytes) -> None:
+    """Send an alert, three times at the most: the season does not depend on who hears of it."""
+    request = urllib.request.Request(address, body, {"content-type": "application/json"})
+    for pause in (1.0, 10.0, 0.0):
+        try:
+            urllib.request.urlopen(request, timeout=10).close()
+        except OSError:
+            time.sleep(pause)
+        else:
+            return
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):
@@ -234,7 +257,7 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     ``pages`` is the folder of the site (empty: one named after the database). ``allow`` are private networks in
     which agents may be reached nevertheless, ``renamed`` live symbols that have changed (OLD=NEW). ``wait`` holds
     a replay until the first agent from outside is registered. ``proxies`` are the networks of proxies that say
-    whose request they pass on.
+    whose request they pass on. ``webhook`` is an address that is sent what begins to fail.
     """
 
     db: str = "arena.db"
@@ -244,10 +267,12 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     experts: tuple[str, ...] = ()
     register: bool = False
     apply: bool = False
+    embed: str = ""
     allow: tuple[str, ...] = ()
     renamed: tuple[str, ...] = ()
     wait: bool = False
     pages: str = ""
+    webhook: str = ""
     proxies: tuple[str, ...] = ()
 
     @property
@@ -329,6 +354,10 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     :class:`UserError` for a season that cannot be played or a database that cannot be opened.
     """
     pace = parse_speed(how.speed)
+    if how.embed and not re.fullmatch(r"\*|https?://[A-Za-z0-9.:-]+", how.embed):
+        raise UserError(f"'{how.embed[:80]}' is no origin", hint="--embed https://blog.example.org, or '*'")
+    if how.webhook and not how.webhook.startswith(("http://", "https://")):
+        raise UserError(f"'{how.webhook[:80]}' is no web address", hint="--webhook https://...")
     store = Store(open_engine(how.db))
     doors = Doors(store)
     player = None
@@ -345,6 +374,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
             say,
             allow=parse_networks(how.allow),
             renamed=how.renamed,
+            webhook=how.webhook,
             ended=lambda: setattr(server, "should_exit", True),
         )
     _show_keys(doors, how, say)
@@ -354,6 +384,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
             folder=how.folder,
             register=how.register,
             apply=how.apply,
+            embed=how.embed,
             own=lambda: None if player is None else player.health,
         )
     )

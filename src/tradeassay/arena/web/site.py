@@ -24,12 +24,13 @@ from typing import Any
 
 import msgspec
 from jinja2 import Environment
+from markupsafe import escape
 from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from tradeassay import __version__
 from tradeassay.arena.api.doors import Doors
-from tradeassay.arena.queries.decisions import read_round, who_decides
+from tradeassay.arena.queries.decisions import newest_events, read_round, who_decides
 from tradeassay.arena.queries.seasons import (
     SeasonFacts,
     SeasonState,
@@ -120,6 +121,7 @@ def render(
     for language in LANGUAGES:
         for page in season_pages(state, words(language)):
             yield from _files(language, home, page, state)
+    yield f"{home}feed.xml", atom(state).encode()
     yield f"{home}standings.json", msgspec.json.encode(state.board())
     yield f"{home}equity.json", msgspec.json.encode(state.equity())
     with state.store.read() as db:
@@ -155,6 +157,37 @@ def render_front(store: Store) -> Files:
         yield f"{_prefix(language)}/404.html".lstrip("/"), render_page(language, "error", {}).encode()
     for name in (*_SHELL, *_OWN):
         yield static_address(name).lstrip("/"), _static(name)
+    yield "robots.txt", _ROBOTS
+
+
+_ROBOTS = b"User-agent: *\nDisallow: /agents\nDisallow: /api\nDisallow: /health\nDisallow: /metrics\n"
+
+
+def atom(state: SeasonSnapshot) -> str:
+    """Return what happened last as an Atom feed; decisions are not in it before they may be seen."""
+    said, folders, id = words(LANGUAGES[0]), asset_folders(state.season), state.season.id
+    kinds = ("settled", "corrected", "amended", "season")
+    told = newest_events(state.store, id, 40, sealed=state.sealed, kinds=kinds)
+    entries = []
+    for one in told:
+        asset, session = str(one.body.get("asset", "")), str(one.body.get("session", ""))
+        path = f"assets/{folders[asset]}/{session}/" if one.kind == "settled" and asset in folders else "rules/"
+        if one.kind == "amended":
+            body = {name: one.body.get(name, "") for name in ("what", "day", "value")}
+            title = said(f"rules.{one.body['change']}", **body)
+        else:
+            title = f"{said.maybe(f'event.{one.kind}', one.kind)} {asset} {session}".strip()
+        entries.append(
+            f"<entry><id>tag:tradeassay,2026:{id}/{one.seq}</id><title>{escape(title)}</title>"
+            f'<updated>{escape(one.at)}</updated><link href="/seasons/{id}/{escape(path)}"/></entry>'
+        )
+    newest = told[0].at if told else "1970-01-01T00:00:00Z"
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">'
+        f"<id>tag:tradeassay,2026:{id}</id><title>{escape(state.facts.title)}</title><updated>{newest}</updated>"
+        f'<author><name>tradeassay</name></author><link rel="self" href="/seasons/{id}/feed.xml"/>'
+        f"{''.join(entries)}</feed>\n"
+    )
 
 
 def _prefix(language: Language) -> str:
