@@ -6,7 +6,7 @@ gives them their intervals; :func:`across_seeds` says how much of a result is th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -74,43 +74,46 @@ def _taken(row: Floats, indices: Ints) -> Floats:
     return row.take(indices)
 
 
-def evaluate(sessions: SessionMatrix) -> dict[str, Floats]:
-    """Return every measure by id, shape () for one series and (draws,) for resampled ones. NaN where undefined."""
+def evaluate(sessions: SessionMatrix, only: Collection[str] = ()) -> dict[str, Floats]:
+    """Return every measure by id, or ``only`` some, shape () for one series and (draws,) for resampled ones. NaN
+    where undefined."""
     row = dict(zip(_ROWS, sessions.matrix, strict=True))
     earned, year = row["returns"], sessions.periods_per_year
     path = measures.growth(earned) if sessions.path is None else sessions.path
     ones = np.ones(1)
     deviation, fall = measures.spread(earned), max_drawdown(path)
     yearly = measures.annualised_return(path, year)
-    values = {
-        "cumulative_return": measures.cumulative_return(path),
-        "annualised_return": yearly,
-        "volatility": deviation * np.sqrt(year),
-        "sharpe": measures.ratio(measures.mean(earned), deviation) * np.sqrt(year),
-        "sortino": measures.sortino(earned, year),
-        "sortino_stockbench": measures.sortino_stockbench(earned),
-        "max_drawdown": fall,
-        "calmar": measures.ratio(yearly, -fall),
-        "turnover": measures.turnover(row["turned"], ones, year),
-        "cost_rate": measures.cost_rate(row["cost"], ones, year),
-        "hhi": measures.mean_held(row["hhi"]),
-        "cash_ratio": measures.cash_ratio(row["idle"], ones),
-        "hit_rate": measures.hit_rate(earned),
-        "abstention_rate": measures.abstention_rate(row["abstained"]),
-        "failure_rate": measures.failure_rate(row["failed"]),
-        "rejection_rate": measures.rejection_rate(row["rejected"], row["orders"]),
+    made: dict[str, Callable[[], Floats]] = {
+        "cumulative_return": lambda: measures.cumulative_return(path),
+        "annualised_return": lambda: yearly,
+        "volatility": lambda: deviation * np.sqrt(year),
+        "sharpe": lambda: measures.ratio(measures.mean(earned), deviation) * np.sqrt(year),
+        "sortino": lambda: measures.sortino(earned, year),
+        "sortino_stockbench": lambda: measures.sortino_stockbench(earned),
+        "max_drawdown": lambda: fall,
+        "calmar": lambda: measures.ratio(yearly, -fall),
+        "turnover": lambda: measures.turnover(row["turned"], ones, year),
+        "cost_rate": lambda: measures.cost_rate(row["cost"], ones, year),
+        "hhi": lambda: measures.mean_held(row["hhi"]),
+        "cash_ratio": lambda: measures.cash_ratio(row["idle"], ones),
+        "hit_rate": lambda: measures.hit_rate(earned),
+        "abstention_rate": lambda: measures.abstention_rate(row["abstained"]),
+        "failure_rate": lambda: measures.failure_rate(row["failed"]),
+        "rejection_rate": lambda: measures.rejection_rate(row["rejected"], row["orders"]),
     }
-    if sessions.index is not None:
-        values["excess_return"] = values["cumulative_return"] - measures.cumulative_return(
-            measures.growth(sessions.index)
+    if (index := sessions.index) is not None:
+        made["excess_return"] = lambda: (
+            measures.cumulative_return(path) - measures.cumulative_return(measures.growth(index))
         )
-        values["information_ratio"] = measures.information_ratio(earned, sessions.index, year)
-    return values
+        made["information_ratio"] = lambda: measures.information_ratio(earned, index, year)
+    return {name: one() for name, one in made.items() if not only or name in only}
 
 
-def evaluate_resamples(sessions: SessionMatrix, indices: Iterator[Ints]) -> dict[str, Floats]:
-    """Return every measure on every resample, by id, shape (draws,)."""
-    chunks = [evaluate(sessions.take(chunk)) for chunk in indices]
+def evaluate_resamples(
+    sessions: SessionMatrix, indices: Iterator[Ints], only: Collection[str] = ()
+) -> dict[str, Floats]:
+    """Return every measure on every resample, or ``only`` some, by id, shape (draws,)."""
+    chunks = [evaluate(sessions.take(chunk), only) for chunk in indices]
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
 
 
@@ -138,9 +141,13 @@ DEFAULT = BootstrapConfig()
 
 
 def score(
-    series: EpisodeSeries, *, benchmark_nav: Floats | None = None, bootstrap: BootstrapConfig = DEFAULT
+    series: EpisodeSeries,
+    *,
+    benchmark_nav: Floats | None = None,
+    bootstrap: BootstrapConfig = DEFAULT,
+    only: Collection[str] = (),
 ) -> dict[str, Measure]:
-    """Return every measure of the catalogue for one episode, in the catalogue's order.
+    """Return every measure of the catalogue for one episode, or ``only`` some, in the catalogue's order.
 
     ``benchmark_nav`` (n + 1 levels) replaces the series' index in the measures against an index. Equal input
     gives equal numbers, to the byte: resamples are seeded by the content, and stored numbers are rounded to
@@ -159,11 +166,13 @@ def score(
         return _ruined(series)
     sessions = SessionMatrix.of(series, benchmark_nav)
     values = {name: float(value) for name, value in evaluate(sessions).items()}
-    drawn = _draw(series, sessions, bootstrap)
+    # Means are never resampled: their intervals are cosine intervals.
+    drawn = _draw(series, sessions, bootstrap, {info.id for info in MEASURES if info.id in only or not only})
     note = series.index_note if benchmark_nav is None else None
     return {
         info.id: with_index_note(info.id, _one(info.id, series, sessions, values, drawn, bootstrap), note)
         for info in MEASURES
+        if not only or info.id in only
     }
 
 
@@ -174,12 +183,15 @@ def with_index_note(name: str, measure: Measure, note: str | None) -> Measure:
     return msgspec.structs.replace(measure, note=note if measure.note is None else f"{measure.note}; {note}")
 
 
-def _draw(series: EpisodeSeries, sessions: SessionMatrix, config: BootstrapConfig) -> dict[str, Floats] | None:
+def _draw(
+    series: EpisodeSeries, sessions: SessionMatrix, config: BootstrapConfig, wanted: set[str]
+) -> dict[str, Floats] | None:
     n = len(series.sessions)
     if n < config.least:
         return None
     seed = content_seed(config, series.nav)
-    return evaluate_resamples(sessions, resamples(n, config.draws, choose_block(series.returns, config), seed))
+    rows = resamples(n, config.draws, choose_block(series.returns, config), seed)
+    return evaluate_resamples(sessions, rows, wanted - set(_MEANS))
 
 
 def _one(

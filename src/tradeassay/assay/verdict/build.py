@@ -846,7 +846,8 @@ def _with_history(
     if not sessions or not (path > 0.0).all():
         return found
     drawn = BootstrapConfig(draws=config.draws)
-    scored = score(series_from_nav(path, sessions=sessions, periods_per_year=year), bootstrap=drawn)
+    series = series_from_nav(path, sessions=sessions, periods_per_year=year)
+    scored = score(series, bootstrap=drawn, only=OWN_MEASURES)
     return msgspec.structs.replace(
         found,
         measures={name: scored[name] for name in OWN_MEASURES},
