@@ -34,7 +34,6 @@ from tradeassay.code.judges.decisions import (
 )
 from tradeassay.code.judges.language import JudgeCase, JudgeClient, LanguageJudgeConfig, judge_dialogue
 from tradeassay.code.judges.markets import SHARED_DRAWS, DrawConfig, DrawnAgain, JudgedMarket, Judging, drawn_bars
-from tradeassay.code.lookahead.advice import forgets
 from tradeassay.code.lookahead.feed import POINTERS, SCORED_FED
 from tradeassay.code.lookahead.grow import LeakRecord
 from tradeassay.code.lookahead.grow_frames import (
@@ -426,14 +425,9 @@ class _Program:
         if not self.unjudged:
             self._run_away()
         plans = [self._plan(number) for number in range(len(self.grown))]
-        found, self.leak = frame_lookahead(self.executor, self.grown, plans, hinted=self._hinted)
+        found, self.leak = frame_lookahead(self.executor, self.grown, plans)
         self.spend(self.leak.runs)
         return found
-
-    @property
-    def _hinted(self) -> bool:
-        """Whether nobody judges and the source plainly keeps nothing: one child is then all that is afforded."""
-        return self.unjudged and forgets(self.source)
 
     def _plan(self, number: int) -> tuple[GrowthPlan, np.random.Generator]:
         plan = SHORT if self.unjudged else AWAY if number else HOME
@@ -524,7 +518,7 @@ class _Program:
                 for bars in tables
             ]
             plans = [self._plan(len(self.grown) + number) for number in range(len(jobs))]
-            grown = run_grown(self.executor, jobs, plans, again=self._hinted)
+            grown = run_grown(self.executor, jobs, plans)
             self.grown += grown
             done = [one.run for one in grown]
         else:

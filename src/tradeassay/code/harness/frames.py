@@ -30,7 +30,7 @@ ROWS: Final = "rows of the answer"
 
 def grow(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
     """Take rows a few at a time; where the last is wanted, call the program on all so far and answer its last
-    target. With numbers in ``DRAWN`` it is called again on the first rows up to four places, as a hint.
+    target.
     """
     function = vars(module).get(ENTRY)
     if not callable(function):
@@ -64,48 +64,7 @@ def grow(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, An
         answer(_answer(function, first(count), bool(params["all"])) if wanted else b"")
     if count < bars:
         return {"rows": [count]}
-    whole = columns_of(function(first(bars)))
-    if DRAWN not in columns:
-        return whole
-    whole = {name: np.atleast_1d(np.asarray(values)) for name, values in whole.items()}
-    places = _places(whole, bars, columns[DRAWN].tolist())
-    suspects = (row for row in places if not _begins(function, first(row + 1), row + 1, whole))
-    return {**whole, SUSPECT: [next(suspects, -1)]}
-
-
-_CLOSE: Final = 1e-9
-DRAWN: Final = "drawn"
-SUSPECT: Final = "suspect row"
-"""The column with random numbers that choose rows, and that with the first row on which answers differ (-1:
-none)."""
-
-
-def _places(whole: Mapping[str, Any], rows: int, drawn: list[float]) -> list[int]:
-    """Return rows on which the program changes its mind: two where it does so for the shortest time, and drawn
-    ones.
-    """
-    if not whole or any(len(values) != rows or values.dtype.kind not in "fiub" for values in whole.values()):
-        return []
-    changed = np.zeros(rows, bool)
-    for values in whole.values():
-        changed[1:] |= values[1:] != values[:-1]
-    at = np.flatnonzero(changed)
-    lasts = np.diff(np.append(at, rows))
-    chosen = at[np.argsort(lasts, kind="stable")][:2].tolist() if at.size else []
-    chosen += [int(at[int(draw * at.size)]) for draw in drawn] if at.size else []
-    return sorted(set(chosen))
-
-
-def _begins(function: Any, frame: Any, rows: int, whole: Mapping[str, Any]) -> bool:
-    """Return whether what the program says about the first rows is the beginning of what it said."""
-    try:
-        found = {name: np.atleast_1d(np.asarray(one)) for name, one in columns_of(function(frame)).items()}
-        return found.keys() == whole.keys() and all(
-            len(found[name]) == rows and bool((np.abs(found[name] - whole[name][:rows] * 1.0) <= _CLOSE).all())
-            for name in whole
-        )
-    except Exception:
-        return False
+    return columns_of(function(first(bars)))
 
 
 def _answer(function: Any, rows: Any, everything: bool) -> bytes:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -24,7 +24,7 @@ from tradeassay.code.bars import FIELDS
 from tradeassay.code.checks import PASSED, Finding, failed
 from tradeassay.code.frames import LIMITS, BadTargets, read_targets, read_with_targets, sandbox_job
 from tradeassay.code.harness.desk import frame_format, pack_rows
-from tradeassay.code.harness.frames import DRAWN, HEAD, ROWS, SUSPECT
+from tradeassay.code.harness.frames import HEAD, ROWS
 from tradeassay.code.harness.wire import GROWING
 from tradeassay.code.lookahead.grow import LeakRecord
 from tradeassay.core.view import Floats, Ints
@@ -71,16 +71,15 @@ class GrowthPlan(msgspec.Struct, frozen=True, kw_only=True):
 HOME: Final = GrowthPlan(every=1_000, warm_up=300, drawn=200, changes=100)
 AWAY: Final = GrowthPlan(every=300, warm_up=120, drawn=40, changes=40)
 """On the home market, and on the other judged ones."""
-SHORT: Final = GrowthPlan(every=24, warm_up=0, drawn=4, changes=12, slower=1)
-"""Where nobody judges, on the first third or so of the home market: all that a reward can afford."""
+SHORT: Final = GrowthPlan(every=1_000, warm_up=0, drawn=60, changes=60)
+"""Where nobody judges, on the first third or so of the home market."""
 
 
 @dataclass(slots=True, kw_only=True)
 class GrownRun:
     """A scored run, and what the program said before it. ``targets`` are those of the whole table, None where it
     gave none. ``said`` are the targets up to every row that was asked about (the last, or all), or why there are
-    none; ``ended`` why the answers stopped early. ``suspect`` is a row on which a second call in the same process
-    said something else.
+    none; ``ended`` why the answers stopped early.
     """
 
     job: BacktestJob
@@ -88,7 +87,6 @@ class GrownRun:
     targets: Floats | None
     said: dict[int, Floats | str] = field(default_factory=dict)
     ended: str = ""
-    suspect: int | None = None
 
     def difference(self) -> tuple[int | None, str, tuple[str, ...]]:
         """Return the first row on which the whole table and the rows so far differ, how, and what was tolerated:
@@ -123,38 +121,27 @@ def run_grown(
     executor: JobExecutor,
     jobs: Sequence[BacktestJob],
     plans: Sequence[tuple[GrowthPlan, np.random.Generator]],
-    *,
-    again: bool = False,
 ) -> list[GrownRun]:
-    """Call programs on growing tables, then on the whole ones, a child for each table. With ``again`` the child
-    calls once more on the first rows up to four places where the whole answer changes, as a hint.
-    """
+    """Call programs on growing tables, then on the whole ones, a child for each table."""
     wanted = [plan.rows(job.bars.rows, rng) for job, (plan, rng) in zip(jobs, plans, strict=True)]
-    # A program that was asked on every row, or keeps nothing between calls, may be called on the whole table by
-    # the same child. Any other could remember where it was asked, and look ahead everywhere else.
+    # A program that was asked on every row may be called on the whole table by the same child. Any other could
+    # remember where it was asked, and look ahead everywhere else.
     reach = [
-        job.bars.rows if again or rows.size == job.bars.rows else int(rows[-1]) + 1
+        job.bars.rows if rows.size == job.bars.rows else int(rows[-1]) + 1
         for job, rows in zip(jobs, wanted, strict=True)
     ]
     sent = [
-        _grown_job(job, rows, last, plan.slower, rng.random(2) if again else None)
-        for job, rows, last, (plan, rng) in zip(jobs, wanted, reach, plans, strict=True)
+        _grown_job(job, rows, last, plan.slower)
+        for job, rows, last, (plan, _) in zip(jobs, wanted, reach, plans, strict=True)
     ]
     made = []
     for job, rows, last, result in zip(jobs, wanted, reach, executor.map(sent), strict=True):
         said, ended = _answers(job, rows, last, result)
-        suspect = None
         if last < job.bars.rows or (ended and said):
             # What broke while it grew may still run: that is another question, which the whole table answers.
             result = executor.run(sandbox_job(job)) if said or not ended else result
-        elif result.columns is not None:
-            columns = dict(result.columns)
-            hint = columns.pop(SUSPECT, None)
-            if again and hint is not None and hint.shape == (1,) and hint.dtype.kind == "i" and hint[0] >= 0:
-                suspect = int(hint[0])
-            result = replace(result, columns=columns)
         run, targets = read_with_targets(job, result)
-        made.append(GrownRun(job=job, run=run, targets=targets, said=said, ended=ended, suspect=suspect))
+        made.append(GrownRun(job=job, run=run, targets=targets, said=said, ended=ended))
     return made
 
 
@@ -163,7 +150,7 @@ def ask_at(executor: JobExecutor, grown: GrownRun, rows: Ints) -> None:
     rows = np.setdiff1d(rows, [row for row, said in grown.said.items() if not isinstance(said, str)])
     if rows.size:
         last = int(rows[-1]) + 1
-        result = executor.run(_grown_job(grown.job, rows, last, 3, None))
+        result = executor.run(_grown_job(grown.job, rows, last, 3))
         said, grown.ended = _answers(grown.job, rows, last, result)
         grown.said |= said
 
@@ -172,12 +159,8 @@ def frame_lookahead(
     executor: JobExecutor,
     grown: Sequence[GrownRun],
     plans: Sequence[tuple[GrowthPlan, np.random.Generator]],
-    *,
-    hinted: bool = False,
 ) -> tuple[Finding, LeakRecord]:
-    """Compare what programs said before and after they saw the whole table; a difference on any market convicts.
-    With ``hinted`` only suspects are asked again in a second child.
-    """
+    """Compare what programs said before and after they saw the whole table; a difference convicts."""
     ran = [(one, plan, rng) for one, (plan, rng) in zip(grown, plans, strict=False) if one.targets is not None]
     asked, fewest, runs, notes = 0, 1, 0, list[str]()
     for one, plan, rng in ran:
@@ -185,10 +168,7 @@ def frame_lookahead(
         row, reason, early = one.difference()
         before, rows = len(one.said), one.job.bars.rows
         if not reason and before < rows:
-            more = np.array([], dtype=np.int64)
-            if one.suspect is not None or not hinted:
-                suspects = [] if one.suspect is None else [one.suspect]
-                more = np.union1d(_changes(one.targets, plan.changes, rng), suspects).astype(np.int64)
+            more = _changes(one.targets, plan.changes, rng)
             ask_at(executor, one, more)
             runs += bool(more.size)
             row, reason, early = one.difference()
@@ -229,7 +209,7 @@ def _changes(targets: Floats | None, most: int, rng: np.random.Generator) -> Int
     return np.unique(np.concatenate([changed, changed - 1])).astype(np.int64)
 
 
-def _grown_job(job: BacktestJob, wanted: Ints, rows: int, slower: int, drawn: Floats | None) -> Job:
+def _grown_job(job: BacktestJob, wanted: Ints, rows: int, slower: int) -> Job:
     """Return the job: the first ``rows`` rows in the feed, each wanted one ending a frame. A feed of all rows
     ends with a call on the whole table.
     """
@@ -250,7 +230,6 @@ def _grown_job(job: BacktestJob, wanted: Ints, rows: int, slower: int, drawn: Fl
     return Job(
         source=job.source,
         harness=GROWING,
-        columns={} if drawn is None else {DRAWN: drawn},
         params={
             "columns": "\n".join(columns),
             "format": form,
