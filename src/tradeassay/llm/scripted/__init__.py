@@ -16,4 +16,4 @@ What a request holds is described in :mod:`tradeassay.llm.scripted.traders`.
 from __future__ import annotations
 
 from tradeassay.llm.scripted.coders import teach_builder, teach_coder
-from tradeassay.llm.scripted.traders import Question, ScriptedModel, scripted_models
+from tradeassay.llm.scripted.traders import Question, ScriptedModel, Sensible, scripted_models
