@@ -184,6 +184,7 @@ def test_public_tasks_with_a_judge_and_stored_bars(tmp_path: Path, capsys: pytes
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_twelve_strategies_on_fourteen_instruments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     coins = paper_values.store_coins(tmp_path / "coins")
     sets = ("synthetic/us:7", "synthetic/ashare:7", str(coins))
