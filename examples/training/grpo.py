@@ -127,6 +127,7 @@ class Policy:
 
     def __init__(self, options: argparse.Namespace) -> None:
         import torch
+        import torch.nn.attention
         import torch.utils.checkpoint
         from gpu_server import Network
         from transformers import AutoTokenizer
@@ -242,8 +243,10 @@ class Policy:
             group = net.heads // net.kv
             k = turned(k, net.kv).repeat_interleave(group, 1)
             v = v.reshape(length, net.kv, net.dim).repeat_interleave(group, 1)
-            three = (part.transpose(0, 1)[None] for part in (turned(q, net.heads), k, v))
-            seen = functional.scaled_dot_product_attention(*three, attn_mask=mask)[0]
+            q, k, v = (part.transpose(0, 1) for part in (turned(q, net.heads), k, v))
+            # Plain: fused kernels gave gradients that are no numbers for such masks at some lengths.
+            scores = (q @ k.transpose(1, 2)).float() * net.dim**-0.5
+            seen = scores.masked_fill(~mask, -1e30).softmax(-1).to(v.dtype) @ v
             x = x + functional.linear(seen.transpose(0, 1).reshape(length, -1), block["out"])
             gate, up = functional.linear(net._norm(x, block["after"]), block["up"]).chunk(2, -1)
             return x + functional.linear(functional.silu(gate) * up, block["down"])
@@ -264,16 +267,30 @@ class Policy:
         loss.backward()
         return float(loss.detach())
 
+    def broken(self) -> list[int]:
+        """Return the numbers of the weights whose gradient holds something that is no number."""
+        known = [(at, weight.grad) for at, weight in enumerate(self.weights) if weight.grad is not None]
+        sizes = self.torch.stack(self.torch._foreach_norm([grad for _, grad in known])).isfinite().tolist()
+        return [at for (at, _), fine in zip(known, sizes, strict=True) if not fine][:12]
+
+    def size(self) -> float:
+        """Return the length of the gradient that was added up."""
+        known = [weight.grad for weight in self.weights if weight.grad is not None]
+        return float(self.torch.stack(self.torch._foreach_norm(known)).float().norm()) if known else 0.0
+
+    def forget(self) -> None:
+        """Drop the gradient that was added up."""
+        for weight in self.weights:
+            weight.grad = None
+
     def move(self, rate: float) -> float:
         """Take one step of Adam with what was added up; return the gradient's length before it was cut to 1."""
-        torch = self.torch
-        self.moves += 1
-        with torch.no_grad():
+        size = self.size()
+        with self.torch.no_grad():
             grads = [weight.grad for weight in self.weights]
-            known = [grad for grad in grads if grad is not None]
-            size = float(torch.stack(torch._foreach_norm(known)).float().norm()) if known else 0.0
             scale = min(1.0, 1.0 / (size + 1e-6))
-            if known and math.isfinite(size):
+            if size and math.isfinite(size):
+                self.moves += 1
                 for weight, rest, grad, one, two in zip(
                     self.weights, self.rests, grads, self.first, self.second, strict=True
                 ):
@@ -281,8 +298,7 @@ class Policy:
                         flat = (part.view(-1).split(1 << 24) for part in (weight.data, rest, grad, one, two))
                         for pieces in zip(*flat, strict=True):
                             self._adam(*pieces, scale, rate)
-            for weight in self.weights:
-                weight.grad = None
+        self.forget()
         return size
 
     def _adam(self, weight: Any, rest: Any, grad: Any, one: Any, two: Any, scale: float, rate: float) -> None:
@@ -377,10 +393,10 @@ def warm_start(policy: Policy, judge: Judge, log: Log, count: int, rate: float, 
             worth = [[0.0] * (len(a) - shared) + [1.0 / tokens] * len(b) for a, b in some[at : at + 8]]
             loss += policy.learn(rows[0][0][:shared], parts, worth)
         done = start / len(rows)
-        policy.move(rate * min(1.0, (start / size + 1) / 10) * (1 - 0.9 * done))
+        moved = policy.move(rate * min(1.0, (start / size + 1) / 5) * (1 - 0.9 * done))
         losses.append(loss)
-        if (start // size) % 10 == 9:
-            log.write("log", event="warm", read=start + size, loss=sum(losses[-10:]) / 10)
+        if (start // size) % 5 == 4:
+            log.write("log", event="warm", read=start + size, loss=sum(losses[-5:]) / 5, gradient=moved)
     log.write("log", event="warmed", read=len(losses) * size, loss=sum(losses[-10:]) / max(1, len(losses[-10:])))
 
 
@@ -407,6 +423,7 @@ def train(policy: Policy, judge: Judge, log: Log, options: argparse.Namespace, u
         if last is not None:
             learn_step(policy, log, options, step, last, found, {"judge_s": judged_s, "sample_s": sampled_s})
         step += 1
+        time.sleep(options.pause)
         if time.time() - looked > options.every and time.time() + options.every < until:
             last_found = judge.receive()
             learn_step(policy, log, options, step, waiting, last_found, {})
@@ -430,7 +447,7 @@ def learn_step(
     tasks, prompts, answers = batch
     begun, group = time.time(), options.group
     better: list[float] = []
-    flat = 0
+    flat, lost = 0, 0
     for at in range(len(tasks)):
         values = [one["value"] for one in found["scored"][at * group : (at + 1) * group]]
         known = [value for value in values if value is not None]
@@ -443,15 +460,30 @@ def learn_step(
         some = range(at * group, (at + 1) * group)
         if any(better[k] for k in some):
             worth = [[better[k] / tokens] * len(answers[k]) for k in some]
+            before = [None if weight.grad is None else weight.grad.clone() for weight in policy.weights]
+            why = None
             try:
-                policy.learn(prompt, [answers[k] for k in some], worth)
-            except policy.torch.OutOfMemoryError:  # somebody else is on the card: leave the group out, and go on
-                log.write("log", event="no memory", step=step)
+                loss = policy.learn(prompt, [answers[k] for k in some], worth)
+                broken = policy.broken()
+                if broken or not math.isfinite(loss):
+                    why = {
+                        "event": "no number",
+                        "loss": loss,
+                        "in": broken,
+                        "lengths": [len(answers[k]) for k in some],
+                    }
+            except policy.torch.OutOfMemoryError:  # somebody else is on the card
+                why = {"event": "no memory"}
                 policy.torch.cuda.empty_cache()
+            if why is not None:  # the group is left out, and what was learned from the others is kept
+                lost += 1
+                log.write("log", step=step, prompt=len(prompt), **why)
+                for weight, grad in zip(policy.weights, before, strict=True):
+                    weight.grad = grad
     size = policy.move(options.rate)
     log.write(
-        "log", event="step", step=step, **rates(found["scored"]), flat=flat, collapsed=found["collapsed"],
-        largest_share=found["largest_share"], length=sum(map(len, answers)) / len(answers), gradient=round(size,
+        "log", event="step", step=step, **rates(found["scored"]), flat=flat, lost=lost,
+        collapsed=found["collapsed"], largest_share=found["largest_share"], length=sum(map(len, answers)) / len(answers), gradient=round(size,
         3), learn_s=round(time.time() - begun, 1), **{name: round(value, 1) for name, value in seconds.items()},
     )  # fmt: skip
     shown = random.Random(step).randrange(len(tasks))
@@ -483,6 +515,9 @@ def main() -> None:
     parser.add_argument("--context", type=int, default=1344)
     parser.add_argument("--heat", type=float, default=1.0)
     parser.add_argument("--every", type=float, default=150.0, help="seconds between examinations")
+    parser.add_argument(
+        "--pause", type=float, default=0.0, help="seconds between steps, for whoever shares the GPU"
+    )
     parser.add_argument("--workers", type=int, default=6)
     parser.add_argument("--judge", type=int, metavar="WORKERS", help=argparse.SUPPRESS)
     parser.add_argument("--judge-path")

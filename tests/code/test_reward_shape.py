@@ -146,8 +146,8 @@ def test_nearer_periods_earn_more_on_average(pool: JobExecutor) -> None:
 
 @pytest.mark.slow
 def test_a_leak_is_paid_nothing(pool: JobExecutor) -> None:
-    task = draw_tasks("price-sma", 1, 6)[0]
-    leak = task.reference.replace(
-        "if not self.position:", "if len(self) > 5 and self.data.close[1] > 0 and not self.position:", 1
-    )
-    assert paid(pool, task.id, leak) == 0.0
+    task = next(one for one in draw_tasks("price-sma", 20, 6) if one.expect.direction == "long")
+    known = "self.data.close[1] if len(self) < self.data.buflen() else 0.0"
+    leak = task.reference.replace("if not self.position:", f"later = {known}\n        if not self.position:", 1)
+    leak = leak.replace("            if self", "            if later > self.data.close[0] and self", 1)
+    assert "later >" in leak and paid(pool, task.id, leak) == 0.0
