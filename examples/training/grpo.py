@@ -127,7 +127,6 @@ class Policy:
 
     def __init__(self, options: argparse.Namespace) -> None:
         import torch
-        import torch.nn.attention
         import torch.utils.checkpoint
         from gpu_server import Network
         from transformers import AutoTokenizer
@@ -481,11 +480,20 @@ def learn_step(
                 for weight, grad in zip(policy.weights, before, strict=True):
                     weight.grad = grad
     size = policy.move(options.rate)
+    times = {"learn_s": time.time() - begun, **seconds}
     log.write(
-        "log", event="step", step=step, **rates(found["scored"]), flat=flat, lost=lost,
-        collapsed=found["collapsed"], largest_share=found["largest_share"], length=sum(map(len, answers)) / len(answers), gradient=round(size,
-        3), learn_s=round(time.time() - begun, 1), **{name: round(value, 1) for name, value in seconds.items()},
-    )  # fmt: skip
+        "log",
+        event="step",
+        step=step,
+        **rates(found["scored"]),
+        flat=flat,
+        lost=lost,
+        collapsed=found["collapsed"],
+        largest_share=found["largest_share"],
+        length=sum(map(len, answers)) / len(answers),
+        gradient=round(size, 3),
+        **{name: round(value, 1) for name, value in times.items()},
+    )
     shown = random.Random(step).randrange(len(tasks))
     for k in range(shown * group, (shown + 1) * group):
         text = policy.text(answers[k])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -420,8 +421,9 @@ def _printable(words: str) -> str:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["md", "latex", "bibtex", "csv", "json", "card"]),
-    help="Print tables to paste on stdout instead, with intervals and footnotes; card: for a model's page.",
+    type=click.Choice(["md", "latex", "bibtex", "csv", "json", "card", "sft", "dpo", "rl"]),
+    help="Print tables to paste on stdout instead, with intervals and footnotes; card: for a model's page; "
+    "sft, dpo, rl: questions, answers and rewards to train on, a JSON line each.",
 )
 @click.option("--columns", metavar="NAME,NAME", help="With --format: only these columns, in this order.")
 @click.option(
@@ -448,6 +450,7 @@ def report(
     from tradeassay.report.paper_page import print_paper
     from tradeassay.runs import Run, load_run
     from tradeassay.runs.summary import summary_of
+    from tradeassay.runs.summary.trajectories import training_lines
 
     if to in ("mlflow", "wandb"):
         require(to, "tracking")
@@ -465,6 +468,10 @@ def report(
             raise click.UsageError("--format prints tables, which > FILE keeps, and writes no page: leave -o out")
         if as_json:
             raise click.UsageError("--format and --json are two forms: choose one (--format json has the tables)")
+        if form in ("sft", "dpo", "rl"):
+            for line in training_lines(recorded, form):
+                click.echo(json.dumps(line))
+            return
         click.echo(paste(recorded, form, split_list(columns)), nl=False)
         return
     summary = summary_of(recorded) if isinstance(recorded, Run) else None
