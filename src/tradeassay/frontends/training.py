@@ -84,7 +84,7 @@ def verifiers_taskset(family: str = "train", count: int = 1000, seed: int = 0) -
     vf: Any = require("verifiers.v1", "train", "tasks for verifiers")
 
     class QuantCodeTask(vf.Task[vf.TaskData, vf.State, vf.TaskConfig]):  # type: ignore[misc]  # untyped here
-        @vf.reward
+        @vf.reward  # type: ignore[untyped-decorator]  # untyped here
         async def judged(self, trace: Any) -> float:
             """What the judge pays."""
             (scored,) = await _pool().abatch([trace.last_reply], [load_task(self.data.id)])
