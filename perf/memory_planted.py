@@ -201,7 +201,7 @@ def main() -> None:
     reader.add_argument("--names", type=int, default=100)
     reader.add_argument("--first", type=int, default=FIRST_WORLD, help="seed of the first world")
     asked = reader.parse_args()
-    config, plants = VerdictConfig(), PlantConfig(memory=0.8, foresight=0.75, skill=0.8)
+    config, plants = VerdictConfig(), PlantConfig()
     words: dict[str, Counter[str]] = {plant: Counter() for plant in AGENTS}
     told: dict[str, Counter[str]] = {plant: Counter() for plant in AGENTS}
     began = time.process_time()

@@ -234,7 +234,19 @@ def beside(folders: Sequence[Path]) -> list[str]:
         if (file := folder / "judge.json").is_file()
         for one in json.loads(file.read_text())["judges"]
     }
+    audits = [
+        (name, one["dataset"], str(one["asked"]), *_audited(one), one["told"])
+        for folder in folders
+        if (file := folder / "recall.json").is_file()
+        for name, one in ((folder.name, one) for one in json.loads(file.read_text()).values())
+    ]
+    columns = ("model", "data set", "questions", "moves right", "best or worst of five", "closes", "index levels")
     return [
+        "## What they remember of real prices",
+        "`memory recall`, without any price in the question; half of the moves and a fifth of the names are chance, a "
+        "close or a level counts within 5 %. Again: `tradeassay memory recall -m local/smollm2 --dataset fakestockdata "
+        "--questions 800 --samples 1 --logprobs 80 --cassettes recorded/smollm2 --replay`.",
+        table((*columns, "truth likeliest of five", "the audit says"), audits),
         f"## The mask probe ({reports[0]['benchmark']})",
         f"Share of {reports[0]['rows'][0]['response']['n']} questions with the right name / day / both. `bright` "
         "hides nothing: it checks that the question is understood. `levels`, `grid` and `match` are programs that "
@@ -243,6 +255,16 @@ def beside(folders: Sequence[Path]) -> list[str]:
         "## The models as judges of programs: references they reject, decoys they accept",
         table(("judge", "rejects a reference", "accepts a decoy", "note"), list(judges.values())),
     ]
+
+
+def _audited(audit: dict[str, Any]) -> tuple[str, ...]:
+    rows = audit["rows"]
+    named = [rows[kind]["hit"] for kind in ("best", "worst") if kind in rows]
+    whole = sum(one["n"] for one in named)
+    right = sum(one["value"] * one["n"] for one in named) / whole if whole else None
+    hits = [rows[kind]["hit"]["value"] if kind in rows else None for kind in ("moves", "close", "index")]
+    first = audit["first"]["value"]
+    return tuple("-" if one is None else f"{one:.0%}" for one in (hits[0], right, *hits[1:], first))
 
 
 def _plain(value: Any) -> str:

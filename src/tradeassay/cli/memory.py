@@ -27,8 +27,8 @@ def memory() -> None:
 _cassettes = click.option(
     "--cassettes",
     type=click.Path(path_type=Path, file_okay=False),
-    metavar="FOLDER",
-    help="Record answers here, and ask nothing twice.",
+    metavar="FOLDER|recorded/MODEL",
+    help="Record answers here, and ask nothing twice; or a recorded audit.",
 )
 _replay = click.option("--replay", is_flag=True, help="Recorded answers only: no network, no key.")
 _max_usd = click.option("--max-usd", type=float, metavar="DOLLARS", help="Hard cap on what all models may spend.")
@@ -123,6 +123,7 @@ def recall(
     from tradeassay.assay.memory import RecallConfig, plan_recall, recall_audit
     from tradeassay.report.recall_page import write_recall
     from tradeassay.runs import Asking, Run
+    from tradeassay.runs.store.archive import find_audit
 
     played = None if run is None else Run.load(find_run(run, out))
     asked["cutoff"] = None if asked["cutoff"] is None else asked["cutoff"].date()
@@ -133,6 +134,8 @@ def recall(
     if only_plan:
         say(plan_recall(named, dataset, run=played, config=config).sentence)
         return
+    if cassettes is not None and cassettes.parts[0] == "recorded":
+        cassettes = find_audit(str(cassettes), str(dataset))
     asking = Asking(max_usd=max_usd, cassettes=cassettes, replay=replay, concurrency=concurrency)
     report = recall_audit(named, dataset, run=played, config=config, asking=asking, say=say)
     if as_json:

@@ -1,8 +1,9 @@
 """What an edge is worth without recall: the part of the decisions that follows what the model recalls is taken
 out.
 
-Of the names asked about, x is what was held, y what they returned and f what the model recalls, each session
-less its mean over names. x = g f + u: what g f earned is the part of the edge that recall explains, what u
+Of the names asked about, x is what was held, y what they returned and f what the model recalls: of the session,
+of the horizon that begins with it, and the sign of that, because one who recalls may trade on any of them. Each is
+taken less its mean over names. x = g f + u: what g f earned is the part of the edge that recall explains, what u
 earned is the rest. The same over time, with the share invested and the market, is for timing. Intervals redraw
 blocks of sessions that are longer than the horizon of a recalled move, so that names on one day and moves that
 overlap count once.
@@ -34,7 +35,7 @@ _LEAST = 20
 
 class EdgeSplit(msgspec.Struct, frozen=True, kw_only=True):
     """A yearly edge, the part that recall ``explains`` and the ``rest``; ``share`` is explained of all, scored
-    where the edge itself is certain. ``follows`` is the correlation of what was held with what is recalled."""
+    where the edge itself is certain. ``follows`` is the correlation of what was held with all that is recalled."""
 
     edge: Measure
     explained: Measure
@@ -91,26 +92,38 @@ def split_edge(
 ) -> tuple[EdgeSplit, EdgeSplit]:
     """Split what weights (T, N) earned by names and by dates; returns and recalled moves have the same shape."""
     y = np.nan_to_num(returned)
-    by_name = [one - one.mean(axis=1, keepdims=True) for one in (held, y, recalled)]
+    ahead = np.zeros_like(recalled)
+    for shift in range(min(horizon, len(recalled))):
+        ahead[: len(recalled) - shift] += recalled[shift:]
+    forms = [recalled, np.sign(ahead), *([ahead] if horizon > 1 else [])]
     invested = held.sum(axis=1, keepdims=True)
-    market, expected = y.mean(axis=1, keepdims=True), recalled.mean(axis=1, keepdims=True)
-    by_date = [one - one.mean() for one in (invested, market, expected)]
+    market = y.mean(axis=1, keepdims=True)
+    expected = [one.mean(axis=1, keepdims=True) for one in forms]
+    by_name = [one - one.mean(axis=1, keepdims=True) for one in (held, y, *forms)]
+    by_date = [one - one.mean() for one in (invested, market, *expected)]
     return (
-        _split(by_name[0], by_name[1], by_name[2], year, horizon, level),
-        _split(by_date[0], by_date[1], by_date[2], year, horizon, level),
+        _split(by_name[0], by_name[1], by_name[2:], year, horizon, level),
+        _split(by_date[0], by_date[1], by_date[2:], year, horizon, level),
     )
 
 
-def _split(x: Floats, y: Floats, f: Floats, year: int, horizon: int, level: float) -> EdgeSplit:
+def _split(x: Floats, y: Floats, forms: Sequence[Floats], year: int, horizon: int, level: float) -> EdgeSplit:
     days = x.shape[0]
     if days < _LEAST:
         return _nothing(f"{days} sessions are too few: {_LEAST} are needed")
     if not x.any():
         return _nothing("what was held never changed")
-    xy, xf, ff, fy, xx = (np.einsum("ij,ij->i", a, b) for a, b in ((x, y), (x, f), (f, f), (f, y), (x, x)))
+    # Deviations that are rounding alone are none.
+    told = [one / np.sqrt((one**2).mean()) for one in forms if (one**2).sum() > 1e-20 * one.size]
+    f = np.array(told).reshape(len(told), *x.shape)
+    xy, xx = (np.einsum("ij,ij->i", x, one) for one in (y, x))
+    xf, fy = (np.einsum("ij,kij->ik", one, f) for one in (x, y))
+    ff = np.einsum("kij,lij->ikl", f, f)
     config = BootstrapConfig(level=level)
     block = max(choose_block(xy, config), 2.0 * horizon)
-    rows = np.concatenate([*resamples(days, config.draws, block, content_seed(config, xy, xf, fy))])
+    rows = np.concatenate(
+        [*resamples(days, config.draws, block, content_seed(config, xy, xf.ravel(), fy.ravel()))]
+    )
     tail = (1.0 - level) / 2.0
 
     def measure(value: float, drawn: Floats, note: str | None = None) -> Measure:
@@ -127,19 +140,25 @@ def _split(x: Floats, y: Floats, f: Floats, year: int, horizon: int, level: floa
     scale = year / days
     earned, edge = xy[rows].sum(axis=1), float(xy.sum())
     whole = measure(edge * scale, earned * scale)
-    # Deviations that are rounding alone are none.
-    if not ff.sum() > 1e-20 * f.size:
+    if not told:
         none = Measure(
             value=0.0, low=0.0, high=0.0, level=level, n=days, note="the same is recalled of everything"
         )
         return EdgeSplit(
             edge=whole, explained=none, rest=whole, share=none, follows=not_scored("nothing to follow")
         )
+
+    def of(held: Floats, among: Floats, earned: Floats, own: Floats) -> tuple[Floats, Floats]:
+        """Return what the part of holdings that follows recall earned, and its correlation with them."""
+        # Forms that say the same share what they explain: a trace of each keeps the equations solvable.
+        trace = 1e-9 * np.trace(among, axis1=-2, axis2=-1)[..., None, None] + 1e-12
+        follow = np.linalg.solve(among + trace * np.eye(len(told)), held[..., None])[..., 0]
+        return (follow * earned).sum(-1), np.sqrt(np.maximum((follow * held).sum(-1), 0.0) / own)
+
     with np.errstate(invalid="ignore", divide="ignore"):
-        drawn = xf[rows].sum(axis=1) / ff[rows].sum(axis=1) * fy[rows].sum(axis=1)
-        follows = xf[rows].sum(axis=1) / np.sqrt(ff[rows].sum(axis=1) * xx[rows].sum(axis=1))
+        drawn, follows = of(*(one[rows].sum(axis=1) for one in (xf, ff, fy, xx)))
         shares = drawn / earned
-    explained = float(xf.sum() / ff.sum() * fy.sum())
+    explained, followed = (float(one) for one in of(*(one.sum(axis=0) for one in (xf, ff, fy, xx))))
     certain = whole.low is not None and whole.low > 0.0
     return EdgeSplit(
         edge=whole,
@@ -148,7 +167,7 @@ def _split(x: Floats, y: Floats, f: Floats, year: int, horizon: int, level: floa
         share=measure(explained / edge, shares)
         if certain
         else not_scored("what was earned cannot be told from nothing"),
-        follows=measure(float(xf.sum() / np.sqrt(ff.sum() * xx.sum())), follows),
+        follows=measure(followed, follows),
     )
 
 
@@ -157,10 +176,14 @@ def _nothing(reason: str) -> EdgeSplit:
     return EdgeSplit(edge=none, explained=none, rest=none, share=none, follows=none)
 
 
-def split_run(run: Run, keys: Sequence[str], report: RecallReport) -> RecallSplit:
-    """Split what the episodes of one agent earned by what the model recalls; seeds are held in equal parts."""
+def split_run(run: Run, keys: Sequence[str], audits: Sequence[RecallReport]) -> RecallSplit:
+    """Split what the episodes of one agent earned by what the model recalls; seeds are held in equal parts.
+
+    Audits of what was traded count where there are any: those of a data set ask for other days and horizons.
+    """
     truth = PriceTruth.of(run.snapshot(keys[0]))
-    names, recalled = recalled_moves(report.answers, truth)
+    answers = [one for audit in [one for one in audits if one.run] or audits for one in audit.answers]
+    names, recalled = recalled_moves(answers, truth)
     benchmark = run.manifest.benchmark(run.episode(keys[0]))
     futures = np.zeros(len(truth.symbols), dtype=bool)
     each = [account_days(run.records(key), truth.symbols, futures) for key in keys]
@@ -173,14 +196,14 @@ def split_run(run: Run, keys: Sequence[str], report: RecallReport) -> RecallSpli
     columns = [truth.symbols.index(symbol) for symbol in names]
     with np.errstate(invalid="ignore", divide="ignore"):
         returned = truth.closes[rows][:, columns] / truth.closes[np.maximum(rows - 1, 0)][:, columns] - 1.0
-    horizon = max(HORIZONS[one.kind] for one in report.answers if one.kind in HORIZONS)
+    horizon = max(HORIZONS[one.kind] for one in answers if one.kind in HORIZONS)
     by_name, by_date = split_edge(
         weights[:, columns],
         returned,
         recalled[rows],
         year=benchmark.periods_per_year,
         horizon=horizon,
-        level=report.config.level,
+        level=audits[0].config.level,
     )
     gross = np.abs(weights).sum()
     return RecallSplit(

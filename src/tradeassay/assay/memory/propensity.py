@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,6 +15,7 @@ from tradeassay.assay.memory.questions import CHANCE, HORIZONS, PriceTruth, Reca
 from tradeassay.assay.memory.scoring import clustered_mean, clustered_rate
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import NewsItem
 from tradeassay.llm import Access, CassetteMismatch, CassetteStore, Model, QuestionPlace
 from tradeassay.llm.logprobs import TokenLogprobs, logprob_request, logprobs_of, open_logprobs
 from tradeassay.metrics.intervals import significant
@@ -23,6 +25,21 @@ _EPISODE = "recall-logprobs"
 LOWEST = 0.2
 """The share of the least likely tokens whose mean is Min-K%."""
 DECOYS = 4
+
+
+HEADLINE = "headline"
+
+
+class Sentence(NamedTuple):
+    """A sentence begun and five ways to end it, the true one first; ``asked`` is the question it belongs to."""
+
+    fact: int
+    kind: str
+    day: str
+    invented: bool
+    asked: str | None
+    begun: str
+    ends: tuple[str, ...]
 
 
 class WeighedFact(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,13 +109,45 @@ def weigh(
     chosen = [*real, *[one for one in chosen if one.invented][: max(1, most // 2)]]
     if most < 1 or not real:
         return no_propensity("none were asked for" if most < 1 else "no close and no move was asked for")
+    told = [Sentence(one.fact, one.kind, one.day, one.invented, question_text(one), *continuations(one, truth))
+            for one in chosen]  # fmt: skip
+    news = headlines(truth, max(2, most // 2), len(answers))
     try:
-        weighed = asyncio.run(_ask(model, chosen, truth, asking, access))
+        weighed = asyncio.run(_ask(model, told, asking, access))
     except CassetteMismatch:
         return no_propensity("none were recorded")
     except TradeassayError as error:
         return no_propensity(str(error))
-    return weighed if isinstance(weighed, Propensity) else score_propensity(weighed, answers, level)
+    if isinstance(weighed, Propensity):
+        return weighed
+    why = "the data set has no headlines"
+    try:
+        read = asyncio.run(_ask(model, news, asking, access)) if news else []
+        weighed += [] if isinstance(read, Propensity) else read
+    except CassetteMismatch:
+        why = "none were recorded"
+    return score_propensity(weighed, answers, level, no_headlines=why)
+
+
+def headlines(truth: PriceTruth, most: int, first: int) -> list[Sentence]:
+    """Return sentences about what a headline said of a name on a day, among four of other days about that name."""
+    by_name: dict[str, list[NewsItem]] = {}
+    for item in truth.news:
+        if item.symbols and item.symbols[0] in truth.symbols:
+            by_name.setdefault(item.symbols[0], []).append(item)
+    names = [symbol for symbol, items in by_name.items() if len({one.title for one in items}) > DECOYS]
+    rng = np.random.default_rng([first, 33])
+    made = []
+    for number in range(most if names else 0):
+        symbol = names[int(rng.integers(len(names)))]
+        items = by_name[symbol]
+        true = items[int(rng.integers(len(items)))]
+        others = sorted({one.title for one in items} - {true.title})
+        ends = [true.title, *(others[int(k)] for k in rng.permutation(len(others))[:DECOYS])]
+        day = str(np.datetime64(true.published_at, "ns").astype("datetime64[D]"))
+        begun = f"A headline of {day} about {truth.title(symbol)}: "
+        made.append(Sentence(first + number, HEADLINE, day, False, None, begun, tuple(ends)))
+    return made
 
 
 def continuations(one: RecallAnswer, truth: PriceTruth) -> tuple[str, tuple[str, ...]]:
@@ -120,33 +169,33 @@ def continuations(one: RecallAnswer, truth: PriceTruth) -> tuple[str, tuple[str,
 
 
 async def _ask(
-    model: str, chosen: Sequence[RecallAnswer], truth: PriceTruth, asking: Asking, access: Access
+    model: str, chosen: Sequence[Sentence], asking: Asking, access: Access
 ) -> list[WeighedFact] | Propensity:
     store = None if asking.cassettes is None else CassetteStore(asking.cassettes)
     async with open_logprobs(
         model, cassette=store, replay=asking.replay, connections=asking.concurrency, access=access
     ) as opened:
-        first = await _scored(opened, chosen[0], question_text(chosen[0]), 0)
+        first = await _scored(opened, chosen[0].fact, chosen[0].asked or chosen[0].begun + chosen[0].ends[0], 0)
         if isinstance(first, str):
             return no_propensity(first)
-        made = list(await asyncio.gather(*(_weighed(opened, one, truth) for one in chosen)))
-    partial = sum(one.min_k is None for one in made)
+        made = list(await asyncio.gather(*(_weighed(opened, one) for one in chosen)))
+    partial = sum(one.min_k is None for one in made if one.kind != HEADLINE)
     if partial > len(made) // 2:
         return no_propensity(f"the server leaves tokens out in {partial} of {len(made)} questions")
     return made
 
 
-async def _scored(model: Model, one: RecallAnswer, text: str, index: int) -> TokenLogprobs | str:
-    place = QuestionPlace(episode=_EPISODE, step=one.fact, sample=0, index=index)
+async def _scored(model: Model, fact: int, text: str, index: int) -> TokenLogprobs | str:
+    place = QuestionPlace(episode=_EPISODE, step=fact, sample=0, index=index)
     return logprobs_of(await model.ask(logprob_request(text), place))
 
 
-async def _weighed(model: Model, one: RecallAnswer, truth: PriceTruth) -> WeighedFact:
-    begun, ends = continuations(one, truth)
-    texts = [question_text(one), *(begun + end for end in ends)]
-    found = await asyncio.gather(*(_scored(model, one, text, index) for index, text in enumerate(texts)))
-    asked = found[0]
-    sums = [None if isinstance(each, str) or each.missing else _ending(each, len(begun)) for each in found[1:]]
+async def _weighed(model: Model, one: Sentence) -> WeighedFact:
+    texts = [*([one.asked] if one.asked else []), *(one.begun + end for end in one.ends)]
+    found = await asyncio.gather(*(_scored(model, one.fact, text, index) for index, text in enumerate(texts)))
+    asked = found[0] if one.asked else "this is no question"
+    ends = found[-len(one.ends) :]
+    sums = [None if isinstance(each, str) or each.missing else _ending(each, len(one.begun)) for each in ends]
     whole = [value for value in sums if value is not None]
     rank = None
     if len(whole) == len(sums):
@@ -172,8 +221,14 @@ def _ending(found: TokenLogprobs, begun: int) -> float:
     return float(np.mean(values)) if values else float("-inf")
 
 
-def score_propensity(weighed: Sequence[WeighedFact], answers: Sequence[RecallAnswer], level: float) -> Propensity:
-    """Score what was weighed; ``answers`` say what was right."""
+def score_propensity(
+    weighed: Sequence[WeighedFact],
+    answers: Sequence[RecallAnswer],
+    level: float,
+    *,
+    no_headlines: str = "the data set has no headlines",
+) -> Propensity:
+    """Score what was weighed; ``answers`` say what was right. Headlines are no prices and stand by themselves."""
     real = [one for one in weighed if not one.invented]
     ranked = [one for one in real if one.rank is not None]
 
@@ -182,6 +237,7 @@ def score_propensity(weighed: Sequence[WeighedFact], answers: Sequence[RecallAns
         return clustered_rate([one.rank == 1 for one in here], [one.day for one in here], level, none)
 
     whole = first(("close", *HORIZONS), "no continuation could be scored")
+    read = first((HEADLINE,), no_headlines)
     known = [(one, one.min_k) for one in real if one.min_k is not None]
     made_up = [one.min_k for one in weighed if one.invented and one.min_k is not None]
     familiar = not_scored("no invented name was weighed")
@@ -195,6 +251,8 @@ def score_propensity(weighed: Sequence[WeighedFact], answers: Sequence[RecallAns
         words.append(
             f"the truth is the likeliest of five in {whole.value:.0%} of {whole.n} facts, {told} chance (20%)"
         )
+    if read.value is not None and read.low is not None:
+        words.append(f"the true headline of a day in {read.value:.0%} of {read.n}")
     if interaction.value is not None and interaction.low is not None:
         tied = (
             "it is right where questions are familiar"
@@ -208,7 +266,7 @@ def score_propensity(weighed: Sequence[WeighedFact], answers: Sequence[RecallAns
         first=whole,
         closes=first(("close",), "no close was asked for"),
         moves=first(tuple(HORIZONS), "no move was asked for"),
-        headlines=not_scored("headlines were not weighed"),
+        headlines=read,
         interaction=interaction,
         sentence=sentence,
         facts=tuple(weighed),

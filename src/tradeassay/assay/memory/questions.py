@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import UserError
-from tradeassay.core.view import Days, Floats
+from tradeassay.core.view import Days, Floats, NewsItem
 from tradeassay.data import Snapshot
 from tradeassay.data.names import known_names, us_names
 from tradeassay.data.store.read import read_panel
@@ -106,7 +106,7 @@ LONGEST = 300
 @dataclass(frozen=True, slots=True)
 class PriceTruth:
     """A data set's closes, (T, N): ``closes`` with splits undone, ``traded`` as they were; ``titles`` name the
-    columns."""
+    columns. ``news`` are its headlines."""
 
     sessions: Days
     symbols: tuple[str, ...]
@@ -115,11 +115,12 @@ class PriceTruth:
     traded: Floats
     indices: dict[str, Floats]
     synthetic: bool
+    news: tuple[NewsItem, ...] = ()
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> PriceTruth:
         """Read a data set whole: the audit is about what happened, and nobody trades on it."""
-        view = snapshot.at(len(snapshot.sessions) - 1, "close")
+        view, panel = snapshot.at(len(snapshot.sessions) - 1, "close"), read_panel(snapshot.folder)
         titles = {}
         for one in view.instruments:
             names = known_names(one)
@@ -130,10 +131,9 @@ class PriceTruth:
             titles=titles,
             closes=view.bars("close"),
             traded=view.bars("close", adjust="none"),
-            indices={
-                view.index_name(name): view.index_levels(name) for name in read_panel(snapshot.folder).indices
-            },
+            indices={view.index_name(name): view.index_levels(name) for name in panel.indices},
             synthetic=snapshot.facts.kind == "synthetic",
+            news=tuple(panel.news),
         )
 
     def title(self, symbol: str) -> str:

@@ -61,6 +61,7 @@ ANSWER_TOKENS = 48
 RecallPeriod = Literal["all", "before", "after"]
 RecallWord = Literal["recalls", "no recall is shown", "cannot be told"]
 _EPISODE = "recall"
+_LOOKS = 3
 _DRAWS = 500
 
 
@@ -125,7 +126,7 @@ class RecallReport(msgspec.Struct, frozen=True, kw_only=True):
     ``closes`` is the share of closes right beyond what the same answers give when dealt to the other questions.
     ``admitted`` is the share of facts refused when that was allowed and right when an estimate was asked for.
     ``told`` is the finding in a word, ``sentence`` with its numbers: it *recalls* where moves and best names,
-    closes, or log-probabilities show it: three looks, each wrong in at most 2.5 %.
+    closes, or log-probabilities show it. The three looks share what one may err: each has a wider interval.
     """
 
     format: str = FORMAT
@@ -195,7 +196,7 @@ def recall_audit(
     if answer is None:
         say("log-probabilities ...")
         weighed = weigh(
-            model, answers, truth, most=config.logprobs, asking=asking, access=access, level=config.level
+            model, answers, truth, most=config.logprobs, asking=asking, access=access, level=_shared(config.level)
         )
     return score_recall(
         answers,
@@ -400,12 +401,12 @@ def score_recall(
     late = [] if cutoff is None else [one for one in real if not _before(one, cutoff)]
     made_up = [one for one in answers if one.invented and (cutoff is None or _before(one, cutoff))]
     level = config.level
-    recall = _known(early, level)
+    recall = _known(early, _shared(level))
     twins = {(one.stands_for, one.day, one.until, one.kind) for one in made_up}
     matched = [one for one in early if (one.symbol, one.day, one.until, one.kind) in twins]
     beyond = _difference(matched, made_up, level)
     after = not_scored("the cutoff is not known") if cutoff is None else _known(late, level)
-    closes, weighed = _beyond_dealing(early, level), about.get("propensity")
+    closes, weighed = _beyond_dealing(early, _shared(level)), about.get("propensity")
     told, sentence = _tell(str(about.get("model")), recall, beyond, after, early)
     shown = _shown_otherwise(closes, weighed if isinstance(weighed, Propensity) else None)
     if shown and told != "recalls":
@@ -435,6 +436,10 @@ def score_recall(
         answers=tuple(answers),
         **about,  # type: ignore[arg-type]  # model, dataset, run, plan, usd
     )
+
+
+def _shared(level: float) -> float:
+    return 1.0 - (1.0 - level) / _LOOKS
 
 
 def _before(one: RecallAnswer, cutoff: date) -> bool:

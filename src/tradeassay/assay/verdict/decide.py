@@ -117,7 +117,8 @@ def kind_of(found: AgentFindings, config: VerdictConfig) -> Kind:
     """Return which kind of result it is; ``found`` has an edge."""
     edge = found.edge
     assert edge is not None
-    if found.leaks.findings or _too_good(found, config):
+    # Too good to be believed is a suspicion: where it was shown what the edge is, it has its name.
+    if found.leaks.findings or (_too_good(found, config) and not _recalled(found, "edge")):
         return "leak"
     if found.method == "returns" and part_of(found, "common") is None:
         return "open"
@@ -213,6 +214,12 @@ def claims(found: AgentFindings, config: VerdictConfig) -> tuple[Claim, ...]:
         # Trades that time styles are paid from what all trades brought: where costs ate an edge, both are asked.
         if brought(found.styles.net) or not _ate_an_edge(found, config):
             made.append("style_timing")
+    # What recall earned may be certain where chance hides it in the whole.
+    shown = found.recall is not None and found.recall.told == "recalls"
+    for claim in ("edge", "timing") if shown else ():
+        split = split_of(found, claim)
+        if claim not in made and split is not None and split.remembered and brought(split.explained):
+            made.append(claim)
     return tuple(made)
 
 
@@ -248,6 +255,14 @@ def _recalled(found: AgentFindings, claim: Claim) -> bool:
     return (split is not None and split.remembered) or (recall.by_name and recall.told != "no recall is shown")
 
 
+def _familiar(found: AgentFindings, claim: Claim) -> bool:
+    """Return whether memory is suspected: it is right where questions are familiar, and nothing else is sure."""
+    recall, split = found.recall, split_of(found, claim)
+    if recall is None or recall.interaction is None or recall.told == "no recall is shown":
+        return False
+    return above(recall.interaction) and (split is None or not above(split.rest))
+
+
 def _certainly_lost(found: AgentFindings, claim: Claim) -> bool:
     contrast = contrast_of(found, claim)
     return (contrast is not None and above(contrast.gap)) or _recalled(found, claim)
@@ -276,6 +291,9 @@ def _remembered(found: AgentFindings, claim: Claim, config: VerdictConfig) -> bo
     if _recalled(found, claim):
         return True
     memory, contrast = found.memory, contrast_of(found, claim)
+    # What stands under a mask is not what was remembered, however familiar the questions are.
+    if _familiar(found, claim) and (contrast is None or not _persists(contrast)):
+        return True
     if memory is None or memory.doubted:
         return False
     if contrast is not None and above(contrast.gap):
@@ -571,6 +589,13 @@ def _of_memory(made: str, found: AgentFindings, config: VerdictConfig) -> str:
     contrast = contrast_of(found, claim)
     if _recalled(found, claim) and (contrast is None or not above(contrast.gap)):
         return f"{made}, but its {_CLAIMS[claim]} is memory: {_how_recalled(found, claim)}"
+    if _familiar(found, claim) and (contrast is None or not above(contrast.gap)):
+        recall = found.recall
+        assert recall is not None and recall.interaction is not None
+        return (
+            f"{made}, and memory is suspected: it is right where questions are familiar, "
+            f"{spanned(recall.interaction)} for one standard deviation of Min-K%."
+        )
     assert memory is not None
     if claim != "edge" and contrast is not None:
         if not above(contrast.gap):

@@ -351,12 +351,16 @@ def with_recall(
         reason = None if why is not None else _recall_costs(run, scores.agent)
         bare = RecallEvidence(recall=not_scored("it was not asked what it remembers"), reason=reason, excluded=why)
         return msgspec.structs.replace(found, recall=bare)
-    audit, study = (audits[-1] if audits else None), (studies[-1] if studies else None)
+    # What several audits asked is one evidence: who recalls in any of them recalls.
+    audit = next((one for one in audits if one.told == "recalls"), audits[-1] if audits else None)
+    study = studies[-1] if studies else None
+    each = [one.propensity for one in audits if one.propensity is not None]
+    weighed = next((one for one in each if one.first.value is not None), each[-1] if each else None)
     keys = [key for key in scores.episodes if run.series(key).failure is None]
-    split = split_run(run, keys, audit) if audit is not None and keys else None
+    split = split_run(run, keys, audits) if audits and keys else None
     said = [audit.sentence] if audit is not None else []
     said += [split.sentence] if split is not None else []
-    said += [audit.propensity.sentence] if audit is not None and audit.propensity is not None else []
+    said += [weighed.sentence] if weighed is not None else []
     said += [study.sentence] if study is not None else []
     evidence = RecallEvidence(
         told=None if audit is None else audit.told,
@@ -364,7 +368,7 @@ def with_recall(
         split=split,
         unread=None if study is None else study.unread,
         by_name=study is not None and study.by_name,
-        interaction=None if audit is None or audit.propensity is None else audit.propensity.interaction,
+        interaction=None if weighed is None else weighed.interaction,
         sentences=tuple(said),
     )
     return msgspec.structs.replace(found, recall=evidence)

@@ -63,6 +63,8 @@ from tradeassay.runs.store.run import CodeRun, Run
 RECORDING_FORMAT = 1
 PREFIX = "recorded/"
 SUFFIX = ".tar.xz"
+AUDIT = ".audit"
+"""The end of a file with a model's answers about its memory: a recording without a run."""
 PACKAGE = "tradeassay_recordings"
 FOLDER = "TRADEASSAY_RECORDINGS"
 MOST_BYTES = 2**30
@@ -294,6 +296,21 @@ def find_recording(name: str, *benchmarks: str) -> Path:
         several = ", ".join(PREFIX + one for one, _, _ in chosen)
         raise UserError(f"'{name}' means several recordings", hint=f"name one of {several}")
     return chosen[0][1]
+
+
+def find_audit(name: str, dataset: str) -> Path:
+    """Return the folder of the answers in ``recorded/MODEL`` to questions about a data set; it needs no network.
+
+    Raises :class:`UserError` where that model was not asked about it.
+    """
+    model = name.removeprefix(PREFIX)
+    known = {
+        path.stem.removeprefix("recall-"): path for root in _roots() for path in root.glob(f"{model}/*{AUDIT}")
+    }
+    if dataset not in known:
+        near = f"it was asked about {', '.join(sorted(known))}" if known else "see tradeassay recordings list"
+        raise UserError(f"'{name}' was not asked what it remembers of {dataset}", hint=near)
+    return open_recording(known[dataset]).folder / "models"
 
 
 GET_RECORDINGS = f"in a checkout: pip install ./recordings; or name a folder of recordings in {FOLDER}"
