@@ -243,9 +243,9 @@ def beside(folders: Sequence[Path]) -> list[str]:
     columns = ("model", "data set", "questions", "moves right", "best or worst of five", "closes", "index levels")
     return [
         "## What they remember of real prices",
-        "`memory recall`, without any price in the question; half of the moves and a fifth of the names are chance, a "
-        "close or a level counts within 5 %. Again: `tradeassay memory recall -m local/smollm2 --dataset fakestockdata "
-        "--questions 800 --samples 1 --logprobs 80 --cassettes recorded/smollm2 --replay`.",
+        "Chance is half of the moves and a fifth of the names. Again: `tradeassay memory recall -m local/smollm2 "
+        "--dataset fakestockdata --questions 800 --samples 1 --logprobs 80 --cassettes recorded/smollm2 "
+        "--replay`.",
         table((*columns, "truth likeliest of five", "the audit says"), audits),
         f"## The mask probe ({reports[0]['benchmark']})",
         f"Share of {reports[0]['rows'][0]['response']['n']} questions with the right name / day / both. `bright` "

@@ -63,7 +63,7 @@ def main() -> None:
                 complete=True,
                 command=command,
             )
-            again = command.split()[1:] + ["--cassettes", f"recorded/{model.name}", "--replay", "--json"]
+            again = (*command.split()[1:], "--cassettes", f"recorded/{model.name}", "--replay", "--json")
             told = json.loads(replayed(*again))
             numbers[record.stem] = {name: told[name] for name in KEPT} | {
                 "asked": len(told["answers"]),

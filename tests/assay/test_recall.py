@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from tradeassay.assay.memory.counterfactual import (
     turned_words,
 )
 from tradeassay.assay.memory.edge import split_sentence
+from tradeassay.assay.memory.propensity import continuations, headlines
 from tradeassay.assay.memory.questions import (
     PriceTruth,
     RecallQuestion,
@@ -41,6 +43,7 @@ from tradeassay.core.dialogue import ModelReply
 from tradeassay.data import Snapshot, open_snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
 from tradeassay.data.synthetic import generate, preset
+from tradeassay.runs import Asking
 
 CUTOFF = date(2021, 9, 30)
 
@@ -200,6 +203,27 @@ def test_the_edge_is_split() -> None:
     assert same.explained.value == 0.0 and not same.remembered
 
 
+def test_recall_of_a_week_explains_one_who_trades_on_the_days_to_come() -> None:
+    rng = np.random.default_rng(4)
+    returns = rng.normal(0, 0.02, (120, 5))
+    ahead = np.array([returns[day : day + 5].sum(axis=0) for day in range(120)])
+    held = (ahead > 0) * 0.1  # every day anew, by the sign of the week that begins
+    weeks = np.repeat([returns[day : day + 5].mean(axis=0) for day in range(0, 120, 5)], 5, axis=0)
+    split, _ = split_edge(held, returns, weeks, year=252, horizon=5)
+    assert split.share.value is not None and split.share.value > 0.5
+    none, _ = split_edge(held, returns, rng.normal(0, 0.01, (120, 5)), year=252, horizon=5)
+    assert not none.remembered and none.rest.low is not None and none.rest.low > 0.0
+
+
+def test_decoys_are_as_round_as_the_prices(world: Snapshot) -> None:
+    truth = PriceTruth.of(world)
+    asked = next(one for one in draw_questions(truth, RecallConfig(), None) if one.kind == "close")
+    rough = dataclasses.replace(truth, traded=np.round(truth.traded, 1))
+    one = read_answer(msgspec.structs.replace(asked, truth=62.8), ModelReply(text="62.80"))
+    assert all(end.endswith("0") for end in continuations(one, rough)[1])
+    assert not all(end.endswith("0") for end in continuations(one, truth)[1])
+
+
 def test_timing_is_split_by_dates() -> None:
     rng = np.random.default_rng(2)
     market = rng.normal(0, 0.01, (250, 1))
@@ -285,6 +309,42 @@ def test_a_server_is_asked_recorded_and_replayed(
     assert first["propensity"] == second["propensity"]
     assert first["propensity"]["first"]["value"] is not None
     assert msgspec.json.encode(first["scores"]) == msgspec.json.encode(second["scores"])
+
+
+def test_the_true_headline_of_a_day_is_ranked_among_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("inspect_ai")
+    pytest.importorskip("openai")
+    made = generate(preset("us", seed=5, names=12, sessions=160, index_members=12)).panel
+    write_snapshot(made, tmp_path / "told")
+    told = open_snapshot(tmp_path / "told")
+    asked = headlines(PriceTruth.of(told), 12, 100)
+    assert len(asked) == 12 and all(len(set(one.ends)) == 5 for one in asked)
+    true = {one.begun + one.ends[0] for one in asked}
+
+    def scored(prompt: str) -> dict[str, object]:
+        words = [f"{one} " for one in prompt.split(" ")]
+        values = [None, *(-0.1 if prompt in true else -3.0 for _ in words[1:])]
+        return {"logprobs": {"tokens": words, "token_logprobs": values, "text_offset": offsets(words)}}
+
+    config = RecallConfig(questions=100, wordings=1, samples=1, logprobs=24)
+    how = Asking(cassettes=tmp_path / "tape")
+    with recalling(lambda _: "up 1.0%", logprobs=scored) as (address, _):
+        monkeypatch.setenv("TRADEASSAY_LOCAL_SERVER", address)
+        found = recall_audit("local/tiny", told, config=config, asking=how).propensity
+    assert found is not None and found.headlines.value == 1.0 and found.headlines.n == 12
+    assert found.first.value == 0.0  # ties with decoys are no knowledge of prices
+    # A recording from before headlines were asked for keeps its other measures.
+    cassette = tmp_path / "tape" / "recall-logprobs.jsonl"
+    lines = cassette.read_text().splitlines(keepends=True)
+    kept = [line for line in lines if json.loads(line).get("asked", {}).get("step", 0) < 100]
+    cassette.write_text("".join(kept))
+    again = recall_audit(
+        "local/tiny", told, config=config, asking=msgspec.structs.replace(how, replay=True)
+    ).propensity
+    assert again is not None and again.first == found.first
+    assert again.headlines.value is None and again.headlines.reason == "no headline was recorded"
 
 
 def offsets(words: list[str]) -> list[int]:

@@ -30,6 +30,7 @@ from tradeassay.assay.leaks import LeakFinding, LeakTestConfig, LeakTestReport
 from tradeassay.assay.leaks.examine import leak_tests
 from tradeassay.assay.luck import Luck, LuckConfig, luck_of_run
 from tradeassay.assay.luck.portfolios import PLAIN
+from tradeassay.assay.memory import EdgeSplit, RecallSplit
 from tradeassay.assay.verdict import KINDS, AgentFindings, decide, evidence
 from tradeassay.assay.verdict.record import (
     Contrast,
@@ -39,6 +40,7 @@ from tradeassay.assay.verdict.record import (
     MemoryEvidence,
     PassiveEvidence,
     Ranks,
+    RecallEvidence,
     StyleEvidence,
     TailEvidence,
     TimingEvidence,
@@ -293,6 +295,59 @@ def test_a_doubtful_contrast_tells_no_memory() -> None:
     made = decide(found(by_model=True, memory=doubted), CONFIG)
     assert made.kind == "luck"
     assert any("in doubt" in limit for limit in made.limits)
+
+
+def recalled(explained: Measure, rest: Measure, told: str = "recalls", **more: Any) -> RecallEvidence:
+    whole = Measure(value=(explained.value or 0.0) + (rest.value or 0.0))
+    part = EdgeSplit(edge=whole, explained=explained, rest=rest, share=not_scored("-"), follows=not_scored("-"))
+    none = not_scored("no date was recalled")
+    dates = EdgeSplit(edge=none, explained=none, rest=none, share=none, follows=none)
+    split = RecallSplit(names=part, dates=dates, covered=1.0, sentence="split")
+    return RecallEvidence(told=told, recall=span(0.5, 0.1), split=split, sentences=("It was asked.",), **more)  # type: ignore[arg-type]  # one of the words
+
+
+ALL, NONE = span(0.09, 0.04), span(0.01, 0.03)
+FAMILIAR = {"interaction": span(0.12, 0.08)}
+UNSEEN = {"by_name": True, "unread": span(0.9, 0.05)}
+
+
+@pytest.mark.parametrize(
+    ("evidence", "changes", "kind", "firm", "words"),
+    [
+        (recalled(NONE, span(0.1, 0.05), "no recall is shown"), {}, "skill", True, "skill is supported"),
+        (recalled(NONE, span(0.1, 0.09), "cannot be told"), {}, "skill", True, "skill is supported"),
+        (recalled(ALL, NONE), {}, "memory", True, "recall explains +9.0% a year"),
+        (recalled(ALL, span(0.05, 0.02)), {}, "mixed", True, "is more than luck"),
+        (recalled(ALL, NONE), {"edge": NOTHING}, "memory", True, "recall explains +9.0% a year"),
+        (recalled(ALL, NONE, "no recall is shown"), {"edge": NOTHING}, "luck", True, "luck"),
+        (
+            recalled(NONE, NONE, "cannot be told", **UNSEEN),
+            {},
+            "memory",
+            True,
+            "by name and day, not by what it is",
+        ),
+        (recalled(NONE, NONE, "no recall is shown", **UNSEEN), {}, "skill", False, "what it was shown does not"),
+        (
+            recalled(NONE, NONE, "cannot be told", **FAMILIAR),
+            {},
+            "memory",
+            False,
+            "memory is suspected: it is right",
+        ),
+        (recalled(NONE, span(0.1, 0.05), **FAMILIAR), {}, "skill", True, "skill is supported"),
+        (recalled(NONE, NONE, "no recall is shown", **FAMILIAR), {}, "skill", True, "skill is supported"),
+        (recalled(ALL, NONE), {"edge": edge(0.8, 0.1)}, "memory", True, "recall explains"),
+        (recalled(NONE, span(0.7, 0.1)), {"edge": edge(0.8, 0.1)}, "leak", False, "too good to be believed"),
+    ],
+)
+def test_what_a_model_recalls_decides_the_word(
+    evidence: RecallEvidence, changes: dict[str, Any], kind: str, firm: bool, words: str
+) -> None:
+    made = decide(found(by_model=True, recall=evidence, memory=None, **changes), CONFIG)
+    assert (made.kind, words in " ".join((made.sentence, *made.limits))) == (kind, True), made.sentence
+    if kind != "skill":
+        assert made.firm == firm
 
 
 numbers = st.floats(-0.5, 0.5)

@@ -109,23 +109,18 @@ def weigh(
     chosen = [*real, *[one for one in chosen if one.invented][: max(1, most // 2)]]
     if most < 1 or not real:
         return no_propensity("none were asked for" if most < 1 else "no close and no move was asked for")
-    told = [Sentence(one.fact, one.kind, one.day, one.invented, question_text(one), *continuations(one, truth))
-            for one in chosen]  # fmt: skip
+    told = [
+        Sentence(one.fact, one.kind, one.day, one.invented, question_text(one), *continuations(one, truth))
+        for one in chosen
+    ]
     news = headlines(truth, max(2, most // 2), len(answers))
     try:
-        weighed = asyncio.run(_ask(model, told, asking, access))
-    except CassetteMismatch:
-        return no_propensity("none were recorded")
+        weighed = asyncio.run(_ask(model, [*told, *news], asking, access))
     except TradeassayError as error:
         return no_propensity(str(error))
     if isinstance(weighed, Propensity):
         return weighed
-    why = "the data set has no headlines"
-    try:
-        read = asyncio.run(_ask(model, news, asking, access)) if news else []
-        weighed += [] if isinstance(read, Propensity) else read
-    except CassetteMismatch:
-        why = "none were recorded"
+    why = "no headline was recorded" if news else "the data set has no headlines"
     return score_propensity(weighed, answers, level, no_headlines=why)
 
 
@@ -156,9 +151,10 @@ def continuations(one: RecallAnswer, truth: PriceTruth) -> tuple[str, tuple[str,
     assert one.truth is not None
     if one.kind == "close":
         begun = f"On {one.day} the shares of {one.title} closed at "
-        # Decoys are as near as prices come within a few weeks, on both sides.
+        # Decoys are as near as prices come within a few weeks, on both sides, and as round as this data's prices.
         factors = np.exp(rng.uniform(0.02, 0.2, DECOYS) * rng.permutation([1, -1, 1, -1]))
-        return begun, (f"{one.truth:.2f}", *(f"{one.truth * factor:.2f}" for factor in factors))
+        prices = (one.truth, *(round(one.truth * float(factor), truth.decimals) for factor in factors))
+        return begun, tuple(f"{price:.2f}" for price in prices)
     begun = f"From {one.day} to {one.until} the shares of {one.title} went "
     length = HORIZONS[one.kind]
     moves = (truth.closes[length:] / truth.closes[:-length] - 1.0).ravel()
@@ -179,15 +175,18 @@ async def _ask(
         if isinstance(first, str):
             return no_propensity(first)
         made = list(await asyncio.gather(*(_weighed(opened, one) for one in chosen)))
-    partial = sum(one.min_k is None for one in made if one.kind != HEADLINE)
-    if partial > len(made) // 2:
-        return no_propensity(f"the server leaves tokens out in {partial} of {len(made)} questions")
+    asked = [one.min_k for one in made if one.kind != HEADLINE]
+    if (partial := asked.count(None)) > len(asked) // 2:
+        return no_propensity(f"the server leaves tokens out in {partial} of {len(asked)} questions")
     return made
 
 
 async def _scored(model: Model, fact: int, text: str, index: int) -> TokenLogprobs | str:
     place = QuestionPlace(episode=_EPISODE, step=fact, sample=0, index=index)
-    return logprobs_of(await model.ask(logprob_request(text), place))
+    try:
+        return logprobs_of(await model.ask(logprob_request(text), place))
+    except CassetteMismatch:  # a recording may be older than some of the questions
+        return "none were recorded"
 
 
 async def _weighed(model: Model, one: Sentence) -> WeighedFact:

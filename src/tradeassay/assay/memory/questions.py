@@ -136,6 +136,14 @@ class PriceTruth:
             news=tuple(panel.news),
         )
 
+    @property
+    def decimals(self) -> int:
+        """How many decimals the prices as traded have, at most two."""
+        known = self.traded[np.isfinite(self.traded)]
+        return next(
+            (count for count in range(2) if np.allclose(known, np.round(known, count), rtol=0, atol=1e-9)), 2
+        )
+
     def title(self, symbol: str) -> str:
         """Return what a name is called in a question."""
         named = self.titles.get(symbol, "")
