@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from tradeassay.benchmarks.quantcode import draw_tasks, families, load_task
+from tradeassay.code.evaluation import EvaluateConfig, evaluate
 from tradeassay.code.judges.decisions import CLOSENESS, DecisionEvent, DecisionsConfig, closeness
 from tradeassay.code.reward import QUICK, RewardConfig, fitting_limits, reward
-from tradeassay.code.running import open_code_executor
+from tradeassay.code.running import open_code_executor, rules_of
 from tradeassay.sandbox import JobExecutor
 
 SECRET = "5e" * 16
@@ -151,3 +152,13 @@ def test_a_leak_is_paid_nothing(pool: JobExecutor) -> None:
     leak = task.reference.replace("if not self.position:", f"later = {known}\n        if not self.position:", 1)
     leak = leak.replace("            if self", "            if later > self.data.close[0] and self", 1)
     assert "later >" in leak and paid(pool, task.id, leak) == 0.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("secret", ["77" * 16, "5e" * 16])
+def test_a_textbook_indicator_is_not_refused_for_a_guard_nobody_asked_for(pool: JobExecutor, secret: str) -> None:
+    task = load_task("d-rsi2-pullback")
+    plain = re.sub(r",\s*safediv=True", "", task.reference)
+    assert plain != task.reference
+    config = EvaluateConfig(decides="behaviour")
+    assert evaluate(task, plain, executor=pool, config=config, rules=rules_of(secret)).outcome == "solved"
