@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -234,19 +234,19 @@ def beside(folders: Sequence[Path]) -> list[str]:
         if (file := folder / "judge.json").is_file()
         for one in json.loads(file.read_text())["judges"]
     }
-    audits = [
-        (name, one["dataset"], str(one["asked"]), *_audited(one), one["told"])
+    audits = {
+        folder.name: [*json.loads(file.read_text()).values()]
         for folder in folders
         if (file := folder / "recall.json").is_file()
-        for name, one in ((folder.name, one) for one in json.loads(file.read_text()).values())
-    ]
-    columns = ("model", "data set", "questions", "moves right", "best or worst of five", "closes", "index levels")
+    }
+    moves = [_range(one["rows"]["moves"]["hit"]["value"] for one in audits[name]) for name in sorted(audits)]
+    first = _range(one["first"]["value"] for each in audits.values() for one in each)
     return [
         "## What they remember of real prices",
-        "Chance is half of the moves and a fifth of the names. Again: `tradeassay memory recall -m local/smollm2 "
-        "--dataset fakestockdata --questions 800 --samples 1 --logprobs 80 --cassettes recorded/smollm2 "
-        "--replay`.",
-        table((*columns, "truth likeliest of five", "the audit says"), audits),
+        f"Nothing is shown: Qwen2.5-Coder is right about {moves[0]} % of the moves (SmolLM2 {moves[1]}), no close "
+        f"and no level; the truth is likeliest of five in {first} %. `tradeassay memory recall -m "
+        "local/smollm2 --dataset fakestockdata --questions 800 --samples 1 --logprobs 80 --cassettes "
+        "recorded/smollm2 --replay`",
         f"## The mask probe ({reports[0]['benchmark']})",
         f"Share of {reports[0]['rows'][0]['response']['n']} questions with the right name / day / both. `bright` "
         "hides nothing: it checks that the question is understood. `levels`, `grid` and `match` are programs that "
@@ -257,14 +257,9 @@ def beside(folders: Sequence[Path]) -> list[str]:
     ]
 
 
-def _audited(audit: dict[str, Any]) -> tuple[str, ...]:
-    rows = audit["rows"]
-    named = [rows[kind]["hit"] for kind in ("best", "worst") if kind in rows]
-    whole = sum(one["n"] for one in named)
-    right = sum(one["value"] * one["n"] for one in named) / whole if whole else None
-    hits = [rows[kind]["hit"]["value"] if kind in rows else None for kind in ("moves", "close", "index")]
-    first = audit["first"]["value"]
-    return tuple("-" if one is None else f"{one:.0%}" for one in (hits[0], right, *hits[1:], first))
+def _range(values: Iterable[float]) -> str:
+    shares = sorted(round(100 * one) for one in values)
+    return f"{shares[0]} to {shares[-1]}"
 
 
 def _plain(value: Any) -> str:
