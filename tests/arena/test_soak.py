@@ -452,3 +452,33 @@ def test_an_acknowledged_answer_counts_though_nobody_was_there_to_take_it(tmp_pa
     found = verify_arena(str(tmp_path / "doors.db"))
     assert not found.violations, found.violations[:3]
     store.engine.dispose()
+
+
+def test_an_acknowledged_answer_counts_though_whoever_waited_had_just_given_up(tmp_path: Path) -> None:
+    season = season_of(3, entries=(Entry(id="anna", architecture="mcp"),))
+    time = VirtualTime(midnight(parse_day(season.first)) + 3600 * SECOND)
+    world = World(season, 3, {}, time, seed=1)
+    store = Store(open_engine(str(tmp_path / "doors.db"), durable=False))
+    store.found_season(season, season.first)
+    doors = Doors(store, real_time=lambda: time.now() / SECOND)
+    anna = doors.register("soak", "anna", now=season.first).agent
+    taken = []
+
+    class GivesUp(ConstantAction):
+        async def decide(self, *asked, **more):
+            told = doors.waiting(anna)
+            if told is not None and not taken:
+                body = Offer(
+                    slot=told.slot, packet_sha256=told.packet_sha256, recommended_action="SELL", reasoning="Sold"
+                )
+                doors.submit(anna, "just-in-time", body)
+                taken.append(told.slot)
+            raise TimeoutError("nobody answered")
+
+    agents = {"buy-and-hold": EntryAgent(ConstantAction("BUY")), "anna": EntryAgent(GivesUp("BUY"))}
+    clock = time.clock()
+    time.run(Runner(season=season, store=store, feed=world, clock=clock, agents=agents, beat_s=6 * 3600.0).run())
+    with store.read() as db:
+        made = {row.id: row for row in db.execute(select(decisions).where(decisions.c.entry == "anna"))}
+    assert taken and (made[taken[0]].status, made[taken[0]].action) == ("decided", "SELL")
+    assert {row.status for id, row in made.items() if id != taken[0]} == {"failed"}

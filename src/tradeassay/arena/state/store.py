@@ -289,6 +289,14 @@ class Store:
         with self.write("decide") as db:
             held = set(db.execute(_OURS.with_for_update() if self._locks else _OURS, ours).scalars())
             mine = [decided for decided in made if decided.slot.id in held]
+            # An answer that was acknowledged counts, also when whoever waited for it gave up a moment before.
+            failed = [decided.slot.id for decided in mine if decided.choice.status == "failed"]
+            query = select(door_offers.c.slot, door_offers.c.body).where(door_offers.c.slot.in_(failed))
+            answered = {row.slot: _CHOICE.decode(row.body) for row in db.execute(query)} if failed else {}
+            mine = [
+                msgspec.structs.replace(decided, choice=answered.get(decided.slot.id, decided.choice))
+                for decided in mine
+            ]
             close_slots(db, mine)
         return len(mine)
 
