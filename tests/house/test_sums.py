@@ -19,12 +19,14 @@ WHOLE = frozenset(
 )
 """What counts something, wherever a sum of the package names it."""
 ALLOWED = {
+    "arena/queries/decisions.py": {"sum((right for _, right in here))"},  # truths
     "arena/standings/variance.py": {"sum(effects)"},  # arrays, which numpy adds
     "assay/attribution.py": {"sum(trading.values(), np.zeros(daily.trading.size))"},
     "benchmarks/quantcode/scores.py": {"sum((Counter(getattr(cell, field)) for cell in cells), Counter[str]())"},
     "benchmarks/quantcode/tables.py": {"sum((getattr(row, name) for row in printed_rows))"},  # tasks
     "benchmarks/systrade/tables.py": {"sum(one[1])"},  # submissions
     "data/synthetic/events.py": {"sum(weights)"},  # whole percents
+    "metrics/reliability.py": {"sum(group)"},  # truths
     "code/collapse.py": {"sum((counts[left] & counts[right]).values())"},
 }
 

@@ -28,7 +28,7 @@ from tradeassay.arena.season import (
     check_written,
 )
 from tradeassay.arena.state.store import Store
-from tradeassay.core.errors import RunError, TradeassayError, UserError
+from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError, UserError
 from tradeassay.core.time import parse_day
 from tradeassay.runs.verify.seal import ssh_keygen
 
@@ -238,6 +238,6 @@ def parse_values(given: Sequence[str]) -> dict[str, Any]:
             raise UserError(f"'{text}' gives nothing a value", hint="write NAME=VALUE")
         try:
             found[name] = msgspec.json.decode(value)
-        except msgspec.DecodeError:
+        except UNDECODABLE:
             found[name] = value
     return found

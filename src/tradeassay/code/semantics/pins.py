@@ -33,6 +33,7 @@ from tradeassay.code.semantics.interpreter import (
 )
 from tradeassay.code.semantics.program import written
 from tradeassay.core.errors import UserError
+from tradeassay.core.measure import plain_sum
 from tradeassay.core.view import Floats
 
 BARS: Final = 360
@@ -258,13 +259,13 @@ def decide(mutant: Mutant, tape: Tape) -> Iterator[tuple[int, int, float, int]]:
         prices = dict(zip(legs, values, strict=False))
         now |= zip(used, values[len(legs) :], strict=True)
         if mutant.drifting:
-            equity = cash + sum(shares[leg] * prices[leg] for leg in legs)
+            equity = cash + plain_sum(shares[leg] * prices[leg] for leg in legs)
             book.target = {leg: shares[leg] * prices[leg] / equity for leg in legs}
         for _ in range(2 if mutant.twice else 1):
             rule = next((one for one in rules if state in one.given and _value(one.when, always, now)), None)
             if rule is None:
                 break
-            equity = cash + sum(shares[leg] * prices[leg] for leg in legs)
+            equity = cash + plain_sum(shares[leg] * prices[leg] for leg in legs)
             for leg, name, text in rule.target:
                 wanted = _value(text, always, now)
                 if wanted != wanted:
