@@ -95,7 +95,7 @@ def test_what_is_not_run_names_commands_options_and_imports_that_exist() -> None
     for page in (*PAGES, ROOT / "examples/README.md"):
         for _, body, needs in blocks(page):
             for line in body.replace("\\\n", " ").splitlines() if needs else ():
-                words = line.removeprefix("$ ").split("#")[0].split()
+                words = shlex.split(line.removeprefix("$ "), comments=True)
                 if words[:1] == ["tradeassay"]:
                     wrong += [f"{page.name}: {line}: {fault}" for fault in _misspelled(words[1:])]
                 if (found := re.match(r"from (tradeassay[\w.]*) import ([\w, ]+)$", line)) is not None:

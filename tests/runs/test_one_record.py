@@ -105,6 +105,7 @@ def test_nothing_in_report_can_compute_a_figure() -> None:
     """What is imported into ``report`` from where figures are computed: names, units, records, and one door."""
     allowed = {
         "tradeassay.metrics": {"BY_ID", "MEASURES", "MeasureInfo", "AgainstBaseline"},
+        "tradeassay.metrics.reliability": {"Reliability"},
         "tradeassay.metrics.history": {"ROLLING", "AccountHistory"},
         "tradeassay.assay.papers": {"paper_pages"},
         "tradeassay.assay.verdict.record": {"WaterfallStep", "waterfall"},

@@ -380,7 +380,7 @@ def site_disagreements(folder: Path) -> list[str]:
                 wrong += [f"board: {name} without {title}" for title in table.columns[1:] if title not in index]
             continue
         data, papers = summary_of(run, details=False), paper_pages(run)
-        every.append(papers)
+        every += [papers, data.reliability]
         wrong += [*foreign_intervals(surface, recorded(run.scores, data, papers)), *_marked(page, data)]
         wrong += [line for cell in data.cells for line in wrong_comparisons(surface, cell)]
         for cell in data.cells if len(data.cells) == 1 else ():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tradeassay.cli._options import Advanced, FoldedCommand
 from tradeassay.cli._output import json_option, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ _renamed = click.option(
 )
 
 
-@arena.command()
+@arena.command(cls=FoldedCommand)
 @_replay
 @_season
 @_speed
@@ -95,15 +96,19 @@ _renamed = click.option(
 @click.option(
     "--proxy",
     "proxies",
+    cls=Advanced,
     multiple=True,
     metavar="NETWORK",
     help="A proxy that says whose request it passes on (X-Forwarded-For), e.g. 127.0.0.1.",
 )
 @_renamed
 @_pages
-@click.option("--embed", metavar="ORIGIN", default="", help="Pages of this origin (or *) may frame these.")
+@click.option(
+    "--embed", cls=Advanced, metavar="ORIGIN", default="", help="Pages of this origin (or *) may frame these."
+)
 @click.option(
     "--webhook",
+    cls=Advanced,
     metavar="URL",
     default="",
     envvar="TRADEASSAY_ARENA_WEBHOOK",

@@ -458,7 +458,8 @@ class _Column:
         if len(set(given)) != len(given):
             twice = next(day for day in given if list(given).count(day) > 1)
             first = {day: place for place, day in reversed(list(enumerate(given)))}
-            if any(numbers[first[day]] != number for day, number in zip(given, numbers, strict=True)):
+            same = all(numbers[first[day]] == number for day, number in zip(given, numbers, strict=True))
+            if not same or len(first) < 2:  # a single day that is given again and again is no account
                 raise UserError(f"{self.name}: {twice} is given twice", hint="keep one row of each, one a day")
             self.notes.append(f"{self.name}: rows that are given twice, as {twice}, count once")
             kept = sorted(first.values())
