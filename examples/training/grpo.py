@@ -243,7 +243,7 @@ class Policy:
             k = turned(k, net.kv).repeat_interleave(group, 1)
             v = v.reshape(length, net.kv, net.dim).repeat_interleave(group, 1)
             q, k, v = (part.transpose(0, 1) for part in (turned(q, net.heads), k, v))
-            # Plain: fused kernels gave gradients that are no numbers for such masks at some lengths.
+            # Plain: with fused kernels gradients were no numbers at some lengths (H200; not traced further).
             scores = (q @ k.transpose(1, 2)).float() * net.dim**-0.5
             seen = scores.masked_fill(~mask, -1e30).softmax(-1).to(v.dtype) @ v
             x = x + functional.linear(seen.transpose(0, 1).reshape(length, -1), block["out"])

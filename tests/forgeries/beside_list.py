@@ -144,10 +144,13 @@ def a_limit_of_recall_left_out_of_the_assay(run: Forged) -> None:
     edited(run.path / "assay.json", edit)
 
 
-@of("recalled", "recall")
+@of("recalled")
 def a_record_of_recall_taken_away(run: Forged) -> None:
-    for path in run.path.rglob("*recall*"):
-        path.unlink()
+    def edit(found: Json) -> None:
+        assert found["memory"]
+        del found["memory"]
+
+    edited(run.path / "assay.json", edit)
 
 
 @of("recalled")
