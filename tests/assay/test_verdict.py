@@ -590,3 +590,17 @@ def test_the_command(played: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert json.loads(done.stdout)["agents"][0]["verdict"]["kind"] == "failed"
     assert str(page) in done.stderr
     assert 20_000 < page.stat().st_size < 1_000_000
+
+
+def test_one_agent_alone_leaves_the_page_of_the_run_as_it_is(
+    played: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run's page shows the recorded assay; that of some agents is not recorded."""
+    monkeypatch.setenv("TRADEASSAY_HOME", str(played.folder.parent))
+    monkeypatch.chdir(tmp_path)
+    page = played.folder / "report.html"
+    before = page.read_bytes() if page.exists() else None
+    words = ["assay", str(played.folder), "--agent", "silent", "--portfolios", "0"]
+    assert CliRunner().invoke(root, words, catch_exceptions=False).exit_code == 0
+    assert [path.name for path in tmp_path.iterdir()] == [f"{played.folder.name}-assay.html"]
+    assert (page.read_bytes() if page.exists() else None) == before

@@ -121,7 +121,7 @@ _portfolios = click.option(
 @click.option(
     "--agent", "agents", multiple=True, metavar="NAME", help="Only this agent of the run; repeat for several."
 )
-@page_option("page. Default: report.html in its folder")
+@page_option("page. Default: report.html in its folder, RUN-assay.html for --agent")
 @_trials
 @_watched
 @_portfolios
@@ -183,9 +183,11 @@ def assay_run(
     memory = [one for name in recalls for one in _memory_records(name, recorded)]
     config = VerdictConfig(trials=trials, portfolios=portfolios, watched=watched)
     made = assay_of(recorded, config, agents=agents, leaks=leaks, memory=memory, say=say, spread=spread)
+    usual = Path(f"{folder.name}-assay.html")  # of some agents: beside the run, whose page shows what is recorded
     if not agents:
         record_assay(recorded, made, memory)
-    _show_verdicts(made, page, folder / "report.html", as_json, studies, run=recorded)
+        usual = folder / "report.html"
+    _show_verdicts(made, page, usual, as_json, studies, run=recorded)
 
 
 def _memory_records(name: str, run: Run) -> list[MemoryRecord]:
