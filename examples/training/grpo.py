@@ -266,12 +266,6 @@ class Policy:
         loss.backward()
         return float(loss.detach())
 
-    def broken(self) -> list[int]:
-        """Return the numbers of the weights whose gradient holds something that is no number."""
-        known = [(at, weight.grad) for at, weight in enumerate(self.weights) if weight.grad is not None]
-        sizes = self.torch.stack(self.torch._foreach_norm([grad for _, grad in known])).isfinite().tolist()
-        return [at for (at, _), fine in zip(known, sizes, strict=True) if not fine][:12]
-
     def size(self) -> float:
         """Return the length of the gradient that was added up."""
         known = [weight.grad for weight in self.weights if weight.grad is not None]
@@ -463,12 +457,10 @@ def learn_step(
             why = None
             try:
                 loss = policy.learn(prompt, [answers[k] for k in some], worth)
-                broken = policy.broken()
-                if broken or not math.isfinite(loss):
+                if not math.isfinite(loss) or not math.isfinite(policy.size()):
                     why = {
                         "event": "no number",
                         "loss": loss,
-                        "in": broken,
                         "lengths": [len(answers[k]) for k in some],
                     }
             except policy.torch.OutOfMemoryError:  # somebody else is on the card

@@ -14,6 +14,7 @@ import sqlite3
 from contextlib import closing
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -404,15 +405,21 @@ def test_a_doubted_bar_waits_for_a_word(tmp_path: Path) -> None:
     store.engine.dispose()
 
 
-def test_an_acknowledged_answer_counts_though_nobody_was_there_to_take_it(tmp_path: Path) -> None:
-    """The worker dies, the agent answers in time, the worker comes back after the time to decide is over."""
+def behind_a_door(folder: Path) -> tuple[Any, ...]:
+    """Found a season of three sessions with one agent, anna, who answers at a door."""
     season = season_of(3, entries=(Entry(id="anna", architecture="mcp"),))
     time = VirtualTime(midnight(parse_day(season.first)) + 3600 * SECOND)
     world = World(season, 3, {}, time, seed=1)
-    store = Store(open_engine(str(tmp_path / "doors.db"), durable=False))
+    store = Store(open_engine(str(folder / "doors.db"), durable=False))
     store.found_season(season, season.first)
     doors = Doors(store, real_time=lambda: time.now() / SECOND)
     anna = doors.register("soak", "anna", now=season.first).agent
+    return season, time, world, store, doors, anna
+
+
+def test_an_acknowledged_answer_counts_though_nobody_was_there_to_take_it(tmp_path: Path) -> None:
+    """The worker dies, the agent answers in time, the worker comes back after the time to decide is over."""
+    season, time, world, store, doors, anna = behind_a_door(tmp_path)
 
     def play():
         agents = {
@@ -455,13 +462,7 @@ def test_an_acknowledged_answer_counts_though_nobody_was_there_to_take_it(tmp_pa
 
 
 def test_an_acknowledged_answer_counts_though_whoever_waited_had_just_given_up(tmp_path: Path) -> None:
-    season = season_of(3, entries=(Entry(id="anna", architecture="mcp"),))
-    time = VirtualTime(midnight(parse_day(season.first)) + 3600 * SECOND)
-    world = World(season, 3, {}, time, seed=1)
-    store = Store(open_engine(str(tmp_path / "doors.db"), durable=False))
-    store.found_season(season, season.first)
-    doors = Doors(store, real_time=lambda: time.now() / SECOND)
-    anna = doors.register("soak", "anna", now=season.first).agent
+    season, time, world, store, doors, anna = behind_a_door(tmp_path)
     taken = []
 
     class GivesUp(ConstantAction):
@@ -482,3 +483,6 @@ def test_an_acknowledged_answer_counts_though_whoever_waited_had_just_given_up(t
         made = {row.id: row for row in db.execute(select(decisions).where(decisions.c.entry == "anna"))}
     assert taken and (made[taken[0]].status, made[taken[0]].action) == ("decided", "SELL")
     assert {row.status for id, row in made.items() if id != taken[0]} == {"failed"}
+    found = verify_arena(str(tmp_path / "doors.db"))
+    assert not found.violations, found.violations[:3]
+    store.engine.dispose()
