@@ -22,8 +22,8 @@ import pytest
 from click.testing import CliRunner
 
 from tradeassay.agents import check_agent
-from tradeassay.agents.foreign.address import Unusable
 from tradeassay.agents.foreign.conversation import encode_request, read_reply
+from tradeassay.agents.foreign.transport import Unusable
 from tradeassay.api import make_spec
 from tradeassay.cli import root
 from tradeassay.core.dialogue import AskModel, Given, Message

@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradeassay.agents.rule import least_variance, onto_capped_simplex
-from tradeassay.agents.variance import shrunk_covariance
+from tradeassay.agents.rules import least_variance, onto_capped_simplex, shrunk_covariance
 
 
 @given(st.integers(1, 12), st.integers(0, 10_000), st.floats(0.05, 1.0))

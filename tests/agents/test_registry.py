@@ -3,7 +3,7 @@
 import pytest
 
 from tradeassay.agents import agents, make_agent, parameters
-from tradeassay.agents.momentum import MomentumConfig
+from tradeassay.agents.rules import MomentumConfig
 from tradeassay.core.errors import UserError
 
 NAMES = (

@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
 import runs_world as world
 
 from tradeassay.agents import files_open, make_agent, own_agent
+from tradeassay.agents.own_file import CARRY_DATA, walls_missing
 from tradeassay.agents.registry import check_agent
-from tradeassay.agents.walled import CARRY_DATA, walls_missing
 from tradeassay.assay import assay, leak_test
 from tradeassay.assay.leaks import LeakTestConfig
 from tradeassay.assay.verdict import VerdictConfig

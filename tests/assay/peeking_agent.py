@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tradeassay.agents.registry import AgentConfig, agents
-from tradeassay.agents.rule import Rule
+from tradeassay.agents.rules import Rule
 from tradeassay.core.agent import Observation
 from tradeassay.core.orders import Decision, Order
 

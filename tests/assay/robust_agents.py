@@ -6,7 +6,7 @@ import re
 from typing import ClassVar
 
 from tradeassay.agents.registry import AgentConfig, agents
-from tradeassay.agents.rule import Rule
+from tradeassay.agents.rules import Rule
 from tradeassay.core.agent import Observation
 from tradeassay.core.orders import Decision, Order
 

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradeassay.agents.foreign.address import inward, parse_networks, parse_target
 from tradeassay.agents.foreign.ama import HttpAgent, Unusable, encode_request, read_answer
+from tradeassay.agents.foreign.transport import inward, parse_networks, parse_target
 from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, play
 from tradeassay.cli import main

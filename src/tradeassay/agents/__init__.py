@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from tradeassay.agents.factor_models.agent import FactorModelAgent
 from tradeassay.agents.foreign import ForeignAgent
-from tradeassay.agents.holding import EqualWeight, IndexHold, KeepsCash, SectorEqual
 from tradeassay.agents.model import ModelAgent, ModelConfig, model_params
-from tradeassay.agents.momentum import Momentum, MomentumWeighted, Reversal
 from tradeassay.agents.own_file import OwnFile, files_open, is_own_file, own_agent
-from tradeassay.agents.random_names import Random
 from tradeassay.agents.registry import (
     AgentClass,
     AgentConfig,
@@ -27,8 +24,23 @@ from tradeassay.agents.registry import (
     parameters,
     plays_alone,
 )
-from tradeassay.agents.rule import Abstain, PortfolioConfig, Rebalancer, Rule, trades_towards
-from tradeassay.agents.variance import MinVariance, VolTarget
+from tradeassay.agents.rules import (
+    Abstain,
+    EqualWeight,
+    IndexHold,
+    KeepsCash,
+    MinVariance,
+    Momentum,
+    MomentumWeighted,
+    PortfolioConfig,
+    Random,
+    Rebalancer,
+    Reversal,
+    Rule,
+    SectorEqual,
+    VolTarget,
+    trades_towards,
+)
 
 __all__ = [
     "Abstain",

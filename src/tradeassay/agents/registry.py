@@ -39,9 +39,7 @@ class Registered(Protocol):
     Config: ClassVar[type[AgentConfig]]
     """The parameters; every field has a default."""
 
-    def __init__(self, config: Any) -> None:
-        """Take a ``Config``; nothing is decided here."""
-        ...
+    def __init__(self, config: Any) -> None: ...
 
 
 class AgentClass(Registered, Agent, Protocol):

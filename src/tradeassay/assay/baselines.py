@@ -20,10 +20,9 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from tradeassay.agents.factor_models.agent import FEATURES_VERSION, Matrix, Samples, factor_history, features
 from tradeassay.agents.factor_models.catalogue import FactorModel, Size, factor_model
-from tradeassay.agents.factor_models.features import FEATURES_VERSION, Matrix, Samples, factor_history, features
-from tradeassay.agents.factor_models.fitting import FitConfig, FittedModel, fit
-from tradeassay.agents.factor_models.qlib_world import check_installed, model_module
+from tradeassay.agents.factor_models.fitting import FitConfig, FittedModel, check_installed, fit, model_module
 from tradeassay.agents.factor_models.trained import (
     FACTS_FILE,
     RankIC,

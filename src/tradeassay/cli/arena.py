@@ -211,7 +211,7 @@ def run(
     _need_extra()
     import asyncio
 
-    from tradeassay.agents.foreign.address import parse_networks
+    from tradeassay.agents.foreign.transport import parse_networks
     from tradeassay.arena.clock import parse_speed
     from tradeassay.arena.state.engine import open_engine
     from tradeassay.arena.state.store import Store

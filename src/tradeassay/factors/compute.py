@@ -245,8 +245,7 @@ class _Factors(ABC):
         """Return :meth:`_present_enough` where there is a session a month ago too."""
 
     @abstractmethod
-    def _highest(self, values: Floats) -> Floats:
-        """Return the greatest value of a year; ``values`` is overwritten."""
+    def _highest(self, values: Floats) -> Floats: ...
 
     @abstractmethod
     def _nearest(self, close: Floats, back: int, step: int, known: Bools) -> Floats:

@@ -66,7 +66,6 @@ def trl_reward(completions: Sequence[Any], task: Sequence[str], **columns: Any) 
 
 
 def verl_score(data_source: str, solution_str: str, ground_truth: str, extra_info: Any = None) -> float:
-    """Score one answer for verl."""
     return _one(solution_str, ground_truth)
 
 
@@ -86,13 +85,11 @@ def verifiers_taskset(family: str = "train", count: int = 1000, seed: int = 0) -
     class QuantCodeTask(vf.Task[vf.TaskData, vf.State, vf.TaskConfig]):  # type: ignore[misc]  # untyped here
         @vf.reward  # type: ignore[untyped-decorator]  # untyped here
         async def judged(self, trace: Any) -> float:
-            """What the judge pays."""
             (scored,) = await _pool().abatch([trace.last_reply], [load_task(self.data.id)])
             return scored.value or 0.0
 
     class QuantCodeTaskset(vf.Taskset[QuantCodeTask, vf.TasksetConfig]):  # type: ignore[misc]  # untyped here
         def load(self) -> Iterable[Any]:
-            """Yield the tasks that were asked for."""
             for task in draw_tasks(family, count, seed):
                 system, asked = (one["content"] for one in messages_of(task))
                 yield QuantCodeTask(vf.TaskData(id=task.id, name=task.title, prompt=asked, system_prompt=system))
@@ -122,7 +119,6 @@ def openenv_app(family: str = "train", seed: int = 0) -> Any:
             self._state = core.State()
 
         def reset(self, seed: int | None = None, episode_id: str | None = None, **given: Any) -> Any:
-            """Show a task: the one that ``seed`` numbers, else the next."""
             number = self._number if seed is None else seed
             self._number = number + 1
             (self._task,) = draw_tasks(family, 1, start_seed, start=number)
@@ -130,7 +126,6 @@ def openenv_app(family: str = "train", seed: int = 0) -> Any:
             return Asked(task=self._task.id, messages=tuple(messages_of(self._task)), done=False, reward=None)
 
         def step(self, action: Any, timeout_s: float | None = None, **given: Any) -> Any:
-            """Judge an answer: an episode has one."""
             (scored,) = _pool().batch([action.text], [self._task])
             self._state.step_count += 1
             found = {"outcome": scored.outcome, "reason": scored.reason}
@@ -138,7 +133,6 @@ def openenv_app(family: str = "train", seed: int = 0) -> Any:
 
         @property
         def state(self) -> Any:
-            """Which task it is, and whether it was answered."""
             return self._state
 
     start_seed = seed

@@ -54,7 +54,6 @@ def logprobs_of(reply: ModelReply) -> TokenLogprobs | str:
 
 
 def logprob_request(text: str) -> AskModel:
-    """Return the question for a text's log-probabilities."""
     return AskModel(purpose="logprobs", messages=(Message(role="user", text=text),))
 
 
@@ -67,7 +66,6 @@ class EchoProvider:
         self._address = base_url.rstrip("/") + "/completions"
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
-        """Ask once."""
         text = request.messages[0].text
         return await asyncio.to_thread(self._post, text)
 
@@ -92,8 +90,7 @@ class EchoProvider:
         except (OSError, ValueError) as error:
             return Attempt(reply=failed_reply("unreachable", clean_text(str(error))), again=True)
 
-    async def aclose(self) -> None:
-        """Nothing is open."""
+    async def aclose(self) -> None: ...
 
 
 def _read(answer: Any, text: str) -> Attempt:

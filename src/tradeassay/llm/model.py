@@ -27,8 +27,7 @@ class Model(Protocol):
     replies, never exceptions."""
 
     @property
-    def name(self) -> str:
-        """The model's full name."""
+    def name(self) -> str: ...
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Answer one request. May be called by many tasks at once."""
@@ -111,11 +110,9 @@ class Provider(Protocol):
     """Something that can be asked once: a company's servers, a program, a model on this machine."""
 
     @property
-    def name(self) -> str:
-        """The model's full name."""
+    def name(self) -> str: ...
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         """Ask once. A provider's failures come back as replies; only a bug raises."""
 
-    async def aclose(self) -> None:
-        """Release connections and processes."""
+    async def aclose(self) -> None: ...

@@ -61,8 +61,7 @@ class Asked(NamedTuple, Generic[Ask]):
 class Conversation(Protocol[Ask_co, Reply_contra]):
     """A benchmark's rules for one episode: what is asked in a step, and what is kept between steps."""
 
-    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
-        """Start an episode; all randomness comes from ``rng``."""
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None: ...
 
     def dialogue(self, observation: Observation) -> Generator[Ask_co, Reply_contra, Decision]:
         """Return the questions of one step; they end in a decision."""

@@ -110,7 +110,6 @@ class SmallWorld:
 
 @cache
 def small_world(market: str, seed: int = 11) -> SmallWorld:
-    """Return the small world of one market."""
     panel = generate(preset(market, seed=seed, **_SIZE)).panel
     days = [str(day) for day in panel.sessions]
     config = MarketConfig(
@@ -309,7 +308,6 @@ class _Trial:
         raise CheckFailed(f"agent '{self.name}' {what} {self.where}".rstrip())
 
     def check_class(self) -> None:
-        """Check what can be seen without playing."""
         cls = agents.get(self.agent) if isinstance(self.agent, str) else self.agent
         if not isinstance(getattr(cls, "summary", None), str) or not cls.summary.strip():
             self.fail("has no summary: one line that says what it does")
@@ -327,7 +325,6 @@ class _Trial:
                 self.fail(f"has no method '{method}'")
 
     def make(self, market: Market) -> Agent:
-        """Return a fresh agent that has begun an episode."""
         try:
             agent = (
                 make_agent(self.agent, self.params)

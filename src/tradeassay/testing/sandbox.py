@@ -114,7 +114,6 @@ class Arena:
         }
 
     def heard(self) -> bool:
-        """Return whether a message reached one of the sockets."""
         for listener in (self._udp, self._unix, self._abstract):
             with contextlib.suppress(BlockingIOError):
                 listener.recv(4096)
@@ -130,13 +129,11 @@ class Arena:
         return self._state() != self._before
 
     def wait_for_change(self, seconds: float) -> None:
-        """Wait until something changes, up to a limit."""
         until = time.monotonic() + seconds
         while time.monotonic() < until and not self.changed():
             time.sleep(0.02)
 
     def victim_gone(self) -> bool:
-        """Return whether the victim process has ended."""
         if self._victim is None:
             return False
         try:
@@ -400,7 +397,6 @@ class SandboxReport(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(result for result in self.results if result.sandbox == "escaped")
 
     def table(self) -> str:
-        """Return the results as lines of text."""
         lines = [f"{'attack':32} {'family':11} {'plain process':14} {'sandbox':8} recorded as"]
         for result in self.results:
             control = "succeeds" if result.control else "fails: not counted"

@@ -5,8 +5,7 @@ Each is a sans-I/O generator over one packet of information and its own memory. 
 """
 
 from tradeassay.agents.ama.desk import Architecture, Conduct, architectures, make_architecture
-from tradeassay.agents.ama.desks import DeepFundAgent, HedgeFundAgent, TradeAgent, VanillaAgent
-from tradeassay.agents.ama.investor import InvestorAgent
+from tradeassay.agents.ama.desks import DeepFundAgent, HedgeFundAgent, InvestorAgent, TradeAgent, VanillaAgent
 
 __all__ = [
     "Architecture",

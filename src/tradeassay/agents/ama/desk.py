@@ -142,7 +142,7 @@ KINDS: dict[type[msgspec.Struct], str] = {
 A = TypeVar("A", bound=msgspec.Struct)
 Json = Mapping[str, object]
 Sight = Callable[[Packet], dict[str, object]]
-"""What a role is shown of a packet; see :mod:`tradeassay.agents.ama.sight`."""
+"""What a role is shown of a packet; see :mod:`tradeassay.agents.ama.desks`."""
 Consultation = Generator[AskModel, ModelReply, A | None]
 """Asks one role; returns its answer, or None when no usable one came."""
 
@@ -464,11 +464,9 @@ class RoleDesk(Generic[C]):
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """Everybody who is asked, in order."""
         return self._roles
 
     def transcript(self) -> Transcript:
-        """Return the minutes of a new decision."""
         return Transcript(attempts=self._config.attempts, conduct=self._conduct)
 
     def ask_all(self, asking: Mapping[str, Consultation[A]]) -> Generator[Any, Any, dict[str, A | None]]:
@@ -478,23 +476,13 @@ class RoleDesk(Generic[C]):
         answering.
         """
         found: dict[str, A | None] = {}
-        waiting: dict[str, AskModel] = {}
-        for name, one in asking.items():
-            now = advance(one)
-            if isinstance(now, Ended):
-                found[name] = now.result
-            else:
-                waiting[name] = now
-        while waiting:
-            replies = yield tuple(waiting.values())
-            still: dict[str, AskModel] = {}
-            for name, reply in zip(waiting, replies, strict=True):
-                now = advance(asking[name], reply)
-                if isinstance(now, Ended):
-                    found[name] = now.result
-                else:
-                    still[name] = now
-            waiting = still
+        replies: dict[str, Any] = dict.fromkeys(asking)
+        while replies:
+            steps = {name: advance(asking[name], reply) for name, reply in replies.items()}
+            found |= {name: step.result for name, step in steps.items() if isinstance(step, Ended)}
+            waiting = {name: step for name, step in steps.items() if not isinstance(step, Ended)}
+            answers = (yield tuple(waiting.values())) if waiting else ()
+            replies = dict(zip(waiting, answers, strict=True))
         return {name: found[name] for name in asking}
 
     def hear(
@@ -510,6 +498,16 @@ class RoleDesk(Generic[C]):
         }
         return (yield from self.ask_all(asking))
 
+    def assess_risk(
+        self, packet: Packet, seen: Json, shown: dict[str, object], transcript: Transcript
+    ) -> Consultation[RiskCheck]:
+        """Ask the risk manager, where there is one; what it allows is ``shown`` to those after it."""
+        if "risk" not in self._roles:
+            return None
+        risk = yield from consult(DeskRole("risk", "risk", "risk"), packet, seen, RiskCheck, transcript)
+        shown["risk"] = msgspec.to_builtins(risk)
+        return risk
+
 
 def conclude(
     verdict: Verdict | None, transcript: Transcript, *, risk: RiskCheck | None = None, memory: bytes | None = None
@@ -518,10 +516,10 @@ def conclude(
     if verdict is None:
         return msgspec.structs.replace(transcript.failed("the last role gave no usable answer"), memory=memory)
     action, allocation = verdict.action, verdict.allocation
-    failures = list(transcript.failures)
-    talk = list(transcript.talk)
+    failures, talk = list(transcript.failures), list(transcript.talk)
     if risk is not None:
-        if _forbidden(action, risk):
+        allowed = {"BUY": risk.allow_long, "SELL": risk.allow_short, "HOLD": True}
+        if not allowed[action] or (action != "HOLD" and risk.max_exposure == 0):
             failures.append(ChoiceFailure(kind="constraint", text=f"{action} was forbidden: {risk.reason}"[:2000]))
             talk.append(Contribution(role="rules", step="limit", text=f"{action} is not allowed; the desk holds"))
             action = "HOLD"
@@ -537,9 +535,3 @@ def conclude(
         failures=tuple(failures),
         memory=memory,
     )
-
-
-def _forbidden(action: Action, risk: RiskCheck) -> bool:
-    if risk.max_exposure == 0:
-        return action != "HOLD"
-    return (action == "BUY" and not risk.allow_long) or (action == "SELL" and not risk.allow_short)

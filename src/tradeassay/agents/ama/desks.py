@@ -1,7 +1,9 @@
-"""Three desks: a trading firm, a hedge fund of sixteen personas, and a fund whose manager remembers.
+"""The desks: a trading firm, a hedge fund of sixteen personas, the bare model, a vote of several, a fund whose
+manager remembers, and a single investor with a four-layer memory that reflects on what its decisions led to.
 
 Twelve of the personas are ways of investing named after those who made them known, four are plain analysts. The
-sketches are ours and describe a way of thinking; nobody named here has anything to do with this project.
+sketches are ours and describe a way of thinking; nobody named here has anything to do with this project. A role
+sees its own field and nothing else of the information.
 """
 
 from __future__ import annotations
@@ -11,14 +13,13 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from tradeassay.agents.ama import sight
 from tradeassay.agents.ama.desk import (
     Argument,
     DeskConfig,
     DeskRole,
     Json,
+    Lesson,
     Opinion,
-    RiskCheck,
     RoleDesk,
     Sight,
     Verdict,
@@ -27,15 +28,56 @@ from tradeassay.agents.ama.desk import (
     consult,
     opinions,
 )
+from tradeassay.agents.ama.memory import Item, LayerConfig, LayeredMemory
 from tradeassay.core.arena import Action, Deliberation, Packet, SettledOutcome
 from tradeassay.core.measure import plain_sum
 
+
+def prices(packet: Packet) -> dict[str, object]:
+    """Return the price, at most ten earlier ones and the month's return."""
+    return {
+        "price": packet.price,
+        "history": [[point.date, point.price] for point in packet.history],
+        "momentum": packet.momentum,
+    }
+
+
+def news(packet: Packet) -> dict[str, object]:
+    return {"news": [msgspec.to_builtins(item) for item in packet.news]}
+
+
+def headlines(packet: Packet) -> dict[str, object]:
+    """Return the titles alone, for somebody who listens to the mood."""
+    return {"headlines": [[item.published_at, item.source, item.title] for item in packet.news]}
+
+
+def reports(packet: Packet) -> dict[str, object]:
+    return {"annual_report": packet.annual_report, "quarterly_report": packet.quarterly_report}
+
+
+def everything(packet: Packet) -> dict[str, object]:
+    return {**prices(packet), **news(packet), **reports(packet)}
+
+
+def record(packet: Packet) -> dict[str, object]:
+    """Return the agent's own settled decisions, and what others said where the season lets them."""
+    shown: dict[str, object] = {"outcomes": [msgspec.to_builtins(outcome) for outcome in packet.outcomes]}
+    if packet.others:
+        shown["others"] = [msgspec.to_builtins(message) for message in packet.others]
+    return shown
+
+
 FIRM_ANALYSTS: dict[str, tuple[str, Sight]] = {
-    "fundamental": ("You are the fundamental analyst: you read reports and figures.", sight.reports),
-    "sentiment": ("You are the sentiment analyst: you hear the mood of headlines.", sight.headlines),
-    "news": ("You are the news analyst: you ask what the events mean for the asset.", sight.news),
-    "technical": ("You are the technical analyst: you read prices and nothing else.", sight.prices),
+    "fundamental": ("You are the fundamental analyst: you read reports and figures.", reports),
+    "sentiment": ("You are the sentiment analyst: you hear the mood of headlines.", headlines),
+    "news": ("You are the news analyst: you ask what the events mean for the asset.", news),
+    "technical": ("You are the technical analyst: you read prices and nothing else.", prices),
 }
+
+
+BULL, BEAR = DeskRole("bull", "debate", "bull"), DeskRole("bear", "debate", "bear")
+TRADER, RISK = DeskRole("trader", "proposal", "trader"), DeskRole("risk", "risk", "risk")
+MANAGER = DeskRole("manager", "decision", "manager")
 
 
 @architectures.register("trade")
@@ -48,31 +90,22 @@ class TradeAgent(RoleDesk[DeskConfig]):
     needed = ("manager",)
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
-        """Return the making of one decision."""
         transcript = self.transcript()
         said = yield from self.hear(FIRM_ANALYSTS, packet, transcript)
         shown: dict[str, object] = {"opinions": opinions(said)}
         debate: list[Json] = []
-        for _ in range(self._config.debate):
-            for side in ("bull", "bear"):
-                if side in self._roles:
-                    role = DeskRole(side, "debate", side)
-                    heard = {**shown, "debate": list(debate)}
-                    spoken = yield from consult(role, packet, heard, Argument, transcript)
-                    debate.append({"role": side, "argument": None if spoken is None else spoken.argument})
+        for role in (BULL, BEAR) * self._config.debate:
+            if role.name in self._roles:
+                heard = {**shown, "debate": list(debate)}
+                spoken = yield from consult(role, packet, heard, Argument, transcript)
+                debate.append({"role": role.name, "argument": None if spoken is None else spoken.argument})
         shown["debate"] = debate
         if "trader" in self._roles:
-            role = DeskRole("trader", "proposal", "trader")
-            proposal = yield from consult(role, packet, {**shown, **sight.record(packet)}, Verdict, transcript)
-            shown["proposal"] = None if proposal is None else msgspec.to_builtins(proposal)
-        risk = None
-        if "risk" in self._roles:
-            role = DeskRole("risk", "risk", "risk")
-            seen = {**sight.prices(packet), **sight.record(packet), "proposal": shown.get("proposal")}
-            risk = yield from consult(role, packet, seen, RiskCheck, transcript)
-            shown["risk"] = None if risk is None else msgspec.to_builtins(risk)
-        role = DeskRole("manager", "decision", "manager")
-        verdict = yield from consult(role, packet, {**shown, **sight.record(packet)}, Verdict, transcript)
+            proposal = yield from consult(TRADER, packet, {**shown, **record(packet)}, Verdict, transcript)
+            shown["proposal"] = msgspec.to_builtins(proposal)
+        seen = {**prices(packet), **record(packet), "proposal": shown.get("proposal")}
+        risk = yield from self.assess_risk(packet, seen, shown, transcript)
+        verdict = yield from consult(MANAGER, packet, {**shown, **record(packet)}, Verdict, transcript)
         return conclude(verdict, transcript, risk=risk)
 
 
@@ -106,9 +139,8 @@ class HedgeFundAgent(RoleDesk[DeskConfig]):
     needed = ("manager",)
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
-        """Return the making of one decision."""
         transcript = self.transcript()
-        shown = sight.everything(packet)
+        shown = everything(packet)
         said = yield from self.ask_all(
             {
                 name: consult(DeskRole(name, "signal", "persona", character), packet, shown, Opinion, transcript)
@@ -117,15 +149,10 @@ class HedgeFundAgent(RoleDesk[DeskConfig]):
             }
         )
         signals: dict[str, object] = {"opinions": opinions(said)}
-        risk = None
-        if "risk" in self._roles:
-            role = DeskRole("risk", "risk", "risk")
-            seen = {**sight.prices(packet), **sight.record(packet), **signals}
-            risk = yield from consult(role, packet, seen, RiskCheck, transcript)
-            signals["risk"] = None if risk is None else msgspec.to_builtins(risk)
-        role = DeskRole("manager", "decision", "manager")
-        seen = {**signals, "price": packet.price, "momentum": packet.momentum, **sight.record(packet)}
-        verdict = yield from consult(role, packet, seen, Verdict, transcript)
+        seen = {**prices(packet), **record(packet), **signals}
+        risk = yield from self.assess_risk(packet, seen, signals, transcript)
+        seen = {**signals, "price": packet.price, "momentum": packet.momentum, **record(packet)}
+        verdict = yield from consult(MANAGER, packet, seen, Verdict, transcript)
         return conclude(verdict, transcript, risk=risk)
 
 
@@ -139,10 +166,9 @@ class VanillaAgent(RoleDesk[DeskConfig]):
     needed = ("trader",)
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
-        """Return the making of one decision."""
         transcript = self.transcript()
         role = DeskRole("trader", "decision", "vanilla")
-        verdict = yield from consult(role, packet, sight.everything(packet), Verdict, transcript)
+        verdict = yield from consult(role, packet, everything(packet), Verdict, transcript)
         return conclude(verdict, transcript)
 
 
@@ -173,9 +199,8 @@ class VotingAgent(RoleDesk[VoteConfig]):
     needed = ()
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
-        """Return the making of one decision."""
         transcript = self.transcript()
-        shown = sight.everything(packet)
+        shown = everything(packet)
         asked = yield from self.ask_all(
             {
                 name: consult(DeskRole(name, "vote", "vanilla"), packet, shown, Verdict, transcript)
@@ -207,9 +232,9 @@ def counted(votes: tuple[Verdict, ...]) -> Verdict | None:
 
 
 FUND_ANALYSTS: dict[str, tuple[str, Sight]] = {
-    "technical": ("You read prices and nothing else.", sight.prices),
-    "media": ("You read what the media report.", sight.news),
-    "fundamental": ("You read reports and figures.", sight.reports),
+    "technical": ("You read prices and nothing else.", prices),
+    "media": ("You read what the media report.", news),
+    "fundamental": ("You read reports and figures.", reports),
 }
 
 
@@ -235,7 +260,6 @@ class Diary(msgspec.Struct, frozen=True, kw_only=True):
     entries: tuple[Remembered, ...] = ()
 
     def settled(self, outcomes: tuple[SettledOutcome, ...]) -> Diary:
-        """Return it with what has become known since."""
         known = {outcome.date: outcome.earned for outcome in outcomes}
         return Diary(
             entries=tuple(
@@ -270,7 +294,6 @@ class DeepFundAgent(RoleDesk[DeepFundConfig]):
     needed = ("manager",)
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
-        """Return the making of one decision."""
         transcript = self.transcript()
         journal = Diary() if memory is None else msgspec.json.decode(memory, type=Diary)
         journal = journal.settled(packet.outcomes)
@@ -280,10 +303,9 @@ class DeepFundAgent(RoleDesk[DeepFundConfig]):
             "journal": [msgspec.to_builtins(e) for e in journal.entries[-self._config.remembered :]],
             "analysts_record": journal.lessons(),
             "price": packet.price,
-            **sight.record(packet),
+            **record(packet),
         }
-        role = DeskRole("manager", "decision", "manager")
-        verdict = yield from consult(role, packet, shown, Verdict, transcript)
+        verdict = yield from consult(MANAGER, packet, shown, Verdict, transcript)
         made = Remembered(
             date=packet.date,
             action="HOLD" if verdict is None else verdict.action,
@@ -292,3 +314,81 @@ class DeepFundAgent(RoleDesk[DeepFundConfig]):
         )
         kept = (*journal.entries, made)[-4 * self._config.remembered :]
         return conclude(verdict, transcript, memory=msgspec.json.encode(Diary(entries=kept)))
+
+
+SEEN = 400
+"""How many item ids are kept to know what has been read."""
+
+
+class InvestorConfig(DeskConfig, frozen=True, kw_only=True):
+    """``memory`` says how it remembers."""
+
+    memory: LayerConfig = LayerConfig()
+
+
+@architectures.register("investor")
+class InvestorAgent(RoleDesk[InvestorConfig]):
+    """News enter the short layer, quarterly reports the mid, annual ones the long, lessons the reflections."""
+
+    summary: ClassVar[str] = "a single agent with four-layer memory, retrieval and reflection"
+    Config = InvestorConfig
+    everybody = ("reflection", "investor")
+    needed = ("investor",)
+
+    def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
+        transcript = self.transcript()
+        mind = LayeredMemory.read(memory)
+        new = [outcome for outcome in packet.outcomes if outcome.date > mind.settled]
+        if new:
+            mind = mind.learn(mind.recalled, new[-1].earned, self._config.memory)
+            mind = msgspec.structs.replace(mind, settled=new[-1].date)
+            if "reflection" in self._roles:
+                shown: dict[str, object] = {
+                    "outcomes": [msgspec.to_builtins(outcome) for outcome in new],
+                    "remembered": _told(mind),
+                }
+                role = DeskRole("reflection", "reflection", "reflection")
+                lesson = yield from consult(role, packet, shown, Lesson, transcript)
+                if lesson is not None:
+                    mind = mind.add("reflection", lesson.lesson, lesson.importance)
+        # What is read today is shown as today's news, not once more as a memory.
+        found = mind.recall(_question(packet), self._config.memory)
+        mind = _read(packet, mind)
+        shown = {**everything(packet), **record(packet), "memory": [_shown(item) for item in found]}
+        verdict = yield from consult(
+            DeskRole("investor", "decision", "investor"), packet, shown, Verdict, transcript
+        )
+        mind = msgspec.structs.replace(mind, recalled=tuple(item.id for item in found)).aged(self._config.memory)
+        return conclude(verdict, transcript, memory=mind.written())
+
+
+def _read(packet: Packet, mind: LayeredMemory) -> LayeredMemory:
+    """Return the mind after reading what it has not read before."""
+    known = set(mind.seen)
+    fresh: list[str] = []
+    for item in packet.news:
+        if item.id not in known:
+            mind = mind.add("short", f"{item.title}. {item.text}", 0.4)
+            fresh.append(item.id)
+    for layer, report in (("mid", packet.quarterly_report), ("long", packet.annual_report)):
+        key = f"{layer}:{report}"[:80]
+        if report is not None and key not in known:
+            mind = mind.add("mid" if layer == "mid" else "long", report, 0.6)
+            fresh.append(key)
+    return msgspec.structs.replace(mind, seen=(*mind.seen, *fresh)[-SEEN:])
+
+
+def _question(packet: Packet) -> str:
+    """Return what memory is asked for: the asset and what is going on around it."""
+    trend = "" if packet.momentum is None else ("rising" if packet.momentum > 0 else "falling")
+    titles = " ".join(item.title for item in packet.news)
+    return f"{packet.symbol} {packet.kind} {trend} {titles}"
+
+
+def _told(mind: LayeredMemory) -> list[dict[str, object]]:
+    used = set(mind.recalled)
+    return [_shown(item) for item in mind.items if item.id in used]
+
+
+def _shown(item: Item) -> dict[str, object]:
+    return {"layer": item.layer, "text": item.text, "importance": round(item.importance, 3)}

@@ -116,11 +116,9 @@ class LayeredMemory(msgspec.Struct, frozen=True, kw_only=True):
         return cls() if body is None else msgspec.json.decode(body, type=cls)
 
     def written(self) -> bytes:
-        """Return it as bytes."""
         return msgspec.json.encode(self)
 
     def add(self, layer: Layer, text: str, importance: float) -> LayeredMemory:
-        """Return it with one more item."""
         item = Item(id=self.next_id, layer=layer, text=text, made=self.now, importance=importance)
         return msgspec.structs.replace(self, items=(*self.items, item), next_id=self.next_id + 1)
 

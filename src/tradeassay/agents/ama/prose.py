@@ -29,7 +29,6 @@ def quoted(text: str) -> str:
 
 
 def percent(value: float) -> str:
-    """Return a fraction in per cent, with its sign."""
     return f"{100 * value:+.2f} %"
 
 

@@ -15,8 +15,7 @@ from pathlib import Path
 import msgspec
 
 from tradeassay.agents.factor_models.catalogue import FactorModel, Size, factor_model
-from tradeassay.agents.factor_models.fitting import FittedModel
-from tradeassay.agents.factor_models.qlib_world import check_installed
+from tradeassay.agents.factor_models.fitting import FittedModel, check_installed
 from tradeassay.core.errors import UNDECODABLE, DataError, UserError
 from tradeassay.core.files import data_home
 from tradeassay.core.hashing import sha256_bytes, sha256_of
@@ -85,12 +84,10 @@ class TrainedBaseline(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def model(self) -> FactorModel:
-        """The name of the model, one of the eighteen."""
         return factor_model(self.recipe.model)
 
 
 def baselines_folder(home: Path | None = None) -> Path:
-    """Return the folder of baselines."""
     return data_home(home) / "baselines"
 
 

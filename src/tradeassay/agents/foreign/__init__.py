@@ -7,7 +7,7 @@ A *transport* carries bytes there and back and names what went wrong (:mod:`.tra
 
 from __future__ import annotations
 
-from tradeassay.agents.foreign.address import Unusable
 from tradeassay.agents.foreign.conversation import ForeignAgent, ForeignModel, OverHttp, OverPipe, OverPython
+from tradeassay.agents.foreign.transport import Unusable
 
 __all__ = ["ForeignAgent", "ForeignModel", "OverHttp", "OverPipe", "OverPython", "Unusable"]

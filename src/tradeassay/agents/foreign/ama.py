@@ -15,7 +15,6 @@ from typing import Any, Protocol, Unpack
 
 import msgspec
 
-from tradeassay.agents.foreign.address import Unusable
 from tradeassay.agents.foreign.transport import (
     MAX_ANSWER,
     TIMEOUT_S,
@@ -25,6 +24,7 @@ from tradeassay.agents.foreign.transport import (
     PipeTransport,
     PythonCaller,
     Transport,
+    Unusable,
     check_id,
     load_class,
     quoted,
@@ -118,7 +118,6 @@ class PacketRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def request_body(packet: Packet, *, model: str = "", own: bool = True) -> PacketRequest:
-    """Return a packet as the contract's request."""
     symbol = packet.symbol
     shared = {name: getattr(packet, name) for name in OwnState.__struct_fields__} if own else {}
     return PacketRequest(
@@ -249,7 +248,6 @@ class HttpAgent:
         self._model, self._own, self._max_request, self._wire = model, own, max_request, wire
 
     async def decide(self, packet: Packet) -> AgentChoice:
-        """Ask the agent; never raises for anything the agent does."""
         return await _bounded(self._ask(packet), self._transport)
 
     async def _ask(self, packet: Packet) -> AgentChoice:
@@ -277,11 +275,9 @@ class SubprocessAgent:
         self._max_request = max_request
 
     async def decide(self, packet: Packet) -> AgentChoice:
-        """Ask the process; never raises for anything it does."""
         return await _bounded(self._ask(packet), self._transport)
 
     async def close(self) -> None:
-        """End the process and remove its folder."""
         await self._transport.close()
 
     async def _ask(self, packet: Packet) -> AgentChoice:
@@ -308,7 +304,6 @@ class PythonAgent:
         self._caller = PythonCaller(agent.decide, timeout_s=timeout_s)
 
     async def decide(self, packet: Packet) -> AgentChoice:
-        """Ask the object; never raises for anything it does."""
         return await _bounded(self._ask(packet))
 
     async def _ask(self, packet: Packet) -> AgentChoice:

@@ -24,14 +24,16 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from tradeassay.agents.foreign.address import EVERYWHERE, Unusable, parse_target
 from tradeassay.agents.foreign.transport import (
+    EVERYWHERE,
     HttpTransport,
     PipeTransport,
     PythonCaller,
     Transport,
+    Unusable,
     check_id,
     load_class,
+    parse_target,
     quoted,
 )
 from tradeassay.agents.registry import AgentConfig, Opening, agents
@@ -214,11 +216,9 @@ class ForeignModel:
 
     @property
     def name(self) -> str:
-        """What the agent is called in cassettes."""
         return self._name
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
-        """Answer one request; never raises for anything the agent does."""
         # A later stage of the same step says it too: a benchmark need not repeat what was not answered.
         wrong = self._wrong[1] if self._wrong is not None and self._wrong[0] == place.step else None
         try:
@@ -255,8 +255,7 @@ class ForeignAgent(ABC):
     """Whether an answer says which question it answers; the value that a function returns can be no other's."""
 
     @abstractmethod
-    def transport(self, timeout_s: float) -> Transport:
-        """Return a new transport to the agent."""
+    def transport(self, timeout_s: float) -> Transport: ...
 
     @asynccontextmanager
     async def open(self, opening: Opening) -> AsyncIterator[Model]:
@@ -303,7 +302,6 @@ class OverHttp(ForeignAgent):
     needs: ClassVar[tuple[tuple[str, str], ...]] = (("httpx", "arena"),)
 
     def __init__(self, config: HttpConfig) -> None:
-        """Raise :class:`UserError` for something that is not a web address."""
         parse_target(config.url)
         if holds_key(config.url):
             raise UserError(
@@ -313,7 +311,6 @@ class OverHttp(ForeignAgent):
         self.config = config
 
     def transport(self, timeout_s: float) -> Transport:
-        """Return a new transport to the server."""
         token = _from_environment(self.config.token_env) if self.config.token_env else None
         url = self.config.url
         return HttpTransport(url, timeout_s=timeout_s, allow=EVERYWHERE, max_answer=MAX_ANSWER, token=token)
@@ -337,7 +334,6 @@ class OverPipe(ForeignAgent):
     kind: ClassVar[str] = "pipe"
 
     def __init__(self, config: PipeConfig) -> None:
-        """Raise :class:`UserError` for an empty command or unbalanced quotes."""
         try:
             self._command = shlex.split(config.command)
         except ValueError as error:
@@ -384,7 +380,6 @@ class OverMcp(ForeignAgent):
         self.config = config
 
     def transport(self, timeout_s: float) -> Transport:
-        """Raise :class:`UserError`: nobody can call a client."""
         raise UserError("a client of MCP cannot be asked", hint="tradeassay mcp BENCHMARK --run FOLDER")
 
 
@@ -414,7 +409,6 @@ class OverPython(ForeignAgent):
         load_class(self.config.cls, "reply(request)")
 
     def transport(self, timeout_s: float) -> Transport:
-        """Return a new object behind a transport."""
         return _InProcess(load_class(self.config.cls, "reply(request)"), timeout_s)
 
 
@@ -425,15 +419,12 @@ class _InProcess:
         self._caller = PythonCaller(agent.reply, timeout_s=timeout_s)
 
     async def exchange(self, body: bytes) -> bytes:
-        """Call the object."""
         said = await self._caller.call(msgspec.json.decode(body))
         try:
             return msgspec.json.encode({"text": said} if isinstance(said, str) else said)
         except TypeError as error:
             raise Unusable("schema", str(error)) from error
 
-    async def reset(self) -> None:
-        """Nothing to start afresh."""
+    async def reset(self) -> None: ...
 
-    async def close(self) -> None:
-        """Nothing is open."""
+    async def close(self) -> None: ...

@@ -25,8 +25,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError, OperationalError
 from starlette.concurrency import run_in_threadpool
 
-from tradeassay.agents.foreign.address import Unusable, parse_target
 from tradeassay.agents.foreign.ama import TradingAction, to_choice
+from tradeassay.agents.foreign.transport import Unusable, parse_target
 from tradeassay.arena.agents import OUTSIDE
 from tradeassay.arena.queries.seasons import read_season
 from tradeassay.arena.rounds.deciding import packets

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from tradeassay.agents.foreign.address import Network
 from tradeassay.agents.foreign.ama import Decides, PythonAgent, SubprocessAgent, load_agent
+from tradeassay.agents.foreign.transport import Network
 from tradeassay.arena.agents import OUTSIDE, OutsideAgent
 from tradeassay.arena.api.doors import Doors, Together
 from tradeassay.arena.season import Entry, Season

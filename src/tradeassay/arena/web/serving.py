@@ -22,7 +22,7 @@ import msgspec
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from tradeassay.agents.foreign.address import Network, parse_networks
+from tradeassay.agents.foreign.transport import Network, parse_networks
 from tradeassay.arena.agents import OUTSIDE, EntryAgent, ModelOpener, OutsideAgent, check_entries, entry_agents
 from tradeassay.arena.api.doors import Doors, KeyKind
 from tradeassay.arena.api.outside import outside_agents

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.agents import files_open
-from tradeassay.agents.walled import CLOSED
+from tradeassay.agents.own_file import CLOSED
 from tradeassay.assay.attribute import RunAttribution, attribute_run
 from tradeassay.assay.attribution import Attribution
 from tradeassay.assay.luck.luck import Luck, LuckConfig, luck_of_episode

@@ -38,8 +38,7 @@ class ScriptedModel(Protocol):
 class Slowly(Protocol):
     """A scripted model that takes its time."""
 
-    def seconds(self, request: AskModel) -> float:
-        """Return how long the answer to a request takes."""
+    def seconds(self, request: AskModel) -> float: ...
 
 
 scripted_models: Registry[type[ScriptedModel]] = Registry("scripted_model")
@@ -70,8 +69,7 @@ class ScriptedProvider:
         reply = self._model.answer(request)
         return Attempt(reply=msgspec.structs.replace(reply, usage=self._usage(request, reply)))
 
-    async def aclose(self) -> None:
-        """Nothing is open."""
+    async def aclose(self) -> None: ...
 
     def _usage(self, request: AskModel, reply: ModelReply) -> Usage:
         said = [reply.text, *(call.arguments for call in reply.calls)]

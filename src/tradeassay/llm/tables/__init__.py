@@ -207,7 +207,6 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def groups(self) -> tuple[str, str]:
-        """The two groups it belongs to."""
         return (
             "thinking" if self.thinking else "instruct",
             "general" if self.made_for == "general" else "specialised",

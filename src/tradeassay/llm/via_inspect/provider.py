@@ -390,8 +390,7 @@ class KeylessProvider:
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
         return Attempt(reply=failed_reply("rejected", self.reason))
 
-    async def aclose(self) -> None:
-        """Nothing is open."""
+    async def aclose(self) -> None: ...
 
 
 def open_provider(

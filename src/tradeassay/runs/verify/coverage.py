@@ -7,7 +7,7 @@ from collections import Counter
 import msgspec
 
 from tradeassay.agents.own_file import NAME as OWN_FILE
-from tradeassay.agents.walled import OPEN
+from tradeassay.agents.own_file import OPEN
 from tradeassay.core.measure import NOT_REDERIVABLE, OWN_PROGRAM
 from tradeassay.runs.store.manifest import RunManifest
 from tradeassay.runs.store.outcome import ClaimOutcome
