@@ -50,13 +50,24 @@ def program(name: str, *places: str) -> str:
 class Stack:
     """PostgreSQL, workers and the proxy, each a process of its own in one folder."""
 
-    def __init__(self, folder: Path, options: list[str], *, port: int | None = None, workers: int = 2) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        options: list[str],
+        *,
+        port: int | None = None,
+        workers: int = 2,
+        command: list[str] | None = None,
+        env: dict[str, str] | None = None,
+        data: Path | None = None,
+    ) -> None:
         self.folder, self.options, self.port = folder, options, port or free()
         folder.mkdir(parents=True, exist_ok=True)
         self.address = f"http://127.0.0.1:{self.port}"
         # PostgreSQL refuses to run as root, so root lends it to nobody; its socket's path must be short.
         self.user = "nobody" if os.getuid() == 0 else None
-        self.data = folder / "db"
+        self.data = data or folder / "db"
+        self.command, self.env = command or [sys.executable, "-m", "tradeassay"], env or {}
         self.db = f"postgresql+psycopg://arena@/postgres?host={self.data}"
         self.ports = [free() for _ in range(workers)]
         self.running: dict[str, subprocess.Popen[bytes]] = {}
@@ -82,11 +93,11 @@ class Stack:
         ready = program("pg_isready", "usr/lib/postgresql/*/bin/pg_isready")
         self.wait(lambda: subprocess.run([ready, "-q", "-h", str(self.data)], check=False).returncode == 0)
 
-    def start_worker(self, number: int, *more: str, env: dict[str, str] | None = None) -> None:
-        serve = [sys.executable, "-m", "tradeassay", "arena", "serve", "--port", str(self.ports[number])]
+    def start_worker(self, number: int) -> None:
+        serve = [*self.command, "arena", "serve", "--port", str(self.ports[number])]
         where = ["--proxy", "127.0.0.1", "--pages", str(self.folder / "pages")]
-        here = {**os.environ, "TRADEASSAY_ARENA_DB": self.db, **(env or {})}
-        self._start(f"worker-{number}", [*serve, *where, *self.options, *more], env=here)
+        here = {**os.environ, "TRADEASSAY_ARENA_DB": self.db, **self.env}
+        self._start(f"worker-{number}", [*serve, *where, *self.options], env=here)
 
     def start_proxy(self) -> None:
         nginx = program("nginx", "usr/sbin/nginx")

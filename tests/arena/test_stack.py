@@ -15,21 +15,23 @@ sys.path[:0] = [str(ROOT / "perf"), str(ROOT / "scripts")]
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 @pytest.mark.skipif(not Path("/usr/sbin/nginx").exists(), reason="nginx is not installed (Debian: nginx-light)")
-def test_a_season_survives_kills_a_crash_and_an_upgrade_behind_the_proxy() -> None:
+def test_a_live_season_survives_everything_around_it_behind_the_proxy() -> None:
+    pytest.importorskip("yfinance", reason="the extra 'us' is not installed")
+    pytest.importorskip("ccxt", reason="the extra 'crypto' is not installed")
     import arena_year
 
     # PostgreSQL's socket needs a short path that its user may enter.
     folder = Path(tempfile.mkdtemp(prefix="ta-", dir="/tmp"))
-    folder.chmod(0o755)
     try:
-        found = arena_year.run(folder, 10)
+        found = arena_year.run(folder, 12)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    assert found["farthest from arithmetic"] <= 1e-12 and found["accounts"] == 2 * 22, found
-    assert found["answers acknowledged"] and not found["answers lost"], found
-    assert found["database alarm raised"] and not found["false alarms"], found
-    assert len(found["what was done"]) == 6 and "contradicted" in found["verify"], found
+    assert found["accounts"] == 4 * 22 and found["answers acknowledged"] and len(found["what was done"]) == 16, (
+        found
+    )
+    assert arena_year.good(found), found
 
 
 def test_a_backup_of_a_file_comes_back_as_it_was(tmp_path: Path) -> None:

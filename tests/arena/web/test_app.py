@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from arena_sample import FAST
+from arena_sample import FAST, make_season
 from fastapi.testclient import TestClient
+from sqlalchemy.exc import OperationalError
 
 from tradeassay.arena.api.doors import Doors
+from tradeassay.arena.season import Entry, Season
+from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import Arena, create_app
+from tradeassay.arena.web.serving import Player
 from tradeassay.arena.web.site import PageWriter
 
 
@@ -113,3 +121,66 @@ def test_experts_judge_with_their_key_and_no_other(web_store: Store, tmp_path: P
             db.execute(delete(events).where(events.c.kind == "review"))
         for name in keys:
             doors.revoke_key("expert", name, now=now)
+
+
+def test_only_a_named_origin_may_frame_the_pages(web_store: Store, site: Path, client: TestClient) -> None:
+    kept = client.get("/seasons/small/").headers
+    assert "frame-ancestors 'none'" in kept["content-security-policy"] and kept["x-frame-options"] == "DENY"
+    assert "access-control-allow-origin" not in kept
+    blog = "https://blog.example.org"
+    with TestClient(create_app(Arena(doors=Doors(web_store), folder=site, embed=blog))) as framed:
+        for path in ("/seasons/small/", "/seasons/small/equity.json"):
+            shown = framed.get(path).headers
+            assert shown["content-security-policy"].endswith(f"frame-ancestors {blog}")
+            assert "x-frame-options" not in shown and shown["access-control-allow-origin"] == blog
+
+
+@pytest.mark.parametrize("origin", ["javascript:1", "https://a.example; script-src *", "blog.example.org"])
+def test_what_is_no_origin_is_not_let_into_a_header(origin: str, tmp_path: Path, capsys) -> None:
+    from tradeassay.cli import main
+
+    assert main(["arena", "serve", "--embed", origin, "--db", str(tmp_path / "arena.db")]) == 2
+    assert "is no origin" in capsys.readouterr().err and not (tmp_path / "arena.db").exists()
+
+
+class _Forgetful(Store):
+    """A database that is away the first three times."""
+
+    away = 3
+
+    def found_season(self, season: Season, now: str) -> None:
+        if self.away:
+            self.away -= 1
+            raise OperationalError("", {}, OSError("connection refused"))
+        super().found_season(season, now)
+
+
+def test_the_webhook_hears_what_begins_to_fail_and_that_it_is_over(tmp_path: Path) -> None:
+    heard: list[dict] = []
+
+    class Ear(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            heard.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    ear = ThreadingHTTPServer(("127.0.0.1", 0), Ear)
+    threading.Thread(target=ear.serve_forever, args=(0.05,), daemon=True).start()
+    store = _Forgetful(open_engine(str(tmp_path / "arena.db"), durable=False))
+    entries = (Entry(id="bull", architecture="rule", params={"rule": "buy"}),)
+    season = make_season(id="told", entries=entries, first="2022-06-01", last="2022-06-02")
+    player = Player(season, store, None, webhook=f"http://127.0.0.1:{ear.server_port}/")
+    player.start()
+    assert player.join(60) and player.error is None
+    until = time.monotonic() + 20
+    while len(heard) < 2 and time.monotonic() < until:  # posted by threads of their own
+        time.sleep(0.05)
+    ear.shutdown()
+    ear.server_close()
+    store.engine.dispose()
+    first, last = sorted((one["text"] for one in heard), key=lambda text: "well" in text)
+    assert "arena 'told': database: " in first and "connection refused" in first and "trying again" in first
+    assert last == "arena 'told': all is well again" and {one["season"] for one in heard} == {"told"}

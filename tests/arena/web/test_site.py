@@ -343,3 +343,50 @@ def test_everybody_has_a_name_and_every_asset_a_folder_of_its_own() -> None:
     ]
     folders = asset_folders(msgspec.structs.replace(season, assets=tuple(odd)))
     assert list(folders.values()) == ["BTC-USDT", "BTC-USDT-", "-"]
+
+
+def test_stated_confidence_is_counted_as_the_rounds_came_out(site: Path) -> None:
+    found = read(site, f"{HOME}/entries/one-a/index.json")["calibration"]
+    came = []
+    for file in site.glob(f"{HOME}/assets/*/2022-*/index.json"):
+        round = json.loads(file.read_bytes())
+        for line in (one["line"] for one in round["decisions"] if one["line"]["entry"] == "one-a"):
+            counts = line["phase"] == "settled" and line["stage"] == "live" and line["action"] in ("BUY", "SELL")
+            if counts and line["confidence"] is not None and line["moved"]:
+                came.append((line["action"] == "BUY") == (line["moved"] > 0))
+    (one,) = found  # it always says 0.6
+    assert (one["low"], one["high"], one["stated"]) == (0.6, 0.7, pytest.approx(0.6))
+    assert came and (one["right"]["n"], one["right"]["value"]) == (len(came), pytest.approx(sum(came) / len(came)))
+    text = (site / f"{HOME}/entries/one-a/index.html").read_text()
+    assert (
+        'id="calibration"' in text
+        and 'id="calibration"' not in (site / f"{HOME}/entries/trend/index.html").read_text()
+    )
+
+
+def test_the_atom_feed_tells_what_is_settled_and_leads_to_it(site: Path) -> None:
+    feedparser = pytest.importorskip("feedparser")
+    for season in ("small", "sealed"):
+        feed = feedparser.parse((site / f"seasons/{season}/feed.xml").read_bytes(), sanitize_html=False)
+        assert feed.version == "atom10" and not feed.bozo
+        assert len({one.id for one in feed.entries}) == len(feed.entries) > 0
+        assert all((site / one.link[1:] / "index.html").exists() for one in feed.entries)
+        settled = {
+            f"/{path.parent.relative_to(site)}/"
+            for path in site.glob(f"seasons/{season}/assets/*/2022-*/index.json")
+            if all(one["line"]["phase"] == "settled" for one in json.loads(path.read_bytes())["decisions"])
+        }
+        assert {one.link for one in feed.entries if "/assets/" in one.link} <= settled
+        assert feed.feed.updated == max(one.updated for one in feed.entries)
+        page = (site / f"seasons/{season}/index.html").read_text()
+        assert 'type="application/atom+xml" title=' in page and f'href="/seasons/{season}/feed.xml"' in page
+    assert "<script>" not in (site / "seasons/small/feed.xml").read_text()
+
+
+def test_robots_may_read_the_pages_and_not_the_doors(site: Path) -> None:
+    from urllib.robotparser import RobotFileParser
+
+    robots = RobotFileParser()
+    robots.parse((site / "robots.txt").read_text().splitlines())
+    assert robots.can_fetch("*", "/seasons/small/") and robots.can_fetch("*", "/zh/seasons/small/feed/")
+    assert not any(robots.can_fetch("*", path) for path in ("/agents/me/packet", "/api/openapi.json", "/metrics"))
