@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import textwrap
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -244,6 +247,28 @@ def test_who_and_where_it_is(sandbox: Sandbox) -> None:
         "HOME",
         "TMPDIR",
     }
+
+
+def test_no_folder_of_this_machine_is_named(sandbox: Sandbox) -> None:
+    if sandbox.tier.level != "strong":
+        pytest.skip("without namespaces folders keep their names")
+    text = """
+    import sys, sysconfig, traceback
+    import numpy
+    told = [*sys.path, *sys.argv, *sys.orig_argv, sys.executable, sys.prefix, sys.base_prefix]
+    told += [str(getattr(one, "__file__", "")) for one in list(sys.modules.values())]
+    told += [str(getattr(one, "__spec__", "")) for one in list(sys.modules.values())]
+    try:
+        numpy.mean("x")
+    except Exception:
+        told.append(traceback.format_exc())
+    told = "\\n".join(told)
+    return {"told": [told[at : at + 4000] for at in range(0, len(told), 4000)]}
+    """
+    told = "".join(body(textwrap.dedent(text).strip(), sandbox, guard_imports=False).need()["told"].tolist())
+    assert "/tmp/base/lib/python" in told and "/tmp/env/lib/python" in told
+    for path in (sys.prefix, sys.base_prefix, str(Path(__file__).parents[2])):
+        assert path not in told
 
 
 def test_pyarrow_and_polars_are_hidden(sandbox: Sandbox) -> None:

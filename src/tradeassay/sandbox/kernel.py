@@ -254,6 +254,7 @@ _AT_FDCWD: Final = -100
 _MOUNT_ATTR_RDONLY_NOSUID: Final = 0x1 | 0x2
 _MOUNT_ATTR_NODEV: Final = 0x4
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
+_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE = 47, 2
 _MADV_COLLAPSE: Final = 25
 _CAPABILITY_V3: Final = 0x20080522
 
@@ -319,6 +320,19 @@ def no_new_privileges() -> None:
 
 def drop_capabilities() -> None:
     syscall("capset", struct.pack("=Ii", _CAPABILITY_V3, 0), bytes(24))
+
+
+def keep_capabilities() -> None:
+    """Carry this process's rights over its own namespaces through the next ``exec``, which drops those of a user
+    other than root.
+    """
+    with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+        held = next(int(line.split()[1], 16) for line in status if line.startswith("CapPrm:"))
+    low, high = held & 0xFFFFFFFF, held >> 32
+    syscall("capset", struct.pack("=Ii", _CAPABILITY_V3, 0), struct.pack("=6I", low, low, low, high, high, high))
+    for one in range(held.bit_length()):
+        if held >> one & 1:
+            syscall("prctl", _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, one, 0, 0)
 
 
 _VERSION_QUERY: Final = 1

@@ -116,16 +116,20 @@ def _mapped_files() -> list[str]:
 
 
 @cache
-def warmed(roots: tuple[str, ...]) -> frozenset[str]:
+def warmed(roots: tuple[str, ...], view: tuple[tuple[str, str], ...]) -> frozenset[str]:
     """Return every path below ``roots``, each file of which is put into memory: what a child could be the first to
-    read, or to look for, would tell the next one that it had been there. Tests of packages are left out.
+    read, or to look for, would tell the next one that it had been there. Tests of packages are left out. ``view``
+    says which folder of this machine stands behind a name that a child sees.
     """
-    known = set(roots)
+    known = {}
     for root in roots:
-        for folder, folders, files in os.walk(root):
+        shown, here = next((pair for pair in view if f"{root}/".startswith(f"{pair[0]}/")), ("", ""))
+        known[root] = here + root[len(shown) :]
+        for folder, folders, files in os.walk(known[root]):
             folders[:] = [name for name in folders if name not in _SITE_NAMES and name not in ("test", "tests")]
-            known.update(os.path.join(folder, name) for name in (*folders, *files))
-    for path in known:
+            for path in (os.path.join(folder, name) for name in (*folders, *files)):
+                known[shown + path[len(here) :]] = path
+    for path in known.values():
         try:
             file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
@@ -158,8 +162,7 @@ def why_not_leave() -> str | None:
         words = b"?"
         try:
             leave_host()
-            kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
-            kernel.mount("tmpfs", _NEW_ROOT, "tmpfs", kernel.MS_NOSUID, "size=1m")
+            enter_view(plan_view())
             words = b""
         except OSError as error:
             words = str(error).encode()
@@ -183,6 +186,59 @@ def leave_host() -> None:
         _write("/proc/self/uid_map", f"{NOBODY} {uid} 1")
         _write("/proc/self/gid_map", f"{NOBODY} {gid} 1")
     socket.sethostname("sandbox")
+
+
+INTERPRETER: Final = f"{_NEW_ROOT}/base"
+LIBRARIES: Final = f"{_NEW_ROOT}/env"
+_FONTS: Final = f"{_NEW_ROOT}/fonts"
+
+
+def plan_view() -> dict[str, str]:
+    """Return under which names, which say nothing of this machine, a zygote finds the interpreter, each folder of
+    its search path and the list of fonts. Empty where the interpreter does not lie with its own library.
+    """
+    base = sys.base_prefix.rstrip("/")
+    if not os.path.realpath(sys.executable).startswith(f"{base}/"):
+        return {}
+    view = {INTERPRETER: base}
+    site = f"{LIBRARIES}/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+    stdlib = (os.path.dirname(os.__file__),)
+    for entry in dict.fromkeys(sys.path):
+        if os.path.isdir(entry) and not _is_stdlib(entry, stdlib):
+            first = os.path.basename(entry) == "site-packages" and site not in view
+            view[site if first else f"{LIBRARIES}/{len(view)}"] = entry
+    if fonts := os.environ.get("MPLCONFIGDIR"):
+        view[_FONTS] = fonts
+    return view
+
+
+def enter_view(view: dict[str, str]) -> None:
+    """Mount every folder of :func:`plan_view` under its new name, in this process's namespace only."""
+    opened = {shown: os.open(path, os.O_PATH) for shown, path in view.items()}
+    kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+    kernel.mount("tmpfs", _NEW_ROOT, "tmpfs", kernel.MS_NOSUID, "size=16m,mode=0755")
+    for shown, descriptor in opened.items():
+        os.makedirs(shown)
+        kernel.mount(f"/proc/self/fd/{descriptor}", shown, None, kernel.MS_BIND | kernel.MS_REC)
+        os.close(descriptor)
+
+
+def start_again(view: dict[str, str], descriptor: int) -> None:
+    """Replace this process by the same program under the names of ``view``: what it loads from here on, and all
+    that its children inherit, knows no other.
+    """
+    named = {path: shown for shown, path in view.items()}
+    executable = os.path.realpath(sys.executable).replace(view[INTERPRETER], INTERPRETER, 1)
+    code = sys.orig_argv[sys.orig_argv.index("-c") + 1]
+    parent, *folders = [named[entry] for entry in dict.fromkeys((sys.argv[1], *sys.path)) if entry in named]
+    environment = {**os.environ, "HOME": SCRATCH, "LD_LIBRARY_PATH": f"{INTERPRETER}/lib"}
+    if _FONTS in view:
+        environment["MPLCONFIGDIR"] = _FONTS
+    if os.geteuid() != 0:
+        kernel.keep_capabilities()
+    arguments = [executable, *"-S -s -P -B -c".split(), code, parent, str(descriptor), *folders]
+    enter_view(view)  # only now: the installation may lie below the folder that is covered
+    os.execve(executable, arguments, environment)
 
 
 def _unshared(spaces: int) -> bool:

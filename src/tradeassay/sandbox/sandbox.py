@@ -115,7 +115,7 @@ class ZygoteProcess:
             listable=frozenset(self.hello.listable),
             searched=frozenset(self.hello.searched),
             home=SCRATCH if "private root" in self.tier.walls else "/",
-            known=warmed((*self.hello.readable, *self.hello.listable)),
+            known=warmed((*self.hello.readable, *self.hello.listable), self._view),
         )
 
     @property
@@ -145,6 +145,21 @@ class ZygoteProcess:
             self.socket.send(msgspec.json.encode(config))
         except OSError:
             raise SandboxError("the sandbox's zygote did not start") from None
+        hello = self._hear(config)
+        self._view = hello.view
+        if not hello.error:
+            hello = self._hear(config)
+        if hello.tier is None:
+            raise SandboxError(f"the sandbox's zygote could not be prepared: {hello.error}")
+        if config.require == "strong" and hello.tier.level != "strong":
+            raise SandboxRefused(
+                f"strong isolation was asked for, and this machine lacks {'; '.join(hello.tier.missing)}",
+                hint="run as root or allow unprivileged user namespaces (sysctl user.max_user_namespaces, and "
+                "kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu), or ask for 'standard'",
+            )
+        return hello
+
+    def _hear(self, config: SandboxConfig) -> Hello:
         waiting = select.poll()
         waiting.register(self.socket, select.POLLIN)
         if not waiting.poll(config.start_s * 1000):
@@ -158,16 +173,7 @@ class ZygoteProcess:
             message = b""
         if not message:
             raise SandboxError("the sandbox's zygote ended while it loaded its libraries")
-        hello = msgspec.json.decode(message, type=Hello)
-        if hello.tier is None:
-            raise SandboxError(f"the sandbox's zygote could not be prepared: {hello.error}")
-        if config.require == "strong" and hello.tier.level != "strong":
-            raise SandboxRefused(
-                f"strong isolation was asked for, and this machine lacks {'; '.join(hello.tier.missing)}",
-                hint="run as root or allow unprivileged user namespaces (sysctl user.max_user_namespaces, and "
-                "kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu), or ask for 'standard'",
-            )
-        return hello
+        return msgspec.json.decode(message, type=Hello)
 
 
 class Sandbox(JobExecutor):

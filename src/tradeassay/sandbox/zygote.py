@@ -28,6 +28,8 @@ import msgspec
 from tradeassay.sandbox import child, kernel, seccomp
 from tradeassay.sandbox.namespaces import (
     DEVICES,
+    INTERPRETER,
+    LIBRARIES,
     SCRATCH,
     LibraryRoots,
     can_become_nobody,
@@ -35,6 +37,8 @@ from tradeassay.sandbox.namespaces import (
     find_roots,
     leave_host,
     module_names,
+    plan_view,
+    start_again,
     why_not_leave,
 )
 from tradeassay.sandbox.sandbox_config import SandboxConfig, not_for_children
@@ -46,10 +50,12 @@ FDS_PER_JOB: Final = 7
 
 
 class Hello(msgspec.Struct, frozen=True, kw_only=True):
-    """The zygote's first message: ready, behind which walls, and what a child may read; or why not. ``listable``
-    are folders that may be listed but not read; ``searched`` are those the importer looks into.
+    """What the zygote says of itself: first ``view``, by which names it knows the host's folders; then that it is
+    ready, behind which walls, and what a child may read; or why not. ``listable`` are folders that may be listed
+    but not read; ``searched`` are those the importer looks into.
     """
 
+    view: tuple[tuple[str, str], ...] = ()
     tier: Tier | None = None
     readable: tuple[str, ...] = ()
     listable: tuple[str, ...] = ()
@@ -74,8 +80,9 @@ def main(descriptor: int) -> None:
     for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, signal.SIG_DFL)
     try:
+        refused = _leave(host)
         config = msgspec.json.decode(host.recv(1 << 16), type=SandboxConfig)
-        stage, hello = _prepare(config, host)
+        stage, hello = _prepare(config, refused)
     except BaseException:
         host.send(msgspec.json.encode(Hello(error=traceback.format_exc()[-4000:])))
         os._exit(1)
@@ -83,14 +90,31 @@ def main(descriptor: int) -> None:
     _serve(host, stage)
 
 
-def _prepare(config: SandboxConfig, host: socket.socket) -> tuple[child.Stage, Hello]:
-    _write_quietly("/proc/self/oom_score_adj", "1000")  # if memory runs out, the sandbox goes first
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+def _leave(host: socket.socket) -> str | None:
+    """Enter namespaces of its own and start again there, under names that say nothing of the host; returns why
+    that is not possible. The host is told first which of its folders has which name.
+    """
+    if sys.base_prefix == INTERPRETER:
+        sys.prefix = sys.exec_prefix = LIBRARIES
+        os.environ.pop("LD_LIBRARY_PATH")
+        kernel.die_with_parent()
+        return None
+    config = msgspec.json.decode(host.recv(1 << 16, socket.MSG_PEEK), type=SandboxConfig)
     refused = why_not_leave() if config.namespaces else "switched off"
+    view = plan_view() if refused is None else {}
+    host.send(msgspec.json.encode(Hello(view=tuple(view.items()))))
     if refused is None:
         leave_host()
         _become_first_process(host)
+        if view:
+            start_again(view, host.fileno())
+    return refused
+
+
+def _prepare(config: SandboxConfig, refused: str | None) -> tuple[child.Stage, Hello]:
+    _write_quietly("/proc/self/oom_score_adj", "1000")  # if memory runs out, the sandbox goes first
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     proc = _open_high("/proc")
     absent = _load(config)
     child.warm_up()
