@@ -81,7 +81,7 @@ def test_an_account_by_hand(tmp_path: Path) -> None:
     log = read_trades(write(tmp_path / "log.csv", *LOG))
     assert log is not None and not log.decisions
     assert log.notes[0].endswith(
-        "read as a trade log: 5 fills in 2 symbols, 2024-03-04 to 2024-03-08, fees 0.11 %"
+        "read as a trade log: 5 fills in 2 symbols, 2024-03-04 to 2024-03-08, fees 0.11 % of what was traded"
     )
     with priced(own) as snapshot:
         assert snapshot is not None
@@ -274,6 +274,83 @@ def test_alpaca_s_activities(tmp_path: Path) -> None:
     assert fills(path) == [("2024-03-04", "AAA", -60, 10, 0), ("2024-03-04", "AAA", -40, 10.1, 0)]
     said = notes(path)
     assert "1 fills that were written twice" in said and "1 dividends" in said and "1 rows of money" in said
+
+
+ORDERS = ["OrderNo", "Pair", "Type", "Side", "Order Price", "Order Amount"]
+
+
+@pytest.mark.parametrize(
+    ("titles", "row"),
+    [
+        (
+            ["Date(UTC)", *ORDERS, "Time", "Executed", "Average Price", "Trading total", "Status"],
+            "2021-09-14 09:00:00|7|BTCUSDT|LIMIT|BUY|52000|0.2BTC|2021-09-15 10:00:00|0.1BTC|50000|5000USDT|{}",
+        ),
+        (
+            ["Date(UTC)", *ORDERS, "AvgTrading Price", "Filled", "Total", "status"],
+            "2021-09-15 10:00:00|7|BTCUSDT|LIMIT|BUY|52000|0.2|50000|0.1|5000|{}",
+        ),
+    ],
+)
+def test_binance_s_orders_count_what_was_filled_when_it_was(titles: list[str], row: str, tmp_path: Path) -> None:
+    unfilled = row.format("CANCELED").replace("|0.1BTC|50000|5000USDT", "|0BTC|0|0USDT").replace("|0.1|", "|0|")
+    path = write(tmp_path / "orders.csv", titles, row.format("CANCELED").split("|"), unfilled.split("|"))
+    assert fills(path) == [("2021-09-15", "BTCUSDT", 0.1, 50000, 0)]
+    assert "1 orders that were not filled" in notes(path)
+
+
+def test_flex_times_with_a_zone_and_a_fill_taken_back(tmp_path: Path) -> None:
+    titles = ["CurrencyPrimary", "AssetClass", "Symbol", "DateTime", "Quantity", "TradePrice", "IBCommission"]
+    titles += ["Buy/Sell", "IBExecID"]
+    stock = ["USD", "STK", "AAA"]
+    path = write(
+        tmp_path / "flex.csv",
+        titles,
+        [*stock, "20230103;093102 EST", "100", "12.5", "-1", "BUY", "a"],
+        [*stock, "2023-01-03;10:00:00 EST", "50", "12.5", "-1", "BUY", "b"],
+        [*stock, "2023-01-03;100500", "-50", "12.5", "1", "BUY (Ca.)", "c"],
+        ["USD", "CASH", "EUR.USD", "20230103;110000", "1000", "1.09", "-2", "BUY", "d"],
+    )
+    assert sum(one[2] for one in fills(path)) == 100 and sum(one.fee for one in read_trades(path).fills) == 1
+    assert "1 rows of money paid in or out, or exchanged" in notes(path)
+
+
+def test_alpaca_s_own_json(tmp_path: Path) -> None:
+    row = '{"activity_type": "FILL", "transaction_time": "2024-03-04T19:00:00.7Z", "price": "10", "qty": "6", '
+    path = tmp_path / "activities.json"
+    path.write_text(f'[{row} "side": "sell", "symbol": "AAA", "id": "1::a", "legs": null}}]')
+    assert fills(path) == [("2024-03-04", "AAA", -6, 10, 0)]
+    path.write_text("{}")
+    with pytest.raises(UserError, match="Expected `array`"):
+        read_trades(path)
+
+
+def test_what_was_filled_not_what_was_ordered_and_fees_in_per_cent(tmp_path: Path) -> None:
+    titles = ["time", "symbol", "side", "limit price", "quantity", "filled", "price", "status", "fees"]
+    path = write(tmp_path / "part.csv", titles, ["2024-03-04", "AAA", "BUY", 11, 200, 100, 10, "Partial", "0.1%"])
+    assert fills(path) == [("2024-03-04", "AAA", 100, 10, 1)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([["time", "symbol", "side", "quantity", "price"], ["2024-03-04", "AAA", "BUY", -5, 10]], "buys -5"),
+        (
+            [["time", "symbol", "side", "quantity", "amount"], ["2024-03-04", "AAA", "BUY", 5, 50]],
+            "without a column for price",
+        ),
+        ([["date", "action"], *([day, "BUY"] for day in DAYS), [DAYS[-1], "SELL"]], "two decisions on 2024-03-08"),
+        (
+            [["date", "action"], *([day, "BUY"] for day in DAYS), ["2024-03-11", "strong buy"]],
+            "'strong buy' is no",
+        ),
+    ],
+)
+def test_logs_that_can_be_read_in_two_ways_are_refused(
+    rows: list[list[object]], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=said):
+        read_trades(write(tmp_path / "log.csv", *rows))
 
 
 def test_a_broker_with_words_and_brackets(tmp_path: Path) -> None:

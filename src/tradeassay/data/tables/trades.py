@@ -17,6 +17,8 @@ from datetime import UTC, datetime, time, timedelta, timezone
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import msgspec
+
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import plain_sum
 from tradeassay.data.dates import DayOrder, read_days
@@ -31,19 +33,20 @@ _TITLES = {
         "day": "date/time|datetime|transaction time|filled at|execution time|trade time|time(utc)|date(utc)"
         "|date (utc)|utc time|timestamp|date|trade date|tradedate|activity date|run date|session|day|time|datum"
         "|日期|成交日期|updated at|canceled at|submitted at|created at",
-        "symbol": "symbol|ticker|pair|market|instrument|security|stock|asset|证券代码|代码",
+        "symbol": "symbol|ticker|pair|market|instrument|security|stock|asset|wertpapier|证券代码|代码",
         "side": "side|buy/sell|action|trans code|transaction type|order side|direction|type|decision|signal"
-        "|b/s|买卖",
-        "quantity": "executed|filled qty|filled quantity|quantity|qty|shares|units|size|amount|成交数量",
-        "price": "filled avg price|average price|avg price|t. price|tradeprice|trade price|fill price|price"
-        "|成交价格",
-        "fee": "fee|fees|commission|comm/fee|ibcommission|fees & comm|commissions|手续费",
+        "|b/s|seite|art|买卖",
+        "quantity": "executed|filled|filled qty|filled quantity|quantity|qty|shares|units|size|amount|stück|anzahl"
+        "|成交数量",
+        "price": "filled avg price|average price|avg price|avgtrading price|avg trading price|t. price|tradeprice"
+        "|trade price|fill price|price|kurs|preis|成交价格",
+        "fee": "fee|fees|commission|comm/fee|ibcommission|fees & comm|commissions|gebühr|gebühren|手续费",
         "tax": "tax|taxes|印花税",
         "fee currency": "fee coin|fee currency|fee asset|ibcommissioncurrency|commission asset"
-        "|commission currency",
+        "|commission currency|commissioncurrency",
         "currency": "currency|currencyprimary|ccy",
         "status": "status|order status|state",
-        "id": "trade id|tradeid|ibexecid|exec id|execution id|transaction id|transactionid|fill id|id",
+        "id": "trade id|tradeid|ibexecid|exec id|execid|execution id|transaction id|transactionid|fill id|id",
         "kind": "activity type|asset category|assetclass|asset class",
         "level": "datadiscriminator|levelofdetail",
         "account": "clientaccountid|account|account id|episode",
@@ -57,8 +60,8 @@ _SIDES = {
     **dict.fromkeys(
         ("sell", "s", "sld", "sold", "short", "sell short", "sell to open", "sell to close", "short sell"), -1
     ),
-    **dict.fromkeys(("买入", "证券买入"), 1),
-    **dict.fromkeys(("卖出", "证券卖出"), -1),
+    **dict.fromkeys(("kauf", "买入", "证券买入"), 1),
+    **dict.fromkeys(("verkauf", "卖出", "证券卖出"), -1),
     **dict.fromkeys(("hold", "wait", "none", "no action"), 0),
 }
 _MONEY = re.compile(
@@ -70,6 +73,9 @@ _QUOTES = ("FDUSD", "USDT", "USDC", "BUSD", "TUSD", "USD", "EUR", "GBP", "TRY", 
 _CLOCK = re.compile(
     r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s*(am|pm)?\s*(z|utc|gmt|e[sd]?t|[+-]\d{2}:?\d{2})?$", re.I
 )
+_CANCELLED = " (ca.)"
+"""Interactive Brokers writes this after the side of a row that takes a fill back: the sign is the other one."""
+_NUMBERS = re.compile(r"qty|quantity|filled|executed|amount|total|shares|fee|commission|notional", re.I)
 _EPOCHS = {10: 1, 13: 10**3, 16: 10**6, 19: 10**9}
 
 
@@ -108,11 +114,18 @@ def read_trades(source: Path | object, order: DayOrder | None = None) -> TradeLo
     name = str(source) if isinstance(source, Path) else "the table"
     rows = _rows(source)
     title = _roles(rows)
-    words = {_side(row.get(title.get("side", ""), "")) for row in rows} - {""}
-    decisions = "quantity" not in title and bool(words) and words <= set(_SIDES)
+    words = Counter(_side(row.get(title.get("side", ""), "")) for row in rows)
+    sided = sum(count for word, count in words.items() if word in _SIDES)
+    decisions = "quantity" not in title and sided > len(rows) / 2
     traded = {"symbol", "quantity", "price"} <= set(title) and (
-        bool(words & set(_SIDES)) or any(row.get(title["quantity"], "").startswith("-") for row in rows)
+        bool(sided) or any(row.get(title["quantity"], "").startswith("-") for row in rows)
     )
+    if sided > len(rows) / 2 and not traded and (numbers := [one for one in rows[0] if _NUMBERS.search(one)]):
+        lacking = [role for role in ("symbol", "quantity", "price") if role not in title]
+        raise UserError(
+            f"{name} is a trade log without a column for {' or '.join(lacking)} (it has {', '.join(numbers[:3])})",
+            hint="name the columns time, symbol, side, quantity, price, fees",
+        )
     if "day" not in title or not (traded or decisions):
         return None
     notes: list[str] = []
@@ -125,6 +138,10 @@ def read_trades(source: Path | object, order: DayOrder | None = None) -> TradeLo
     if placed[0].day > placed[-1].day:  # the newest come first: so do those of one moment
         placed.reverse()
     placed.sort(key=lambda fill: (fill.day, "" if fill.at is None else fill.at.isoformat()))
+    said_of: dict[tuple[str, datetime | None, str], int] = {}
+    for fill in placed if decisions else ():
+        if said_of.setdefault((fill.day, fill.at, fill.symbol), fill.side) != fill.side:
+            raise UserError(f"{name} holds two decisions on {fill.day}", hint="keep one a day and symbol")
     said = _said(name, placed, decisions)
     return TradeLog(name=name, fills=tuple(placed), decisions=decisions, notes=(said, *notes))
 
@@ -132,6 +149,15 @@ def read_trades(source: Path | object, order: DayOrder | None = None) -> TradeLo
 def _rows(source: Path | object) -> list[Row]:
     """Return rows by plain title, of a statement with sections those of its trades, money and dividends."""
     if isinstance(source, Path):
+        if source.suffix.lower() == ".json":  # as Alpaca's interface answers
+            try:
+                listed = msgspec.json.decode(source.read_bytes(), type=list[dict[str, object]])
+            except msgspec.MsgspecError as error:
+                raise UserError(f"{source}: {error}", hint="give a list of rows, or a CSV") from None
+            return [
+                {plain_title(title): "" if cell is None else str(cell) for title, cell in row.items()}
+                for row in listed
+            ]
         head = source.read_bytes()[:1_000_000] if source.suffix.lower() == ".csv" else b""
         if re.search(rb'(?m)^(\xef\xbb\xbf)?"?Trades"?,"?Header', head):
             return _sections(source.read_text(encoding="utf-8-sig"))
@@ -193,25 +219,28 @@ def _only_fills(name: str, rows: Sequence[Row], title: Mapping[str, str], notes:
     kept: list[Row] = []
     for row in rows:
         given = {role: row.get(one, "") for role, one in title.items()}
-        kind, side, cells = given.get("kind", "").lower(), _side(given.get("side", "")), tuple(row.values())
+        kind, side, cells = _side(given.get("kind", "")), _side(given.get("side", "")), tuple(row.values())
         what = side or kind
         if level is not None and given["level"].lower() not in (level, ""):
             left["rows of another level of detail"] += 1
         elif side not in _SIDES and _ACTION.search(what):
             left["dividends or splits (those of the prices' own data count)"] += 1
-        elif side not in _SIDES and _MONEY.search(what):
+        elif (side not in _SIDES and _MONEY.search(what)) or kind in ("forex", "cash"):
             left["rows of money paid in or out, or exchanged"] += 1
         elif kind not in _STOCKS:
             raise UserError(
                 f"{name} holds '{given['kind']}', of which no account can be made",
                 hint="leave those rows out, or give the account's returns",
             )
-        elif re.fullmatch(r"[-+0., ]*", given.get("quantity", "1")):
+        elif re.fullmatch(r"[-+0., ]*[A-Z]*", given.get("quantity", "1")):
             left["orders that were not filled" if given.get("status") else "rows without a quantity"] += 1
         elif given.get("id") and cells in seen:
             left["fills that were written twice"] += 1
         elif side and side not in _SIDES:
-            raise UserError(f"{name}: '{given['side']}' is no side of a trade", hint="write BUY or SELL")
+            raise UserError(
+                f"{name}: '{given['side']}' is no side of a trade",
+                hint="write BUY or SELL" if "quantity" in title else "write BUY, SELL or HOLD",
+            )
         else:
             kept.append(row)
         seen.add(cells)
@@ -224,7 +253,7 @@ def _only_fills(name: str, rows: Sequence[Row], title: Mapping[str, str], notes:
 
 
 def _side(cell: str) -> str:
-    return cell.lower().replace("_", " ").strip()
+    return cell.lower().replace("_", " ").removesuffix(_CANCELLED).strip()
 
 
 def _decided(rows: Sequence[Row], title: Mapping[str, str]) -> list[Fill]:
@@ -252,13 +281,20 @@ def _filled(name: str, rows: Sequence[Row], title: Mapping[str, str]) -> list[Fi
         texts = [text for text, _ in column]
         comma = decimal_comma(texts)
         numbers[role] = [read_number(text, comma=comma) if text else 0.0 for text in texts]
+    sides = [_SIDES.get(_side(row.get(title.get("side", ""), ""))) for row in rows]
     # Interactive Brokers books what was paid as negative, and so do some others.
     booked = title.get("fee") in ("comm/fee", "ibcommission") or not any(fee > 0.0 for fee in numbers["fee"])
     found = []
     for k, row in enumerate(rows):
         where, (base, quote) = f"{name}: row {k + 1} of {row[title['day']]}", pairs[k]
         quantity, price, fee, tax = (numbers[role][k] for role in ("quantity", "price", "fee", "tax"))
-        side = _SIDES.get(_side(row.get(title.get("side", ""), "")), int(math.copysign(1, quantity)))
+        if cells["fee"][k][0].endswith("%"):
+            fee *= abs(quantity) * price / 100.0
+        back = row.get(title.get("side", ""), "").lower().endswith(_CANCELLED)
+        given, signed = sides[k], int(math.copysign(1, quantity))
+        if given == 1 and signed < 0 and not back:
+            raise UserError(f"{where} buys {quantity:g}", hint="write what was bought as positive")
+        side = signed if given is None or back else given
         quantity, fee = abs(quantity), (-fee if booked else fee) + abs(tax)
         if not (0.0 < quantity < math.inf and 0.0 < price < math.inf and side):
             raise UserError(f"{where} has no quantity and price that can be used", hint="give both, or drop it")
@@ -302,9 +338,12 @@ def _moments(
     for row in rows:
         # An order that was cancelled after a part of it was filled has no time of its own.
         given = next((row[one] for one in (day_title, *_TITLES["day"]) if row.get(one)), "")
-        cell = re.sub(r"[,;]\s*(?=\d{1,2}:|\d{6}$)", " ", given)
-        cell = re.sub(r"^(\d{8})\s(\d{2})(\d{2})(\d{2})$", r"\1 \2:\3:\4", cell)
-        cells.append(f"{cell} {row[beside]}".strip() if beside else cell)
+        later = row[beside] if beside else ""
+        if re.match(r"\d{4}-", later):  # an order's last change: when it was filled
+            given, later = later, ""
+        cell = re.sub(r"[,;]\s*(?=\d{1,2}:|\d{6}\b)", " ", given)
+        cell = re.sub(r"^([-\d]{8,10})\s(\d{2})(\d{2})(\d{2})\b", r"\1 \2:\3:\4", cell)
+        cells.append(f"{cell} {later}".strip())
     days = read_days(name, cells, order)
     return [(day, _moment(cell, day, utc="utc" in day_title)) for cell, day in zip(cells, days, strict=True)]
 
@@ -341,6 +380,8 @@ def _said(name: str, fills: Sequence[Fill], decisions: bool) -> str:
         return f"{name}: read as a list of decisions: {each}, {window}; no fees are in it"
     paid = plain_sum(fill.fee for fill in fills)
     value = plain_sum(abs(fill.quantity) * fill.price for fill in fills)
-    fees = "no fees" if not paid else f"fees {100.0 * paid / value:.2g} %"
+    rebates = sum(fill.fee < 0.0 for fill in fills)
+    fees = f"fees {100.0 * paid / value:.2g} % of what was traded" if paid or rebates else "no fees"
+    fees += f" ({rebates} negative ones count as rebates)" if rebates else ""
     names = f"{symbols} symbol{'s' if symbols != 1 else ''}"
     return f"{name}: read as a trade log: {len(fills)} fills in {names}, {window}, {fees}"
