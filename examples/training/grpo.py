@@ -20,6 +20,7 @@ PYTHONPATH. ``--device cpu`` with a small model and ``--brief`` tries everything
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import math
 import os
@@ -31,71 +32,25 @@ import time
 from pathlib import Path
 from typing import Any
 
+import torch
+import torch.utils.checkpoint
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-SECRET = "5e" * 16
+from gpu_server import Network
+
 WARM, TRAIN, UNSEEN = 11, 12, 101
 """Seeds of the drawn tasks: of the warm start, of training, of what is examined."""
 END = "<|im_end|>"
-
-
-def judge(workers: int, judged: bool) -> None:
-    """Serve tasks and rewards: a JSON line in, a JSON line out."""
-    from tradeassay import reward
-    from tradeassay.benchmarks.quantcode import draw_tasks, load_task, load_tasks
-    from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, opening_messages
-    from tradeassay.code.collapse import collapse
-    from tradeassay.code.extraction import extract
-    from tradeassay.code.judges.markets import DrawConfig
-    from tradeassay.code.reward import QUICK
-
-    def pool(draws: DrawConfig, asks: bool) -> Any:
-        config = reward.RewardConfig(draws=draws)
-        return reward.Pool(judge="behaviour" if asks else None, workers=workers, secret=SECRET, config=config)
-
-    pools = {"train": pool(QUICK, judged), "examine": pool(DrawConfig(markets=3, mended=0, added=0), True)}
-    for line in sys.stdin:
-        asked = json.loads(line)
-        if asked["op"] == "tasks":
-            wording = asked.get("wording", "formal")
-            family, count = asked["family"], asked["count"]
-            tasks = (
-                load_tasks()[:count]
-                if family == "fixed"
-                else draw_tasks(family, count, asked["seed"], start=asked.get("start", 0))
-            )
-            said: Any = [
-                {
-                    "id": task.id,
-                    "messages": [
-                        {"role": one.role, "content": one.text}
-                        for one in opening_messages(task, QuantCodeSettings(wording=wording))
-                    ],
-                    "answer": f"```python\n{task.reference.strip()}\n```",
-                }
-                for task in tasks
-            ]
-        else:
-            ids, answers = asked["ids"], asked["answers"]
-            scored = pools[asked["pool"]].batch(answers, [load_task(name) for name in ids])
-            programs = {name: extract(text).code for name, text in zip(ids, answers, strict=True)}
-            alike = collapse({name: code for name, code in programs.items() if code})
-            said = {
-                "scored": [
-                    {"value": one.value, "outcome": one.outcome, "parts": one.parts, "reason": one.reason[:300]}
-                    for one in scored
-                ],
-                "collapsed": alike.collapsed,
-                "largest_share": alike.largest_share,
-            }
-        print(json.dumps(said), flush=True)
+EXAMINED = 384
+"""The most tokens of an answer that is examined; the longest reference of the families has 214."""
 
 
 class Judge:
-    """The other end of :func:`judge`."""
+    """The other end of ``grpo_judge.py``."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        command = [options.judge_python, __file__, "--judge", str(options.workers)]
+        command = [options.judge_python, str(Path(__file__).with_name("grpo_judge.py")), str(options.workers)]
         environment = os.environ | ({"PYTHONPATH": options.judge_path} if options.judge_path else {})
         self.process = subprocess.Popen(
             command + ["--no-judge"] * options.no_judge,
@@ -122,22 +77,112 @@ class Judge:
         return json.loads(line)
 
 
+def turn_kernel() -> Any:
+    """Return what turns a new token's query and key by its place and writes key and value into the caches."""
+    global tl  # a kernel's source is compiled apart from this function: it sees the module's names only
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def kernel(
+        y_ptr, q_ptr, k_ptr, v_ptr, slot_ptr, place_ptr, cos_ptr, sin_ptr, slot_stride, head_stride,
+        HEADS: tl.constexpr, KV: tl.constexpr, DIM: tl.constexpr,
+    ):  # fmt: skip
+        row = tl.program_id(0)
+        head = tl.program_id(1)
+        dims = tl.arange(0, DIM)
+        base = (row * (HEADS + 2 * KV) + head) * DIM
+        x = tl.load(y_ptr + base + dims)
+        place = tl.load(place_ptr + row)
+        cell = tl.load(slot_ptr + row) * slot_stride + place * DIM
+        if head < HEADS + KV:
+            other = tl.load(y_ptr + base + (dims + DIM // 2) % DIM).to(tl.float32)
+            other = tl.where(dims < DIM // 2, -other, other)
+            cos = tl.load(cos_ptr + place * DIM + dims)
+            sin = tl.load(sin_ptr + place * DIM + dims)
+            x = (x.to(tl.float32) * cos + other * sin).to(x.dtype)
+        if head < HEADS:
+            tl.store(q_ptr + (row * HEADS + head) * DIM + dims, x)
+        elif head < HEADS + KV:
+            tl.store(k_ptr + cell + (head - HEADS) * head_stride + dims, x)
+        else:
+            tl.store(v_ptr + cell + (head - HEADS - KV) * head_stride + dims, x)
+
+    return kernel
+
+
+class Sampler(Network):
+    """The network of ``gpu_server`` with a step that says the next token and nothing else, in a third of the
+    kernels: no list of likely tokens, one kernel for turning and storing, attention without splits.
+    """
+
+    turn: Any = None
+
+    def _choose(self, x: Any, heat: Any) -> tuple[Any, ...]:
+        torch = self.torch
+        scores = torch.nn.functional.linear(x, self.head).float()
+        noise = torch.empty_like(scores).exponential_().clamp_min_(1e-20).log_()
+        warm = scores / heat.clamp_min(1e-6)[:, None] - noise
+        return (torch.where(heat[:, None] > 0, warm, scores).argmax(-1),)
+
+    def _step(self, state: dict[str, Any]) -> None:
+        token, place, slot = state["token"], state["place"], state["slot"]
+        if self.turn is None:
+            x = self._through(token, place, slot, self._attend_one(slot, place))
+        else:
+            x = self._quickly(token, place, slot)
+        state["token"].copy_(self._choose(x, state["heat"])[0])
+        state["place"].add_(1).clamp_max_(self.context - 1)
+
+    def _quickly(self, tokens: Any, places: Any, slots: Any) -> Any:
+        torch, functional, rows = self.torch, self.torch.nn.functional, len(tokens)
+        x = self.embed[tokens]
+        q = torch.empty((rows, self.heads, self.dim), dtype=self.dtype, device=self.device)
+        seen = torch.empty((rows, self.heads, self.dim), dtype=torch.float32, device=self.device)
+        best, total = (torch.empty((rows, self.heads, 1), device=self.device) for _ in range(2))
+        for keys, values, block in zip(self.keys, self.values, self.blocks, strict=True):
+            y = functional.linear(self._norm(x, block["before"]), block["qkv"], block["bias"])
+            self.turn[(rows, self.heads + 2 * self.kv)](
+                y, q, keys, values, slots, places, self.cos, self.sin, keys.stride(0), keys.stride(1),
+                HEADS=self.heads, KV=self.kv, DIM=self.dim,
+            )  # fmt: skip
+            self.kernel[(rows, self.kv, 1)](
+                q, keys, values, slots, places, seen, best, total, self.dim**-0.5, keys.stride(0), keys.stride(1),
+                HEADS=self.heads, GROUP=self.heads // self.kv, ROWS=16, DIM=self.dim, BLOCK=64, SPLITS=1,
+            )  # fmt: skip
+            x = x + functional.linear((seen / total).to(self.dtype).reshape(rows, -1), block["out"])
+            gate, up = functional.linear(self._norm(x, block["after"]), block["up"]).chunk(2, -1)
+            x = x + functional.linear(functional.silu(gate) * up, block["down"])
+        return self._norm(x, self.norm)
+
+    def quicken(self, asked: list[list[int]]) -> float:
+        """Use the quick step if it finds what the plain one finds; return how far they are apart."""
+        self.turn, count = turn_kernel(), len(asked)
+        with self.torch.inference_mode():
+            self.prompt([(at, 0, ids[:-1]) for at, ids in enumerate(asked)], [0.0] * count, [None] * count)
+            state = self._state(count)
+            self._fill(state, [(at, ids[-1], len(ids) - 1, 0.0) for at, ids in enumerate(asked)])
+            token, place, slot = state["token"], state["place"], state["slot"]
+            plain = self._through(token, place, slot, self._attend_one(slot, place)).float()
+            apart = float((self._quickly(token, place, slot).float() - plain).norm() / plain.norm())
+        if not apart < 0.1:
+            self.turn = None
+        return apart
+
+
 class Policy:
-    """The network of ``gpu_server``: answers are sampled from it in one batch, and its weights are moved."""
+    """A network from which answers are sampled, many at a time, and whose weights are moved."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        import torch
-        import torch.utils.checkpoint
-        from gpu_server import Network
         from transformers import AutoTokenizer
 
-        self.torch, self.options = torch, options
+        self.options = options
         torch.manual_seed(options.seed)
         self.tokenizer = AutoTokenizer.from_pretrained(options.tokenizer)
         known = self.tokenizer.get_vocab()
         self.ends = [known[mark] for mark in (END, "<|endoftext|>") if mark in known]
         self.slots = options.prompts * options.group
-        self.net = Network(options.model, options.device, self.slots, options.context)
+        self.net = Sampler(options.model, options.device, self.slots, options.context)
         self.weights = list(self.net.tensors().values())
         for weight in self.weights:
             weight.requires_grad_()
@@ -146,56 +191,82 @@ class Policy:
         self.first = [torch.zeros_like(weight) for weight in self.weights]
         self.second = [torch.zeros_like(weight) for weight in self.weights]
         self.moves = 0
-        self.graph = None
-        with torch.inference_mode():
-            if options.device == "cuda":
-                self.graph, self.state = self.net.capture(self.slots)
-            else:
-                self.state = self.net._state(self.slots)
+        self.said = 0
+
+    def prepare(self, log: Log) -> None:
+        """Choose the way a step is taken, and record it as graphs for several numbers of open answers."""
+        if self.options.device == "cuda":
+            try:
+                asked = [
+                    self.encode([{"role": "user", "content": f"Write {n} lines of Python."}]) for n in range(2, 18)
+                ]
+                log.write("log", event="quick step", apart=self.net.quicken(asked), used=self.net.turn is not None)
+            except Exception as error:  # whatever a compiler says: the plain step is always there
+                self.net.turn = None
+                log.write("log", event="quick step", used=False, error=repr(error)[:300])
+            with torch.inference_mode():
+                for size in {max(1, self.slots >> k) for k in range(4)}:
+                    self.net.capture(size)
 
     def encode(self, messages: list[dict[str, str]]) -> list[int]:
         """Return the tokens of a question, up to where the answer begins."""
         text = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
-    def sample(self, prompts: list[list[int]], each: int, heat: float) -> list[list[int]]:
+    def sample(self, prompts: list[list[int]], each: int, heat: float, most: int) -> list[list[int]]:
         """Return ``each`` answers to every prompt, as tokens with their end; no more than there are slots."""
-        torch, net = self.torch, self.net
-        count = len(prompts) * each
-        shared = common([ids[:-1] for ids in prompts])
         with torch.inference_mode():
-            if shared:
-                net.prompt([(0, 0, prompts[0][:shared])], [0.0], [None])
-                for place in range(1, len(prompts)):
-                    self._copy(0, [place * each], shared)
-            for place, ids in enumerate(prompts):
-                if len(ids) - 1 > shared:
-                    net.prompt([(place * each, shared, ids[shared:-1])], [0.0], [None])
-                self._copy(place * each, list(range(place * each + 1, (place + 1) * each)), len(ids) - 1)
-            rows = [
-                (p * each + k, ids[-1], len(ids) - 1, heat) for p, ids in enumerate(prompts) for k in range(each)
-            ]
-            rows += [(net.slots, 0, 0, 0.0)] * (self.slots - count)
-            net._fill(self.state, rows)
-            most = min(self.options.tokens, net.context - max(map(len, prompts)))
-            said = torch.full((self.slots, most), self.ends[0], dtype=torch.int64, device=self.options.device)
-            over = torch.zeros(self.slots, dtype=torch.bool, device=self.options.device)
-            over[count:] = True
-            ends = torch.tensor(self.ends, device=self.options.device)
-            for at in range(most):
-                if self.graph is None:
-                    net._step(self.state)
-                else:
-                    self.graph.replay()
-                said[:, at] = self.state["token"]
-                over |= torch.isin(self.state["token"], ends)
-                if at % 16 == 15 and bool(over.all()):
-                    break
-        answers = []
-        for row in said[:count].tolist():
-            stop = next((at for at, token in enumerate(row) if token in self.ends), None)
-            answers.append(row if stop is None else row[: stop + 1])
+            self._read(prompts, each)
+            rows = [ids for ids in prompts for _ in range(each)]
+            answers: list[list[int]] = [[] for _ in rows]
+            most = min(most, self.net.context - max(map(len, prompts)))
+            open_ = list(range(len(rows)))
+            while open_:
+                said = self._steps(
+                    [
+                        (at, (rows[at] + answers[at])[-1], len(rows[at]) + len(answers[at]) - 1, heat)
+                        for at in open_
+                    ],
+                    min(16, most - len(answers[open_[0]])),
+                )
+                for at, tokens in zip(open_, said, strict=True):
+                    stop = next((n for n, token in enumerate(tokens) if token in self.ends), None)
+                    answers[at] += tokens if stop is None else tokens[: stop + 1]
+                open_ = [at for at in open_ if answers[at][-1] not in self.ends and len(answers[at]) < most]
+        self.said += sum(map(len, answers))
         return answers
+
+    def _steps(self, rows: list[tuple[int, int, int, float]], count: int) -> list[list[int]]:
+        """Return the next tokens of open answers; as they end, smaller graphs do."""
+        net, fits = self.net, [size for size in self.net.graphs if size >= len(rows)]
+        if fits:
+            graph, state = net.graphs[min(fits)]
+            step = graph.replay
+        else:
+            state = net._state(len(rows))
+            step = functools.partial(net._step, state)
+        net._fill(state, rows + [(net.slots, 0, 0, 0.0)] * (len(state["slot"]) - len(rows)))
+        said = torch.empty((count, len(state["slot"])), dtype=torch.int64, device=self.options.device)
+        for at in range(count):
+            step()
+            said[at] = state["token"]
+        return said.T[: len(rows)].tolist()
+
+    def _read(self, prompts: list[list[int]], each: int) -> None:
+        """Put all prompts but their last tokens into the caches; what they share is read once."""
+        shared = common([ids[:-1] for ids in prompts])
+        firsts = [place * each for place in range(len(prompts))]
+        if shared:
+            self.net.prompt([(0, 0, prompts[0][:shared])], [0.0], [None])
+            self._copy(0, firsts[1:], shared)
+        parts = [
+            (at, shared, ids[shared:-1]) for at, ids in zip(firsts, prompts, strict=True) if len(ids) - 1 > shared
+        ]
+        for start in range(0, len(parts), 16):
+            some = parts[start : start + 16]
+            self.net.prompt(some, [0.0] * len(some), [None] * len(some))
+        for at, ids in zip(firsts, prompts, strict=True):
+            self._copy(at, list(range(at + 1, at + each)), len(ids) - 1)
 
     def _copy(self, source: int, targets: list[int], length: int) -> None:
         if targets:
@@ -212,7 +283,7 @@ class Policy:
 
         All parts continue one prefix, which is read once: each sees the prefix and itself.
         """
-        torch, net, device = self.torch, self.net, self.options.device
+        net, device = self.net, self.options.device
         functional = torch.nn.functional
         tokens, places, owners, before = list(prefix), list(range(len(prefix))), [0] * len(prefix), []
         for number, part in enumerate(parts, 1):
@@ -225,16 +296,16 @@ class Policy:
         weight = torch.tensor([one for part in worth for one in part], device=device)
         owner = torch.tensor(owners + [-1] * fill, device=device)
         order = torch.arange(len(owner), device=device)
-        mask = (order[:, None] >= order) & ((owner == 0) | (owner == owner[:, None]))
+        hidden = (order[:, None] < order) | ((owner != 0) & (owner != owner[:, None]))
         at = torch.tensor(places + [0] * fill, device=device)
         cos, sin = net.cos[at][:, None], net.sin[at][:, None]
         x = functional.embedding(torch.tensor(tokens + [0] * fill, device=device), net.embed)
         half, length = net.dim // 2, len(owner)
 
-        def turned(part: Any, heads: int) -> Any:
+        def turned(part: Any, heads: int, scale: float = 1.0) -> Any:
             full = part.reshape(length, heads, net.dim).float()
             other = torch.cat([-full[..., half:], full[..., :half]], -1)
-            return (full * cos + other * sin).to(part.dtype)
+            return (full * (scale * cos) + other * (scale * sin)).to(part.dtype)
 
         def through(x: Any, block: dict[str, Any]) -> Any:
             y = functional.linear(net._norm(x, block["before"]), block["qkv"], block["bias"])
@@ -242,10 +313,10 @@ class Policy:
             group = net.heads // net.kv
             k = turned(k, net.kv).repeat_interleave(group, 1)
             v = v.reshape(length, net.kv, net.dim).repeat_interleave(group, 1)
-            q, k, v = (part.transpose(0, 1) for part in (turned(q, net.heads), k, v))
+            q, k, v = (part.transpose(0, 1) for part in (turned(q, net.heads, net.dim**-0.5), k, v))
             # Plain: with fused kernels gradients were no numbers at some lengths (H200; not traced further).
-            scores = (q @ k.transpose(1, 2)).float() * net.dim**-0.5
-            seen = scores.masked_fill(~mask, -1e30).softmax(-1).to(v.dtype) @ v
+            scores = (q @ k.transpose(1, 2)).masked_fill_(hidden, -1e30)
+            seen = scores.softmax(-1, dtype=torch.float32).to(v.dtype) @ v
             x = x + functional.linear(seen.transpose(0, 1).reshape(length, -1), block["out"])
             gate, up = functional.linear(net._norm(x, block["after"]), block["up"]).chunk(2, -1)
             return x + functional.linear(functional.silu(gate) * up, block["down"])
@@ -253,15 +324,17 @@ class Policy:
         def likely(rows: Any, tokens: Any) -> Any:
             return -functional.cross_entropy(functional.linear(rows, net.head).float(), tokens, reduction="none")
 
-        kept = torch.utils.checkpoint.checkpoint
-        for block in net.blocks:
-            x = kept(through, x, block, use_reentrant=False, preserve_rng_state=False)
+        kept = functools.partial(torch.utils.checkpoint.checkpoint, use_reentrant=False, preserve_rng_state=False)
+        # What a layer needs on the way back, in bytes: as many layers as fit keep it, the others do it again.
+        needs = length * (6 * net.heads * length + 12 * net.blocks[0]["up"].shape[0])
+        again = net.layers - int(self.options.keep * 2**30 / needs)
+        for layer, block in enumerate(net.blocks):
+            x = kept(through, x, block) if layer < again else through(x, block)
         x = net._norm(x, net.norm)[torch.tensor(before, device=device)]
         pieces = []
         for start in range(0, len(wanted), 1024):
             part = slice(start, start + 1024)
-            sure = kept(likely, x[part], wanted[part], use_reentrant=False, preserve_rng_state=False)
-            pieces.append(-(weight[part] * sure).sum())
+            pieces.append(-(weight[part] * kept(likely, x[part], wanted[part])).sum())
         loss = torch.stack(pieces).sum()
         loss.backward()
         return float(loss.detach())
@@ -269,7 +342,13 @@ class Policy:
     def size(self) -> float:
         """Return the length of the gradient that was added up."""
         known = [weight.grad for weight in self.weights if weight.grad is not None]
-        return float(self.torch.stack(self.torch._foreach_norm(known)).float().norm()) if known else 0.0
+        return float(torch.stack(torch._foreach_norm(known)).float().norm()) if known else 0.0
+
+    def restart(self) -> None:
+        """Forget what Adam knows of earlier gradients: those of another aim are of another size."""
+        self.moves = 0
+        for moment in (*self.first, *self.second):
+            moment.zero_()
 
     def forget(self) -> None:
         """Drop the gradient that was added up."""
@@ -279,7 +358,7 @@ class Policy:
     def move(self, rate: float) -> float:
         """Take one step of Adam with what was added up; return the gradient's length before it was cut to 1."""
         size = self.size()
-        with self.torch.no_grad():
+        with torch.no_grad():
             grads = [weight.grad for weight in self.weights]
             scale = min(1.0, 1.0 / (size + 1e-6))
             if size and math.isfinite(size):
@@ -350,7 +429,7 @@ def examine(policy: Policy, judge: Judge, log: Log, when: str, sets: dict[str, l
         begun = time.time()
         for start in range(0, len(tasks), policy.slots):
             some = [policy.encode(task["messages"]) for task in tasks[start : start + policy.slots]]
-            answers += [policy.text(said) for said in policy.sample(some, 1, 0.0)]
+            answers += [policy.text(said) for said in policy.sample(some, 1, 0.0, EXAMINED)]
         sampled = time.time() - begun
         ids = [task["id"] for task in tasks]
         found = judge.ask(op="score", pool="examine", ids=ids, answers=answers)
@@ -362,69 +441,84 @@ def examine(policy: Policy, judge: Judge, log: Log, when: str, sets: dict[str, l
         )  # fmt: skip
 
 
-def warm_start(policy: Policy, judge: Judge, log: Log, count: int, rate: float, until: float) -> None:
-    """Learn from references of the training families."""
-    made = judge.ask(op="tasks", family="train", count=count, seed=WARM)
-    chat = judge.ask(op="tasks", family="train", count=count, seed=WARM, wording="conversational")
-    rng = random.Random(policy.options.seed)
+def warm_start(policy: Policy, judge: Judge, log: Log, options: argparse.Namespace, until: float) -> None:
+    """Learn from references of the training families, eight at a time, until enough sampled answers are right.
+
+    What is asked meanwhile is drawn from another seed than everything that is examined.
+    """
+    drawn = {"op": "tasks", "family": "train", "seed": WARM + 1000 * options.seed}
+    made = judge.ask(**drawn, count=options.warm)
+    chat = judge.ask(**drawn, count=options.warm, wording="conversational")
+    asked = judge.ask(**drawn, count=policy.slots // 2, start=options.warm)
+    rng = random.Random(options.seed)
     rows = []
     for formal, other in zip(made, chat, strict=True):
         task = formal if rng.random() < 0.6 else other
         rows.append((policy.encode(task["messages"]), policy.tokenizer(task["answer"] + END)["input_ids"]))
     rng.shuffle(rows)
-    shared = common([asked for asked, _ in rows])
-    losses: list[float] = []
-    size = 16
-    for start in range(0, len(rows), size):
-        if time.time() > until:
-            break
-        some = rows[start : start + size]
+    shared = common([prompt for prompt, _ in rows])
+    for start in range(0, len(rows), 8):
+        some = rows[start : start + 8]
         tokens = sum(len(said) for _, said in some)
-        loss = 0.0
-        for at in range(0, len(some), 8):
-            parts = [asked[shared:] + said for asked, said in some[at : at + 8]]
-            worth = [[0.0] * (len(a) - shared) + [1.0 / tokens] * len(b) for a, b in some[at : at + 8]]
-            loss += policy.learn(rows[0][0][:shared], parts, worth)
-        done = start / len(rows)
-        moved = policy.move(rate * min(1.0, (start / size + 1) / 5) * (1 - 0.9 * done))
-        losses.append(loss)
-        if (start // size) % 5 == 4:
-            log.write("log", event="warm", read=start + size, loss=sum(losses[-5:]) / 5, gradient=moved)
-    log.write("log", event="warmed", read=len(losses) * size, loss=sum(losses[-10:]) / max(1, len(losses[-10:])))
+        parts = [prompt[shared:] + said for prompt, said in some]
+        worth = [[0.0] * (len(prompt) - shared) + [1.0 / tokens] * len(said) for prompt, said in some]
+        loss = policy.learn(rows[0][0][:shared], parts, worth)
+        moved = policy.move(options.warm_rate * min(1.0, (start / 8 + 1) / 3))
+        found: dict[str, Any] = {}
+        if start >= 8 and options.enough < 1.0:
+            prompts = [policy.encode(task["messages"]) for task in asked]
+            answers = [policy.text(said) for said in policy.sample(prompts, 1, options.heat, options.tokens)]
+            scored = judge.ask(op="score", pool="train", ids=[task["id"] for task in asked], answers=answers)
+            found = rates(scored["scored"])
+        log.write("log", event="warm", read=start + len(some), loss=loss, gradient=moved, **found)
+        if found.get("solved", 0.0) >= options.enough or time.time() > until:
+            break
+    policy.restart()
 
 
 def train(policy: Policy, judge: Judge, log: Log, options: argparse.Namespace, until: float, look: Any) -> None:
     """Sample, judge, learn; ``look`` is called every ``--every`` seconds."""
     waiting: tuple[list[dict[str, Any]], list[list[int]], list[list[int]]] | None = None
     step, looked = 0, time.time()
-    rng = random.Random(options.seed)
+    rng, start = random.Random(options.seed), time.time()
+
+    def rate(now: float) -> float:
+        """Rise over five steps, stay, and fall to a fifth over the last part of the time."""
+        rest = (until - now) / max(1.0, until - start)
+        return float(options.rate * min(1.0, (policy.moves + 1) / 5) * min(1.0, 0.2 + 2.0 * max(0.0, rest)))
+
+    def drawn(step: int) -> Any:
+        wording = rng.choice(["formal", "formal", "conversational"])
+        seed, first = TRAIN + options.seed, step * options.prompts
+        return judge.ask(
+            op="tasks", family="train", count=options.prompts, seed=seed, start=first, wording=wording
+        )
+
+    tasks = drawn(0)
     while time.time() < until:
-        begun = time.time()
-        if waiting is not None:  # the judge answers in order: tasks are asked for once it is done
-            found = judge.receive()
-        judged_s = time.time() - begun
-        tasks = judge.ask(
-            op="tasks", family="train", count=options.prompts, seed=TRAIN + options.seed,
-            start=step * options.prompts, wording=rng.choice(["formal", "formal", "conversational"]),
-        )  # fmt: skip
+        begun, before = time.time(), policy.said
         prompts = [policy.encode(task["messages"]) for task in tasks]
-        answers = policy.sample(prompts, options.group, options.heat)
-        sampled_s = time.time() - begun - judged_s
-        ids = [task["id"] for task in tasks for _ in range(options.group)]
-        judge.send(op="score", pool="train", ids=ids, answers=[policy.text(said) for said in answers])
+        answers = policy.sample(prompts, options.group, options.heat, options.tokens)
+        sampled = time.time()
+        times = {"sample_s": sampled - begun, "tokens_per_s": (policy.said - before) / (sampled - begun)}
         last, waiting = waiting, (tasks, prompts, answers)
-        if last is not None:
-            learn_step(policy, log, options, step, last, found, {"judge_s": judged_s, "sample_s": sampled_s})
+        if last is not None:  # judged while these were sampled
+            found = judge.receive()
+            times["judge_s"] = time.time() - sampled
+        ids = [task["id"] for task in tasks for _ in range(options.group)]
         step += 1
+        tasks = drawn(step)
+        judge.send(op="score", pool="train", ids=ids, answers=[policy.text(said) for said in answers])
+        if last is not None:
+            learn_step(policy, log, options, step - 1, last, found, times, rate(begun))
         time.sleep(options.pause)
-        if time.time() - looked > options.every and time.time() + options.every < until:
-            last_found = judge.receive()
-            learn_step(policy, log, options, step, waiting, last_found, {})
+        if time.time() - looked > options.every and time.time() + options.every / 2 < until:
+            learn_step(policy, log, options, step, waiting, judge.receive(), {}, rate(begun))
             waiting = None
             look(f"step {step}")
             looked = time.time()
     if waiting is not None:
-        learn_step(policy, log, options, step, waiting, judge.receive(), {})
+        learn_step(policy, log, options, step, waiting, judge.receive(), {}, rate(until))
 
 
 def learn_step(
@@ -435,6 +529,7 @@ def learn_step(
     batch: Any,
     found: Any,
     seconds: dict[str, float],
+    rate: float,
 ) -> None:
     """Make better answers of each group likelier, worse ones less likely."""
     tasks, prompts, answers = batch
@@ -446,8 +541,9 @@ def learn_step(
         known = [value for value in values if value is not None]
         mean = sum(known) / max(1, len(known))
         spread = math.sqrt(sum((value - mean) ** 2 for value in known) / max(1, len(known)))
-        flat += spread < 1e-6
-        better += [0.0 if value is None else (value - mean) / (spread + 0.05) for value in values]
+        alike = spread < 1e-6
+        flat += alike
+        better += [0.0 if alike or value is None else (value - mean) / (spread + 0.05) for value in values]
     tokens = sum(len(said) for said, one in zip(answers, better, strict=True) if one)
     for at, prompt in enumerate(prompts):
         some = range(at * group, (at + 1) * group)
@@ -463,15 +559,15 @@ def learn_step(
                         "loss": loss,
                         "lengths": [len(answers[k]) for k in some],
                     }
-            except policy.torch.OutOfMemoryError:  # somebody else is on the card
+            except torch.OutOfMemoryError:  # somebody else is on the card
                 why = {"event": "no memory"}
-                policy.torch.cuda.empty_cache()
+                torch.cuda.empty_cache()
             if why is not None:  # the group is left out, and what was learned from the others is kept
                 lost += 1
                 log.write("log", step=step, prompt=len(prompt), **why)
                 for weight, grad in zip(policy.weights, before, strict=True):
                     weight.grad = grad
-    size = policy.move(options.rate)
+    size = policy.move(rate)
     times = {"learn_s": time.time() - begun, **seconds}
     log.write(
         "log",
@@ -484,6 +580,7 @@ def learn_step(
         largest_share=found["largest_share"],
         length=sum(map(len, answers)) / len(answers),
         gradient=round(size, 3),
+        rate=rate,
         **{name: round(value, 1) for name, value in times.items()},
     )
     shown = random.Random(step).randrange(len(tasks))
@@ -501,38 +598,39 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0, help="in all, the last examination included")
     parser.add_argument("--reserve", type=float, default=1.5, help="minutes kept for the last examination")
     parser.add_argument("--warm", type=int, default=0, metavar="N", help="references to learn from first")
-    parser.add_argument("--warm-rate", type=float, default=1e-5)
-    parser.add_argument("--rate", type=float, default=2e-6)
+    parser.add_argument("--warm-rate", type=float, default=2e-5)
+    parser.add_argument(
+        "--enough", type=float, default=1.0, help="end the warm start when this share of sampled answers is right"
+    )
+    parser.add_argument("--rate", type=float, default=6e-6)
     parser.add_argument("--no-judge", action="store_true")
     parser.add_argument("--before", action="store_true", help="examine the untrained model, too")
     parser.add_argument(
         "--fixed", action="store_true", help="examine the 144 tasks that come with the package, too"
     )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--prompts", type=int, default=20)
+    parser.add_argument("--prompts", type=int, default=16)
     parser.add_argument("--group", type=int, default=8)
-    parser.add_argument("--tokens", type=int, default=384)
+    parser.add_argument("--tokens", type=int, default=256, help="the most of an answer in training")
     parser.add_argument("--context", type=int, default=1344)
     parser.add_argument("--heat", type=float, default=1.0)
     parser.add_argument("--every", type=float, default=150.0, help="seconds between examinations")
     parser.add_argument(
         "--pause", type=float, default=0.0, help="seconds between steps, for whoever shares the GPU"
     )
+    parser.add_argument("--keep", type=float, default=6.0, metavar="GIB", help="memory for what learning needs")
     parser.add_argument("--workers", type=int, default=6)
-    parser.add_argument("--judge", type=int, metavar="WORKERS", help=argparse.SUPPRESS)
     parser.add_argument("--judge-path")
     parser.add_argument("--judge-python", default=sys.executable)
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--brief", action="store_true", help="few tasks in every examination")
     options = parser.parse_args()
-    if options.judge is not None:
-        judge(options.judge, not options.no_judge)
-        return
     log = Log(options.out)
     end = log.begun + 60.0 * options.minutes
     log.write("log", event="begun", options={name: str(value) for name, value in vars(options).items()})
     other = Judge(options)
     policy = Policy(options)
+    policy.prepare(log)
     log.write("log", event="loaded")
 
     def tasks(family: str, count: int, **more: Any) -> Any:
@@ -546,8 +644,8 @@ def main() -> None:
     if options.before:
         examine(policy, other, log, "before", whole)
     if options.warm:
-        warm_start(policy, other, log, options.warm, options.warm_rate, end - 60.0 * options.reserve)
-        examine(policy, other, log, "after the warm start", small)
+        warm_start(policy, other, log, options, end - 60.0 * options.reserve)
+        examine(policy, other, log, "after the warm start", {name: whole[name] for name in small})
     train(
         policy, other, log, options, end - 60.0 * options.reserve,
         lambda when: examine(policy, other, log, when, small),

@@ -261,6 +261,9 @@ def test_how_and_when_data_was_obtained_may_differ_and_what_it_holds_may_not(she
     record["facts"] |= {"retrieved_at": "2026-11-01T00:00:00Z", "query": "fetched again"}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     assert manifest_differences(opened, tmp_path) == []
+    # Runs of programs named no models at first: a recording of that time says nothing of them.
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"models": {"local/one": {}}}))
+    assert ("models" in manifest) == bool(manifest_differences(opened, tmp_path))
     record["facts"]["biases"] = ["picked with hindsight"]
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     assert len(manifest_differences(opened, tmp_path)) == 1

@@ -87,6 +87,14 @@ def test_days_of_the_symbol_however_it_is_spelled(tmp_path: Path, coins: Snapsho
     assert on_stored_bars(short, coins)[1].times[-1] == bars.times[-1]  # the last ones
 
 
+def test_an_account_can_pay_for_what_its_task_trades(tmp_path: Path, coins: Snapshot) -> None:
+    asked = task(tmp_path)
+    assert on_stored_bars(asked, coins)[0].cash == 10_000.0  # 319 at the most: as the authors have it
+    poor, bars = on_stored_bars(msgspec.structs.replace(asked, cash=200.0), coins)
+    assert poor.cash == 10_000.0 and bars.feeds["A"]["high"].max() == 319.0
+    assert "cash for a unit at 319.00: 10,000 instead of 200" in poor.lacks
+
+
 def test_half_hours_are_summed_from_shorter_bars(tmp_path: Path, coins: Snapshot) -> None:
     _, bars = on_stored_bars(task(tmp_path, timeframe="30m"), coins)
     assert bars.rows == 2 * DAYS and bars.timeframe == "30m" and bars.clock == "always"

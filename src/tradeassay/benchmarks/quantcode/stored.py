@@ -6,6 +6,7 @@ on a synthetic market; what they lack without real prices is then no longer said
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -32,8 +33,8 @@ def on_stored_bars(task: CodeTask, snapshot: Snapshot, symbol: str | None = None
     """Return a task as it is on stored bars, and the last of its symbol's bars, as many as it has.
 
     ``symbol`` replaces the one that the task names. Days are adjusted for splits, shorter bars are as traded and
-    stamped in the exchange's own time; a data set with shorter bars than the task's is summed up. Raises
-    :class:`UserError` for a task with a reference (it is judged on drawn markets), and where the data set has no
+    stamped in the exchange's own time; a data set with shorter bars than the task's is summed up. An account that
+    cannot pay for one unit gets the cash for ten, and ``lacks`` says so. Raises :class:`UserError` for a task with a reference (it is judged on drawn markets), and where the data set has no
     such symbol, no bars of that length or too few of them.
     """
     if task.has_reference:
@@ -50,10 +51,14 @@ def on_stored_bars(task: CodeTask, snapshot: Snapshot, symbol: str | None = None
             f"'{snapshot.name}' has {bars.rows} bars of '{name}', {_FEWEST} are needed",
             hint="import a longer span",
         )
-    last = {key: values[-task.bars :] for key, values in bars.columns().items()}
+    bars = bars.with_columns({key: values[-task.bars :] for key, values in bars.columns().items()})
     real = snapshot.facts.kind == "real"
     lacks = tuple(what for what in task.lacks if not (real and what == OTHER_PRICES))
-    return msgspec.structs.replace(task, lacks=lacks), bars.with_columns(last)
+    cash, unit = task.cash, float(bars.feeds["A"]["high"].max())
+    if unit * (1.0 + task.commission) > cash:
+        cash = 10.0 ** math.ceil(math.log10(10.0 * unit))
+        lacks += (f"cash for a unit at {unit:,.2f}: {cash:,.0f} instead of {task.cash:,.0f}",)
+    return msgspec.structs.replace(task, lacks=lacks, cash=cash), bars
 
 
 def _find(symbol: str, known: tuple[str, ...], dataset: str) -> str:

@@ -492,7 +492,8 @@ def score_differences(opened: OpenRecording, replayed: Path) -> list[str]:
 def manifest_differences(opened: OpenRecording, replayed: Path) -> list[str]:
     """Return where the manifest of a replay of the same spec says something else.
 
-    Versions may differ, and so may how and when a data set was obtained: its hash says what it holds.
+    Versions may differ, and so may how and when a data set was obtained: its hash says what it holds. A manifest
+    written before runs of programs named their models claims nothing of them.
     """
     manifests: list[dict[str, Any]] = []
     for folder in (opened.folder, replayed):
@@ -501,6 +502,8 @@ def manifest_differences(opened: OpenRecording, replayed: Path) -> list[str]:
             for name in ("query", "retrieved_at"):
                 record["facts"].pop(name, None)
         manifests.append(manifest | {"versions": {}})
+    if "models" not in manifests[0]:
+        manifests[1].pop("models", None)
     return list(differences(manifests[1], manifests[0], "manifest.json"))
 
 

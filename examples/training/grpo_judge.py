@@ -1,0 +1,69 @@
+"""The judge of ``grpo.py``: serves tasks and rewards, a JSON line in, a JSON line out.
+
+python examples/training/grpo_judge.py WORKERS [--no-judge]
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from tradeassay import reward
+from tradeassay.benchmarks.quantcode import draw_tasks, load_task, load_tasks
+from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, opening_messages
+from tradeassay.code.collapse import collapse
+from tradeassay.code.extraction import extract
+from tradeassay.code.judges.markets import DrawConfig
+from tradeassay.code.reward import QUICK
+
+SECRET = "5e" * 16
+
+
+def main(workers: int, judged: bool) -> None:
+    """Answer what is asked."""
+
+    def pool(draws: DrawConfig, asks: bool) -> Any:
+        config = reward.RewardConfig(draws=draws)
+        return reward.Pool(judge="behaviour" if asks else None, workers=workers, secret=SECRET, config=config)
+
+    pools = {"train": pool(QUICK, judged), "examine": pool(DrawConfig(markets=3, mended=0, added=0), True)}
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if asked["op"] == "tasks":
+            wording = asked.get("wording", "formal")
+            family, count = asked["family"], asked["count"]
+            tasks = (
+                load_tasks()[:count]
+                if family == "fixed"
+                else draw_tasks(family, count, asked["seed"], start=asked.get("start", 0))
+            )
+            said: Any = [
+                {
+                    "id": task.id,
+                    "messages": [
+                        {"role": one.role, "content": one.text}
+                        for one in opening_messages(task, QuantCodeSettings(wording=wording))
+                    ],
+                    "answer": f"```python\n{task.reference.strip()}\n```",
+                }
+                for task in tasks
+            ]
+        else:
+            ids, answers = asked["ids"], asked["answers"]
+            scored = pools[asked["pool"]].batch(answers, [load_task(name) for name in ids])
+            programs = {name: extract(text).code for name, text in zip(ids, answers, strict=True)}
+            alike = collapse({name: code for name, code in programs.items() if code})
+            said = {
+                "scored": [
+                    {"value": one.value, "outcome": one.outcome, "parts": one.parts, "reason": one.reason[:300]}
+                    for one in scored
+                ],
+                "collapsed": alike.collapsed,
+                "largest_share": alike.largest_share,
+            }
+        print(json.dumps(said), flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), "--no-judge" not in sys.argv)
