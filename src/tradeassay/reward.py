@@ -16,15 +16,18 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import math
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, Literal, Self
 
 import msgspec
+import numpy as np
 
 from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.code.extraction import extract
+from tradeassay.code.judges.decisions import CLOSENESS
 from tradeassay.code.reward import Reward, RewardConfig, reward
 from tradeassay.code.running import open_code_executor, require_code_extra
 from tradeassay.code.task import CodeTask, Framework
@@ -32,6 +35,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.executors import make_executor
 from tradeassay.core.executors.task import ExecutorName, Lost, Stopping, Task, Tick, cores
 from tradeassay.core.hashing import draw_secret, refuse_bad_secret
+from tradeassay.core.measure import Measure, not_scored
 from tradeassay.sandbox import JobExecutor
 
 __all__ = ["Pool", "Reward", "RewardConfig", "ScoredAnswer", "batch", "reward"]
@@ -153,6 +157,38 @@ class Pool:
     ) -> list[ScoredAnswer]:
         """Return :meth:`batch` without blocking the event loop."""
         return await asyncio.to_thread(self.batch, programs, tasks)
+
+    def heed(self, programs: Sequence[object], tasks: Sequence[str | CodeTask]) -> Measure:
+        """Return how much nearer programs that trade come to their own task than to another of ``tasks``.
+
+        1 where all do what was asked, 0 where they would do the same whatever was asked. Rewards for running and
+        trading alone may rise while it falls: compare its intervals from one examination to the next.
+        """
+        if self._rule.judge is None:
+            return not_scored("no judge was asked for")
+        own, size = self.batch(programs, tasks), len(tasks)
+        known = [load_task(one) if isinstance(one, str) else one for one in tasks]
+        kinds = [(one.id.rsplit("-", 2)[0] if one.id.startswith("gen-") else one.id) for one in known]
+        far: dict[int, int] = {}
+        for place, scored in enumerate(own):
+            later = ((place + step) % size for step in range(1, size))
+            other = next((at for at in later if kinds[at] != kinds[place]), None)
+            if "trade" in scored.parts and other is not None:
+                far[place] = other
+        if len(far) < 2:
+            return not_scored("fewer than two programs trade")
+        others = self.batch([programs[place] for place in far], [known[other] for other in far.values()])
+        mine = np.array([self._near(own[place]) for place in far])
+        theirs = np.array([self._near(scored) for scored in others])
+        gap = mine - theirs
+        mean, room = float(gap.mean()), 1.96 * float(gap.std(ddof=1)) / math.sqrt(gap.size)
+        note = f"{mine.mean():.2f} of the way to their own task, {theirs.mean():.2f} to another"
+        return Measure(value=mean, low=mean - room, high=mean + room, n=gap.size, note=note)
+
+    def _near(self, scored: ScoredAnswer) -> float:
+        config, parts = self._rule.config, scored.parts
+        whole = config.judge * config.near or 1.0
+        return 1.0 if "judge" in parts else sum(parts.get(name, 0.0) for name in CLOSENESS) / whole
 
     def _score(self, chunks: Sequence[_Chunk]) -> list[tuple[int, ScoredAnswer]]:
         tasks = [Task(str(place), msgspec.json.encode(chunk)) for place, chunk in enumerate(chunks)]

@@ -7,9 +7,10 @@ import asyncio
 import pytest
 
 import tradeassay
-from tradeassay.benchmarks.quantcode import load_task
+from tradeassay.benchmarks.quantcode import draw_tasks, load_task
 from tradeassay.code.judges.decisions import DecisionEvent
 from tradeassay.code.judges.markets import JudgedMarket
+from tradeassay.code.reward import QUICK, RewardConfig
 from tradeassay.code.running import task_bars
 from tradeassay.core.errors import UserError
 from tradeassay.reward import Pool, ScoredAnswer, batch, read_answer
@@ -76,6 +77,19 @@ def test_a_pool_keeps_its_markets_and_serves_coroutines() -> None:
         with pytest.raises(UserError, match="no task"):  # and the pool lives on
             pool.batch(["a"], "no-such-task")
         assert pool.batch([], TASK) == []
+
+
+def test_programs_that_ignore_their_tasks_are_told_from_those_that_do_them() -> None:
+    tasks = draw_tasks("train", 3, 5)
+    with Pool(judge="behaviour", secret=SECRET, workers=1, config=RewardConfig(draws=QUICK)) as pool:
+        right = pool.heed([task.reference for task in tasks], tasks)
+        same = pool.heed([tasks[0].reference] * 3, tasks)
+        assert pool.heed([CRASHES] * 3, tasks).reason == "fewer than two programs trade"
+    assert right.n == 3 and right.value is not None and right.value > 0.7
+    assert same.value is not None and same.low is not None and same.low < 0.0 and same.value < 0.4
+    assert right.low is not None and same.high is not None and right.note and "to their own task" in right.note
+    with Pool(secret=SECRET, workers=1) as unjudged:
+        assert unjudged.heed([tasks[0].reference] * 2, tasks[:2]).reason == "no judge was asked for"
 
 
 @pytest.mark.slow

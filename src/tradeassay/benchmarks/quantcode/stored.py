@@ -34,8 +34,9 @@ def on_stored_bars(task: CodeTask, snapshot: Snapshot, symbol: str | None = None
 
     ``symbol`` replaces the one that the task names. Days are adjusted for splits, shorter bars are as traded and
     stamped in the exchange's own time; a data set with shorter bars than the task's is summed up. An account that
-    cannot pay for one unit gets the cash for ten, and ``lacks`` says so. Raises :class:`UserError` for a task with a reference (it is judged on drawn markets), and where the data set has no
-    such symbol, no bars of that length or too few of them.
+    cannot pay for one unit gets the cash for ten, and ``lacks`` says so. Raises :class:`UserError` for a task with
+    a reference (it is judged on drawn markets), and where the data set has no such symbol, no bars of that length
+    or too few of them.
     """
     if task.has_reference:
         raise UserError(
