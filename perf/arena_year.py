@@ -759,6 +759,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=math.inf, help="Stop after so long, wherever it is.")
     parser.add_argument("--folder", type=Path, default=None)
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # nothing stays behind, no mounted disk either
     folder = asked.folder or Path(tempfile.mkdtemp(prefix="year-", dir="/tmp"))
     found = run(folder, asked.days, asked.minutes)
     print(json.dumps(found, indent=2))

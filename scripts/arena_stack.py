@@ -101,7 +101,11 @@ class Stack:
 
     def start_proxy(self) -> None:
         nginx = program("nginx", "usr/sbin/nginx")
-        server = (ROOT / "examples/arena/nginx.conf").read_text()
+        given = [*self.options, ""]
+        embed = (
+            given[given.index("--embed") + 1] if "--embed" in given else self.env.get("TRADEASSAY_ARENA_EMBED", "")
+        )
+        server = (ROOT / "examples/arena/nginx.conf").read_text().replace("${ARENA_EMBED}", embed)
         for name, port in zip(("one", "two"), self.ports, strict=False):
             server = server.replace(f"server {name}:8000", f"server 127.0.0.1:{port}")
         server = server.replace("listen 80;", f"listen 127.0.0.1:{self.port};")
@@ -161,6 +165,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8000)
     parser.add_argument("options", nargs="*")
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as Ctrl-C: nothing stays behind
     with Stack(asked.folder.resolve(), asked.options or ["--replay", "synthetic"], port=asked.port) as stack:
         print(f"arena: {stack.address}/  database: {stack.db}")
         try:

@@ -6,17 +6,132 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "perf"), str(ROOT / "scripts")]
 
 
+with_nginx = pytest.mark.skipif(
+    not (shutil.which("nginx") or Path("/usr/sbin/nginx").exists()),
+    reason="nginx is not installed (Debian: nginx-light)",
+)
+
+
+class Unwell(BaseHTTPRequestHandler):
+    """A worker whose season is stalled: it says so, and its doors are open."""
+
+    def do_GET(self) -> None:
+        body = b"{}"
+        self.send_response(503 if self.path == "/healthz" else 200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def proxy(folder: Path, *options: str) -> Iterator[tuple[str, Any]]:
+    """Start the proxy of compose.yaml alone, before workers that are not there; gives its address and stack."""
+    from arena_stack import Stack
+
+    (folder / "pages").mkdir(parents=True)
+    (folder / "pages/index.html").write_text("<main>here</main>")
+    folder.chmod(0o755)
+    stack = Stack(folder, list(options))
+    stack.start_proxy()
+    try:
+        for _ in range(100):
+            try:
+                httpx.get(f"{stack.address}/", timeout=5)
+                break
+            except httpx.HTTPError:
+                time.sleep(0.05)
+        yield stack.address, stack
+    finally:
+        stack.stop("proxy")
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder that nginx's user may enter."""
+    folder = Path(tempfile.mkdtemp(prefix="ta-", dir="/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@with_nginx
+def test_pages_behind_the_proxy_are_framed_by_whom_the_operator_names(short: Path) -> None:
+    blog = "https://blog.example.org"
+    for place, options, frames, reads in (
+        ("nobody", (), "'none'", None),
+        ("blog", ("--embed", blog), blog, blog),
+    ):
+        with proxy(short / place, *options) as (address, _):
+            answer = httpx.get(f"{address}/", timeout=10)
+        assert answer.text == "<main>here</main>" and answer.headers["cache-control"] == "no-cache"
+        assert answer.headers["content-security-policy"] == f"frame-ancestors {frames}"
+        assert answer.headers.get("access-control-allow-origin") == reads
+
+
+@with_nginx
+def test_a_worker_that_says_it_is_unwell_is_asked_again(short: Path) -> None:
+    """One answer of 503 closed the doors to everybody for five seconds."""
+    with proxy(short / "unwell") as (address, stack):
+        worker = ThreadingHTTPServer(("127.0.0.1", stack.ports[0]), Unwell)
+        threading.Thread(target=worker.serve_forever, args=(0.05,), daemon=True).start()
+        try:
+            told = [
+                httpx.get(f"{address}{path}", timeout=10).status_code for path in ("/healthz", "/agents/me") * 4
+            ]
+        finally:
+            worker.shutdown()
+            worker.server_close()
+    assert told == [503, 200] * 4
+
+
+def test_the_compose_file_starts_what_there_is() -> None:
+    """Without Docker: what it names exists, and its commands and settings are ones that the program knows."""
+    yaml = pytest.importorskip("yaml")
+    from tradeassay.cli.arena import arena
+
+    plan = yaml.safe_load((ROOT / "compose.yaml").read_text())
+    services = plan["services"]
+    assert set(services) == {"db", "one", "two", "proxy"} and services["one"] == services["two"]
+    worker = services["one"]
+    group, name, *options = worker["command"]
+    serve = arena.commands[name]
+    context = serve.make_context(name, list(options))
+    assert group == "arena" and context.params["pages"].endswith("/data/pages") and context.params["proxies"]
+    known = {option.envvar for option in serve.params if option.envvar}
+    assert set(worker["environment"]) <= known
+    mounts = [one.split(":")[:2] for service in services.values() for one in service.get("volumes", ())]
+    named = {source for source, _ in mounts if not source.startswith(".")}
+    assert named == set(plan["volumes"])
+    assert all((ROOT / source).exists() for source, _ in mounts if source.startswith("."))
+    # The workers write their pages where the proxy reads them, and it names them as compose does.
+    text = (ROOT / "examples/arena/nginx.conf").read_text()
+    assert dict(mounts)["arena-data"] in ("/home/assay/data", "/srv/arena") and "root /srv/arena/pages;" in text
+    assert all(f"server {one}:8000" in text for one in ("one", "two"))
+    users = (ROOT / "Dockerfile").read_text()
+    assert "/home/assay/data" in users and '".[' in users and "postgres" in users
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-@pytest.mark.skipif(not Path("/usr/sbin/nginx").exists(), reason="nginx is not installed (Debian: nginx-light)")
+@with_nginx
 def test_a_live_season_survives_everything_around_it_behind_the_proxy() -> None:
     pytest.importorskip("yfinance", reason="the extra 'us' is not installed")
     pytest.importorskip("ccxt", reason="the extra 'crypto' is not installed")

@@ -104,7 +104,13 @@ _renamed = click.option(
 @_renamed
 @_pages
 @click.option(
-    "--embed", cls=Advanced, metavar="ORIGIN", default="", help="Pages of this origin (or *) may frame these."
+    "--embed",
+    cls=Advanced,
+    metavar="ORIGIN",
+    default="",
+    envvar="TRADEASSAY_ARENA_EMBED",
+    show_envvar=True,
+    help="Pages of this origin (or *) may frame these.",
 )
 @click.option(
     "--webhook",
