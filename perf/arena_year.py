@@ -560,7 +560,7 @@ class Play:
         fault.ends = self.clock.steady()
 
     def _healthy(self) -> None:
-        until = time.monotonic() + 120
+        until = time.monotonic() + 900
         while time.monotonic() < until:
             self.stack.tend()
             try:
@@ -569,7 +569,7 @@ class Play:
             except httpx.HTTPError:
                 pass
             time.sleep(0.3)
-        raise TimeoutError(f"not healthy again after two minutes; see {self.folder}/stack.log")
+        raise TimeoutError(f"not healthy again after fifteen minutes; see {self.folder}/stack.log")
 
     def kill(self, number: int) -> None:
         self._away("killed", "", 0.5, self.stack.running[f"worker-{number}"].kill, lambda: None)

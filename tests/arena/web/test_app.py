@@ -184,3 +184,12 @@ def test_the_webhook_hears_what_begins_to_fail_and_that_it_is_over(tmp_path: Pat
     first, last = sorted((one["text"] for one in heard), key=lambda text: "well" in text)
     assert "arena 'told': database: " in first and "connection refused" in first and "trying again" in first
     assert last == "arena 'told': all is well again" and {one["season"] for one in heard} == {"told"}
+
+
+def test_the_owner_of_an_agent_is_led_to_how_it_stands(client: TestClient) -> None:
+    for address, word in (("/seat/", "How your agent stands"), ("/zh/seat/", "您的智能体的状态")):
+        page = client.get(address).text
+        assert word in page and 'name="token"' in page and 'data-field="status"' in page
+        assert all(f'data-{one}="' in page for one in ("waiting", "declined", "registered", "revoked"))
+    assert 'href="/seat/"' in client.get("/seasons/sealed/").text
+    assert 'href="/seat/"' not in client.get("/seasons/small/").text

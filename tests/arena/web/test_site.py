@@ -19,7 +19,7 @@ from sqlalchemy import delete, insert, select, update
 from tradeassay.arena.queries.decisions import public_event
 from tradeassay.arena.queries.snapshot import SeasonSnapshot, board_of
 from tradeassay.arena.rounds.feed import SnapshotFeed
-from tradeassay.arena.rounds.health import SILENT_S
+from tradeassay.arena.rounds.health import SILENT_S, Health, Mark
 from tradeassay.arena.season import BASELINE, Asset
 from tradeassay.arena.standings import Filter
 from tradeassay.arena.state.engine import open_engine
@@ -390,3 +390,35 @@ def test_robots_may_read_the_pages_and_not_the_doors(site: Path) -> None:
     robots.parse((site / "robots.txt").read_text().splitlines())
     assert robots.can_fetch("*", "/seasons/small/") and robots.can_fetch("*", "/zh/seasons/small/feed/")
     assert not any(robots.can_fetch("*", path) for path in ("/agents/me/packet", "/api/openapi.json", "/metrics"))
+
+
+def test_between_closes_accounts_are_shown_as_provisional_where_nobody_outside_plays(
+    web_store: Store, site: Path, tmp_path: Path
+) -> None:
+    held = {entry: {} for entry in ("one-a", "two-b", BASELINE)}
+    for file in sorted(site.glob(f"{HOME}/assets/*/2022-*/index.json")):  # the newest round of each asset is open
+        for line in (one["line"] for one in json.loads(file.read_bytes())["decisions"]):
+            if line["entry"] in held:
+                held[line["entry"]][line["asset"]] = line
+    growth = {"AAJX": 1.02, "AHVQ": 0.95}
+    assert all(line["phase"] == "executed" for lines in held.values() for line in lines.values())
+    for season, session in (("small", None), ("small", "2022-05-02"), ("sealed", None)):
+        own = Health(season, "me", live=True)
+        for asset, value in growth.items():
+            own.marks[asset] = Mark(
+                session=session or held[BASELINE][asset]["session"], growth=value, at="2022-06-08T15:00:00Z"
+            )
+        folder = tmp_path / f"{season}{session}"
+        shutil.copytree(site, folder)
+        PageWriter(web_store, folder, FAST, own=lambda own=own: own).update()
+        now = read(folder, f"seasons/{season}/now.json")
+        if season == "sealed" or session:  # positions would be told; or a mark of a close that is not the last one
+            assert not now.get("provisional")
+            continue
+        assert now["priced_at"] == "2022-06-08T15:00:00Z"
+        for entry, lines in held.items():
+            worth = sum(line["nav"] for line in lines.values())
+            made = sum(line["nav"] * line["position"] * (growth[asset] - 1) for asset, line in lines.items())
+            assert now["provisional"][entry] == pytest.approx(made / worth, abs=1e-5)
+    assert 'data-moving="one-a"' in (site / f"{HOME}/index.html").read_text()
+    assert "data-moving" not in (site / "seasons/sealed/index.html").read_text()

@@ -53,6 +53,14 @@ def load(behind_proxy, runtime) -> Callable[..., Panel]:
     return run
 
 
+def test_growth_since_a_close_counts_the_running_day(behind_proxy, runtime) -> None:
+    behind_proxy(Binance([btc(count=10)]))
+    config = CcxtConfig(symbols=("BTC/USDT",), first="2024-01-08", last="2024-01-08")
+    source = CcxtSource(config, runtime=runtime("2024-01-10T05:00:00Z"), settings={"rateLimit": 1})
+    assert source.growth_since("2024-01-08") == pytest.approx(40_019.0 / 40_017.0)
+    assert source.growth_since("2024-01-10") is None
+
+
 def candle_asks(load) -> list[Ask]:
     return [ask for ask in load.stand_in.asked if ask.path.startswith(CANDLE_PATHS)]
 

@@ -60,6 +60,22 @@ def load(serve, authority, runtime, tmp_path, monkeypatch) -> Callable[..., Pane
     return run
 
 
+def test_growth_since_a_close_counts_the_unfinished_bar_and_a_split(serve, authority, runtime, tmp_path) -> None:
+    yfinance.set_tz_cache_location(str(tmp_path / "yahoo"))
+    yfinance.data.YfData._instances.clear()
+    proxy = {
+        "https": f"http://127.0.0.1:{serve(Yahoo({'NVDA': split_stock()}), authority.server, proxy=True).port}"
+    }
+    source = YFinanceSource(
+        YFinanceConfig(symbols=("NVDA",), first=WEEK[3], last=WEEK[3]),
+        runtime=runtime("2024-01-09T15:00:00Z"),
+        session=lambda: browser_session(proxies=proxy, verify=str(authority.bundle)),
+    )
+    # 25.2 of a share after 4:1 for 103.75 before it; the market is open, and tomorrow's bars are not asked for.
+    assert source.growth_since("2024-01-05") == pytest.approx(25.2 * 4 / 103.75, rel=1e-6)
+    assert source.growth_since("2024-01-09") is None
+
+
 def test_bars_facts_and_listing(load):
     panel = load(Yahoo({"AAPL": plain(), "MSFT": plain(300.0)}), symbols=("MSFT", "AAPL"))
     assert panel.symbols == ("AAPL", "MSFT")

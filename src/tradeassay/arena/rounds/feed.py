@@ -454,6 +454,21 @@ class LiveFeed:
             if _is_price(close) and _is_price(other)
         }
 
+    def growth_since(self, asset: Asset, session: str) -> float | None:
+        """Return the vendor's newest price over its close of a session; None where it has none, or cannot say."""
+        asset, source = self._named(asset), asset.dataset.removeprefix(PREFIX)
+        kind: Any = sources.get(source)
+        if not hasattr(kind, "growth_since") or self._clock.now() < self._rests.get(source, 0):
+            return None
+        try:
+            asked = kind.Config(symbols=(asset.symbol,), first=session, last=session)
+            grown: float | None = kind(asked).growth_since(session)
+            return grown
+        except (DataError, UserError) as error:
+            if isinstance(error, VendorResting):
+                self._rests[source] = self._clock.now() + int(error.seconds * SECOND)
+            return None
+
     def forget(self, asset: Asset, session: str) -> None:
         with self._lock:
             self._snapshots.pop(self._named(asset).symbol, None)

@@ -60,6 +60,14 @@ class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
     troubles: tuple[Trouble, ...]
 
 
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """An asset's newest price over its close of a session, with unfinished sessions; nothing is booked on it."""
+
+    session: str
+    growth: float
+    at: str
+
+
 _DOING: dict[Level, str] = {
     "warning": "the season goes on without it",
     "alarm": "somebody should look at it",
@@ -84,6 +92,7 @@ class Health:
         self._next: Instant | None = None
         self._beat = float("-inf")
         self.rounds = 0
+        self.marks: dict[str, Mark] = {}
         self.say: Callable[[str], None] = lambda text: None
 
     def _stamp(self) -> str:

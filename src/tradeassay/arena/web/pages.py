@@ -28,6 +28,7 @@ from tradeassay.arena.standings import Behaviour, Pace, Standing, Standings, pac
 from tradeassay.arena.stream import ItemPage, StreamItem, StreamQuality, items, quality
 from tradeassay.arena.web.words import PageWords
 from tradeassay.core.errors import UNDECODABLE
+from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.measure import Measure
 from tradeassay.report.charts import Band, ChartLook, Curve, Equity, Marks, line_chart
 from tradeassay.report.formatting import UNIT, MeasureShown, Scale, common_scale, shown
@@ -469,6 +470,14 @@ def divergence(actions: dict[str, dict[str, str]], entries: Iterable[str]) -> di
                 counts[action] = counts.get(action, 0) + 1
         found[asset] = counts
     return found
+
+
+def mark_of(entry: Entry) -> tuple[str, int]:
+    """Return the letters and the hue by which an entry's model is known at a glance, wherever it plays."""
+    if not entry.model:
+        return ("=" if entry.id == BASELINE else "ƒ" if entry.architecture == "rule" else "↗"), 0
+    name = entry.model.rpartition("/")[2]
+    return name[:2].capitalize(), int(sha256_bytes(entry.model.encode())[:6], 16) % 360
 
 
 def percent(value: float | None, signed: bool = True) -> str:

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 import msgspec
 import uvicorn
+from sqlalchemy.exc import SQLAlchemyError
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tradeassay.agents.foreign.transport import Network, parse_networks
@@ -35,7 +36,7 @@ from tradeassay.arena.rounds.feed import (
     is_live,
     parse_renamed,
 )
-from tradeassay.arena.rounds.health import Health, give_back, own_name
+from tradeassay.arena.rounds.health import Health, Mark, give_back, own_name
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.engine import open_engine
@@ -130,13 +131,15 @@ async def play(
         )
         how.told(runner.health)
         sources = connectors_of(season) if live else ()
-        collecting = asyncio.create_task(_collect(runner)) if sources else None
+        beside = [asyncio.create_task(_collect(runner))] if sources else []
+        if isinstance(feed, LiveFeed):
+            beside.append(asyncio.create_task(_mark(runner, feed)))
         try:
             return await runner.run(until)
         finally:
-            if collecting is not None:
-                collecting.cancel()
-                await asyncio.gather(collecting, return_exceptions=True)
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
 
 
 async def _collect(runner: Runner) -> None:
@@ -156,6 +159,28 @@ async def _collect(runner: Runner) -> None:
             else:
                 runner.health.fine("news")
         await asyncio.sleep(runner.season.news.every_s)
+
+
+MARK_S = 900.0
+"""How often vendors are asked for prices between the closes, in seconds."""
+
+
+async def _mark(runner: Runner, feed: LiveFeed) -> None:
+    """Look now and then what open positions have made since the last close. The rounds do not depend on it."""
+    while True:
+        for asset in runner.season.assets:
+            try:
+                last = runner.store.last_round(runner.season.id, asset.symbol)
+            except SQLAlchemyError:  # the rounds notice it, and say so
+                break
+            held = last is not None and last.phase == "executed"
+            growth = await asyncio.to_thread(feed.growth_since, asset, last.session) if last and held else None
+            if last is None or growth is None:
+                runner.health.marks.pop(asset.symbol, None)
+            else:
+                now = iso(runner.clock.now())
+                runner.health.marks[asset.symbol] = Mark(session=last.session, growth=growth, at=now)
+        await asyncio.sleep(MARK_S)
 
 
 class Player:
@@ -378,6 +403,10 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
             ended=lambda: setattr(server, "should_exit", True),
         )
     _show_keys(doors, how, say)
+
+    def own() -> Health | None:
+        return None if player is None else player.health
+
     app = create_app(
         Arena(
             doors=doors,
@@ -385,7 +414,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
             register=how.register,
             apply=how.apply,
             embed=how.embed,
-            own=lambda: None if player is None else player.health,
+            own=own,
         )
     )
     config = uvicorn.Config(
@@ -404,7 +433,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     server = ArenaServer(config, doors.closing)
     done = threading.Event()
     writing = threading.Thread(
-        target=PageWriter(store, how.folder).follow, args=(done,), name="pages", daemon=True
+        target=PageWriter(store, how.folder, own=own).follow, args=(done,), name="pages", daemon=True
     )
     sys.setswitchinterval(SWITCH_S)
     writing.start()

@@ -13,7 +13,7 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -30,7 +30,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from tradeassay import __version__
 from tradeassay.arena.api.doors import Doors
-from tradeassay.arena.queries.decisions import newest_events, read_round, who_decides
+from tradeassay.arena.queries.decisions import holdings, newest_events, read_round, who_decides
 from tradeassay.arena.queries.seasons import (
     SeasonFacts,
     SeasonState,
@@ -42,6 +42,7 @@ from tradeassay.arena.queries.seasons import (
     state_of,
 )
 from tradeassay.arena.queries.snapshot import SeasonSnapshot
+from tradeassay.arena.rounds.health import Health
 from tradeassay.arena.season import Season
 from tradeassay.arena.standings import BoardConfig, LineBook
 from tradeassay.arena.state.store import Store
@@ -51,6 +52,7 @@ from tradeassay.arena.web import pages
 from tradeassay.arena.web.pages import Page, asset_folders, names_of, season_pages
 from tradeassay.arena.web.words import LANGUAGES, NAMES, Language, words
 from tradeassay.core.errors import UNDECODABLE
+from tradeassay.core.measure import plain_sum
 from tradeassay.core.secrets import clean_bytes
 from tradeassay.report.shell import page_environment, template_text
 
@@ -87,13 +89,16 @@ class SeasonList(msgspec.Struct, frozen=True, kw_only=True):
 class Now(msgspec.Struct, frozen=True, kw_only=True):
     """``now.json``: what workers do, whom open rounds wait for, and a version of every page that changes.
 
-    ``judged``: experts may judge items here.
+    ``judged``: experts may judge items here. ``provisional`` is what each entry's accounts have made since the
+    last decisions, at prices of ``priced_at``; nothing is booked on them, and none are shown where outsiders play.
     """
 
     states: dict[str, SeasonState]
     pages: dict[str, str]
     deciding: dict[str, tuple[str, ...]] = {}
     judged: bool = False
+    provisional: dict[str, float] = {}
+    priced_at: str | None = None
 
 
 class Written(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,6 +157,7 @@ def render_front(store: Store) -> Files:
     for language in LANGUAGES:
         listed = Page("seasons/", "seasons", {"seasons": facts}, SeasonList(seasons=facts))
         yield from _files(language, "", listed, None)
+        yield from _files(language, "", Page("seat/", "seat", {}), None)
         leads_to = f"{_prefix(language)}/seasons/{facts[0].id}/" if facts else ""
         yield from _files(language, "", Page("", "seasons", {"seasons": facts, "leads_to": leads_to}), None)
         yield f"{_prefix(language)}/404.html".lstrip("/"), render_page(language, "error", {}).encode()
@@ -250,6 +256,7 @@ def _environment() -> Environment:
         money=pages.money,
         spoken=pages.spoken,
         when=pages.when,
+        mark=pages.mark_of,
         version=__version__,
     )
     return made
@@ -302,8 +309,14 @@ class PageWriter:
     its pages leaves pages that say which event they show; whoever comes next goes on from there.
     """
 
-    def __init__(self, store: Store, folder: Path, config: BoardConfig | None = None) -> None:
-        self._store, self._folder, self._config = store, folder, config
+    def __init__(
+        self,
+        store: Store,
+        folder: Path,
+        config: BoardConfig | None = None,
+        own: Callable[[], Health | None] = lambda: None,
+    ) -> None:
+        self._store, self._folder, self._config, self._own = store, folder, config, own
         self._doors = Doors(store)
         self._followed: dict[str, _Followed] = {}
         self._seen = 0
@@ -330,7 +343,15 @@ class PageWriter:
             judged = bool(self._doors.key_names("expert"))
             for id, one in self._followed.items():
                 deciding = who_decides(self._store, id)
-                now = Now(states={id: states[id]}, pages=one.pages, deciding=deciding, judged=judged)
+                made, at = self._provisional(one.season)
+                now = Now(
+                    states={id: states[id]},
+                    pages=one.pages,
+                    deciding=deciding,
+                    judged=judged,
+                    provisional=made,
+                    priced_at=at,
+                )
                 written += self._write(f"seasons/{id}/now.json", msgspec.json.encode(now))
             versions = self._versions("seasons/index.html", "zh/seasons/index.html")
             written += self._write(
@@ -431,6 +452,26 @@ class PageWriter:
                     ):
                         items |= {id, into} - {None}
         return shown, items
+
+    def _provisional(self, season: Season) -> tuple[dict[str, float], str | None]:
+        """Return what this process's worker found accounts to have made since they were last decided on."""
+        own = self._own()
+        marks = own.marks if own is not None and own.season == season.id else {}
+        if not marks or badges_of(season).sealed or season.rules.cross_asset:
+            return {}, None
+        found = {}
+        for entry, held in holdings(self._store, season, sealed=False).items():
+            worth = [(line.nav or 0.0, line, marks.get(asset)) for asset, line in held.items()]
+            # A mark counts from the close that the position was taken at, and until that is settled.
+            moved = [
+                nav * (line.position or 0) * (mark.growth - 1.0)
+                for nav, line, mark in worth
+                if mark is not None and mark.session == line.session and line.phase == "executed"
+            ]
+            total = plain_sum(nav for nav, _, _ in worth)
+            if moved and total > 0:
+                found[entry] = round(plain_sum(moved) / total, 5)
+        return found, max(mark.at for mark in marks.values())
 
     def _versions(self, *paths: str) -> dict[str, str]:
         files = {path: self._folder / path for path in paths}

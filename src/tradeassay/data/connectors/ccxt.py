@@ -14,8 +14,8 @@ import numpy as np
 
 from tradeassay.core.errors import SourceError, UserError, require
 from tradeassay.core.registry import did_you_mean
-from tradeassay.core.time import DAY, MINUTE, Instant, iso
-from tradeassay.core.view import Field, Floats, Instrument, Ints
+from tradeassay.core.time import DAY, MINUTE, Instant, iso, midnight, parse_day
+from tradeassay.core.view import Days, Field, Floats, Instrument, Ints
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors import common
 from tradeassay.data.source import Panel, SourceConfig, sources
@@ -247,6 +247,21 @@ class CcxtSource:
         panel = common.vendor_panel(vendor, config, grid, sessions, biases, self._runtime.clock)
         return replace(panel, minutes=common.join_minutes(minutes, vendor=config.exchange) if minutes else None)
 
+    def growth_since(self, day: str) -> float | None:
+        """Return the newest price over the close of a day, today's unfinished bar included; None without one."""
+        wire = CryptoWire(self._config.exchange, self._runtime, self._settings, forgive=True)
+        try:
+            candles = wire.candles(
+                self._config.symbols[0], "1d", midnight(parse_day(day)), self._runtime.clock.now()
+            )
+        finally:
+            wire.close()
+        return common.newest_over(_days(candles), candles.fields["close"], day)
+
+
+def _days(candles: Candles) -> Days:
+    return candles.start.astype("datetime64[ns]").astype("datetime64[D]")
+
 
 def _span(sessions: Sessions) -> tuple[int, int]:
     return int(sessions.open_time[0]), int(sessions.close_time[-1])
@@ -262,8 +277,7 @@ def _column(wire: CryptoWire, instrument: Instrument, sessions: Sessions) -> com
             sessions.last,
             "some exchanges keep only their latest candles",
         )
-    days = candles.start.astype("datetime64[ns]").astype("datetime64[D]")
-    return common.Column(instrument=instrument, days=days, fields=candles.fields)
+    return common.Column(instrument=instrument, days=_days(candles), fields=candles.fields)
 
 
 def _minutes(wire: CryptoWire, symbols: Sequence[str], sessions: Sessions) -> list[common.MinuteColumn]:

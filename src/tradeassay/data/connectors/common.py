@@ -103,6 +103,13 @@ def retry_after_seconds(header: str | None, clock: Clock) -> float | None:
     return max(0.0, (instant(moment) - clock.now()) / SECOND)
 
 
+def newest_over(days: Days, closes: Floats, day: str) -> float | None:
+    """Return the newest of ``closes`` over that of ``day``; None where one of the two is not there."""
+    told = np.nan_to_num(closes) > 0.0
+    then, newer = closes[told & (days == np.datetime64(day))], closes[told & (days > np.datetime64(day))]
+    return float(newer[-1] / then[-1]) if then.size and newer.size else None
+
+
 def ask_with_retries(ask: Callable[[], T], *, vendor: str, what: str, runtime: Runtime) -> T:
     """Call ``ask`` until it answers, at most ``runtime.retry.attempts`` times, else raise :class:`SourceError`."""
     tenacity: Any = require("tenacity", "live")

@@ -298,6 +298,13 @@ class YFinanceSource:
             minutes = _minutes(wire, series, sessions) if config.minutes else []
         return self._panel(series, sessions, indices, minutes)
 
+    def growth_since(self, day: str) -> float | None:
+        """Return the newest price over the close of a day, today's unfinished bar included; None without one."""
+        until = moment(self._runtime.clock.now()).date() + timedelta(days=1)
+        with conversation(self._runtime, self._session) as wire:
+            series = wire.daily(self._config.symbols[0], parse_day(day), until)
+        return common.newest_over(series.days, series.fields["close"], day)
+
     def _panel(
         self,
         series: Sequence[YahooSeries],

@@ -98,6 +98,22 @@
     });
   }
 
+  // The owner of an agent asks how it stands: its token stays in this tab -----------------------------------------------
+  for (const form of all("form.seat")) form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const told = form.querySelector("[role=status]"), facts = document.getElementById("seat-facts");
+    fetch("/agents/me/status", { headers: { authorization: "Bearer " + form.querySelector("[name=token]").value.trim() } })
+      .then((answer) => answer.json().then((found) => {
+        facts.hidden = !answer.ok;
+        told.textContent = answer.ok ? "" : found.detail;
+        for (const place of all("[data-field]", facts)) {
+          const value = place.dataset.field.split(".").reduce((one, name) => (one || {})[name], found);
+          place.textContent = place.dataset[value] || (typeof value === "string" ? when(value) : value === undefined || value === null ? "–" : String(value));
+        }
+      }))
+      .catch((error) => { told.textContent = error.message; });
+  });
+
   // Following: a small file says what workers do and which pages are others now; the page fetches itself then ---------
   const pulse = document.getElementById("pulse");
   const SILENT_MS = 90000;
@@ -149,6 +165,11 @@
       if (place.dataset.state === body.dataset.season) next(state, now);
     }
     for (const form of all("form.judge")) form.hidden = !now.judged;
+    for (const place of all("[data-moving]")) {
+      const moved = (now.provisional || {})[place.dataset.moving];
+      place.className = "moving " + (moved > 0 ? "gain" : moved < 0 ? "lossy" : "");
+      place.textContent = moved === undefined ? "" : say("now.provisional", { moved: (moved > 0 ? "+" : "") + (100 * moved).toFixed(2) + "%", at: when(now.priced_at) });
+    }
     rest = busy ? 2000 : 15000;  // a replay's day takes seconds, a real one a day
     if (pulse.dataset.state !== "on") { pulse.dataset.state = "on"; pulse.textContent = words["site.following"]; }
     const version = now.pages[location.pathname];

@@ -1,0 +1,165 @@
+"""5,000 viewers and 50 agents through the proxy of compose.yaml: nginx, PostgreSQL, two workers on two cores.
+
+    python perf/arena_viewers.py                       # a minute of ours, then a minute of a bare nginx
+    python perf/arena_viewers.py --viewers 500 --agents 5 --seconds 20
+
+A viewer keeps one connection, polls the season's ``now.json`` every 15 seconds with its ETag, and fetches its page
+after every eighth time. Agents fetch packets and post choices as rounds come. The same viewers then ask a second
+nginx, with nothing but ``root``, for the same files. Clients share the cores: their CPU is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "scripts"))
+from arena_stack import NGINX, Stack, free, program
+
+import arena_load
+from machine import conditions
+
+PLAIN = "server {{ listen 127.0.0.1:{port}; root {root}; access_log off; }}"
+
+
+async def fetch(port: int, ends: list, path: str, etag: str) -> tuple[int, str, bytes]:
+    """Ask for a file on a kept connection; returns status, ETag and body."""
+    if not ends:
+        ends.extend(await asyncio.open_connection("127.0.0.1", port, limit=2**20))
+    came, gone = ends
+    known = f"If-None-Match: {etag}\r\n" if etag else ""
+    gone.write(f"GET {path} HTTP/1.1\r\nHost: arena\r\nAccept-Encoding: gzip\r\n{known}\r\n".encode())
+    head = (await came.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+    fields = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
+    body = b""
+    if "chunked" in fields.get("transfer-encoding", ""):
+        while size := int(await came.readline(), 16):
+            body += (await came.readexactly(size + 2))[:-2]
+        await came.readline()
+    elif int(fields.get("content-length", 0)):
+        body = await came.readexactly(int(fields["content-length"]))
+    if fields.get("connection") == "close":
+        gone.close()
+        ends.clear()
+    return int(head[9:12]), fields.get("etag", ""), body
+
+
+async def watch(port: int, viewers: int, seconds: float) -> dict[str, list[float]]:
+    waits: dict[str, list[float]] = {"now.json": [], "pages": [], "failed": []}
+    end, home = time.perf_counter() + seconds, f"/seasons/{arena_load.SEASON}/"
+
+    async def viewer(number: int) -> None:
+        dice, ends, etag = random.Random(number), [], ""
+        shown = dice.choice(("", "", "", "feed/", "entries/agent-0/", "assets/AHVQ/"))
+        await asyncio.sleep(15 * dice.random())
+        while time.perf_counter() < end:
+            for kind, path in (("now.json", f"{home}now.json"), ("pages", f"{home}{shown}")):
+                if kind == "pages" and dice.random() > 1 / 8:
+                    continue
+                began = time.perf_counter()
+                try:
+                    status, found, _ = await asyncio.wait_for(
+                        fetch(port, ends, path, etag if kind == "now.json" else ""), 30
+                    )
+                except (OSError, TimeoutError, asyncio.IncompleteReadError):
+                    ends.clear()
+                    status = 0
+                waits[kind if status in (200, 304) else "failed"].append((time.perf_counter() - began) * 1000)
+                if status == 200 and kind == "now.json":
+                    etag = found
+            await asyncio.sleep(15 * (0.9 + 0.2 * dice.random()))
+
+    await asyncio.gather(*(viewer(number) for number in range(viewers)))
+    return waits
+
+
+def cpu_s(pids: list[int]) -> float:
+    total = 0
+    for pid in pids:
+        told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        total += int(told[11]) + int(told[12])
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def say(what: str, waits: list[float], bar: float = 100) -> None:
+    if not waits:
+        print(f"  {what}: none")
+        return
+    middle, late, last = np.percentile(waits, (50, 95, 99))
+    told = f"{len(waits)} requests, ms: median {middle:.1f}, 95th {late:.1f}, 99th {last:.1f}"
+    print(f"  {what}: {told} (bar {bar:g} at the 95th: {'met' if late < bar else 'NOT met'})", flush=True)
+
+
+def main() -> None:
+    ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ask.add_argument("--viewers", type=int, default=5000)
+    ask.add_argument("--agents", type=int, default=50)
+    ask.add_argument("--seconds", type=float, default=60)
+    ask.add_argument("--speed", default="1d/20s", help="of the season that is played")
+    chosen = ask.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="ta-", dir="/tmp"))
+    folder.chmod(0o755)
+    file = folder / "doors.toml"
+    listed = ", ".join(f'{{ id = "agent-{n}", architecture = "http" }}' for n in range(chosen.agents))
+    file.write_text(arena_load.FILE.format(entries=listed))
+    with Stack(folder, ["--season", str(file), "--speed", chosen.speed]) as stack:
+        stack.wait(lambda: _there(f"{stack.address}/healthz"), 600)
+        tokens = arena_load.found(stack.db, file, chosen.agents)  # type: ignore[arg-type]  # an address
+        stack.wait(lambda: _there(f"{stack.address}/seasons/{arena_load.SEASON}/entries/agent-0/"), 600)
+        port = free()
+        server = PLAIN.format(port=port, root=folder / "pages")
+        place = folder / "plain"
+        place.mkdir()
+        (place / "nginx.conf").write_text(NGINX.format(folder=place, server=server))
+        plain = subprocess.Popen(
+            [program("nginx", "usr/sbin/nginx"), "-c", str(place / "nginx.conf"), "-p", str(place)]
+        )
+        try:
+            print(f"{chosen.viewers} viewers, {conditions()}")
+            for name, where, proxy in (
+                ("through the arena's proxy", stack.port, stack.running["proxy"].pid),
+                ("bare nginx", port, plain.pid),
+            ):
+                workers = [one.pid for key, one in stack.running.items() if key.startswith("worker")]
+                before, own, began = (cpu_s([proxy]), cpu_s(workers)), time.process_time(), time.perf_counter()
+
+                async def both(where: int = where) -> tuple[dict, dict]:
+                    doors = arena_load.load(stack.port, tokens, 0, chosen.seconds)
+                    return await asyncio.gather(watch(where, chosen.viewers, chosen.seconds), doors)
+
+                waits, doors = asyncio.run(both())
+                took = time.perf_counter() - began
+                served = [
+                    (now - then) / took for now, then in zip((cpu_s([proxy]), cpu_s(workers)), before, strict=True)
+                ]
+                rate = (len(waits["now.json"]) + len(waits["pages"])) / took
+                own = (time.process_time() - own) / took
+                print(f"{name}: {rate:.0f} requests a second, {len(waits['failed'])} failed; {conditions()}")
+                print(f"  cores: proxy {served[0]:.2f}, workers {served[1]:.2f}, clients {own:.2f}")
+                say("now.json", waits["now.json"])
+                say("pages", waits["pages"])
+                say("doors", doors["packet"] + doors["choice"])
+        finally:
+            plain.terminate()
+            plain.wait(30)
+
+
+def _there(address: str) -> bool:
+    try:
+        return httpx.get(address, timeout=5).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+if __name__ == "__main__":
+    main()
