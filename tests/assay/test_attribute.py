@@ -147,9 +147,9 @@ def test_brinson_by_sector_and_board(taken: RunAttribution) -> None:
 
 def test_agents_are_summed_up_and_all_of_it_is_json(played: Run, taken: RunAttribution) -> None:
     assert len(taken.agents) == len({(e.cell, e.label) for e in played.episodes})
-    agent = next(a for a in taken.agents if a.agent == "test-provoker" and "tiny-us-v1" in a.cell)
+    agent = next(a for a in taken.agents if a.agent == played.names["test-provoker"] and "tiny-us-v1" in a.cell)
     assert agent.linked["selection"].n == 1
-    assert not agent.by_model
+    assert not agent.by_model and agent.agent.endswith(": test-provoker")
     assert taken.agreement == {}
     assert msgspec.json.decode(msgspec.json.encode(taken), type=RunAttribution) == taken
 

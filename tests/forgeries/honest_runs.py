@@ -50,6 +50,7 @@ id = "trend"
 architecture = "rule"
 params = { rule = "trend" }
 """
+AMENDED = SEASON.replace("2022-03-10", "2022-03-21")
 
 
 def play(root: Path, *words: object) -> Path:
@@ -106,6 +107,23 @@ def season(root: Path, text: str = SEASON, name: str = "arena.db") -> Path:
     return root / name
 
 
+def amended_season(root: Path, text: str = AMENDED, *words: object) -> Path:
+    """Play a season half way, amend it, and play it to its end."""
+    (root / "season.toml").write_text(text)
+    db = ("--db", root / "arena.db")
+    for given in (
+        ("arena", "run", "--season", root / "season.toml", *db, "--until", "2022-03-07"),
+        ("arena", "amend", "join", "bear", "architecture=rule", "rule=sell", *db, *words),
+        ("arena", "amend", "rename", "trend", "label=Old Faithful", *db, *words),
+        ("arena", "amend", "rule", "fee_bp=3", *db, *words),
+        ("arena", "amend", "withdraw", "bare", "--day", "2022-03-16", *db, *words),
+        ("arena", "run", "--season", root / "season.toml", *db),
+    ):
+        status, said = command(*given)
+        assert status == 0, said
+    return root / "arena.db"
+
+
 def recalled(root: Path) -> Path:
     """Play a model, ask it what it remembers, change what it sees, and judge it with both records."""
     run = play(root, "run", "ktdfin-v1", "-m", "scripted/sensible", "--last", "2022-02-11", "--slug", "recalled")
@@ -140,6 +158,12 @@ HONEST: dict[str, Callable[[Path], Path]] = {
         *("code", "run", "systrade-v1", "-m", "scripted/builder-peeps", "--reviewer", "scripted/builder-gold"),
         *("--strategy", "bollinger", "--iterations", "1", "--slug", "systrade"),
     ),
+    "generated": lambda root: play(
+        root,
+        *("code", "run", "quantcode-v1", "--model", "scripted/coder-sma", "--task", "gen-rsi-low-1-7"),
+        *("--slug", "generated"),
+    ),
     "arena": season,
+    "amended": amended_season,
     "recalled": recalled,
 }

@@ -18,11 +18,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import beside_list  # noqa: F401 - puts its forgeries on the list
+import recent_list  # noqa: F401 - puts its forgeries on the list
 from forgery_list import FORGERIES, Forgery
 from forging import Forged, command, copied
 from honest_runs import HONEST
 
-SLOW_BASES = ("quantcode", "systrade")
+SLOW_BASES = ("quantcode", "generated", "systrade")
 """Their programs are examined again by every verification."""
 SCREEN = 24
 """Lines, of 80 columns each: an honest run's verification is read at a glance."""

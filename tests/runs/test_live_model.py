@@ -4,6 +4,7 @@ import json
 import shutil
 import threading
 from collections.abc import Iterator
+from datetime import date
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,6 +13,7 @@ import msgspec
 import pytest
 import runs_talk as talk
 import runs_world as world
+from runs_code_toy import ToySpec
 
 pytest.importorskip("inspect_ai")
 pytest.importorskip("openai")
@@ -35,9 +37,10 @@ class Answers(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         Answers.heard.append(body)
-        payload = json.loads(body["messages"][1]["content"].removeprefix("```json\n").removesuffix("\n```"))
-        decide = len(body["messages"]) > 2
-        text = talk.Good().decide(None, payload).text if decide else "I looked."  # type: ignore[arg-type]
+        text = "I looked."
+        if body["messages"][0]["role"] == "system" and len(body["messages"]) > 2:
+            payload = json.loads(body["messages"][1]["content"].removeprefix("```json\n").removesuffix("\n```"))
+            text = talk.Good().decide(None, payload).text  # type: ignore[arg-type]
         content = json.dumps(
             {
                 "id": "x",
@@ -142,13 +145,23 @@ def spend(folder: Path, home: Path, **changes: object) -> VerifyReport:
             spent = spent.plus(line.reply.usage)
         outcome = read_outcome(folder / f"episodes/{episode.key}/outcome.json")
         if outcome is not None and isinstance(outcome.model, ModelPart):
-            model = msgspec.structs.replace(outcome.model, spending=spent)
+            roles = dict.fromkeys(outcome.roles, spent) or msgspec.UNSET
+            model = msgspec.structs.replace(outcome.model, spending=spent, roles=roles)
             changed = msgspec.structs.replace(outcome, model=model)
             write_outcome(folder / f"episodes/{episode.key}/outcome.json", changed)
     return verify(folder, home=home, workers=1)
 
 
-def test_dollars_follow_from_tokens_and_the_dated_table(paid: Path, home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("programs", [False, True], ids=["a run that trades", "a run of programs"])
+def test_dollars_follow_from_tokens_and_the_dated_table(
+    programs: bool, paid: Path, home: Path, tmp_path: Path
+) -> None:
+    if programs:
+        done = run(ToySpec(models=(MODEL,), tasks=1, word="hello " * 60), tmp_path / "code")
+        record = read_manifest(done.folder / "manifest.json").models[MODEL]  # type: ignore[index]
+        assert (record.price_as_of, record.price_source) == (date(2026, 1, 1), "a page")
+        assert done.spent("writer").usd == pytest.approx(3 * (70 * 2 + 7 * 10) / 1e6)
+        paid = done.folder
     honest = verify(paid, home=home, workers=1)
     assert not honest.contradicted
     assert [one.outcome for one in honest.claims if one.claim == "dollars"] == ["re-derived"]

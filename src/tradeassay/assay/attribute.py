@@ -120,7 +120,8 @@ def _money(events: Iterable[Event]) -> dict[str, float]:
 
 
 class AgentAttribution(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent in one cell: its linked parts over seeds, and its exposure preferences over all invested days."""
+    """One agent in one cell, called as on every page: its linked parts over seeds, and its exposure preferences over
+    all invested days."""
 
     cell: str
     agent: str
@@ -188,18 +189,15 @@ def attribute_run(
             days.setdefault(row, []).append(daily)
     settings = bootstrap or run.spec.bootstrap
     agents = tuple(
-        _agent(episodes, [found[one.key] for one in episodes], days.get(row, []), settings)
+        _agent(run, episodes, [found[one.key] for one in episodes], days.get(row, []), settings)
         for row, episodes in members.items()
     )
+    compared = {run.names[label] for label in labels if baselines is None or label in baselines}
     agreement: dict[str, SignAgreement] = {}
     for cell in dict.fromkeys(agent.cell for agent in agents):
         inside = [agent for agent in agents if agent.cell == cell]
         models = [agent.preferences for agent in inside if agent.by_model]
-        against = [
-            agent.preferences
-            for agent in inside
-            if not agent.by_model and (baselines is None or agent.agent in baselines)
-        ]
+        against = [agent.preferences for agent in inside if not agent.by_model and agent.agent in compared]
         if models and against:
             agreement[cell] = sign_agreement(models, against)
     return RunAttribution(episodes=found, agents=agents, agreement=agreement)
@@ -296,6 +294,7 @@ def _episode(
 
 
 def _agent(
+    run: Run,
     episodes: Sequence[EpisodeSpec],
     attributions: Sequence[Attribution],
     days: Sequence[DailyParts],
@@ -306,7 +305,7 @@ def _agent(
     missing = not_scored("not a part of this episode")
     return AgentAttribution(
         cell=first.cell,
-        agent=first.label,
+        agent=run.names[first.label],
         by_model=first.by_model,
         baseline=first.baseline,
         episodes=tuple(episode.key for episode in episodes),

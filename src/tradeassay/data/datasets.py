@@ -95,6 +95,11 @@ def load_proven(name: str, home: Path | None = None) -> Snapshot:
     return snapshot
 
 
+def seeded_sha256(name: str) -> str | None:
+    """Return the hash of a synthetic world as its seed gives it; None for any other data."""
+    return _made_again(name)[0] if _SYNTHETIC.fullmatch(name) else None
+
+
 @lru_cache(maxsize=64)
 def _made_again(name: str) -> tuple[str, PanelFacts]:
     with TemporaryDirectory(prefix="tradeassay-") as empty:

@@ -124,7 +124,7 @@ class Attributed:
 
     def __init__(self, wanted: bool) -> None:
         self._wanted = wanted
-        self._found: dict[str, dict[tuple[str, str], AgentAttribution]] = {}
+        self._found: dict[str, dict[str, AgentAttribution]] = {}
         self.reason = "attribution was not asked for"
 
     def of(self, line: Line) -> AgentAttribution | None:
@@ -136,10 +136,10 @@ class Attributed:
             self._found[folder] = {}
             try:
                 agents = attribute_run(line.run).agents
-                self._found[folder] = {(one.cell, one.agent): one for one in agents}
+                self._found[folder] = {key: one for one in agents for key in one.episodes}
             except (RunError, DataError) as error:
                 self.reason = str(error.message)
-        return self._found[folder].get((line.scores.cell, line.scores.agent))
+        return self._found[folder].get(line.scores.episodes[0])
 
     def selection(self, line: Line) -> float | None:
         """Return an agent's selection, the median over its seeds."""

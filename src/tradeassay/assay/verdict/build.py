@@ -266,9 +266,7 @@ def _findings(
     scores = row.scores
     peers = sum(one.scores.cell == scores.cell and not one.scores.baseline for one in rows)
     reason = _why_nothing(run, row)
-    exposures = next(
-        one.preferences for one in taken.agents if (one.cell, one.agent) == (scores.cell, scores.agent)
-    )
+    exposures = next(one.preferences for one in taken.agents if scores.episodes[0] in one.episodes)
     per_episode = [run.scores.episode(key) for key in scores.episodes]
     plain = AgentFindings(
         cell=scores.cell,

@@ -20,12 +20,13 @@ import msgspec
 from tradeassay.agents import agents
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.benchmarks.programs import CodeProtocol, CodeSpec, code_benchmarks
-from tradeassay.core.errors import DataError, TradeassayError
+from tradeassay.core.errors import TradeassayError
 from tradeassay.core.executors import make_executor
 from tradeassay.core.executors.task import Lost, Task, TaskExecutor
 from tradeassay.core.hashing import canonical_json, sha256_file, sha256_of
 from tradeassay.core.measure import plain_sum
 from tradeassay.data import load_proven, verify_snapshot
+from tradeassay.data.datasets import seeded_sha256
 from tradeassay.llm.cassette import read_cassette
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs.play.programs import (
@@ -507,25 +508,22 @@ class _TradingVerifier(_Verifier[RunManifest]):
         return entries
 
     def _data_set(self, name: str, windows: Sequence[WantedWindow]) -> DatasetEntry | None:
-        recorded = self._manifest.datasets[name].sha256
-        entry, broken = None, ""
+        recorded, broken = self._manifest.datasets[name].sha256, ""
         try:
-            snapshot = load_proven(name, Path(self._home) if self._home else None)
-        except DataError as error:
-            broken = error.message
-        except TradeassayError as error:
-            why = f"'{name}' is not here (sha256 {recorded[:12]}): {error.message}"
-            self._say("data", "cannot be checked", why)
-            return None
-        else:
-            try:
+            if (seeded_sha256(name) or recorded) != recorded:
+                broken = f"the recorded world '{name}' is not the one that its seed gives"
+            else:
+                snapshot = load_proven(name, Path(self._home) if self._home else None)
                 verify_snapshot(snapshot.folder, again=self._ways.examined is None)
-                if snapshot.sha256 == recorded:
-                    entry = entry_of(snapshot, windows)
-                else:
+                if snapshot.sha256 != recorded:
                     broken = f"data set '{name}' has hash {snapshot.sha256[:12]}, recorded is {recorded[:12]}"
-            except TradeassayError as error:
-                broken = error.message
+        except TradeassayError as error:  # of this machine, which contradicts nobody
+            self._say("data", "cannot be checked", f"'{name}' is not here (sha256 {recorded[:12]}): {error}")
+            return None
+        try:
+            entry = None if broken else entry_of(snapshot, windows)
+        except TradeassayError as error:
+            entry, broken = None, error.message
         if entry is None:
             self._broken("data", broken)
             self._say("data", "contradicted")
