@@ -161,7 +161,7 @@ HONEST: dict[str, Callable[[Path], Path]] = {
     "generated": lambda root: play(
         root,
         *("code", "run", "quantcode-v1", "--model", "scripted/coder-sma", "--task", "gen-rsi-low-1-7"),
-        *("--slug", "generated"),
+        *("--task", "gen-rsi-low-1-9", "--slug", "generated"),
     ),
     "arena": season,
     "amended": amended_season,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
-from beside_list import edited, judged
+from beside_list import judged
 from forgery_list import Told, assayed, chosen, of, pages
 from forging import Forged, Json, canonical_json, command
 from honest_runs import AMENDED, amended_season
@@ -157,7 +157,7 @@ def another_hash_of_a_generated_task(run: Forged) -> None:
         manifest["facts"]["task gen-rsi-low-1-7"] = "34" * 32
 
 
-@of("generated", "tasks gen-rsi-low-1-7 instead of the benchmark's own")
+@of("generated", "tasks gen-rsi-low-1-7, gen-rsi-low-1-9 instead of the benchmark's own")
 def one_drawn_task_called_the_benchmark(run: Forged) -> None:
     pass
 
@@ -185,8 +185,8 @@ def a_rule_that_is_always_ahead(run: Forged) -> Told:
     chosen(run, "--first", "2022-01-10", "--last", "2022-01-20", "-a", "random", "--seeds", "3")
     page = run.path / "report.html"
     text = page.read_text()
-    assert "100% of plays" in text
-    page.write_text(text.replace("(8% to 100%)", "(98% to 100%)"))
+    assert "8.4% to 100.0%" in text
+    page.write_text(text.replace("8.4% to 100.0%", "98.4% to 100.0%"))
     return command("verify", run.path, "--workers", "1")
 
 
@@ -249,17 +249,12 @@ def traded(run: Forged, edit: Callable[[list[Json]], object]) -> Told:
     return command("assay", log, "--dataset", "synthetic/us:7", "--portfolios", "0")
 
 
-@of("rule", "negative|rebate|paid")
-def fees_that_were_earned(run: Forged) -> Told:
-    return traded(run, lambda rows: [row.update(fees=-50_000.0) for row in rows])
-
-
 @of("rule", "range")
 def bought_below_the_days_low(run: Forged) -> Told:
     return traded(run, lambda rows: rows[0].update(price=rows[0]["price"] * 0.7))
 
 
-@of("rule", "more than was traded|amount")
+@of("rule", "11 of 11 fills are of more than 'synthetic/us:7' says was traded that day")
 def more_than_the_market_traded(run: Forged) -> Told:
     return traded(run, lambda rows: [row.update(quantity=row["quantity"] * 1e6) for row in rows])
 
@@ -273,7 +268,7 @@ def a_purchase_left_out_of_the_log(run: Forged) -> Told:
     return traded(run, edit)
 
 
-@of("rule", "the same id|twice")
+@of("rule", "1 fills have the id of another and other cells")
 def one_fill_at_two_prices(run: Forged) -> Told:
     return traded(run, lambda rows: rows.append({**rows[0], "price": rows[0]["price"] * 1.01}))
 
@@ -323,11 +318,8 @@ def edited_dataset(found: Json, name: str) -> None:
 @of("recalled")
 def wordings_that_hurt_left_out(run: Forged) -> Told:
     def edit(found: Json) -> None:
-        first = found["answers"][0]
-        key = "wording" if "wording" in first else "kind"
-        found["answers"] = [one for one in found["answers"] if one[key] == first[key]]
+        kept = [one for one in found["answers"] if not one.get("wording")]
+        assert 0 < len(kept) < len(found["answers"])
+        found["answers"] = kept
 
     return judged(run, "recall.json", edit)
-
-
-assert edited

@@ -120,8 +120,8 @@ def _money(events: Iterable[Event]) -> dict[str, float]:
 
 
 class AgentAttribution(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent in one cell, called as on every page: its linked parts over seeds, and its exposure preferences over
-    all invested days."""
+    """One agent in one cell, called as on every page: its linked parts over seeds, and its exposure preferences
+    over all invested days."""
 
     cell: str
     agent: str

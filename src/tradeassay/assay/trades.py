@@ -233,7 +233,7 @@ def _booked(
     by_row: dict[int, list[Fill]] = {}
     for row, fill in zip(rows, log.fills, strict=True):
         by_row.setdefault(row, []).append(fill)
-    outside = idle = 0
+    outside = large = idle = 0
     for step, row in enumerate(window):
         before, bars = snapshot.at(row, "pre_open"), snapshot.at(row, "close").session_bars()
         opening = exchange.open_session(bars, before.todays_actions(), ledger, delisted=before.delisted_now())
@@ -241,6 +241,7 @@ def _booked(
         for n, fill in enumerate(fills):
             if not log.decisions:
                 outside += _outside(fill, bars, log)
+                large += 0.0 < float(bars.volume[bars.symbols.index(fill.symbol)]) < abs(fill.quantity)
                 emit(_event(f"{step}.{n}", fill), ledger, events)
             elif fill.side and (fill.side > 0) != (ledger.quantity(fill.symbol) > 0.0):
                 order = Order(symbol=fill.symbol, amount=max(0.0, fill.side), unit="target_weight")
@@ -258,6 +259,10 @@ def _booked(
         )
     if outside:
         notes.append(f"{outside} of {len(log.fills)} fills are outside their day's range in '{snapshot.name}'")
+    if large:
+        notes.append(
+            f"{large} of {len(log.fills)} fills are of more than '{snapshot.name}' says was traded that day"
+        )
     if log.decisions:
         notes.append("a decision is carried out at the open after its day, with all that there is, without costs")
     if idle:

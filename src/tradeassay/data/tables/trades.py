@@ -248,6 +248,9 @@ def _only_fills(name: str, rows: Sequence[Row], title: Mapping[str, str], notes:
     alike = sum(count - 1 for row, count in Counter(tuple(row.values()) for row in kept).items() if count > 1)
     if alike and "quantity" in title:
         notes.append(f"{alike} fills are like another in every cell, without an id: they count as separate ones")
+    ids = [one for row in kept if (one := row.get(title.get("id", ""), ""))]
+    if shared := len(ids) - len(set(ids)):
+        notes.append(f"{shared} fills have the id of another and other cells: they count as parts of one order")
     _one_account(name, kept, title)
     return kept
 
