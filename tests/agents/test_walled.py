@@ -161,6 +161,24 @@ def test_a_file_that_needs_the_data_is_refused_before_it_plays(home: Path, tmp_p
     assert "files=open" in str(caught.value)
 
 
+def test_a_file_is_not_run_outside_the_walls(home: Path, tmp_path: Path) -> None:
+    """To leave what it reads where it finds it later: not even to see which methods its class has."""
+    text = written(tmp_path / "agent")
+    path = tmp_path / "agent" / "mine.py"
+    mine = path.read_text()
+    left = tmp_path / "agent" / "loot.py"
+    leaves = f"try:\n    open({str(left)!r}, 'w').close()\nexcept OSError:\n    pass\n"
+    for body in (mine, mine + "\n\nclass Other(vars()['Mine']):\n    pass\n"):
+        path.write_text(leaves + body)
+        named = text if body == mine else text.replace(":Mine", ":Other")
+        assert own_agent(named, {})[0] == "file"
+        assert not left.exists()
+    path.write_text("class Mine:\n    async def reply(self, asked):\n        return {}\n")
+    assert own_agent(text, {})[0] == "python"
+    with pytest.raises(UserError, match=r"a class with reply\(request\)"):
+        own_agent(text, {"files": "closed"})
+
+
 def test_a_leak_test_says_whether_files_were_open(home: Path, tmp_path: Path) -> None:
     text = written(tmp_path / "agent")
     for given, said in ({}, False), ({"files": "open"}, True):

@@ -58,6 +58,8 @@ def test_the_run_page_and_its_scorecards(run: CodeRun) -> None:
         "Table 4: the twelve strategies",
         "7.85",
         "these are synthetic",
+        "How reliable",
+        "holds all gates in",
         "2 of its 12 strategies",
         "no submission → failed at exec",
         "worth its price",

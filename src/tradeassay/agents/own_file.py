@@ -63,6 +63,7 @@ _REFUSED = (
 _VIEW = (
     "column|instrument|sessions|bars|opens|minutes|tradable|members|index_levels|fundamentals|news|actions"
 ).split("|")
+_SPEAKS = ("reply", "answer")
 _LENGTH = struct.Struct("<Q")
 _MOST = 1 << 26
 """Bytes of the longest message that is read from an agent."""
@@ -86,10 +87,11 @@ class _Call(msgspec.Struct, frozen=True):
 class WalledAgent:
     """Plays a class of a file behind the walls; one process for one episode. ``files`` are what it may import.
 
+    Without ``settings`` nothing is made of the class: ``speaks`` says which of ``reply`` and ``answer`` it has.
     Raises :class:`UserError` where it cannot be imported there, and what it raises itself under that name.
     """
 
-    def __init__(self, path: Path, name: str, settings: dict[str, Any], files: Iterable[Path]) -> None:
+    def __init__(self, path: Path, name: str, settings: dict[str, Any] | None, files: Iterable[Path]) -> None:
         missing = walls_missing()
         if missing is not None:
             raise UserError(
@@ -107,7 +109,8 @@ class WalledAgent:
         self._to, self._from = self._process.stdin, self._process.stdout
         self._end = weakref.finalize(self, _end, self._process)
         try:
-            self._order(("load", str(path), name, settings, [str(one) for one in files]), None)
+            loaded = self._order(("load", str(path), name, settings, [str(one) for one in files]), None)
+            self.speaks = loaded.name
         except Exception as error:
             said = str(error) if type(error).__name__ == "UserError" else f"{type(error).__name__}: {error}"
             raise UserError(
@@ -218,7 +221,7 @@ class _View:
         return call
 
 
-def serve(load: Callable[[str, str, dict[str, Any]], Any]) -> None:
+def serve(load: Callable[[str, str, dict[str, Any] | None], Any]) -> None:
     """Serve one agent: raise the walls, load it by its file, class and parameters, answer until the other side
     hangs up.
     """
@@ -241,7 +244,7 @@ def serve(load: Callable[[str, str, dict[str, Any]], Any]) -> None:
             if order[0] == "load":
                 _raise_walls([Path(one) for one in order[4]])
                 agent = load(*order[1:4])
-                say(_Call("done"))
+                say(_Call("done", next((one for one in _SPEAKS if callable(getattr(agent, one, None))), "")))
             elif order[0] == "begin":
                 if callable(getattr(agent, "begin", None)):
                     agent.begin(*order[1:])
@@ -323,18 +326,52 @@ def own_agent(text: str, params: Mapping[str, Param]) -> tuple[str, dict[str, Pa
     unless ``files=open`` is among the parameters.
     """
     path, _, name = text.rpartition(":")
-    cls = load_own(path, name)
-    if callable(getattr(cls, "reply", None)):
-        return "python", {"class": f"{path}:{name}", **params}
-    if not callable(getattr(cls, "answer", None)):
+    own = dict(params)
+    files = str(own.pop("files", OPEN if walls_missing() else CLOSED))
+    if files == OPEN:
+        cls = load_own(path, name)
+        speaks = next((one for one in _SPEAKS if callable(getattr(cls, one, None))), "")
+    else:
+        speaks = _speaks(Path(path).resolve(), path, name)
+    if speaks == "reply":
+        if params.get("files") == CLOSED:
+            raise UserError(
+                f"files cannot be shut to '{text}': a class with reply(request) talks to what it likes",
+                hint="drop files=closed, and the verdict says that files were open; or give it answer(request)",
+            )
+        return "python", {"class": f"{path}:{name}", **own}
+    if not speaks:
         raise UserError(
             f"'{text}' is not an agent", hint="give it reply(request), or begin(info, rng) and answer(request)"
         )
-    own = dict(params)
-    files = str(own.pop("files", OPEN if walls_missing() else CLOSED))
     settings = json.dumps(own, sort_keys=True) if own else ""
     found: dict[str, Param] = {"path": path, "name": name, "sha256": sha256_file(Path(path)), "files": files}
     return "file", {**found, **({"settings": settings} if settings else {})}
+
+
+def _speaks(file: Path, shown: str, name: str) -> str:
+    """Return which of ``reply`` and ``answer`` a class has, "" for neither, without running its file outside the
+    walls: there it could leave what it reads where it finds it later.
+    """
+    if not file.is_file():
+        raise UserError(f"there is no file '{shown}'", hint="write the path of a Python file: -a ./mine.py:Mine")
+    try:
+        body = ast.parse(file.read_bytes()).body
+    except (SyntaxError, ValueError):
+        body = []  # the process behind the walls says what is wrong with it
+    known = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
+    defined: set[str] = set()
+    waiting: list[ast.expr] = [ast.Name(name)]
+    while waiting:
+        base = waiting.pop()
+        if not isinstance(base, ast.Name) or base.id not in known:
+            walled = WalledAgent(file, name, None, _imported(file, file.parent))
+            walled.close()
+            return walled.speaks
+        node = known.pop(base.id)
+        waiting += node.bases
+        defined |= {one.name for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)}
+    return next((one for one in _SPEAKS if one in defined), "")
 
 
 def files_open(name: str, params: Mapping[str, Param]) -> bool:
@@ -500,4 +537,9 @@ class OwnFile:
 
 def main() -> None:
     """Be the process behind the walls in which a class of a file plays."""
-    serve(lambda path, name, settings: made_agent(load_own(path, name), name, settings))
+
+    def load(path: str, name: str, settings: dict[str, Any] | None) -> Any:
+        cls = load_own(path, name)
+        return cls if settings is None else made_agent(cls, name, settings)
+
+    serve(load)

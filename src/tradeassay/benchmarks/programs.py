@@ -196,6 +196,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     texts: tuple[tuple[str, str], ...] = ()
 
 
+def reliable_section(found: Reliability | None) -> tuple[Section, ...]:
+    """Return how reliable models are, in words; nothing where nobody was played more than once."""
+    return () if found is None else (Section(id="reliable", title="How reliable", text=" ".join(found.sentences)),)
+
+
 class ItemShown(msgspec.Struct, frozen=True, kw_only=True):
     """One item: the tone and the words of its end, a summary, its steps."""
 

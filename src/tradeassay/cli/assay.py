@@ -106,6 +106,12 @@ _trials = click.option(
 _watched = click.option(
     "--watched", is_flag=True, help="It still grows and is looked at again: intervals that hold however often."
 )
+_capacity = click.option(
+    "--capacity",
+    cls=Advanced,
+    is_flag=True,
+    help="Show what larger accounts would have left of the edge.",
+)
 _portfolios = click.option(
     "--portfolios",
     cls=Advanced,
@@ -141,6 +147,7 @@ _portfolios = click.option(
     metavar="FILE|ask",
     help="What its models remember: a record of memory recall or counterfactual (repeat), or ask them now.",
 )
+@_capacity
 @click.option("--regimes", is_flag=True, help="Show every agent in rising, falling, V-shaped and flat markets.")
 @click.option("--rationales", is_flag=True, help="Count reasons that name things the model had not been shown.")
 @out_option
@@ -161,6 +168,7 @@ def assay_run(
     workers: int | None,
     executor: Any,
     as_json: bool,
+    capacity: bool,
     **asked: bool,
 ) -> None:
     """Say what a recorded run is made of."""
@@ -187,7 +195,7 @@ def assay_run(
     if not agents:
         record_assay(recorded, made, memory)
         usual = folder / "report.html"
-    _show_verdicts(made, page, usual, as_json, studies, run=recorded)
+    _show_verdicts(made, page, usual, as_json, studies, run=recorded, capacity=capacity)
 
 
 def _memory_records(name: str, run: Run) -> list[MemoryRecord]:
@@ -257,6 +265,7 @@ def _memory_records(name: str, run: Run) -> list[MemoryRecord]:
 )
 @_portfolios
 @click.option("--benchmark", cls=Advanced, metavar="ID", help="The benchmark whose rules a luck baseline follows.")
+@_capacity
 @_trades_options
 @json_option
 def assay_file(
@@ -275,6 +284,7 @@ def assay_file(
     benchmark: str | None,
     names: int | None,
     turnover: float | None,
+    capacity: bool,
     as_json: bool,
     **priced: Any,
 ) -> None:
@@ -304,7 +314,7 @@ def assay_file(
         trials=trials, portfolios=portfolios, dividends=dividends, interest=interest, watched=watched
     )
     usual = Path(table).with_name(f"{Path(table).stem}-assay.html")
-    _show_verdicts(assay_of(own, config), page, usual, as_json)
+    _show_verdicts(assay_of(own, config), page, usual, as_json, capacity=capacity)
 
 
 @assay.command("self-test")
@@ -343,6 +353,8 @@ def _show_verdicts(
     as_json: bool,
     studies: Studies | None = None,
     run: Run | None = None,
+    *,
+    capacity: bool = False,
 ) -> None:
     """Print the verdicts and write the page: where it was asked for, else at its usual place unless for JSON."""
     from tradeassay.report import print_verdicts, write_html
@@ -351,11 +363,33 @@ def _show_verdicts(
         print_json(made if studies is None else {"assay": made, "studies": studies})
     else:
         print_verdicts(made)
+        if capacity:
+            _print_capacity(made)
         if studies is not None:
             _print_studies(studies)
     if page is not None or not as_json:
         place = page or usual
         say(f"page: {write_html(made, place) if run is None else write_html(run, place, assay=made)}")
+
+
+def _print_capacity(made: Assay) -> None:
+    """Print what larger accounts would have left; say why where that is not known."""
+    from tradeassay.assay.verdict.record import money_words
+
+    rows = []
+    for one in made.agents:
+        known = one.capacity
+        for size, edge in () if known is None else zip(known.sizes, known.edges, strict=True):
+            ends = "" if edge.low is None else f"{edge.low:+.1%} to {edge.high:+.1%}"
+            rows.append((one.agent, money_words(size), _cell(edge), ends))
+        say(
+            f"{one.agent}: no size is known: it has no edge before impact, or the usual amounts of what it traded "
+            "are not known"
+            if known is None
+            else f"{one.agent}: {known.sentence}"
+        )
+    if rows:
+        print_table("capacity: the edge a year of larger accounts", ("agent", "size", "edge", "interval"), rows)
 
 
 def _print_studies(studies: Studies) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from tradeassay.benchmarks.exhibits import UNTIMED, Curves, Filled, PaperPage, fill_paper, grouped
-from tradeassay.benchmarks.programs import Ending, Item, ItemShown, Section, Shown, Step, overlap
+from tradeassay.benchmarks.programs import Ending, Item, ItemShown, Section, Shown, Step, overlap, reliable_section
 from tradeassay.benchmarks.quantcode import published as printed
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, Turn
 from tradeassay.benchmarks.quantcode.scores import (
@@ -25,7 +25,7 @@ from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figu
 from tradeassay.code.evaluation import STAGES as CHECKS
 from tradeassay.code.judges.decisions import BehaviourVerdict, LanguageVerdict
 from tradeassay.core.measure import Measure
-from tradeassay.metrics.reliability import Play, PlayWords, Reliability, reliability
+from tradeassay.metrics.reliability import Play, PlayWords, reliability
 
 MOST_TURNS: Final = 3_000
 """How many turns a page shows the programs of; a browser could take more, a reader could not."""
@@ -100,7 +100,7 @@ def quantcode_tables(
         ),
         board=_board(cells),
         board_lines=(*([f"failures: {named}"] if named else []), *(reliable.sentences if reliable else ())),
-        sections=(*_reliable(reliable), *_sections(cells, by_key, records, endings)),
+        sections=(*reliable_section(reliable), *_sections(cells, by_key, records, endings)),
         reliability=reliable,
         paper=quantcode_paper([(spec, tasks)], cells, UNTIMED),
         items=dict(_items(items, records)),
@@ -125,11 +125,6 @@ def _plays(items: Sequence[Item], records: Mapping[str, TaskOutcome]) -> Iterato
                 passed=solved,
                 score=float(solved),
             )
-
-
-def _reliable(found: Reliability | None) -> Iterator[Section]:
-    if found is not None:
-        yield Section(id="reliable", title="How reliable", text=" ".join(found.sentences))
 
 
 def _in_words(cells: Sequence[CellScores]) -> tuple[str, tuple[str, ...]]:

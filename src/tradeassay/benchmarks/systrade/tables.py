@@ -11,7 +11,17 @@ from typing import Final
 import numpy as np
 
 from tradeassay.benchmarks.exhibits import UNTIMED, Curves, Filled, PaperPage, fill_paper, grouped, mean_of
-from tradeassay.benchmarks.programs import Ending, Item, ItemShown, Section, Shown, Step, SubmissionCard, overlap
+from tradeassay.benchmarks.programs import (
+    Ending,
+    Item,
+    ItemShown,
+    Section,
+    Shown,
+    Step,
+    SubmissionCard,
+    overlap,
+    reliable_section,
+)
 from tradeassay.benchmarks.systrade.data import DAYS, splits_of
 from tradeassay.benchmarks.systrade.loading import SYSTB
 from tradeassay.benchmarks.systrade.outcome import Iteration, StrategyOutcome
@@ -23,7 +33,9 @@ from tradeassay.code.gates import GATES, PAPER_GATES
 from tradeassay.code.review import ReviewBoard, vendor_of
 from tradeassay.code.scores import DIMENSIONS, Scorecard, Windows
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.metrics.reliability import Play, PlayWords, reliability
 
+_PLAYED: Final = PlayWords(passes="holds all gates", score="overall scores", window="task")
 _BOARD_GATES: Final = ("exec", "leak", "audit")
 
 
@@ -38,6 +50,7 @@ def systrade_tables(
     models = sorted(scores.models, key=lambda row: (-(row.valid.value or 0.0), -(row.overall.value or 0.0)))
     headline, support = _in_words(models, sum(row.drifted for row in scores.iterations))
     reviewers = counted(len(spec.reviewers), "reviewer") if spec.reviewers else "no reviewers"
+    reliable = reliability(_plays(items, records), called=_PLAYED)
     return Shown(
         question="Whose submissions are governed software?",
         headline=headline,
@@ -49,8 +62,9 @@ def systrade_tables(
             ("plain", reviewers),
         ),
         board=_board(models),
-        board_lines=tuple(_board_lines(scores)),
+        board_lines=(*_board_lines(scores), *(reliable.sentences if reliable else ())),
         sections=(
+            *reliable_section(reliable),
             _gates(models),
             Section(id="quality", title="Quality and dollars", tables=tuple(_quality(models))),
             _strategies(scores),
@@ -66,12 +80,29 @@ def systrade_tables(
                 else tuple(review_tables(scores.reviews, {row.model: row for row in scores.models})),
             ),
         ),
+        reliability=reliable,
         paper=systrade_paper(spec, scores, records, UNTIMED),
         items={item.key: _item(records.get(item.key), endings.get(item.key)) for item in items},
         cards=dict(_cards(records)),
         method="Iterations were guided by the development year and scored on the test year, which no model was "
         "shown.",
     )
+
+
+def _plays(items: Sequence[Item], records: Mapping[str, StrategyOutcome]) -> Iterator[Play]:
+    """Yield every item that has ended; its task is its window. Look-ahead that is not cleared is no pass."""
+    for item in items:
+        found = records.get(item.key)
+        if found is not None:
+            last = found.last
+            yield Play(
+                model=item.model,
+                wording=", ".join(map(str, item.protocol.values())),
+                window=item.task,
+                seed=item.seed,
+                passed=last is not None and last.scorecard.gates.valid,
+                score=0.0 if last is None else last.scorecard.overall.value,
+            )
 
 
 def _in_words(models: Sequence[ModelRow], drifted: int) -> tuple[str, tuple[str, ...]]:
