@@ -3,10 +3,9 @@
     python perf/memory_planted.py --worlds 100
 
 In each synthetic world one agent knows how names ended, one which days rise, one reads news, one reads only
-prices,
-one is lucky. Each is asked the questions of a recall audit, in words, and its decisions are asked again with the
-shown
-past changed. The verdict has that evidence and no masked twin.
+prices, one is lucky. Each is asked the questions of a recall audit, in words, and its decisions are asked again
+with the shown past changed. The verdict has that evidence and no masked twin. ``--days 0.6`` judges those who know
+fewer days than all.
 """
 
 from __future__ import annotations
@@ -175,11 +174,16 @@ def evidence(plant: Plant, world: PlantedWorld, plants: PlantConfig) -> RecallEv
     audit = score_recall(
         answers, config=RecallConfig(), cutoff=None, model=plant, dataset="planted", run=None, plan=plan, usd=0.0
     )
-    names, recalled = recalled_moves(answers, truth)
+    names, recalled, ahead = recalled_moves(answers, truth)
     columns = [truth.symbols.index(name) for name in names]
     horizon = 1 if plant == "dates" else WEEK
     by_name, by_date = split_edge(
-        held[:, columns], world.returns[:, columns], recalled[1:], year=252, horizon=horizon
+        held[:, columns],
+        world.returns[:, columns],
+        recalled[1:],
+        year=252,
+        horizon=horizon,
+        ahead=ahead[1:],
     )
     study = score_counterfactual(
         reasked(plant, world, held, plants), model=plant, run="planted", config=CounterfactualConfig()
@@ -200,15 +204,18 @@ def main() -> None:
     reader.add_argument("--worlds", type=int, default=100)
     reader.add_argument("--names", type=int, default=100)
     reader.add_argument("--first", type=int, default=FIRST_WORLD, help="seed of the first world")
+    reader.add_argument("--agents", default=",".join(AGENTS))
+    reader.add_argument("--days", type=float, default=1.0, help="the share of days whose sign is known by heart")
     asked = reader.parse_args()
-    config, plants = VerdictConfig(), PlantConfig()
-    words: dict[str, Counter[str]] = {plant: Counter() for plant in AGENTS}
-    told: dict[str, Counter[str]] = {plant: Counter() for plant in AGENTS}
+    config, plants = VerdictConfig(), PlantConfig(foresight=asked.days)
+    agents = {plant: found for plant, found in AGENTS.items() if plant in asked.agents.split(",")}
+    words: dict[str, Counter[str]] = {plant: Counter() for plant in agents}
+    told: dict[str, Counter[str]] = {plant: Counter() for plant in agents}
     began = time.process_time()
     for number in range(asked.worlds):
         world = planted_world(asked.first + number, names=asked.names)
         bench = Bench(world, plants, config, portfolios=200)
-        for plant in AGENTS:
+        for plant in agents:
             found = bench.judge(plant)
             direct = evidence(plant, world, plants)
             verdict = decide(msgspec.structs.replace(found, memory=None, recall=direct), config)
@@ -219,7 +226,7 @@ def main() -> None:
         f"\n{time.process_time() - began:.0f} CPU-s\n"
         "| agent | deserves | right | words | audit |\n|---|---|---|---|---|"
     )
-    for plant, (name, deserved) in AGENTS.items():
+    for plant, (name, deserved) in agents.items():
         right = sum(words[plant][kind] for kind in deserved)
         counts = ", ".join(f"{kind} {count}" for kind, count in words[plant].most_common())
         audit = ", ".join(f"{kind} {count}" for kind, count in told[plant].most_common(2))

@@ -23,6 +23,7 @@ from tradeassay.assay.probe.active import Calendar
 from tradeassay.assay.probe.payloads import METRICS, Evidence, Probe, ProbePayload, draw_probes, make_payloads
 from tradeassay.assay.probe.probe import hits, random_baseline, sessions_apart
 from tradeassay.assay.probe.programs import Guess, PriceArchive, interrogate, make_program, read_guess
+from tradeassay.cli import main
 from tradeassay.cli._group import root
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import UserError
@@ -349,3 +350,22 @@ def test_bounds_count_the_archive_apart(report: ProbeReport) -> None:
     assert hard["top_1", False].attacker != "match"
     chance = report.random["top_1"].value
     assert chance and hard["top_1", True].times_chance == pytest.approx(1.0 / chance)
+
+
+def test_a_mask_is_hardened_and_the_run_says_in_how_many_rounds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["memory", "probe", "--benchmark", "ktdfin-us-v1", "--harden", "levels", "--probes", "12", "--json"]
+    assert main(asked) == 0
+    record = tmp_path / "hardened.json"
+    record.write_text(capsys.readouterr().out)
+    run = ["run", "ktdfin-us-v1", "-a", "random", "--window", "W1", "--runs", str(tmp_path), "--slug", "hard"]
+    assert main([*run, "--executor", "inline", "--hardened", str(record)]) == 0
+    spec = json.loads((tmp_path / "hard" / "manifest.json").read_text())["spec"]
+    assert spec["protocol"] == {"mask": "blinded", "rebase_prices": True}
+    found = spec["hardened"]
+    assert (found["attacker"], found["hardening"], found["rounds"]) == ("levels", "rebased", 2) and found["fell"]
+    assert found["returns"] > 0.9 > 0.5 > found["levels"]
+    record.write_text("{}")
+    assert main([*run, "--hardened", str(record)]) == 2
+    assert "memory probe --harden" in capsys.readouterr().err

@@ -28,11 +28,12 @@ from tradeassay.assay.memory.counterfactual import (
     shifted_dates,
     turned_words,
 )
-from tradeassay.assay.memory.edge import split_sentence
+from tradeassay.assay.memory.edge import recalled_moves, split_sentence
 from tradeassay.assay.memory.propensity import continuations, headlines
 from tradeassay.assay.memory.questions import (
     PriceTruth,
     RecallQuestion,
+    draw_for_pairs,
     draw_questions,
     form_of,
     question_text,
@@ -213,6 +214,21 @@ def test_recall_of_a_week_explains_one_who_trades_on_the_days_to_come() -> None:
     assert split.share.value is not None and split.share.value > 0.5
     none, _ = split_edge(held, returns, rng.normal(0, 0.01, (120, 5)), year=252, horizon=5)
     assert not none.remembered and none.rest.low is not None and none.rest.low > 0.0
+    # Asked for every day it is known what was decided on: more of the edge is explained.
+    daily, _ = split_edge(held, returns, weeks, ahead=ahead, year=252, horizon=5)
+    assert daily.remembered and daily.share.value is not None and daily.share.value > split.share.value
+
+
+def test_moves_asked_for_every_session_are_taken_as_they_were_asked(world: Snapshot) -> None:
+    truth = PriceTruth.of(world)
+    symbol, days = truth.symbols[0], [str(day) for day in truth.sessions[100:120]]
+    spans = [(symbol, days[at], days[at + 5]) for at in range(10)]
+    asked = draw_for_pairs(truth, spans, RecallConfig(wordings=1, samples=1, every=1))
+    answers = [read_answer(one, ModelReply(text=f"up {k}%")) for k, one in enumerate(asked) if not one.invented]
+    names, recalled, ahead = recalled_moves(answers, truth)
+    said = [one.value for one in answers]
+    assert names == (symbol,) and ahead[101 : 101 + len(said), 0].tolist() == said
+    assert recalled[101, 0] == pytest.approx(said[0] / 5) and not ahead[:90].any()
 
 
 def test_decoys_are_as_round_as_the_prices(world: Snapshot) -> None:

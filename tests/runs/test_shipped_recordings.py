@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tradeassay.arena.recording import changed_season_facts, replayed_differences
+from tradeassay.cli import main
 from tradeassay.core.errors import UserError
+from tradeassay.data import list_datasets
 from tradeassay.runs.store.archive import (
+    AUDIT,
     RecordingInfo,
     changed_facts,
     list_recordings,
@@ -18,7 +22,7 @@ from tradeassay.runs.store.archive import (
     score_differences,
 )
 
-SHIPPED = list_recordings()
+SHIPPED, AUDITS = list_recordings(), list_recordings(AUDIT)
 MOST_MEGABYTES = 25.0
 SAMPLE = ("qwen2.5-coder-1.5b/arena", "smollm2/systrade")
 """What is played again by default: a month of four architectures, and programs with their patches."""
@@ -52,3 +56,31 @@ def test_a_recording_gives_its_scores_again(one: RecordingInfo, tmp_path: Path) 
     except UserError as error:
         pytest.skip(f"this machine cannot play it: {error}")
     assert score_differences(opened, tmp_path / "again") == []
+
+
+@pytest.mark.parametrize("one", AUDITS, ids=lambda one: one.name)
+def test_an_audit_is_listed_holds_no_prices_and_is_asked_again(
+    one: RecordingInfo, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, dataset = one.name.split("/recall-")
+    assert main(["recordings", "list"]) == 0
+    assert f"recorded/{one.name}" in capsys.readouterr().out
+    opened = open_recording(Path(one.path), tmp_path)
+    answers = [
+        json.loads(line)
+        for path in (opened.folder / "models").glob("*.jsonl")
+        for line in path.read_text().splitlines()[1:]
+    ]
+    assert len(answers) == one.label.answers > 800
+    weighed = [line for line in answers if line["asked"]["purpose"] == "logprobs"]
+    echoed = [json.loads(line["reply"]["text"])["tokens"] for line in weighed]
+    assert all(set(token) <= {"x"} for tokens in echoed for token in tokens)
+    if dataset not in {known.name for known in list_datasets()}:
+        pytest.skip(f"{dataset} is not on this machine: tradeassay data get {dataset}")
+    command = one.label.command.split()[1:]
+    assert main([*command, "--cassettes", f"recorded/{model}", "--replay", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    shipped = json.loads((Path(one.path).parent / "recall.json").read_text())[dataset]
+    assert {name: told[name] for name in ("told", "sentence", "recall")} == {
+        name: shipped[name] for name in ("told", "sentence", "recall")
+    }

@@ -78,6 +78,13 @@ _concurrency = click.option(
     help="Of the moves asked for a run.",
 )
 @click.option(
+    "--every",
+    cls=Advanced,
+    type=click.IntRange(1),
+    metavar="SESSIONS",
+    help="How often a move asked for a run begins; as often as one ends where not given.",
+)
+@click.option(
     "--logprobs",
     cls=Advanced,
     type=click.IntRange(0),

@@ -121,11 +121,11 @@ _COLUMNS = ("name", "benchmarks", "answers", "tokens out", "engine", "precision"
 @json_option
 def list_command(as_json: bool) -> None:
     """List the recordings that are installed."""
-    from tradeassay.runs.store.archive import GET_RECORDINGS, list_recordings
+    from tradeassay.runs.store.archive import AUDIT, GET_RECORDINGS, list_recordings
 
-    found = list_recordings()
+    found, audits = list_recordings(), list_recordings(AUDIT)
     if as_json:
-        print_json(found)
+        print_json([*found, *audits])
         return
     rows = [
         (
@@ -142,6 +142,14 @@ def list_command(as_json: bool) -> None:
         for one in found
     ]
     print_table("recordings", _COLUMNS, rows)
+    print_table(
+        "what models remember (memory recall --cassettes recorded/MODEL --replay)",
+        ("name", "answers", "recorded", "MB"),
+        [
+            (f"recorded/{one.name}", str(one.label.answers), one.label.recorded, f"{one.megabytes:.2f}")
+            for one in audits
+        ],
+    )
     if not found:
         say(f"none is installed; {GET_RECORDINGS}")
 

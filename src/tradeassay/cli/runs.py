@@ -60,6 +60,13 @@ if TYPE_CHECKING:
     type=click.Choice(["recall"]),
     help="Ask its models what they remember when it is over, and judge it with that.",
 )
+@click.option(
+    "--hardened",
+    cls=Advanced,
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="Play under the mask that `memory probe --harden ATTACKER --json` ended with.",
+)
 @asking_options
 @out_option
 @workers_option
@@ -69,6 +76,7 @@ def run(
     plan: bool,
     beside: str | None,
     beacon: str | None,
+    hardened: Path | None,
     out: Path,
     workers: int | None,
     executor: Any,
@@ -112,6 +120,10 @@ def run(
         made = run_spec(code, folder, executor=executor, workers=workers, progress="auto", asking=asking)
         return finish(made, as_json=as_json)
     spec = with_beacon(build_spec(**described), beacon)
+    if hardened is not None:
+        from tradeassay.assay.memory.harden import read_hardened
+
+        spec = read_hardened(hardened).played_by(spec)
     if plan:
         planned = plan_spec(spec, asking=asking, runs=out)
         if as_json:

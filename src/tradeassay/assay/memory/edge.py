@@ -12,7 +12,7 @@ overlap count once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -67,8 +67,9 @@ class RecallSplit(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
 
 
-def recalled_moves(answers: Sequence[RecallAnswer], truth: PriceTruth) -> tuple[tuple[str, ...], Floats]:
-    """Return the names asked about and the model's own forecast of every session's move, (T, names); 0 for none.
+def recalled_moves(answers: Sequence[RecallAnswer], truth: PriceTruth) -> tuple[tuple[str, ...], Floats, Floats]:
+    """Return the names asked about, the model's own forecast of every session's move, (T, names), and that of the
+    longest horizon asked for that begins with it; 0 for none.
 
     A move recalled over several sessions is shared out among them; one without a size has that of the others.
     """
@@ -78,23 +79,43 @@ def recalled_moves(answers: Sequence[RecallAnswer], truth: PriceTruth) -> tuple[
     usual = float(np.median(sizes)) if sizes else 0.01
     names = tuple(dict.fromkeys(one.symbol for one in moves))
     place = {symbol: column for column, symbol in enumerate(names)}
-    total, count = (np.zeros((len(truth.sessions), len(names))) for _ in range(2))
+    total, count, begun, often = (np.zeros((len(truth.sessions), len(names))) for _ in range(4))
+    horizon = max((HORIZONS[one.kind] for one in moves), default=1)
     for one in moves:
         said = one.value if one.value is not None else one.sign * usual
         first, last = row[one.day] + 1, row[one.until] + 1
         total[first:last, place[one.symbol]] += said / max(1, last - first)
         count[first:last, place[one.symbol]] += 1.0
-    return names, total / np.maximum(count, 1.0)
+        if last - first == horizon:
+            begun[first, place[one.symbol]] += said
+            often[first, place[one.symbol]] += 1.0
+    recalled = total / np.maximum(count, 1.0)
+    # What was asked for from a session on is known better than the sum of shares of moves that overlap.
+    ahead = np.where(often > 0.0, begun / np.maximum(often, 1.0), _summed_ahead(recalled, horizon))
+    return names, recalled, ahead
 
 
-def split_edge(
-    held: Floats, returned: Floats, recalled: Floats, *, year: int, horizon: int, level: float = 0.95
-) -> tuple[EdgeSplit, EdgeSplit]:
-    """Split what weights (T, N) earned by names and by dates; returns and recalled moves have the same shape."""
-    y = np.nan_to_num(returned)
+def _summed_ahead(recalled: Floats, horizon: int) -> Floats:
     ahead = np.zeros_like(recalled)
     for shift in range(min(horizon, len(recalled))):
         ahead[: len(recalled) - shift] += recalled[shift:]
+    return ahead
+
+
+def split_edge(
+    held: Floats,
+    returned: Floats,
+    recalled: Floats,
+    *,
+    year: int,
+    horizon: int,
+    ahead: Floats | None = None,
+    level: float = 0.95,
+) -> tuple[EdgeSplit, EdgeSplit]:
+    """Split what weights (T, N) earned by names and by dates; returns and recalled moves have the same shape."""
+    y = np.nan_to_num(returned)
+    if ahead is None:
+        ahead = _summed_ahead(recalled, horizon)
     forms = [recalled, np.sign(ahead), *([ahead] if horizon > 1 else [])]
     invested = held.sum(axis=1, keepdims=True)
     market = y.mean(axis=1, keepdims=True)
@@ -163,12 +184,18 @@ def _split(x: Floats, y: Floats, forms: Sequence[Floats], year: int, horizon: in
     return EdgeSplit(
         edge=whole,
         explained=measure(explained * scale, drawn * scale),
-        rest=measure((edge - explained) * scale, (earned - drawn) * scale),
+        rest=measure(*(_left(*both) * scale for both in ((edge, explained), (earned, drawn)))),
         share=measure(explained / edge, shares)
         if certain
         else not_scored("what was earned cannot be told from nothing"),
         follows=measure(followed, follows),
     )
+
+
+def _left(whole: Floats | float, part: Floats | float) -> Any:
+    """Return what is left of a whole; what is rounding alone is nothing."""
+    left = np.subtract(whole, part)
+    return np.where(np.abs(left) <= 1e-6 * np.abs(whole), 0.0, left)[()]
 
 
 def _nothing(reason: str) -> EdgeSplit:
@@ -183,7 +210,7 @@ def split_run(run: Run, keys: Sequence[str], audits: Sequence[RecallReport]) -> 
     """
     truth = PriceTruth.of(run.snapshot(keys[0]))
     answers = [one for audit in [one for one in audits if one.run] or audits for one in audit.answers]
-    names, recalled = recalled_moves(answers, truth)
+    names, recalled, ahead = recalled_moves(answers, truth)
     benchmark = run.manifest.benchmark(run.episode(keys[0]))
     futures = np.zeros(len(truth.symbols), dtype=bool)
     each = [account_days(run.records(key), truth.symbols, futures) for key in keys]
@@ -203,6 +230,7 @@ def split_run(run: Run, keys: Sequence[str], audits: Sequence[RecallReport]) -> 
         recalled[rows],
         year=benchmark.periods_per_year,
         horizon=horizon,
+        ahead=ahead[rows],
         level=audits[0].config.level,
     )
     gross = np.abs(weights).sum()

@@ -6,6 +6,7 @@ What it costs is information: how much shown closes still say about true ones, t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -27,6 +28,7 @@ from tradeassay.data import Snapshot, load_dataset
 from tradeassay.llm import parse_object
 from tradeassay.metrics.intervals import significant
 from tradeassay.runs.spec.episode import Asking
+from tradeassay.runs.spec.run_spec import HardenedMask, RunSpec
 
 _IDENTIFIES = ("top_1", "top_5", "date_7", "joint")
 
@@ -54,6 +56,22 @@ class Hardened(msgspec.Struct, frozen=True, kw_only=True):
     rounds: tuple[HardeningRound, ...]
     enough: str | None
     sentence: str
+
+    def played_by(self, spec: RunSpec) -> RunSpec:
+        """Return a spec that plays the mask of the last round, and says what it rests on."""
+        last = self.rounds[-1]
+        mask = HardenedMask(
+            attacker=self.attacker,
+            benchmark=self.benchmark,
+            dataset=self.dataset,
+            hardening=last.hardening,
+            rounds=len(self.rounds),
+            fell=self.enough is not None,
+            levels=last.levels.value,
+            returns=last.returns.value,
+        )
+        protocol = {**spec.protocol, "mask": self.mask, **HARDENINGS[last.hardening]}
+        return msgspec.structs.replace(spec, hardened=mask, protocol=protocol)
 
 
 def harden(
@@ -119,6 +137,17 @@ def harden(
         enough=enough,
         sentence=f"{fell} in {len(rounds)} rounds{kept}.",
     )
+
+
+def read_hardened(path: Path) -> Hardened:
+    """Return what hardening a mask came to; raises :class:`UserError` for a file that does not say it."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Hardened)
+    except msgspec.DecodeError as error:
+        raise UserError(
+            f"{path} is not the record of a hardening: {error}",
+            hint="tradeassay memory probe --harden ATTACKER --json > FILE",
+        ) from error
 
 
 def information(

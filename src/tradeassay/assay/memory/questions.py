@@ -40,8 +40,8 @@ class RecallConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     Odd wordings allow the answer "unknown", even ones ask for an estimate. With several samples answers are
     drawn at a temperature. ``first`` and ``last`` bound the days, ``cutoff`` replaces the model's known one;
-    ``horizon`` is that of the moves asked for a run. Of ``logprobs`` facts the log-probabilities are asked for
-    too.
+    ``horizon`` is that of the moves asked for a run, which begin ``every`` so many sessions (as long as the
+    horizon where not said). Of ``logprobs`` facts the log-probabilities are asked for too.
     """
 
     questions: Annotated[int, Meta(ge=1, le=1_000_000)] = 500
@@ -52,6 +52,7 @@ class RecallConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     last: str | None = None
     cutoff: date | None = None
     horizon: Literal["day", "week", "month"] = "week"
+    every: Annotated[int, Meta(ge=1)] | None = None
     logprobs: Annotated[int, Meta(ge=0)] = 40
     level: Annotated[float, Meta(gt=0, lt=1)] = 0.95
 

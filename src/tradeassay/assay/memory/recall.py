@@ -299,7 +299,8 @@ def episodes_of(run: Run, model: str) -> list[EpisodeSpec]:
 
 
 def pairs_of_run(run: Run, model: str, truth: PriceTruth, config: RecallConfig) -> list[tuple[str, str, str]]:
-    """Return what to ask for a run: every name held, in stretches of the horizon that cover all of its sessions.
+    """Return what to ask for a run: every name held, in stretches that cover all of its sessions. Where they
+    overlap they end beyond its last one, as what was decided on does.
 
     Where that is more than may be asked, the names that were held least are left out.
     """
@@ -315,8 +316,8 @@ def pairs_of_run(run: Run, model: str, truth: PriceTruth, config: RecallConfig) 
             f"{model} held nothing in {run.folder}", hint="ask about a data set instead: --dataset NAME"
         )
     step = HORIZONS[config.horizon]
-    starts = range(max(0, min(rows) - 1), max(rows), step)
-    last = max(rows)
+    starts = range(max(0, min(rows) - 1), max(rows), config.every or step)
+    last = max(rows) if config.every is None else len(truth.sessions) - 1
     spans = [(str(truth.sessions[at]), str(truth.sessions[min(at + step, last)])) for at in starts if at < last]
     facts = max(1, config.questions // (config.wordings * config.samples) * 4 // 5)
     most = max(2, facts // max(1, len(spans)))

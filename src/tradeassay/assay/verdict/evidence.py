@@ -358,6 +358,9 @@ def with_recall(
     weighed = next((one for one in each if one.first.value is not None), each[-1] if each else None)
     keys = [key for key in scores.episodes if run.series(key).failure is None]
     split = split_run(run, keys, audits) if audits and keys else None
+    hidden = mask == "blinded"
+    if hidden and split is not None and not (above(split.names.edge) or above(split.dates.edge)):
+        split = None  # names and dates were not in sight: recall may explain an edge there, but not find one
     said = [audit.sentence] if audit is not None else []
     said += [split.sentence] if split is not None else []
     said += [weighed.sentence] if weighed is not None else []
@@ -367,7 +370,7 @@ def with_recall(
         recall=not_scored("it was not asked what it remembers") if audit is None else audit.recall,
         split=split,
         unread=None if study is None else study.unread,
-        by_name=study is not None and study.by_name,
+        by_name=study is not None and study.by_name and not hidden,
         interaction=None if weighed is None else weighed.interaction,
         sentences=tuple(said),
     )

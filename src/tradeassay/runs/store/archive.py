@@ -255,12 +255,12 @@ def benchmarks_of(manifest: Manifest) -> tuple[str, ...]:
     return tuple(manifest.benchmarks) if isinstance(manifest, RunManifest) else (manifest.benchmark,)
 
 
-def list_recordings() -> list[RecordingInfo]:
-    """Return the recordings that can be named, sorted."""
+def list_recordings(suffix: str = SUFFIX) -> list[RecordingInfo]:
+    """Return the recordings that can be named, sorted; with the suffix of audits, those about memory."""
     found = []
     for root in _roots():
-        for path in sorted(root.glob(f"*/*{SUFFIX}")):
-            name = f"{path.parent.name}/{path.name.removesuffix(SUFFIX)}"
+        for path in sorted(root.glob(f"*/*{suffix}")):
+            name = f"{path.parent.name}/{path.name.removesuffix(suffix)}"
             label = read_label(path)
             found.append(
                 RecordingInfo(name=name, path=str(path), megabytes=path.stat().st_size / 1e6, label=label)
@@ -303,9 +303,10 @@ def find_audit(name: str, dataset: str) -> Path:
 
     Raises :class:`UserError` where that model was not asked about it.
     """
-    model = name.removeprefix(PREFIX)
     known = {
-        path.stem.removeprefix("recall-"): path for root in _roots() for path in root.glob(f"{model}/*{AUDIT}")
+        one.name.partition("/recall-")[2]: Path(one.path)
+        for one in list_recordings(AUDIT)
+        if one.name.startswith(f"{name.removeprefix(PREFIX)}/")
     }
     if dataset not in known:
         near = f"it was asked about {', '.join(sorted(known))}" if known else "see tradeassay recordings list"
