@@ -118,13 +118,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def cell(value: object) -> str:
     """Return one cell: numbers without needless digits, an unknown one as a dash."""
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else repr(value)
-    return str(value)
+    if value is None:
+        return "-"
+    return str(value) if not isinstance(value, bool) else "yes" if value else "no"
 
 
 def unknown_fields(body: Mapping[str, object], known: Iterable[str]) -> list[str]:

@@ -182,7 +182,7 @@ class DayMap:
         self._days: list[int] = self._array.tolist()
         self._first = first
         self._last = len(self._days) - 1
-        first_year, last_year = (int(str(sessions[row].astype("datetime64[Y]"))) for row in (0, -1))
+        first_year, last_year = (1970 + sessions[[0, -1]].astype("datetime64[Y]").astype(np.int64)).tolist()
         self.years = range(first_year - 1, last_year + 3)
         """Years that, standing alone in a text, would give the present away."""
 

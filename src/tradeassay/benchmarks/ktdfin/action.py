@@ -60,8 +60,8 @@ Rule = Callable[[Sequence[Move], Desk], Iterable[ActionViolation]]
 def check_orders(orders: Sequence[Order], desk: Desk) -> tuple[ActionViolation, ...]:
     """Return every rule that the orders break, in the order of :data:`RULES`."""
     strangers = tuple(_reach(orders, desk))
-    known = {violation.stock_id for violation in strangers}
-    moves = [move_of(order, desk) for order in orders if Stock(order.symbol) not in known]
+    away = {violation.stock_id.symbol for violation in strangers if violation.stock_id is not None}
+    moves = [move_of(order, desk) for order in orders if order.symbol not in away]
     broken = [*_count(orders, desk), *strangers]
     for rule in RULES:
         broken.extend(rule(moves, desk))
@@ -98,18 +98,21 @@ def _count(orders: Sequence[Order], desk: Desk) -> Iterable[ActionViolation]:
 
 def _reach(orders: Sequence[Order], desk: Desk) -> Iterable[ActionViolation]:
     """Only members may be bought, and only holdings sold."""
+    members, held = desk.members, desk.account.positions
     for order in orders:
+        if order.symbol in (members if order.side == "BUY" else held):
+            continue
         stock = Stock(order.symbol)
         try:
             desk.column(stock)
         except DataError:
             yield ActionViolation(rule="universe", detail=NO_SUCH, stock_id=stock)
             continue
-        if order.side == "BUY" and order.symbol not in desk.members:
+        if order.side == "BUY":
             yield ActionViolation(
                 rule="universe", detail="not in the universe today: it cannot be bought", stock_id=stock
             )
-        elif order.side == "SELL" and order.symbol not in desk.account.positions:
+        elif order.side == "SELL":
             yield ActionViolation(
                 rule="not_held", detail="nothing of it is held: it cannot be sold", stock_id=stock
             )

@@ -31,7 +31,7 @@ from tradeassay.benchmarks.ktdfin.observation import HIDDEN_LOT, observe
 from tradeassay.benchmarks.ktdfin.prompts import PROMPTS
 from tradeassay.benchmarks.ktdfin.tools import BY_NAME, TOOLS
 from tradeassay.benchmarks.ktdfin.wire import BadArguments, Stock, Wire
-from tradeassay.benchmarks.ktdfin.words import FORM, day_in_words, question_in_words, rules_in_words
+from tradeassay.benchmarks.ktdfin.words import FORM, day_in_words, question_in_words, system_prompt
 from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply, ToolCall, ToolSpec
 from tradeassay.core.errors import TradeassayError
@@ -135,14 +135,7 @@ class _Talk:
         shown = msgspec.json.decode(self.given.observation)
         self.question = question_in_words(shown)
         lot = seen.constraints.lot
-        blanks = {"rules": rules_in_words(config, desk.rules, 1.0 if lot == HIDDEN_LOT else lot)}
-        if config.mode != "memory-only":
-            blanks["factors"] = PROMPTS.fill("factors")
-        if config.mode == "open-research":
-            blanks["tool_calls"] = str(config.tool_calls)
-        system = PROMPTS.fill(f"system.{config.mode}", **blanks)
-        if config.control:
-            system += PROMPTS.fill("control")
+        system = system_prompt(config, desk.rules, 1.0 if lot == HIDDEN_LOT else lot)
         research = config.mode == "open-research"
         task = PROMPTS.fill("research", tool_calls=config.tool_calls) if research else self._asked()
         cutoff = "none" if desk.as_of is None else gate.day(desk.as_of.iso)

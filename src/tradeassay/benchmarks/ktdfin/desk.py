@@ -134,24 +134,29 @@ class FactorFeed:
         fed, the name has split since. A name returning from a suspension is looked up further back.
         """
         before = self._stream.last_close
-        back = np.flatnonzero(np.isnan(before) & ~np.isnan(closes[1]))
+        back = (np.isnan(before) & ~np.isnan(closes[1])).nonzero()[0]
         if not back.size and closes[0].tobytes() == before.tobytes():
             return
         with np.errstate(all="ignore"):
             ratio = closes[0] / before
         if back.size:
             ratio[back] = _known(view, back) / self._stream.known_close[back]
-        split = np.flatnonzero(np.isfinite(ratio) & (np.abs(ratio - 1.0) > 1e-12))
+        split = (np.abs(ratio - 1.0) > 1e-12).nonzero()[0]  # not where it is unknown
+        split = split[np.isfinite(ratio[split])]
         if split.size:
             self._stream.rescale(split, ratio[split])
 
 
 def _known(view: MarketView | ShownBars, columns: Ints) -> Floats:
     """Return the last close before the last session, in today's units; NaN where the last year has none."""
-    closes = view.bars("close", YEAR)[:-1, columns]
-    known = ~np.isnan(closes)
-    last = closes.shape[0] - 1 - np.argmax(known[::-1], axis=0)
-    found: Floats = np.where(known.any(axis=0), closes[last, np.arange(columns.size)], np.nan)
+    found = np.full(columns.size, np.nan)
+    for far in (16, YEAR):  # most suspensions are short, and a year of every column is a large table
+        closes = view.bars("close", far)[:-1, columns]
+        known = ~np.isnan(closes)
+        last = closes.shape[0] - 1 - np.argmax(known[::-1], axis=0)
+        found = np.where(known.any(axis=0), closes[last, np.arange(columns.size)], np.nan)
+        if not np.isnan(found).any():
+            break
     return found
 
 
@@ -226,7 +231,7 @@ class Desk:
         """Return the last close and the limits of the coming session, as shown."""
         close, band = float(self.last_close[column]), float(self.roster.bands[column])
         if self.shown is None:
-            return tuple(rounded(close * (1.0 + off)) for off in (0.0, band, -band))  # type: ignore[return-value]  # three of them
+            return rounded(close), rounded(close * (1.0 + band)), rounded(close * (1.0 - band))
         shown = self.price(column, close, "close")
         if shown is None:
             return None, None, None
@@ -287,7 +292,7 @@ class Desk:
         if closes.shape[0] == 0:
             return np.full(closes.shape[1], np.nan)
         last: Floats = closes[-1].copy()
-        for column in np.flatnonzero(np.isnan(last)).tolist():
+        for column in np.isnan(last).nonzero()[0].tolist():
             known = np.flatnonzero(~np.isnan(closes[:, column]))
             if known.size:
                 last[column] = closes[known[-1], column]
@@ -349,8 +354,7 @@ class Desk:
 
     def factor_values(self, columns: Sequence[int], names: Sequence[str]) -> list[dict[str, float | None]]:
         """Return the factors of columns by name, as they are shown."""
-        chosen = list(columns)
-        rows = [all_rounded(row[chosen]) for row in self.factor_rows(names)]
+        rows = map(all_rounded, self.factor_rows(names)[:, list(columns)])
         return [dict(zip(names, values, strict=True)) for values in zip(*rows, strict=True)]
 
 

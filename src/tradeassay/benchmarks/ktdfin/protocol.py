@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import msgspec
 import numpy as np
 
-from tradeassay.benchmarks.ktdfin.account import Performance, show_performance
+from tradeassay.benchmarks.ktdfin.account import show_performance
 from tradeassay.benchmarks.ktdfin.action import SUBMIT
 from tradeassay.benchmarks.ktdfin.day import DROPPED, SPECS, day
 from tradeassay.benchmarks.ktdfin.desk import Desk, FactorFeed, Roster, find_roster
@@ -71,14 +71,12 @@ class Ktdfin:
 
     def dialogue(self, observation: Observation) -> Dialogue:
         """Return today's conversation; its messages start afresh every day."""
-        mask = self._masked(observation)
-        wire = Wire(mask.gate(observation.view))
-        desk = self.desk(observation)
-        return day(desk, wire, self._performance(desk), self._not_sent)
+        wire, desk = self.wire(observation), self.desk(observation)
+        performance = show_performance(desk, self._index_start, self._yesterday)
+        return day(desk, wire, performance, self._not_sent)
 
     def remember(self, observation: Observation, decision: Decision) -> None:
         """Take note of a day that is over."""
-        self._masked(observation)
         self._feed.follow(self._masked(observation).shown(observation.view) or observation.view)
         self._yesterday = observation.account.nav
         self._not_sent = tuple(failure.detail for failure in decision.failures if failure.kind == DROPPED)
@@ -110,9 +108,6 @@ class Ktdfin:
             self._step = observation.step
         return self._mask
 
-    def _performance(self, desk: Desk) -> Performance:
-        return show_performance(desk, self._index_start, self._yesterday)
-
 
 def _calendar(observation: Observation, lookback: int) -> Days:
     """Return the last completed sessions and today."""
@@ -120,4 +115,4 @@ def _calendar(observation: Observation, lookback: int) -> Days:
     today = np.datetime64(observation.session, "D")
     if days.size and days[-1] == today:
         return days
-    return np.append(days, today)
+    return np.concatenate((days, today.reshape(1)))

@@ -147,11 +147,16 @@ def market_context(desk: Desk, arguments: ContextArguments) -> MarketContext:
 
 
 def _index_tone(levels: Floats) -> IndexTone:
-    returns = [_over(levels, sessions) for sessions in HORIZONS]
-    daily = levels[-21:]
-    with np.errstate(all="ignore"):
-        spread = _spread(daily[1:] / daily[:-1] - 1.0) * np.sqrt(252.0) if daily.size > 2 else np.nan
-        fall = levels[-1] / levels.max() - 1.0 if levels.size else np.nan
+    known = levels.tolist()
+    returns = [
+        rounded(known[-1] / known[-1 - n] - 1.0) if len(known) > n and known[-1 - n] else None for n in HORIZONS
+    ]
+    spread = math.nan
+    if len(known) > 2:
+        daily = levels[-21:]
+        off = daily[1:] / daily[:-1] - 1.0
+        off -= np.add.reduce(off) / off.size  # to the last bit what np.std does, without its detours
+        spread = math.sqrt(np.add.reduce(off * off) / (off.size - 1)) * math.sqrt(252.0)
     return IndexTone(
         name="benchmark_index",
         return_1d=returns[0],
@@ -159,30 +164,20 @@ def _index_tone(levels: Floats) -> IndexTone:
         return_20d=returns[2],
         return_60d=returns[3],
         volatility_20d=rounded(spread),
-        drawdown_60d=rounded(fall),
+        drawdown_60d=rounded(known[-1] / (levels.max() or math.nan) - 1.0) if known else None,
     )
-
-
-def _spread(values: Floats) -> float:
-    """Return what ``np.std`` with one degree of freedom less does, to the last bit, without its detours."""
-    off = values - np.add.reduce(values) / values.size
-    return math.sqrt(np.add.reduce(off * off) / (values.size - 1))
-
-
-def _over(levels: Floats, sessions: int) -> float | None:
-    return rounded(levels[-1] / levels[-1 - sessions] - 1.0) if levels.size > sessions else None
 
 
 def _breadth(desk: Desk) -> Breadth:
     columns = desk.observation.columns
     change = desk.change(1)[columns]
     return Breadth(
-        names=int(columns.size),
+        names=columns.size,
         advancing=int(np.count_nonzero(change > 0)),
         declining=int(np.count_nonzero(change < 0)),
         at_limit_up=int(np.count_nonzero(desk.at_limit_up[columns])),
         at_limit_down=int(np.count_nonzero(desk.at_limit_down[columns])),
-        suspended=int(columns.size - np.count_nonzero(desk.tradable[columns])),
+        suspended=columns.size - int(np.count_nonzero(desk.tradable[columns])),
     )
 
 
@@ -192,21 +187,23 @@ def _sectors(desk: Desk) -> tuple[SectorTone, ...]:
     known = group >= 0
     group, columns = group[known], columns[known]
     sectors = desk.roster.sectors
-    counts = np.bincount(group, minlength=len(sectors)).tolist()
-    shown = [_means(group, desk.change(sessions)[columns], len(sectors)) for sessions in HORIZONS[:3]]
+    counts = np.bincount(group, minlength=len(sectors))
+    shown = [_means(group, desk.change(sessions)[columns], counts) for sessions in HORIZONS[:3]]
     return tuple(
         SectorTone(sector=sector, names=count, return_1d=day, return_5d=week, return_20d=month)
-        for sector, count, day, week, month in zip(sectors, counts, *shown, strict=True)
+        for sector, count, day, week, month in zip(sectors, counts.tolist(), *shown, strict=True)
         if count
     )
 
 
-def _means(group: np.ndarray[tuple[int], np.dtype[np.int64]], values: Floats, sectors: int) -> list[float | None]:
-    known = np.isfinite(values)
-    group = group[known]
-    sums = np.bincount(group, weights=values[known], minlength=sectors)
-    with np.errstate(all="ignore"):
-        return all_rounded(sums / np.bincount(group, minlength=sectors))
+def _means(group: Ints, values: Floats, counts: Ints) -> list[float | None]:
+    sums = np.bincount(group, weights=values, minlength=counts.size)
+    if not np.isfinite(sums).all():  # a name without a close in between
+        known = np.isfinite(values)
+        sums = np.bincount(group[known], weights=values[known], minlength=counts.size)
+        counts = np.bincount(group[known], minlength=counts.size)
+    pairs = zip(sums.tolist(), counts.tolist(), strict=True)
+    return [rounded(total / count) if count else None for total, count in pairs]
 
 
 MARKET_CONTEXT = Tool(
@@ -263,13 +260,11 @@ def screen_candidates(desk: Desk, arguments: ScreenArguments) -> Screened:
     score = percentile_ranks(values * signs[:, None]).mean(axis=0)
     best = np.argsort(-score, kind="stable")[: arguments.top_k]
     chosen, stocks, boards = eligible[best].tolist(), desk.roster.stocks, desk.roster.boards
-    shown = zip(chosen, score[best].tolist(), desk.factor_values(chosen, names), strict=True)
+    shown = zip(chosen, all_rounded(score[best]), desk.factor_values(chosen, names), strict=True)
     return Screened(
         as_of=desk.as_of,
         candidates=tuple(
-            Candidate(
-                stock_id=stocks[column], rank=rank, score=rounded(points), board=boards[column], factors=factors
-            )
+            Candidate(stock_id=stocks[column], rank=rank, score=points, board=boards[column], factors=factors)
             for rank, (column, points, factors) in enumerate(shown, start=1)
         ),
         left_out=int(columns.size - eligible.size),

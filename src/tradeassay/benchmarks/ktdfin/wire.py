@@ -153,7 +153,7 @@ class Wire:
         return word.lower() in _FIELD_WORDS
 
     def _shown(self, value: object) -> str:
-        if isinstance(value, Stock):
+        if type(value) is Stock:
             shown = self._stocks.get(value.symbol)
             if shown is None:
                 shown = self._stocks[value.symbol] = self.gate.alias(value.symbol)

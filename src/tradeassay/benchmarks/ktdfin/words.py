@@ -28,8 +28,8 @@ FORM = (
 
 
 @lru_cache(maxsize=64)
-def rules_in_words(config: KtdfinConfig, rules: Rules, lot: float) -> str:
-    """Return the rules of the episode; they are the same on every day."""
+def system_prompt(config: KtdfinConfig, rules: Rules, lot: float) -> str:
+    """Return the task and the rules of the episode; they are the same on every day."""
     board_limits = (
         " A stock that closed at its upper price limit cannot be bought, one that closed at its lower limit "
         "cannot be sold."
@@ -38,7 +38,8 @@ def rules_in_words(config: KtdfinConfig, rules: Rules, lot: float) -> str:
     )
     whole = "Shares are bought whole; a target weight is rounded down to whole shares."
     lots = f"Shares are bought in lots of {lot:g}; a target weight is rounded down to whole lots."
-    return PROMPTS.fill(
+    blanks = {"factors": PROMPTS.fill("factors"), "tool_calls": config.tool_calls}
+    blanks["rules"] = PROMPTS.fill(
         "rules",
         universe=_UNIVERSE[config.mode],
         t_plus_1=", and not before the day after it was bought" if rules.t_plus_1 else "",
@@ -53,6 +54,8 @@ def rules_in_words(config: KtdfinConfig, rules: Rules, lot: float) -> str:
         if config.keeps_sound_orders
         else "",
     )
+    control = PROMPTS.fill("control") if config.control else ""
+    return PROMPTS.fill(f"system.{config.mode}", **blanks) + control
 
 
 def day_in_words(seen: Mapping[str, Any], day: str, cutoff: str, task: str) -> str:
