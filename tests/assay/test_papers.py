@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 import sys
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from golden import stored as played
 
 from tradeassay.api import make_spec
 from tradeassay.assay.papers import paper_page
+from tradeassay.assay.papers.cells import latency
 from tradeassay.benchmarks.exhibits import PAPERS, Filled, PaperPage, exhibits
 from tradeassay.benchmarks.tables import Table
 from tradeassay.core.errors import UserError
@@ -305,3 +308,19 @@ def test_agents_by_models_by_assets(tmp_path: Path) -> None:
                 [statistics.mean(found), min(found), max(found), max(found) - min(found)], rel=1e-4, abs=1e-9
             )
         assert "comparable" not in shelf(page, "main").missing and shelf(page, "main").reasons
+
+
+def test_latency_is_the_median_of_answers_that_were_timed(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"model": "local/m", "params": {}, "messages": [], "purpose": "submit", "attempt": 1}
+    asked |= dict.fromkeys(("tools", "must_call", "answer_schema"))
+    lines: list[dict[str, Any]] = [{"type": "cassette", "format": 1, "texts": False}]
+    for n, (seconds, error) in enumerate([(1.0, None), (3.0, None), (None, None), (90.0, "timeout")]):
+        reply = {"text": "" if error else "yes", **({"error_kind": error, "error": "late"} if error else {})}
+        line = {"type": "answer", "key": f"{n:064x}", "asked": asked, "reply": reply}
+        lines.append(line if seconds is None else {**line, "seconds": seconds})
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "one.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (table,) = latency([SimpleNamespace(folder=tmp_path)]).tables  # type: ignore[list-item]  # a folder is all it reads
+    (row,) = table.rows
+    assert [one.measure.value for one in row.cells if one.measure] == [2.0, 2.8, 2.0, 1.0]
+    assert latency([]).missing == "no model was asked"

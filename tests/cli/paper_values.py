@@ -17,7 +17,7 @@ import pytest
 
 from tradeassay.core.time import DAY, MINUTE
 from tradeassay.core.view import Instrument
-from tradeassay.data import write_snapshot
+from tradeassay.data import load_dataset, write_snapshot
 from tradeassay.data.source import Listing, MinutePanel, Panel, PanelFacts
 
 Json = dict[str, Any]
@@ -46,6 +46,41 @@ def same(found: Sequence[Any], wanted: Sequence[Any], what: object) -> None:
     for one, two in zip(found, wanted, strict=True):
         assert (one is None) == (two is None), (what, found, wanted)
         assert one is None or one == pytest.approx(two, rel=1e-9, abs=1e-11), (what, found, wanted)
+
+
+def check_beside(told: Json) -> set[str]:
+    """Make again what stands beside every paper: times of answers by model."""
+    times: dict[str, list[float | None]] = {}
+    for run in map(Path, told["runs"]):
+        for path in sorted((run / "models").glob("*.jsonl")) if run.is_dir() else ():
+            for line in map(json.loads, path.read_text().splitlines()):
+                if "reply" in line and not line["reply"].get("error_kind"):
+                    times.setdefault(line["asked"]["model"], []).append(line.get("seconds"))
+    found = {name: row for table in tables(told, "latency") for name, row in cells(table).items()}
+    assert set(found) == set(times)
+    for model, seconds in times.items():
+        known = sorted(one for one in seconds if one is not None)
+        # Nine of ten: between the two nearest of them.
+        at = 0.9 * (len(known) - 1)
+        slow = known[int(at)] + (at % 1) * (known[math.ceil(at)] - known[int(at)]) if known else None
+        wanted = [median(known) if known else None, slow, len(known), len(seconds) - len(known)]
+        same(found[model], wanted, ("latency", model))
+    return {"latency"} if found else set()
+
+
+def grouped(told: Json, title: str, rows: dict[str, list[Any]]) -> None:
+    """Compare the groups of the two models whose kinds are known with the means of their rows."""
+    (table,) = (one for one in tables(told, "groups") if one["title"] == title)
+    members = {"instruct": ("qwen2.5", "smollm2"), "general": ("smollm2",), "specialised": ("qwen2.5",)}
+    for head, row in cells(table).items():
+        these = [
+            values
+            for name, values in rows.items()
+            if any(one in name for one in members.get(head.split(" (")[0], ()))
+        ]
+        columns = [[values[at] for values in these if values[at] is not None] for at in range(len(row))]
+        assert head.endswith(f"({len(these)})"), head
+        same(row, [mean(column) if column else None for column in columns], ("groups", title, head))
 
 
 # Runs that trade
@@ -151,7 +186,7 @@ def standings(played: Sequence[Played]) -> dict[str, list[float | None]]:
 def check_stockbench(told: Json) -> set[str]:
     """Make the tables of StockBench again; return the exhibits that were compared."""
     runs = episodes(told["runs"])
-    checked = {"main", "figure-3"}
+    checked = {"main", "figure-3", "groups"}
     main = [
         one for name, played in runs.items() for one in played if name.endswith("-stockbench") or name == "models"
     ]
@@ -160,6 +195,7 @@ def check_stockbench(told: Json) -> set[str]:
     for name, wanted in standings(once).items():
         same(ours[name], wanted, ("main", name))
     assert all(ours[one.name] == [None] * 5 for one in once if not one.done)
+    grouped(told, "Groups of models", {one.name: ours[one.name][:3] for one in once if one.model})
     kinds = ("schema", "arithmetic", "liquidity", "give_up")
     errors = cells(tables(told, "figure-3")[0])
     for one in (one for one in once if one.model):
@@ -218,6 +254,26 @@ def check_ktdfin(told: Json) -> set[str]:
             wanted = [one.total, one.total - index[0], one.sharpe, one.fall]
             same(row[:4], wanted, ("table-4", way, name))
             same([row[5], row[7], row[8]], [one.turnover, one.cash, one.abstained], ("table-4", way, name))
+        if table["title"] in [one["title"] for one in tables(told, "groups")]:
+            models = {name: ours[name][:6] for name, one in groups[way].items() if one.model}  # type: ignore[index]
+            grouped(told, table["title"], models)
+            (drawn,) = (one for one in told["paper"]["exhibits"] if one["exhibit"]["id"] == "figure-2")
+            (curves,) = drawn["ours"]["curves"]
+            lines = dict(curves["lines"])
+            assert curves["x"] == [line["session"] for line in next(iter(groups[way].values())).lines]  # type: ignore[index]
+            for name, path in lines.items():
+                if name in groups[way]:  # type: ignore[index]
+                    same(path, [nav / groups[way][name].nav[0] - 1.0 for nav in groups[way][name].nav[1:]], name)  # type: ignore[index]
+            checked |= {"groups", "figure-2"}
+    (table,) = tables(told, "table-2")
+    checked.add("table-2")
+    played = {one.cell.rsplit("/", 1)[-1] for one in every}
+    snapshot = load_dataset(table["title"].removeprefix("Windows of "))
+    for name, (first, last, sessions, index, _, here) in cells(table).items():
+        rows = [at for at, day in enumerate(map(str, snapshot.sessions)) if first <= day <= last]
+        levels = snapshot.at(rows[-1], "close").index_levels("IDX")
+        same([sessions, index], [len(rows), levels[rows[-1]] / levels[rows[0]] - 1.0], ("table-2", name))
+        assert (here == "yes") == any(name in cell for cell in played), name
     for table in tables(told, "table-5"):
         for name, row in cells(table).items():
             way = tuple(table["title"].split(", ")[1:3])
@@ -287,6 +343,21 @@ def outcomes(runs: Iterable[str]) -> list[Json]:
 
 
 _STAGES = ("compile", "backtest", "trade", "judge")
+_ENDS = {
+    "solved": "Solved",
+    "judge": "Rejected by the judge",
+    "trade": "No trade",
+    "backtest": "Crashes while running",
+    "compile": "Does not compile",
+    "no_code": "No code, reasoning loop",
+}
+_CLASSES = {
+    "missing-attribute": "Missing attribute or method",
+    "does-not-match": "Does not match the task",
+    "other-runtime": "Other error while running",
+    "compilation": "Does not compile",
+    "signals": "Signals never activate",
+}
 
 
 def check_quantcode(told: Json) -> set[str]:
@@ -316,26 +387,43 @@ def check_quantcode(told: Json) -> set[str]:
                         ]
                         same([row[place]], [mean(solved)], (exhibit, model, turn))
                 checked.add(exhibit)
-    ends = [
-        record["turns"][-1]["stage"]
-        for (_, way), records in by.items()
-        if way == "single-turn"
-        for record in records
-    ]
-    names = {
-        "solved": "Solved",
-        "judge": "Rejected by the judge",
-        "trade": "No trade",
-        "backtest": "Crashes while running",
-        "compile": "Does not compile",
-    }
-    (table,) = tables(told, "table-5")
-    for stage, name in names.items():
-        same([cells(table)[name][1]], [mean(end == stage for end in ends)], ("table-5", name))
+    _failed(told, by)
+    for setting, titles in (("single-turn", "table-3"), ("agentic", "table-4")):
+        ours = {
+            name: row[:4] for table in tables(told, titles) for name, row in cells(table).items() if "(" in name
+        }
+        for table in tables(told, "groups"):
+            if table["title"].startswith(setting):
+                grouped(told, table["title"], ours)
     (table,) = tables(told, "table-2")[:1]
     counted = sum(row[1] or 0 for row in cells(table).values())
-    assert counted == len({one["episode"]["task"] for one in found})
-    return checked | {"table-2", "table-5"}
+    tasks = {one["episode"]["task"] for one in found}
+    assert counted == len(tasks)
+    assert sum(row[1] or 0 for row in cells(tables(told, "table-1")[0]).values()) == len(tasks)
+    return checked | {"table-1", "table-2", "table-5", "table-6", "table-7", "table-8", "groups"}
+
+
+def _failed(told: Json, by: dict[tuple[str, str], list[Json]]) -> None:
+    """Make the tables of ends and of failures by class again."""
+    for setting, ends, failures in (("single-turn", "table-5", "table-6"), ("agentic", "table-7", "table-8")):
+        last = [record for (_, way), records in by.items() if way == setting for record in records]
+        stages = [record["turns"][-1]["stage"] for record in last]
+        for table in tables(told, ends):
+            for stage, name in _ENDS.items():
+                if name in cells(table):
+                    same([cells(table)[name][1]], [mean(end == stage for end in stages)], (ends, name))
+        classes = [record["failure_class"] for record in last if record["stage"] != "solved"]
+        for table in tables(told, failures):
+            rows = cells(table)
+            for name, title in _CLASSES.items():
+                of = len(last) if setting == "single-turn" else len(classes)
+                assert (title in rows) or name not in classes, (failures, name)
+                if title in rows and of:
+                    same([rows[title][-1]], [classes.count(name) / of], (failures, name))
+            assert sum(row[-1] for row in rows.values()) == pytest.approx(len(classes) / of if of else 0.0)
+            if setting == "agentic":  # the first answers: all that were not right are of some class
+                first = mean(record["turns"][0]["stage"] != "solved" for record in last)
+                assert sum(row[1] for row in rows.values()) == pytest.approx(first)
 
 
 def check_systrade(told: Json) -> set[str]:
@@ -368,8 +456,55 @@ def check_systrade(told: Json) -> set[str]:
         trails = [one["scored"]["trail"]["trades"] for one in these if one["scored"].get("trail")]
         wanted = [len(these), mean(totals) if totals else None, mean(trails) if trails else None]
         same([returned[name][at] for at in (0, 1, 3)], wanted, ("section-5-4-2", name))
-    checked = {"table-3", "section-5-4-2"}
-    return checked | _review_map(told, records)
+    return (
+        {"table-3", "section-5-4-2"} | _systrade_rest(told, records, last, by_number) | _review_map(told, records)
+    )
+
+
+def _systrade_rest(
+    told: Json, records: Sequence[Json], last: dict[str, list[Json | None]], by_number: dict[str, list[Json]]
+) -> set[str]:
+    found = cells(tables(told, "table-4")[0])
+    by_strategy: dict[str, list[Json]] = {}
+    for record, card in zip(records, (one for model in last.values() for one in model), strict=True):
+        by_strategy.setdefault(record["strategy"], []).extend([card["scorecard"]] if card else [])
+    for strategy, cards in by_strategy.items():
+        row = found[strategy]
+        assert row[0] == f"{cards[0]['complexity']:.2f}" if cards else True
+        for place, names in ((2, ("D1", "D2")), (4, ("D3", "D4"))):
+            halves = [[card["paper"][name]["value"] for name in names] for card in cards]
+            whole = [mean(half) for half in halves if None not in half]
+            same([row[place]], [mean(whole) if whole else None], ("table-4", strategy, names))
+        totals = [card["overall"]["value"] for card in cards if card["overall"]["value"] is not None]
+        same([row[6]], [mean(totals) if totals else None], ("table-4", strategy, "overall"))
+    through = cells(tables(told, "section-5-4-1")[0])
+    tests: dict[str, list[int]] = {}
+    for model, scored in last.items():
+        cards = [one["scorecard"] for one in scored if one]
+        tried = [card["windows"] for card in cards if "tests" in (card.get("windows") or {})]
+        tests[model] = [sum(one["passed"] for one in tried), sum(one["tests"] for one in tried)]
+    tests["all valid submissions"] = [sum(one[at] for one in tests.values()) for at in (0, 1)]
+    for name, (passed, tried_tests) in tests.items():
+        same([through[name][0]], [passed / tried_tests if tried_tests else None], ("section-5-4-1", name))
+    means = cells(tables(told, "figure-2")[0])
+    for name, these in by_number.items():
+        cards = [one["scored"]["scorecard"]["sound"] for one in these]
+        for place, dimension in enumerate(("D1", "D2", "D3", "D4")):
+            known = [card[dimension]["value"] for card in cards if card[dimension]["value"] is not None]
+            same([means[name][place]], [mean(known) if known else None], ("figure-2", name, dimension))
+    used: dict[str, list[Json]] = {}
+    for record in records:
+        for one in record["iterations"]:
+            used.setdefault(f"{record['model']}, iteration {one['number']}", []).append(one["usage"])
+    for name, row in cells(tables(told, "figure-3")[0]).items():
+        these = used[name]
+        wanted = [len(these), *(mean(one[key] for one in these) for key in ("input_tokens", "output_tokens"))]
+        same(row, wanted, ("figure-3", name))
+    prices = cells(tables(told, "section-5-6")[0])
+    for model in last:
+        paid = [record["usage"]["usd"] for record in records if record["model"] == model]
+        same([prices[model][0]], [mean(paid)], ("section-5-6", model))
+    return {"table-4", "section-5-4-1", "figure-2", "figure-3", "section-5-6"}
 
 
 def _review_map(told: Json, records: Sequence[Json]) -> set[str]:
@@ -382,9 +517,8 @@ def _review_map(told: Json, records: Sequence[Json]) -> set[str]:
                     marks.setdefault(review["reviewer"], {}).setdefault(record["model"], []).append(both)
     for table in tables(told, "figure-5")[:1]:
         for reviewer, row in cells(table).items():
-            wanted = [
-                mean(marks[reviewer][name]) if name in marks[reviewer] else None for name in table["columns"][1:]
-            ]
+            given = marks.get(reviewer, {})  # a reviewer whose marks could not be read has a row too
+            wanted = [mean(given[name]) if name in given else None for name in table["columns"][1:]]
             same(row, wanted, ("figure-5", reviewer))
     return {"figure-5"} if tables(told, "figure-5") else set()
 
@@ -393,6 +527,9 @@ def _review_map(told: Json, records: Sequence[Json]) -> set[str]:
 
 _ROUNDS = """select d.entry, d.asset, d.action, r.price, r.next_price, r.stage from decisions d
 join rounds r on r.id = d.round where r.next_price is not null order by r.session"""
+
+
+_DAYS = "select distinct session from rounds where next_price is not null and stage = 'live' order by session"
 
 
 def check_ama(told: Json) -> set[str]:
@@ -433,7 +570,42 @@ def check_ama(told: Json) -> set[str]:
         (row,) = (row for head, row in cells(tables(told, exhibit)[0]).items() if head.startswith(f"{who} ("))
         ends = [mean(values), min(values), max(values), max(values) - min(values)]
         same(row, ends, (exhibit, who))
-    return {"main", "figure-2a", "figure-2b"}
+    return {"main", "figure-2a", "figure-2b"} | _styles(told, matrix)
+
+
+def _styles(told: Json, matrix: dict[str, list[Any]]) -> set[str]:
+    """Make the best pairing, the timeline and the styles again."""
+    assets = tables(told, "main")[0]["columns"][1:]
+    for asset, (agent, model, total) in cells(tables(told, "pairing")[0]).items():
+        known = {name: row[assets.index(asset)] for name, row in matrix.items() if ", " in name}
+        best = max((value, name) for name, value in known.items() if value is not None)
+        assert best == (pytest.approx(total), f"{agent}, {model}")
+    found = cells(tables(told, "styles")[0])
+    decisions = cells(tables(told, "timeline")[0])
+    heads = tables(told, "timeline")[0]["columns"][1:]
+    for season in told["runs"]:
+        with closing(sqlite3.connect(season)) as opened:
+            spec = json.loads(opened.execute("select spec from seasons").fetchone()[0])
+            lines = opened.execute(_ROUNDS).fetchall()
+            days = [row[0] for row in opened.execute(_DAYS)]
+        for entry in spec["entries"]:
+            name = f"{entry['architecture']}, {entry.get('model')}"
+            if name not in found or len(spec["assets"]) != 1:
+                continue
+            mine = [line for line in lines if line[0] == entry["id"] and line[5] == "live"]
+            held, path = 0, []
+            for line in mine:
+                held = {"BUY": 1, "SELL": -1}.get(line[2], held)
+                path.append(held)
+            same(found[name][1:4], [mean(one == side for one in path) for side in (1, -1, 0)], ("styles", name))
+            turned = mean(one != two for one, two in pairwise(path))
+            same([found[name][6]], [turned], ("styles", name, "changes"))
+            right = [side * (line[4] / line[3] - 1.0) > 0 for side, line in zip(path, mine, strict=True) if side]
+            same([found[name][5]], [mean(right) if right else None], ("styles", name, "right"))
+            if name in heads:
+                shown = [row[heads.index(name)] for day, row in decisions.items() if day in days]
+                assert shown == [line[2] for line in mine], name
+    return {"pairing", "timeline", "styles"}
 
 
 # Data

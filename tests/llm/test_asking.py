@@ -72,6 +72,21 @@ def test_waits_double_and_end() -> None:
     assert reply.text == "ok" and len(slept) == 2
 
 
+def test_latency_is_that_of_the_attempt_that_was_answered() -> None:
+    timed = Attempt(reply=GOOD.reply, seconds=0.25)  # counted by the provider, from the first byte that it sent
+    slow = Attempt(reply=BUSY.reply, again=True, seconds=9.0)
+
+    async def took(*attempts: Attempt) -> float:
+        model = AskingModel(Listed(*attempts), connections=1, retry=RetryPolicy(attempts=5), sleep=Slept())
+        await model.ask(PLAIN, place())
+        seconds = model.took(place())
+        assert model.took(place()) == 0.0  # it is asked for once
+        return seconds
+
+    assert asyncio.run(took(slow, slow, timed)) == 0.25
+    assert 0.0 < asyncio.run(took(GOOD)) < 5.0  # a provider that does not count is timed from outside
+
+
 def test_a_providers_wish_is_honoured_within_reason() -> None:
     policy = RetryPolicy(first_s=1.0, patience_s=60.0)
     wish = Attempt(reply=BUSY.reply, again=True, wait_s=30.0)

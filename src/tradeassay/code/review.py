@@ -124,8 +124,8 @@ def _bias(who: str, marked: Sequence[tuple[Review, bool]], why: str) -> Bias:
 
 def _standings(reviews: Sequence[Review], authors: Sequence[str]) -> tuple[ReviewStanding, ...]:
     """Return the authors, the best by peers first. Equal means share a place."""
-    peers = {a: _both([r for r in reviews if r.author == a and not r.own]) for a in authors}
-    everyone = {a: _both([r for r in reviews if r.author == a]) for a in authors}
+    peers = {a: both_marks([r for r in reviews if r.author == a and not r.own]) for a in authors}
+    everyone = {a: both_marks([r for r in reviews if r.author == a]) for a in authors}
 
     def place(means: Mapping[str, Measure], author: str) -> int | None:
         own = means[author].value
@@ -148,15 +148,18 @@ def _desks(reviews: Sequence[Review], authors: Sequence[str]) -> tuple[ReviewDes
     made = []
     for reviewer in sorted({review.reviewer for review in reviews}):
         given = [review for review in reviews if review.reviewer == reviewer]
-        marks = {a: _both([r for r in given if r.author == a]) for a in authors}
-        made.append(ReviewDesk(reviewer=reviewer, mean=_both([r for r in given if not r.own]), marks=marks))
+        marks = {a: both_marks([r for r in given if r.author == a]) for a in authors}
+        made.append(ReviewDesk(reviewer=reviewer, mean=both_marks([r for r in given if not r.own]), marks=marks))
     return tuple(sorted(made, key=lambda desk: 11.0 if desk.mean.value is None else desk.mean.value))
 
 
-def _both(reviews: Sequence[Review]) -> Measure:
-    """Return the mean of both marks over the reviews that give both."""
+def both_marks(reviews: Sequence[Review]) -> Measure:
+    """Return the mean of both marks over the reviews that give both, or how many could not be read."""
     known = [_sum(r) / 2.0 for r in reviews if r.fidelity is not None and r.risk is not None]
-    return Measure(value=float(np.mean(known)), n=len(known)) if known else not_scored("no marks")
+    if known:
+        return Measure(value=float(np.mean(known)), n=len(known))
+    unread = [r.failure for r in reviews if r.failure is not None]
+    return not_scored(f"{len(unread)} could not be read: {unread[0]}" if unread else "no marks")
 
 
 UNMARKED: Final = not_scored("no peer has marked it")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -183,3 +184,21 @@ def test_what_the_last_session_refused_is_told(ashares: Snapshot) -> None:
     payload = json.loads(play.asked[-1].given.observation)  # type: ignore[union-attr]
     told = len(payload["last_fills"]) + len(payload["last_rejections"])
     assert told >= 1
+
+
+def test_equal_scores_do_not_stand_by_true_symbols_where_levels_are_hidden(ashares: Snapshot) -> None:
+    """A factor and its opposite make all scores equal: a program read the alphabet from their order."""
+
+    def listed(config: KtdfinConfig) -> list[str]:
+        play = Game(ashares, config)
+        rows = play.ask("screen_candidates", {"factors": ["RV_60", "-RV_60"], "top_k": 50})["candidates"]
+        gate = play.protocol.wire(play.now).gate
+        assert {row["score"] for row in rows} == {0.5}
+        return [gate.symbol(row["stock_id"]) for row in rows]
+
+    def ascending(names: list[str]) -> float:
+        return sum(one < two for one, two in pairwise(names)) / (len(names) - 1)
+
+    # The paper's mask keeps them so: recordings hold these answers.
+    assert ascending(listed(KtdfinConfig())) > 0.75
+    assert 0.25 < ascending(listed(KtdfinConfig(rebase_prices=True, scale_volumes=True))) < 0.75

@@ -35,6 +35,7 @@ def test_vendors_and_missing_marks() -> None:
     bias = {b.who: b.fidelity for b in board.vendor_bias}
     assert bias["x"].value == pytest.approx(2.0)
     assert board.unanswered == 1
+    assert board.desks[0].marks["x/a"].reason == "1 could not be read: timeout"
     assert board.fidelity["x/a"].value is None
     assert vendor_of("openrouter/z/m") == "openrouter/z"
 

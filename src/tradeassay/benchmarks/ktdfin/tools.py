@@ -257,8 +257,9 @@ def screen_candidates(desk: Desk, arguments: ScreenArguments) -> Screened:
     known = np.isfinite(values).all(axis=0)
     eligible, values = open_to_buy[known], values[:, known]
     signs = np.array([sign for _, sign in wanted])
-    score = percentile_ranks(values * signs[:, None]).mean(axis=0)
-    best = np.argsort(-score, kind="stable")[: arguments.top_k]
+    ties = None if desk.shown is None else desk.last_bars["close"][eligible]
+    score = percentile_ranks(values * signs[:, None], ties).mean(axis=0)
+    best = _order(-score, ties)[: arguments.top_k]
     chosen, stocks, boards = eligible[best].tolist(), desk.roster.stocks, desk.roster.boards
     shown = zip(chosen, all_rounded(score[best]), desk.factor_values(chosen, names), strict=True)
     return Screened(
@@ -271,13 +272,20 @@ def screen_candidates(desk: Desk, arguments: ScreenArguments) -> Screened:
     )
 
 
-def percentile_ranks(values: Floats) -> Floats:
-    """Return the ranks in every row, from 0 (lowest) to 1 (highest); ties in the given order."""
+def percentile_ranks(values: Floats, ties: Floats | None = None) -> Floats:
+    """Return the ranks in every row, from 0 (lowest) to 1 (highest)."""
     count = values.shape[1]
     ranks, places = np.empty(values.shape), np.arange(count, dtype=np.float64)
-    for row, order in zip(ranks, np.argsort(values, axis=1, kind="stable"), strict=True):
-        row[order] = places
+    for row, known in zip(ranks, values, strict=True):
+        row[_order(known, ties)] = places
     return np.asarray(ranks / max(1, count - 1))
+
+
+def _order(values: Floats, ties: Floats | None) -> Ints:
+    """Return the order of values, lowest first. Equal ones stand as given, which is by their true symbols; under a
+    hardened mask by ``ties``, the closes that are shown: two factors of 300 names have hundreds of equal scores,
+    from which a program read the alphabet."""
+    return np.argsort(values, kind="stable") if ties is None else np.lexsort((ties, values))
 
 
 def top_of_each(desk: Desk, top: int, most: int) -> Ints:
@@ -289,7 +297,8 @@ def top_of_each(desk: Desk, top: int, most: int) -> Ints:
     columns = desk.observation.columns
     columns = columns[desk.tradable[columns] & ~desk.at_limit_up[columns]]
     values = np.where(np.isfinite(desk.factors[:, columns]), desk.factors[:, columns], -np.inf)
-    order = np.argsort(-values, axis=1, kind="stable")[:, :top]
+    ties = None if desk.shown is None else desk.last_bars["close"][columns]
+    order = np.array([_order(-row, ties)[:top] for row in values])
     chosen: dict[int, None] = {}
     for place in range(order.shape[1]):
         for factor in range(order.shape[0]):

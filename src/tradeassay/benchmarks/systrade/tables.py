@@ -30,7 +30,7 @@ from tradeassay.benchmarks.systrade.scores import ModelRow, SystradeScores
 from tradeassay.benchmarks.systrade.spec import SystradeSpec
 from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figure
 from tradeassay.code.gates import GATES, PAPER_GATES
-from tradeassay.code.review import ReviewBoard, vendor_of
+from tradeassay.code.review import ReviewBoard, both_marks, vendor_of
 from tradeassay.code.scores import DIMENSIONS, Scorecard, Windows
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.metrics.reliability import Play, PlayWords, reliability
@@ -456,11 +456,9 @@ def _paper_splits(spec: SystradeSpec) -> Filled:
     rows = []
     for name, span in splits_of(spec.splits).items():
         theirs = splits_of(DAYS)[name]
-        cells = (Cell(f"{span.first} to {span.last}"), Cell(f"{theirs.first} to {theirs.last}"))
-        rows.append(Row(Cell(name), cells, ours=True))
-    data = (
-        "synthetic years, to which days mean nothing" if spec.dataset is None else f"stored bars of {spec.dataset}"
-    )
+        ours = "a synthetic year" if spec.dataset is None else f"{span.first} to {span.last}"
+        rows.append(Row(Cell(name), (Cell(ours), Cell(f"{theirs.first} to {theirs.last}")), ours=True))
+    data = "synthetic years" if spec.dataset is None else f"stored bars of {spec.dataset}"
     table = Table(
         title="Splits",
         columns=("", "ours", "printed"),
@@ -797,46 +795,28 @@ def _review_maps(records: Mapping[str, StrategyOutcome]) -> Filled:
     reviews = [
         r for record in records.values() for one in record.iterations if one.number == 0 for r in one.reviews
     ]
-    marked = [r for r in reviews if r.fidelity is not None and r.risk is not None]
-    if not marked:
+    if not reviews:
         return Filled(missing="needs reviewers: --reviewer MODEL, twice or more")
     tables = []
     for title, of in (("Reviewers by authors", str), ("Vendors by vendors", vendor_of)):
-        authors, reviewers = sorted({of(r.author) for r in marked}), sorted({of(r.reviewer) for r in marked})
+        authors, reviewers = sorted({of(r.author) for r in reviews}), sorted({of(r.reviewer) for r in reviews})
         rows = []
         for reviewer in reviewers:
-            marks = [
-                mean_of(
-                    (
-                        ((r.fidelity or 0.0) + (r.risk or 0.0)) / 2.0
-                        for r in marked
-                        if (of(r.reviewer), of(r.author)) == (reviewer, author)
-                    ),
-                    "no marks",
-                )
-                for author in authors
-            ]
-            shown = tuple(
-                Cell(
-                    measure=one,
-                    form="{:.2f}",
-                    tone=""
-                    if one.value is None
-                    else "above"
-                    if one.value >= 7
-                    else "below"
-                    if one.value < 4
-                    else "same",
-                )
-                for one in marks
-            )
-            rows.append(Row(Cell(reviewer), shown, ours=True))
+            given = [r for r in reviews if of(r.reviewer) == reviewer]
+            marks = [both_marks([r for r in given if of(r.author) == author]) for author in authors]
+            rows.append(Row(Cell(reviewer), tuple(_toned(one) for one in marks), ours=True))
         tables.append(
             Table(
                 title=title, columns=("reviewer", *authors), rows=tuple(rows), note="means of both marks, 1 to 10"
             )
         )
     return Filled(tables=tuple(tables))
+
+
+def _toned(mark: Measure) -> Cell:
+    value = mark.value
+    tone = "" if value is None else "above" if value >= 7 else "below" if value < 4 else "same"
+    return Cell(measure=mark, form="{:.2f}", tone=tone)
 
 
 def _paper_costs(scores: SystradeScores) -> Table:
