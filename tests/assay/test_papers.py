@@ -312,7 +312,10 @@ def test_agents_by_models_by_assets(tmp_path: Path) -> None:
 
 def test_latency_is_the_median_of_answers_that_were_timed(tmp_path: Path) -> None:
     asked: dict[str, Any] = {"model": "local/m", "params": {}, "messages": [], "purpose": "submit", "attempt": 1}
-    asked |= dict.fromkeys(("tools", "must_call", "answer_schema"))
+    asked |= {
+        **dict.fromkeys(("tools", "must_call", "answer_schema")),
+        **dict.fromkeys(("step", "sample", "index"), 0),
+    }
     lines: list[dict[str, Any]] = [{"type": "cassette", "format": 1, "texts": False}]
     for n, (seconds, error) in enumerate([(1.0, None), (3.0, None), (None, None), (90.0, "timeout")]):
         reply = {"text": "" if error else "yes", **({"error_kind": error, "error": "late"} if error else {})}

@@ -67,7 +67,10 @@ class Reliability(msgspec.Struct, frozen=True, kw_only=True):
     def sentences(self) -> tuple[str, ...]:
         said = []
         for model, found in list(self.passes.items())[:_MOST]:
-            parts = [f"all of {len(one)} {self.axis_name(axis)}s {_share(one[-1])}" for axis, one in found.items()]
+            parts = [
+                f"in all {len(one)} {self.axis_name(axis)}s at once: {_share(one[-1])}"
+                for axis, one in found.items()
+            ]
             once = next(iter(found.values()))[0]
             said.append(f"{model} {self.called.passes} in {once.value:.0%} of plays; {', '.join(parts)}.")
         return (*said, *([self.of_spread] if self.of_spread else []))

@@ -503,10 +503,10 @@ def _grid(frame: _Frame, look: ChartLook, *, log: bool = False) -> list[str]:
 def _dates(first: int, last: int) -> list[tuple[int, str]]:
     """Return a handful of days to name: days over a few weeks, months or years over more."""
     if last - first <= 60:
-        every = math.ceil((last - first) / 8)
+        every = math.ceil((last - first) / 6)
         return [(day, date.fromordinal(day).strftime("%m-%d")) for day in range(first, last + 1, every)]
     months = (last - first) / 30.44
-    every = next((one for one in (1, 2, 3, 6, 12, 24, 60) if months / one <= 9), 120)
+    every = next((one for one in (1, 2, 3, 6, 12, 24, 60) if months / one <= 6), 120)
     start = date.fromordinal(first)
     found = []
     for number in range(start.year * 12 + start.month - 1, last // 28):
