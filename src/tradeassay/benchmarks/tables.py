@@ -46,6 +46,11 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     ours: bool = False
 
 
+def line(name: str, *cells: Cell, ours: bool = False) -> Row:
+    """Return a row of a table under its name."""
+    return Row(Cell(name), cells, ours=ours)
+
+
 class Table(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Rows under ``columns``, the first of which is that of the heads. A reader opens ``folded`` ones."""
 

@@ -21,7 +21,7 @@ from tradeassay.benchmarks.quantcode.scores import (
     pooled_rates,
 )
 from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
-from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figure
+from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figure, line
 from tradeassay.code.evaluation import STAGES as CHECKS
 from tradeassay.code.judges.decisions import BehaviourVerdict, LanguageVerdict
 from tradeassay.core.measure import Measure
@@ -163,16 +163,14 @@ def _board(cells: Sequence[CellScores]) -> Table:
         left_out = [f"{rates.failed} without an answer"] if rates.failed else []
         left_out += [f"{rates.unscored} not judged"] if rates.unscored else []
         rows.append(
-            Row(
-                Cell(cell.model),
-                (
-                    Cell(way(cell)),
-                    msgspec.structs.replace(amount(rates.items), small=", ".join(left_out)),
-                    *(figure(getattr(rates, stage), "share", bar=True) for stage in STAGES),
-                    figure(cell.mean_turns, "{:.1f}"),
-                    figure(cell.tokens_per_solved, "tokens"),
-                    figure(cell.usd_per_solved, "dollars"),
-                ),
+            line(
+                cell.model,
+                Cell(way(cell)),
+                msgspec.structs.replace(amount(rates.items), small=", ".join(left_out)),
+                *(figure(getattr(rates, stage), "share", bar=True) for stage in STAGES),
+                figure(cell.mean_turns, "{:.1f}"),
+                figure(cell.tokens_per_solved, "tokens"),
+                figure(cell.usd_per_solved, "dollars"),
             )
         )
     return Table(
@@ -201,7 +199,7 @@ def _sections(
     agentic = [cell for cell in cells if cell.setting == "agentic" and cell.by_turn]
     if agentic:
         most = max(len(cell.by_turn) for cell in agentic)
-        turns = [Row(Cell(_short(c)), (*map(_share, c.by_turn), figure(c.mean_turns, "{:.1f}"))) for c in agentic]
+        turns = [line(_short(c), *map(_share, c.by_turn), figure(c.mean_turns, "{:.1f}")) for c in agentic]
         columns = ("Model", *(f"T{turn}" for turn in range(1, most + 1)), "Mean turns")
         yield Section(
             id="turns",
@@ -249,9 +247,7 @@ def _groups(cells: Sequence[CellScores]) -> Iterator[Table]:
             rows.setdefault((cell.model, cell.setting, getattr(cell, other)), {})[getattr(cell, by)] = cell
         if len(values) > 1:
             made = [
-                Row(
-                    Cell(" · ".join(name)), tuple(_share(r[v].rates.judge) if v in r else _NOTHING for v in values)
-                )
+                line(" · ".join(name), *(_share(r[v].rates.judge) if v in r else _NOTHING for v in values))
                 for name, r in rows.items()
             ]
             yield Table(title=f"By {by}", columns=("Model", *values), rows=tuple(made))
@@ -268,7 +264,7 @@ def _groups(cells: Sequence[CellScores]) -> Iterator[Table]:
                 else _NOTHING
                 for v in values
             )
-            made.append(Row(Cell(f"{cell.model} · {way(cell)}"), tuple(shares)))
+            made.append(line(f"{cell.model} · {way(cell)}", *shares))
         yield Table(title=f"By {by}", columns=("Model", *values), rows=tuple(made), folded=by != "difficulty")
 
 
@@ -301,7 +297,7 @@ def _judges(cells: Sequence[CellScores], items: Mapping[str, Item], records: Map
     for cell in judged:
         said = cell.judges
         counts = (said.both_passed, said.both_failed, said.only_behaviour_passed, said.only_language_passed)
-        pairs.append(Row(Cell(f"{cell.model} ({way(cell)})"), (*map(amount, counts), _share(said.agreement))))
+        pairs.append(line(f"{cell.model} ({way(cell)})", *map(amount, counts), _share(said.agreement)))
         for key, turn in said.disagree:
             found = records[key].turns[turn - 1].evaluation
             assert found is not None
@@ -332,16 +328,14 @@ def _judges(cells: Sequence[CellScores], items: Mapping[str, Item], records: Map
 
 def _costs(cells: Sequence[CellScores]) -> Table:
     rows = [
-        Row(
-            Cell(f"{cell.model} ({way(cell)})"),
-            (
-                amount(cell.writer.calls),
-                amount(cell.writer.tokens, "tokens"),
-                amount(cell.writer.known_usd, "dollars"),
-                figure(cell.tokens_per_solved, "tokens"),
-                figure(cell.usd_per_solved, "dollars"),
-                Cell(cell.judge.words() if cell.judge.calls else "not asked"),
-            ),
+        line(
+            f"{cell.model} ({way(cell)})",
+            amount(cell.writer.calls),
+            amount(cell.writer.tokens, "tokens"),
+            amount(cell.writer.known_usd, "dollars"),
+            figure(cell.tokens_per_solved, "tokens"),
+            figure(cell.usd_per_solved, "dollars"),
+            Cell(cell.judge.words() if cell.judge.calls else "not asked"),
         )
         for cell in cells
     ]
@@ -372,7 +366,7 @@ def _collapse(cells: Sequence[CellScores]) -> Table:
             amount(len(found.clusters)),
             amount(found.largest_share, "share", found.reason),
         )
-        rows.append(Row(Cell(f"{cell.model} ({way(cell)})"), (*counts, verdict, Cell(", ".join(same[:6])))))
+        rows.append(line(f"{cell.model} ({way(cell)})", *counts, verdict, Cell(", ".join(same[:6]))))
     columns = ("Model", "Programs", "Shapes", "Largest group", "Verdict", "Same program for")
     return Table(title="Template collapse", columns=columns, rows=tuple(rows))
 
@@ -531,8 +525,8 @@ def quantcode_paper(
             "Passed, single-turn",
             stages,
             _ranked(
-                [Row(Cell(f"{c.model} ({way(c)})"), _stages(c), ours=True) for c in single]
-                + [Row(Cell(r.model), _printed_stages(r)) for r in paper.single_turn]
+                [line(f"{c.model} ({way(c)})", *_stages(c), ours=True) for c in single]
+                + [line(r.model, *_printed_stages(r)) for r in paper.single_turn]
             ),
         ),
         "table-4": lambda: filled(
@@ -541,21 +535,21 @@ def quantcode_paper(
             (*stages, "Mean turns", *(f"T{n}" for n in _TURNS)),
             _ranked(
                 [
-                    Row(
-                        Cell(f"{c.model} ({way(c)})"),
-                        (*_stages(c), figure(c.mean_turns, "{:.1f}"), *_by_turn(c)),
+                    line(
+                        f"{c.model} ({way(c)})",
+                        *_stages(c),
+                        figure(c.mean_turns, "{:.1f}"),
+                        *_by_turn(c),
                         ours=True,
                     )
                     for c in agentic
                 ]
                 + [
-                    Row(
-                        Cell(r.model),
-                        (
-                            *_printed_stages(r),
-                            amount(r.mean_turns, "{:.1f}"),
-                            *(_percent(getattr(r, f"t{n}")) for n in _TURNS),
-                        ),
+                    line(
+                        r.model,
+                        *_printed_stages(r),
+                        amount(r.mean_turns, "{:.1f}"),
+                        *(_percent(getattr(r, f"t{n}")) for n in _TURNS),
                     )
                     for r in paper.agentic
                 ]
@@ -567,7 +561,7 @@ def quantcode_paper(
             "Failures",
             shares,
             [
-                Row(Cell(title), (_percent(failures.get(name)), _share(alone.last[name])))
+                line(title, _percent(failures.get(name)), _share(alone.last[name]))
                 for name, title in FAILURE_TITLES.items()
                 if name in failures or alone.last[name].value
             ],
@@ -578,14 +572,12 @@ def quantcode_paper(
             "Failures",
             ("Paper, turn 1", "Ours, turn 1", "Paper, last turn", "Ours, last turn"),
             [
-                Row(
-                    Cell(title),
-                    (
-                        _percent(both[name].turn_1 if name in both else None),
-                        _share(talking.first[name]),
-                        _percent(both[name].last_turn if name in both else None),
-                        _share(talking.lost[name]),
-                    ),
+                line(
+                    title,
+                    _percent(both[name].turn_1 if name in both else None),
+                    _share(talking.first[name]),
+                    _percent(both[name].last_turn if name in both else None),
+                    _share(talking.lost[name]),
                 )
                 for name, title in FAILURE_TITLES.items()
                 if name in both or talking.first[name].value or talking.last[name].value
@@ -612,9 +604,10 @@ def _tasks(cells: Sequence[CellScores], by: str) -> Filled:
         theirs = {name: sum(getattr(row, name) for row in printed_rows) for name in ("easy", "medium", "hard")}
     names = dict.fromkeys((*theirs, *ours))
     rows = [
-        Row(
-            Cell(name),
-            (amount(theirs.get(name), unknown="not in the paper"), amount(ours.get(name), unknown="none")),
+        line(
+            name,
+            amount(theirs.get(name), unknown="not in the paper"),
+            amount(ours.get(name), unknown="none"),
             ours=name in ours,
         )
         for name in names
@@ -622,10 +615,7 @@ def _tasks(cells: Sequence[CellScores], by: str) -> Filled:
     tables = [Table(title=f"Tasks by {by}", columns=("", "Paper", "Ours"), rows=tuple(rows))]
     if by == "difficulty":
         columns = ("", "easy", "medium", "hard")
-        made = [
-            Row(Cell(row.source), tuple(amount(getattr(row, name)) for name in columns[1:]))
-            for row in printed_rows
-        ]
+        made = [line(row.source, *(amount(getattr(row, name)) for name in columns[1:])) for row in printed_rows]
         tables.append(Table(title="As printed, by source", columns=columns, rows=tuple(made)))
     return Filled(tables=tuple(tables), reasons=() if ours == theirs else ("our tasks are not the paper's",))
 
@@ -664,7 +654,7 @@ def _percent(share: float | None) -> Cell:
 def _ends(rows: Sequence[printed.StageShare], ours: Mapping[str, Measure]) -> list[Row]:
     paper = {row.stage: row.share for row in rows}
     return [
-        Row(Cell(words), (_percent(paper.get(stage)), _share(ours[stage])))
+        line(words, _percent(paper.get(stage)), _share(ours[stage]))
         for stage, words in _ENDS.items()
         if stage in paper or ours[stage].value
     ]

@@ -28,7 +28,7 @@ from tradeassay.benchmarks.systrade.outcome import Iteration, StrategyOutcome
 from tradeassay.benchmarks.systrade.published import published, why_not_comparable
 from tradeassay.benchmarks.systrade.scores import ModelRow, SystradeScores
 from tradeassay.benchmarks.systrade.spec import SystradeSpec
-from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figure
+from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figure, line
 from tradeassay.code.gates import GATES, PAPER_GATES
 from tradeassay.code.review import ReviewBoard, both_marks, vendor_of
 from tradeassay.code.scores import DIMENSIONS, Scorecard, Windows
@@ -126,17 +126,15 @@ def _in_words(models: Sequence[ModelRow], drifted: int) -> tuple[str, tuple[str,
 
 def _board(models: Sequence[ModelRow]) -> Table:
     rows = [
-        Row(
-            Cell(row.model),
-            (
-                amount(row.items),
-                *(figure(row.gates[name], "share") for name in _BOARD_GATES),
-                figure(row.valid, "share", bar=True),
-                *(figure(row.scores[name]) for name in DIMENSIONS),
-                figure(row.overall),
-                amount(row.usd_per_strategy, "dollars"),
-                Cell(row.worth),
-            ),
+        line(
+            row.model,
+            amount(row.items),
+            *(figure(row.gates[name], "share") for name in _BOARD_GATES),
+            figure(row.valid, "share", bar=True),
+            *(figure(row.scores[name]) for name in DIMENSIONS),
+            figure(row.overall),
+            amount(row.usd_per_strategy, "dollars"),
+            Cell(row.worth),
         )
         for row in models
     ]
@@ -171,7 +169,7 @@ def _gates(models: Sequence[ModelRow]) -> Section:
         small = f"{row.unanswered} without an answer" if row.unanswered else ""
         shares = (figure(measure, "share") for measure in (*(row.gates[name] for name in GATES), row.valid))
         last = (amount(row.not_cleared), figure(row.windows, "share"))
-        rows.append(Row(Cell(row.model), (Cell(f"{row.items}", small=small), *shares, *last)))
+        rows.append(line(row.model, Cell(f"{row.items}", small=small), *shares, *last))
     table = Table(
         title="Gates",
         columns=("Model", "Items", *GATES, "Valid", "Not cleared", "Ten-bar tests"),
@@ -186,17 +184,15 @@ def _gates(models: Sequence[ModelRow]) -> Section:
 
 def _quality(models: Sequence[ModelRow]) -> Iterator[Table]:
     rows = [
-        Row(
-            Cell(row.model),
-            (
-                *(figure(row.scores[name]) for name in DIMENSIONS),
-                figure(row.overall),
-                *(figure(row.paper[name]) for name in DIMENSIONS),
-                figure(row.overall_paper),
-                amount(row.usd_per_strategy, "dollars"),
-                Cell(row.paper_tier),
-                Cell(row.worth),
-            ),
+        line(
+            row.model,
+            *(figure(row.scores[name]) for name in DIMENSIONS),
+            figure(row.overall),
+            *(figure(row.paper[name]) for name in DIMENSIONS),
+            figure(row.overall_paper),
+            amount(row.usd_per_strategy, "dollars"),
+            Cell(row.paper_tier),
+            Cell(row.worth),
         )
         for row in models
     ]
@@ -214,25 +210,20 @@ def _quality(models: Sequence[ModelRow]) -> Iterator[Table]:
 
 def _strategies(scores: SystradeScores) -> Section:
     rows = [
-        Row(
-            Cell(row.strategy),
-            (
-                amount(row.complexity, "{:.2f}"),
-                amount(row.items),
-                figure(row.valid, "share"),
-                *(figure(row.scores[name]) for name in DIMENSIONS),
-                figure(row.overall),
-                figure(row.pbo),
-                figure(row.spa_p, "{:.3f}"),
-            ),
+        line(
+            row.strategy,
+            amount(row.complexity, "{:.2f}"),
+            amount(row.items),
+            figure(row.valid, "share"),
+            *(figure(row.scores[name]) for name in DIMENSIONS),
+            figure(row.overall),
+            figure(row.pbo),
+            figure(row.spa_p, "{:.3f}"),
         )
         for row in scores.strategies
     ]
     rows.append(
-        Row(
-            Cell("Spearman's rho of complexity and overall"),
-            (*[Cell()] * 7, figure(scores.complexity), *[Cell()] * 2),
-        )
+        line("Spearman's rho of complexity and overall", *[Cell()] * 7, figure(scores.complexity), *[Cell()] * 2)
     )
     table = Table(
         title="Strategies",
@@ -247,17 +238,15 @@ def _strategies(scores: SystradeScores) -> Section:
 def _iterations(scores: SystradeScores, models: Sequence[ModelRow]) -> Iterator[Table]:
     reached = [row for row in scores.iterations if row.items]
     rows = [
-        Row(
-            Cell(f"{row.iteration}"),
-            (
-                amount(row.items),
-                *(figure(row.scores[name]) for name in DIMENSIONS),
-                figure(row.gain, "{:+.2f}"),
-                *(figure(one, "share") for one in (row.alike, row.same_outcome, row.test_return)),
-                figure(row.ensemble),
-                Cell(f"{row.repaired} repaired, {row.drifted} drifted"),
-                figure(row.reached_goal, "share"),
-            ),
+        line(
+            f"{row.iteration}",
+            amount(row.items),
+            *(figure(row.scores[name]) for name in DIMENSIONS),
+            figure(row.gain, "{:+.2f}"),
+            *(figure(one, "share") for one in (row.alike, row.same_outcome, row.test_return)),
+            figure(row.ensemble),
+            Cell(f"{row.repaired} repaired, {row.drifted} drifted"),
+            figure(row.reached_goal, "share"),
         )
         for row in reached
     ]
@@ -277,7 +266,7 @@ def _iterations(scores: SystradeScores, models: Sequence[ModelRow]) -> Iterator[
         used = [
             Cell(f"{one.request:,.0f} + {one.answer:,.0f}", small=counted(one.items, "item")) for one in row.tokens
         ]
-        tokens.append(Row(Cell(row.model), (*used, *[Cell("n/a")] * (len(reached) - len(used)))))
+        tokens.append(line(row.model, *used, *[Cell("n/a")] * (len(reached) - len(used))))
     yield Table(
         title="Tokens",
         columns=("Model", *(f"Iteration {row.iteration}" for row in reached)),
@@ -307,13 +296,11 @@ def review_tables(board: ReviewBoard, gated: Mapping[str, ModelRow] | None = Non
         title="Marks",
         columns=("Author", "Rating", "Fidelity", "Risk"),
         rows=tuple(
-            Row(
-                Cell(name),
-                (
-                    figure(board.rating.get(name, unrated), "{:.0f}"),
-                    figure(board.fidelity[name]),
-                    figure(board.risk[name]),
-                ),
+            line(
+                name,
+                figure(board.rating.get(name, unrated), "{:.0f}"),
+                figure(board.fidelity[name]),
+                figure(board.risk[name]),
             )
             for name in authors
         ),
@@ -324,7 +311,7 @@ def review_tables(board: ReviewBoard, gated: Mapping[str, ModelRow] | None = Non
         title="Bias",
         columns=("Bias", "Of", "Fidelity", "Risk"),
         rows=tuple(
-            Row(Cell(kind), (Cell(one.who), figure(one.fidelity, "{:+.2f}"), figure(one.risk, "{:+.2f}")))
+            line(kind, Cell(one.who), figure(one.fidelity, "{:+.2f}"), figure(one.risk, "{:+.2f}"))
             for kind, biases in (("own work", board.own_bias), ("same vendor", board.vendor_bias))
             for one in biases
         ),
@@ -341,10 +328,7 @@ def review_tables(board: ReviewBoard, gated: Mapping[str, ModelRow] | None = Non
         title="Reviewers",
         columns=("Reviewer", "Mean given", *(one.author for one in board.standings)),
         rows=tuple(
-            Row(
-                Cell(desk.reviewer),
-                (figure(desk.mean), *(figure(desk.marks[one.author]) for one in board.standings)),
-            )
+            line(desk.reviewer, figure(desk.mean), *(figure(desk.marks[one.author]) for one in board.standings))
             for desk in board.desks
         ),
         caption="Who marked whom how: the mean of both marks, the strictest reviewer first. The mean leaves a "
@@ -457,7 +441,7 @@ def _paper_splits(spec: SystradeSpec) -> Filled:
     for name, span in splits_of(spec.splits).items():
         theirs = splits_of(DAYS)[name]
         ours = "a synthetic year" if spec.dataset is None else f"{span.first} to {span.last}"
-        rows.append(Row(Cell(name), (Cell(ours), Cell(f"{theirs.first} to {theirs.last}")), ours=True))
+        rows.append(line(name, Cell(ours), Cell(f"{theirs.first} to {theirs.last}"), ours=True))
     data = "synthetic years" if spec.dataset is None else f"stored bars of {spec.dataset}"
     table = Table(
         title="Splits",
@@ -472,13 +456,13 @@ def _paper_splits(spec: SystradeSpec) -> Filled:
 def _paper_gates(scores: SystradeScores) -> Table:
     paper = published()
     ours = (
-        Row(Cell(row.model), tuple(figure(row.gates[name], "share") for name in PAPER_GATES), ours=True)
+        line(row.model, *(figure(row.gates[name], "share") for name in PAPER_GATES), ours=True)
         for row in scores.models
     )
     printed = (
-        Row(
-            Cell(f"{row.model} ({row.submitted} of {paper.strategies} submitted)"),
-            tuple(amount(getattr(row, name) / 100.0, "share") for name in PAPER_GATES),
+        line(
+            f"{row.model} ({row.submitted} of {paper.strategies} submitted)",
+            *(amount(getattr(row, name) / 100.0, "share") for name in PAPER_GATES),
         )
         for row in paper.gates
     )
@@ -524,9 +508,9 @@ def _paper_strategies(scores: SystradeScores, records: Mapping[str, StrategyOutc
             not_run if mine is None else figure(mine.valid, "share"),
             Cell(f"{one.valid}/{paper.attempts}"),
         )
-        rows.append(Row(Cell(one.strategy), cells, ours=mine is not None))
+        rows.append(line(one.strategy, *cells, ours=mine is not None))
     rho = (figure(scores.complexity), Cell(f"{paper.complexity.rho:+.2f}", small="printed"), Cell(), Cell())
-    rows.append(Row(Cell("Spearman's rho of complexity and overall"), (*[Cell()] * 6, *rho), ours=True))
+    rows.append(line("Spearman's rho of complexity and overall", *[Cell()] * 6, *rho, ours=True))
     return Table(
         title="Strategies",
         columns=_pairs("C", "LLM", "QR", "overall", "valid"),
@@ -545,8 +529,8 @@ def _paper_windows(scores: SystradeScores) -> Table:
     """Return how many tests on ten bars of the test data ran through."""
     printed = published().out_of_sample
     words = Cell(f"{printed.passed / printed.tests:.1%}", small=f"{printed.passed} of {printed.tests}")
-    rows = [Row(Cell(row.model), (figure(row.windows, "share"), Cell()), ours=True) for row in scores.models]
-    rows.append(Row(Cell("all valid submissions"), (figure(scores.windows, "share"), words), ours=True))
+    rows = [line(row.model, figure(row.windows, "share"), Cell(), ours=True) for row in scores.models]
+    rows.append(line("all valid submissions", figure(scores.windows, "share"), words, ours=True))
     return Table(
         title="Tests that ran through",
         columns=("", "ours", "printed"),
@@ -574,7 +558,7 @@ def _exceptions(records: Mapping[str, StrategyOutcome]) -> Table:
                 place
             ] += 1
     rows = [
-        Row(Cell(name), (Cell(strategy), *map(amount, found)), ours=True)
+        line(name, Cell(strategy), *map(amount, found), ours=True)
         for (name, strategy), found in sorted(counts.items(), key=lambda one: -sum(one[1]))
     ]
     return Table(
@@ -619,7 +603,7 @@ def _paper_returns(records: Mapping[str, StrategyOutcome], why: tuple[str, ...])
                 Cell("" if theirs is None else f"{theirs.test_return:+.1f}%"),
                 figure(trades, "{:.1f}"),
             )
-            rows.append(Row(Cell(f"{model}, iteration {number}"), cells, ours=True))
+            rows.append(line(f"{model}, iteration {number}", *cells, ours=True))
     table = Table(
         title="Return and trades by iteration",
         columns=("", "submissions", "return, ours", "return, printed", "trades"),
@@ -643,11 +627,7 @@ def _on_instruments(records: Mapping[str, StrategyOutcome]) -> Iterator[Table]:
     names = list(dict.fromkeys(name for by in found.values() for name in by))
     if names:
         rows = [
-            Row(
-                Cell(strategy),
-                tuple(figure(mean_of(by.get(n, ()), "not run"), "change") for n in names),
-                ours=True,
-            )
+            line(strategy, *(figure(mean_of(by.get(n, ()), "not run"), "change") for n in names), ours=True)
             for strategy, by in found.items()
         ]
         note = "last programs on the test days, means over models and seeds, before costs, by the first leg"
@@ -667,9 +647,7 @@ def _learning(scores: SystradeScores, records: Mapping[str, StrategyOutcome], wh
         }
         most = max(most, *means) if means else most
         for number, found in means.items():
-            rows.append(
-                Row(Cell(f"{model}, iteration {number}"), tuple(figure(found[n]) for n in DIMENSIONS), ours=True)
-            )
+            rows.append(line(f"{model}, iteration {number}", *(figure(found[n]) for n in DIMENSIONS), ours=True))
         for name in DIMENSIONS:
             path = [means[n][name].value if n in means else None for n in range(max(means, default=-1) + 1)]
             lines.append((f"{model}, {name}", tuple(None if value is None else value / 10.0 for value in path)))
@@ -699,7 +677,7 @@ def _paper_iterations(scores: SystradeScores) -> Table:
             Cell(similar),
         )
         if row.items:
-            rows.append(Row(Cell(f"iteration {row.iteration}"), cells, ours=True))
+            rows.append(line(f"iteration {row.iteration}", *cells, ours=True))
     return Table(
         title="What iterations bring (scores on 0 to 1)",
         columns=_pairs("gain", "code alike"),
@@ -710,9 +688,11 @@ def _paper_iterations(scores: SystradeScores) -> Table:
 
 def _token_map(scores: SystradeScores) -> Filled:
     rows = [
-        Row(
-            Cell(f"{row.model}, iteration {one.iteration}"),
-            (amount(one.items), amount(one.request), amount(one.answer)),
+        line(
+            f"{row.model}, iteration {one.iteration}",
+            amount(one.items),
+            amount(one.request),
+            amount(one.answer),
             ours=True,
         )
         for row in scores.models
@@ -750,7 +730,7 @@ def _paper_reviews(scores: SystradeScores, why: tuple[str, ...]) -> Filled:
     summary = Table(
         title="Reviewers",
         columns=("", "ours", "printed"),
-        rows=tuple(Row(Cell(name), (ours, printed), ours=True) for name, ours, printed in rows),
+        rows=tuple(line(name, ours, printed, ours=True) for name, ours, printed in rows),
         note="Comparable where real models reviewed; marks of scripted reviewers mean nothing.",
     )
     ranking = Table(
@@ -775,15 +755,13 @@ def _standings(
         return () if row is None else (figure(row.gates["leak"], "share"), figure(row.valid, "share"))
 
     return tuple(
-        Row(
-            Cell(one.author),
-            (
-                figure(one.peers),
-                Cell(f"{one.peer_place or 'n/a'}"),
-                figure(one.everyone),
-                Cell(f"{one.everyone_place or 'n/a'}"),
-                *found(one.author),
-            ),
+        line(
+            one.author,
+            figure(one.peers),
+            Cell(f"{one.peer_place or 'n/a'}"),
+            figure(one.everyone),
+            Cell(f"{one.everyone_place or 'n/a'}"),
+            *found(one.author),
             ours=ours,
         )
         for one in board.standings
@@ -804,7 +782,7 @@ def _review_maps(records: Mapping[str, StrategyOutcome]) -> Filled:
         for reviewer in reviewers:
             given = [r for r in reviews if of(r.reviewer) == reviewer]
             marks = [both_marks([r for r in given if of(r.author) == author]) for author in authors]
-            rows.append(Row(Cell(reviewer), tuple(_toned(one) for one in marks), ours=True))
+            rows.append(line(reviewer, *(_toned(one) for one in marks), ours=True))
         tables.append(
             Table(
                 title=title, columns=("reviewer", *authors), rows=tuple(rows), note="means of both marks, 1 to 10"
@@ -821,21 +799,21 @@ def _toned(mark: Measure) -> Cell:
 
 def _paper_costs(scores: SystradeScores) -> Table:
     ours = (
-        Row(
-            Cell(row.model),
-            (amount(row.usd_per_strategy, "dollars"), figure(row.overall), Cell(row.paper_tier)),
+        line(
+            row.model,
+            amount(row.usd_per_strategy, "dollars"),
+            figure(row.overall),
+            Cell(row.paper_tier),
             ours=True,
         )
         for row in scores.models
     )
     printed = (
-        Row(
-            Cell(f"tier '{row.name}'"),
-            (
-                Cell(f"${row.usd_low:.2f} to ${row.usd_high:.2f}", small="first iteration"),
-                Cell(f"{row.overall_low} to {row.overall_high}"),
-                Cell(row.name),
-            ),
+        line(
+            f"tier '{row.name}'",
+            Cell(f"${row.usd_low:.2f} to ${row.usd_high:.2f}", small="first iteration"),
+            Cell(f"{row.overall_low} to {row.overall_high}"),
+            Cell(row.name),
         )
         for row in published().tiers
     )
