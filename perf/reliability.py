@@ -43,22 +43,27 @@ def main() -> int:
     held_of: dict[str, list[bool]] = {part: [] for part in PARTS}
     models, wordings, windows, _ = SIZES
     for _ in range(asked.tables):
+        models_own = rng.normal(0, TRUE["model"] ** 0.5, (models, 1, 1, 1))
+        wordings_own = rng.normal(0, TRUE["wording"] ** 0.5, (1, wordings, 1, 1))
         scores = (
-            rng.normal(0, TRUE["model"] ** 0.5, (models, 1, 1, 1))
-            + rng.normal(0, TRUE["wording"] ** 0.5, (1, wordings, 1, 1))
+            models_own
+            + wordings_own
             + rng.normal(0, TRUE["window"] ** 0.5, (1, 1, windows, 1))
             + rng.normal(0, TRUE["together"] ** 0.5, (models, wordings, windows, 1))
             + rng.normal(0, TRUE["seed"] ** 0.5, SIZES)
         )
+        # The interval is of these models and wordings, in other windows.
+        there = TRUE | {"model": np.var(models_own, ddof=1), "wording": np.var(wordings_own, ddof=1)}
+        true = {name: float(one / sum(there.values())) for name, one in there.items()}
         plays = [
             Play(model=f"{m}", wording=f"{w}", window=f"{t}", seed=s, passed=one > 0, score=float(one))
             for (m, w, t, s), one in np.ndenumerate(scores)
         ]
-        found_all = reliability(plays, draws=200)
+        found_all = reliability(plays)
         assert found_all is not None
         for part, one in found_all.spread.items():
             means[part].append(one.value or 0.0)
-            held_of[part].append((one.low or 0.0) <= TRUE[part] <= (one.high or 0.0))
+            held_of[part].append((one.low or 0.0) <= true[part] <= (one.high or 0.0))
     for part in PARTS:
         row = f"{TRUE[part]:.2f} | {np.mean(means[part]):.2f} | {np.mean(held_of[part]):.0%}"
         sys.stdout.write(f"| {part} | {row} |\n")

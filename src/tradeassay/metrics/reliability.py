@@ -6,12 +6,14 @@ other seeds, windows (or tasks) or wordings, everything else the same.
 
 The spread of a score over a balanced block of models, wordings, windows and seeds is split by the mean squares of
 random effects: each one's own component, ``together`` (what a model does in one window, or under one wording,
-beyond both) and seeds. A component may be zero; what was not varied has no share. Shares of sums of squares, as
-the arena shows them, are :func:`axis_shares`: with few cells they count noise as effects.
+beyond both) and seeds. A component may be zero; what was not varied has no share. Intervals are those of these
+models and wordings in other windows, by leaving out each window in turn. Shares of sums of squares, as the arena
+shows them, are :func:`axis_shares`: with few cells they count noise as effects.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from math import comb
 from typing import Literal
@@ -21,7 +23,7 @@ import numpy as np
 
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics.intervals import measure_from, significant, wilson_interval
+from tradeassay.metrics.intervals import significant, wilson_interval
 
 Axis = Literal["seed", "window", "wording"]
 AXES: tuple[Axis, ...] = ("seed", "window", "wording")
@@ -29,7 +31,9 @@ PARTS = ("model", "wording", "window", "together", "seed")
 _MOST = 8
 """The longest series of passes that is asked for."""
 _UNITS = 5
-"""Windows from which the split of the spread has an interval: they are drawn again as wholes."""
+"""Windows from which the split of the spread has an interval."""
+_LEAST = 0.01
+"""Shares below it count as it where odds are taken."""
 
 
 class Play(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,7 +163,6 @@ def reliability(
     *,
     called: PlayWords | None = None,
     level: float = 0.95,
-    draws: int = 500,
 ) -> Reliability | None:
     """Return how reliable models are; None where nobody was played more than once."""
     found = list(plays)
@@ -177,21 +180,37 @@ def reliability(
     )
     if table.size:
         value, windows = spread_shares(table), table.shape[2]
-        drawn: Floats | None = None
-        note: str | None = f"fewer than {_UNITS} windows: no interval"
+        note, without = f"no interval: fewer than {_UNITS} windows vary", np.empty((0, len(PARTS)))
         if windows >= _UNITS:
-            rng = np.random.default_rng(0)
-            rows = rng.integers(0, windows, (draws, windows))
-            drawn, note = np.stack([spread_shares(table[:, :, row]) for row in rows]), None
+            without = np.stack([spread_shares(np.delete(table, one, axis=2)) for one in range(windows)])
         once = "each was played once: it cannot be told from seeds"
         for place, part in enumerate(PARTS):
             if np.isnan(value[place]):
                 spread[part] = not_scored(once if levels.get(part, 2) > 1 else f"there is one {part}")
             else:
-                made = None if drawn is None else np.ascontiguousarray(drawn[:, place])
-                spread[part] = measure_from(float(value[place]), made, level=level, n=windows, note=note)
+                share = significant(float(value[place]))
+                known = len(without) > 0 and bool(np.isfinite(without[:, place]).all())
+                low, high = _share_ends(share, without[:, place], level) if known else (None, None)
+                said = None if known else note
+                spread[part] = Measure(value=share, low=low, high=high, level=level, n=windows, note=said)
     left, called = len(found) - used, called or PlayWords()
     return Reliability(passes=passes, spread=spread, levels=levels, left_out=left, called=called)
+
+
+def _share_ends(share: float, without: Floats, level: float) -> tuple[float, float]:
+    """Return the interval of a share whose values ``without`` each unit are known: the jackknife of its log odds.
+
+    Redrawing ten units as wholes holds the truth in 75 to 90 % (``perf/reliability.py``).
+    """
+    from scipy.special import expit, logit, stdtrit
+
+    n = without.size
+    odds = logit(np.clip(without, _LEAST, 1.0 - _LEAST))
+    error = math.sqrt((n - 1) / n * float(((odds - odds.mean()) ** 2).sum()))
+    reach, centre = stdtrit(n - 1, 0.5 + level / 2.0) * error, logit(min(max(share, _LEAST), 1.0 - _LEAST))
+    low, high = float(expit(centre - reach)), float(expit(centre + reach))
+    high = significant(max(high, share)) if high < 1.0 - _LEAST else 1.0
+    return (significant(min(low, share)) if low > _LEAST else 0.0), high
 
 
 def _passes(plays: Sequence[Play], level: float) -> dict[Axis, tuple[Measure, ...]]:
