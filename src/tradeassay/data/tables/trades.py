@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.measure import plain_sum
 from tradeassay.data.dates import DayOrder, read_days
 from tradeassay.data.tables.account import table_columns
@@ -152,7 +152,7 @@ def _rows(source: Path | object) -> list[Row]:
         if source.suffix.lower() == ".json":  # as Alpaca's interface answers
             try:
                 listed = msgspec.json.decode(source.read_bytes(), type=list[dict[str, object]])
-            except msgspec.MsgspecError as error:
+            except UNDECODABLE as error:
                 raise UserError(f"{source}: {error}", hint="give a list of rows, or a CSV") from None
             return [
                 {plain_title(title): "" if cell is None else str(cell) for title, cell in row.items()}
