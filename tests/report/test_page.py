@@ -149,7 +149,7 @@ def test_tables_have_captions_and_charts_have_names(page: Page) -> None:
 def test_a_section_says_what_can_be_checked_and_what_was() -> None:
     from tradeassay.core.measure import NOT_REDERIVABLE
     from tradeassay.runs.store.outcome import ClaimOutcome, Violation
-    from tradeassay.runs.verify.coverage import Coverage
+    from tradeassay.runs.summary.rows import Coverage
     from tradeassay.runs.verify.report import VerifyReport
 
     said = ClaimOutcome(claim="answers", outcome="cannot be checked", why=NOT_REDERIVABLE, episodes=2)

@@ -17,7 +17,7 @@ from tradeassay.code.scores import ScoreConfig
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs import AgentSpec, RunSpec, Window, run
-from tradeassay.runs.verify.departures import code_departures, trading_departures
+from tradeassay.runs.verify.freedom import code_departures, trading_departures
 from tradeassay.runs.verify.report import verify
 
 WIDE = SystradeSpec(

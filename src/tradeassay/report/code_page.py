@@ -16,7 +16,7 @@ from tradeassay.report.palette import styles
 from tradeassay.report.scorecard import write_cards
 from tradeassay.report.shell import render_page, write_page
 from tradeassay.runs import CodeRun
-from tradeassay.runs.verify.coverage import coverage_of
+from tradeassay.runs.summary.reading import coverage_of
 from tradeassay.runs.verify.freedom import freedom_of
 
 if TYPE_CHECKING:

@@ -61,7 +61,7 @@ from tradeassay.runs.store.outcome import (
     read_outcome,
     write_outcome,
 )
-from tradeassay.runs.verify.departures import refuse_other_rules
+from tradeassay.runs.verify.freedom import refuse_other_rules
 from tradeassay.runs.verify.replay import NotReplayable, RecordedModels, Replayed
 from tradeassay.sandbox import JobExecutor
 

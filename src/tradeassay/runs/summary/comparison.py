@@ -164,20 +164,15 @@ def _name(run: AnyRun, other: AnyRun) -> str:
 def _match(left: Iterable[AgentScores], right: Iterable[AgentScores]) -> list[tuple[AgentScores, AgentScores]]:
     """Pair rows of the same benchmark and agent: those on the same data set first, the rest in order."""
     pairs: list[tuple[AgentScores, AgentScores]] = []
-    waiting = list(right)
-    unmatched: list[AgentScores] = []
-    for row in left:
-        same = [other for other in waiting if (other.cell, other.agent) == (row.cell, row.agent)]
-        if same:
-            pairs.append((row, same[0]))
-            waiting.remove(same[0])
-        else:
-            unmatched.append(row)
-    for row in unmatched:
-        same = [other for other in waiting if (other.benchmark, other.agent) == (row.benchmark, row.agent)]
-        if same:
-            pairs.append((row, same[0]))
-            waiting.remove(same[0])
+    waiting, unmatched = list(right), list(left)
+    for field in ("cell", "benchmark"):
+        for row in tuple(unmatched):
+            place = getattr(row, field), row.agent
+            same = next((other for other in waiting if (getattr(other, field), other.agent) == place), None)
+            if same is not None:
+                pairs.append((row, same))
+                waiting.remove(same)
+                unmatched.remove(row)
     return pairs
 
 
@@ -221,14 +216,10 @@ def _why_not(one: Run, other: Run, a: AgentScores, b: AgentScores) -> str | None
 
 
 def _change(first: Measure, second: Measure, reason: str | None) -> Difference:
-    if reason is not None:
-        return Difference(
-            first=first.value, second=second.value, difference=None, reason=f"not comparable: {reason}"
-        )
-    if first.value is None or second.value is None:
-        why = first.reason if first.value is None else second.reason
-        return Difference(first=first.value, second=second.value, difference=None, reason=why)
-    return Difference(first=first.value, second=second.value, difference=significant(second.value - first.value))
+    why, gap = first.reason or second.reason if reason is None else f"not comparable: {reason}", None
+    if why is None and first.value is not None and second.value is not None:
+        gap = significant(second.value - first.value)
+    return Difference(first=first.value, second=second.value, difference=gap, reason=why)
 
 
 def _paired(one: Run, other: Run, a: AgentScores, b: AgentScores, reason: str | None) -> AgainstBaseline:

@@ -5,6 +5,7 @@ Read from journals, dialogues, scores and data, for a person to read session by 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -91,14 +92,8 @@ def model_details(run: Run, row: AgentScores, summary: ModelSummary) -> ModelSum
 
 def error_rows(records: Sequence[StepRecord], level: float) -> tuple[ErrorRow, ...]:
     """Return mistakes by kind, the most frequent first. A mistake corrected in time is counted too."""
-    answers: dict[str, int] = {}
-    sessions: dict[str, int] = {}
-    for record in records:
-        kinds = [failure.kind for failure in record.decision.failures]
-        for kind in kinds:
-            answers[kind] = answers.get(kind, 0) + 1
-        for kind in set(kinds):
-            sessions[kind] = sessions.get(kind, 0) + 1
+    kinds = [[failure.kind for failure in record.decision.failures] for record in records]
+    answers, sessions = (Counter(one for day in days for one in day) for days in (kinds, map(set, kinds)))
     return tuple(
         ErrorRow(
             kind=kind,

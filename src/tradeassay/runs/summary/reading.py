@@ -16,17 +16,21 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
+from tradeassay.agents.own_file import NAME as OWN_FILE
+from tradeassay.agents.own_file import OPEN
 from tradeassay.benchmarks import Benchmark, ktdfin, stockbench
 from tradeassay.benchmarks.rules_text import rules_text
 from tradeassay.core.errors import UNDECODABLE, DataError, RunError, TradeassayWarning
 from tradeassay.core.events import Deposited, Filled, Marked, StepRecord
-from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.measure import NOT_REDERIVABLE, OWN_PROGRAM, Measure, not_scored
 from tradeassay.metrics import watched_interval
 from tradeassay.play import holdings_from_records
 from tradeassay.play.dialogue_log import DialogueLine
 from tradeassay.runs.score import AgentScores, EpisodeScores
 from tradeassay.runs.spec.episode import EpisodeSpec
+from tradeassay.runs.store.manifest import RunManifest
 from tradeassay.runs.store.names import shown_title
+from tradeassay.runs.store.outcome import ClaimOutcome
 from tradeassay.runs.store.run import CodeRun, Run
 from tradeassay.runs.summary.figures import completed_episode, completed_run, setting_words, varying
 from tradeassay.runs.summary.models import (
@@ -40,12 +44,12 @@ from tradeassay.runs.summary.models import (
 from tradeassay.runs.summary.rows import (
     AgentSummary,
     CellSummary,
+    Coverage,
     EpisodeDetail,
     HoldingsOverTime,
     RunSummary,
     Trade,
 )
-from tradeassay.runs.verify.coverage import coverage_of
 from tradeassay.runs.verify.freedom import freedom_of
 
 MOST_SYMBOLS = 5
@@ -76,6 +80,32 @@ def summary_of(run: Run, *, details: bool = True) -> RunSummary:
         freedom=freedom_of(run.folder, run.manifest),
     )
     return completed_run(read)
+
+
+def coverage_of(run: Run | CodeRun) -> Coverage:
+    """Return what a verification of a finished run can say at most."""
+    trades = isinstance(run.manifest, RunManifest)
+    answers = [outcome.answers for _, outcome in run.outcomes()]
+    files = [one.agent.params.get("files", OPEN) for one in run.episodes if one.agent.name == OWN_FILE]
+    own = len(files) if trades else 0
+    rules = sum(one == "none" for one in answers) - own if trades else 0
+    again = ["data"] if trades else []
+    again += ["rules"]
+    again += ["decisions"] if rules else []
+    again += ["account"] if trades else ["programs"]
+    again += ["conversation"] if len(answers) - answers.count("none") else []
+    again += ["answers"] if "scripted" in answers else []
+    counted = Counter(f"{OWN_PROGRAM}; that files were {one} to it is the runner's word" for one in files[:own])
+    claims = dict.fromkeys(counted, "decisions") | {NOT_REDERIVABLE: "answers"}
+    counted[NOT_REDERIVABLE] = sum(one in ("live", "replayed") for one in answers)
+    return Coverage(
+        again=(*again, "scores"),
+        not_again=tuple(
+            ClaimOutcome(claim=claims[why], outcome="cannot be checked", why=why, episodes=count)
+            for why, count in counted.items()
+            if count
+        ),
+    )
 
 
 def _told_apart(cells: Sequence[CellSummary]) -> tuple[CellSummary, ...]:

@@ -12,7 +12,7 @@ from tradeassay.metrics import AgainstBaseline, Calibration, CriticalDifference,
 from tradeassay.metrics.history import AccountHistory
 from tradeassay.metrics.reliability import Reliability
 from tradeassay.runs.score import AgentScores, Inference
-from tradeassay.runs.verify.coverage import Coverage
+from tradeassay.runs.store.outcome import ClaimOutcome
 from tradeassay.runs.verify.freedom import Freedom
 
 Answers = Literal["scripted", "replayed", "live"]
@@ -308,6 +308,14 @@ class OverMarkets(msgspec.Struct, frozen=True, kw_only=True):
     setting: dict[str, str]
     markets: tuple[str, ...]
     places: CriticalDifference
+
+
+class Coverage(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``verify`` can say at most of a run: ``again`` names the claims that can be made again where the data
+    is, ``not_again`` those that cannot."""
+
+    again: tuple[str, ...]
+    not_again: tuple[ClaimOutcome, ...]
 
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ an auditor of fills and rules. They still say something where an episode cannot 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -205,58 +205,41 @@ def _open(
     found: Examination, place: RunFolder, episode: EpisodeSpec, decoder: msgspec.json.Decoder[R]
 ) -> EpisodeEvidence[R] | None:
     """Check the journal against its hash, then read it line by line; None where it cannot be read."""
-    records: list[R] = []
-    contents: list[bytes] = []
-    outcomes: list[Outcome] = []
+    outcome, key = None, episode.key
 
-    def read() -> Iterator[Found]:
-        outcome = yield from _journal(place, episode.key, decoder, records, contents)
-        if outcome is not None:
-            outcomes.append(outcome)
+    def wrong(check: str, what: str, step: int | None = None) -> None:
+        found.contradict([(step, check, what)])
 
-    found.contradict(read())
-    found.steps = len(records)
-    if not outcomes:
-        return None
-    return EpisodeEvidence(place, episode, outcomes[0], contents[0] if contents else b"", tuple(records))
-
-
-def _journal(
-    place: RunFolder, key: str, decoder: msgspec.json.Decoder[R], records: list[R], contents: list[bytes]
-) -> Generator[Found, None, Outcome | None]:
-    """Read an episode's journal into ``records`` and return its outcome; None when the rest cannot be checked."""
-    path = place.events(key)
-    content = path.read_bytes() if path.is_file() else None
     try:
         outcome = read_outcome(place.outcome(key))
     except RunError as error:
-        yield None, "outcome", error.message
+        wrong("outcome", error.message)
         return None
     if outcome is not None:
-        again = canonical_json(outcome)
-        written = place.outcome(key).read_bytes()
+        written, again = place.outcome(key).read_bytes(), canonical_json(outcome)
         if written != again:
-            yield None, "outcome", f"outcome.json: {not_as_written(written, again)}"
-    if content is None or outcome is None:
-        yield None, "outcome", "the episode has not ended: the run is unfinished"
+            wrong("outcome", f"outcome.json: {not_as_written(written, again)}")
+    if outcome is None or not place.events(key).is_file():
+        wrong("outcome", "the episode has not ended: the run is unfinished")
         return None
-    contents.append(content)
+    content, records = place.events(key).read_bytes(), list[R]()
     if sha256_bytes(content) != outcome.events_sha256:
-        yield None, "journal", "events.jsonl is not the file that outcome.json speaks of"
+        wrong("journal", "events.jsonl is not the file that outcome.json speaks of")
     for step, line in enumerate(content.removesuffix(b"\n").split(b"\n") if content else ()):
         try:
             record = decoder.decode(line)
         except UNDECODABLE as error:
-            yield step, "journal", f"the line does not parse: {error}"
+            wrong("journal", f"the line does not parse: {error}", step)
             return None
         if encode_line(record) != line:
-            yield step, "journal", "the line is not written as tradeassay writes it"
+            wrong("journal", "the line is not written as tradeassay writes it", step)
         records.append(record)
+        found.steps = len(records)
     if content and not content.endswith(b"\n"):
-        yield len(records) - 1, "journal", "the last line is torn"
+        wrong("journal", "the last line is torn", len(records) - 1)
     if outcome.steps != len(records):
-        yield None, "outcome", f"{outcome.steps} steps were recorded, {len(records)} are in the journal"
-    return outcome
+        wrong("outcome", f"{outcome.steps} steps were recorded, {len(records)} are in the journal")
+    return EpisodeEvidence(place, episode, outcome, content, tuple(records))
 
 
 def comes_out_again(evidence: EpisodeEvidence[R], again: Replayed) -> Iterator[Found]:

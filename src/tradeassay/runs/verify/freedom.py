@@ -1,22 +1,141 @@
-"""What the runner was free to choose, said beside the result: the *freedom statement* of a run.
+"""What the runner of a result was free to choose, and chose: the *freedom statement* of a run.
 
-It is every departure from the registered benchmark, how many seeds there are, and of how many runs of this
-benchmark in its folder the run is one. A result chosen among many windows, names or tries looks like any other;
-what it was chosen from does not.
+It is every departure from the benchmark that is registered under the run's id, how many seeds there are, and of
+how many runs of this benchmark in its folder the run is one. A result chosen among many windows, names or tries
+looks like any other; what it was chosen from does not.
+
+Some fields of a spec are *rules*: gates, tolerances, weights, how judges are held. They belong to the benchmark's
+id, and a run with others is a run of another benchmark, whatever it says it is. All else (a window, seeds, other
+data, how models are asked) is documented as free, and is shown beside the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from tradeassay.core.errors import UNDECODABLE, TradeassayError
+from tradeassay.benchmarks import Benchmark, benchmarks
+from tradeassay.benchmarks.programs import CodeSpec, find_protocol
+from tradeassay.core.errors import UNDECODABLE, TradeassayError, UserError
+from tradeassay.metrics import BootstrapConfig
+from tradeassay.runs.spec.episode import protocol_config
+from tradeassay.runs.spec.run_spec import RunSpec
 from tradeassay.runs.store.manifest import Manifest, RunManifest, read_manifest
-from tradeassay.runs.verify.departures import Departure, departures
+
+_NAMES = frozenset(("models", "benchmark", "secret", "beacon"))
+"""Fields that say who is examined and what the draws come from."""
+_LONGEST = 80
+
+
+class Departure(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is not as registered. ``rule``: it belongs to the id, and was not the runner's to choose."""
+
+    benchmark: str
+    field: str
+    registered: str
+    used: str
+    rule: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.field} is {self.used}, registered is {self.registered}"
+
+
+def departures(manifest: Manifest) -> tuple[Departure, ...]:
+    """Return every departure of a recorded run; raises :class:`UserError` for an unknown benchmark of programs."""
+    if not isinstance(manifest, RunManifest):
+        kind = find_protocol(manifest.benchmark)
+        return code_departures(msgspec.json.decode(manifest.spec, type=kind.Spec))
+    found = list(trading_departures(manifest.spec))
+    for name, record in manifest.benchmarks.items():
+        for field in ("title", "description") if name in benchmarks else ():
+            ours, theirs = getattr(benchmarks.get(name), field), getattr(record.config, field)
+            if ours != theirs:
+                found.append(_departure(name, field, ours, theirs))
+    return tuple(found)
+
+
+def trading_departures(spec: RunSpec) -> tuple[Departure, ...]:
+    """Return in what a spec that trades departs from its benchmarks, benchmark by benchmark."""
+    found: list[Departure] = []
+    for name in spec.benchmarks:
+        if name in benchmarks:
+            found += _departs(spec, benchmarks.get(name))
+        else:
+            found.append(_departure(name, "benchmark", "not known here", name, rule=True))
+    return tuple(found)
+
+
+def code_departures(spec: CodeSpec) -> tuple[Departure, ...]:
+    """Return in what the spec of a run of programs departs from its benchmark."""
+    kind = find_protocol(spec.benchmark)
+    plain = kind.Spec(models=spec.models, benchmark=spec.benchmark)
+    found = []
+    for field in msgspec.structs.fields(plain):
+        if field.name not in _NAMES:
+            for where, old, new in _leaves(getattr(plain, field.name), getattr(spec, field.name), field.name):
+                rule = any(where == one or where.startswith(f"{one}.") for one in kind.fixed)
+                found.append(_departure(spec.benchmark, where, old, new, rule=rule))
+    return tuple(found)
+
+
+def refuse_other_rules(spec: CodeSpec) -> None:
+    """Raise :class:`UserError` for a spec whose rules are not those of its benchmark."""
+    for one in code_departures(spec):
+        if one.rule:
+            raise UserError(
+                f"{one}: that is not '{spec.benchmark}'",
+                hint="leave the rules as they are, or register a benchmark of your own with these",
+            )
+
+
+def _departs(spec: RunSpec, benchmark: Benchmark) -> Iterator[Departure]:
+    name, market = benchmark.id, benchmark.market
+    data = spec.datasets.get(name, (benchmark.dataset,))
+    pairs: list[tuple[str, object, object]] = [("dataset", benchmark.dataset, data[0] if len(data) == 1 else data)]
+    days = f"{market.first} .. {market.last}"
+    if spec.window is not None:
+        pairs.append(("window", days, f"{spec.window.first} .. {spec.window.last}"))
+    elif spec.windows:
+        pairs.append(("window", days, spec.windows))
+    pairs.append(("seeds", (0,), spec.seeds))
+    if spec.index:
+        pairs.append(("index", market.index or "none", spec.index))
+    if spec.universe:
+        pairs.append(("universe", market.universe, spec.universe))
+    registered = protocol_config(benchmark) if spec.protocol else None
+    for key, given in sorted(spec.protocol.items()):
+        values = given if isinstance(given, tuple) else (given,)
+        used = tuple(getattr(protocol_config(benchmark, {key: value}), key) for value in values)
+        pairs.append((f"protocol.{key}", getattr(registered, key), used[0] if len(used) == 1 else used))
+    pairs += _leaves(BootstrapConfig(), spec.bootstrap, "bootstrap")
+    for field, old, new in pairs:
+        if old != new:
+            yield _departure(name, field, old, new)
+
+
+def _leaves(registered: Any, used: Any, where: str) -> Iterator[tuple[str, object, object]]:
+    """Yield the innermost fields in which two values of a spec differ."""
+    if isinstance(registered, msgspec.Struct) and type(registered) is type(used):
+        for field in msgspec.structs.fields(registered):
+            yield from _leaves(getattr(registered, field.name), getattr(used, field.name), f"{where}.{field.name}")
+    elif registered != used:
+        yield where, registered, used
+
+
+def _departure(benchmark: str, field: str, old: object, new: object, *, rule: bool = False) -> Departure:
+    return Departure(benchmark=benchmark, field=field, registered=_shown(old), used=_shown(new), rule=rule)
+
+
+def _shown(value: object) -> str:
+    if value is None or value is msgspec.UNSET or value == ():
+        return "not given"
+    text = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 class Freedom(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,10 +165,15 @@ def freedom_of(folder: Path | None, manifest: Manifest) -> Freedom:
     except (TradeassayError, *UNDECODABLE) as error:
         said = [f"departures are not known: {error}"]
     seeds = tuple(dict.fromkeys(episode.seed for episode in manifest.episodes))
-    runs = None if folder is None else _siblings(folder, set(names))
-    return Freedom(
-        departures=found, seeds=seeds, runs=runs, words=(*said, _seed_words(seeds), *_chosen_from(runs, names))
-    )
+    many = "one seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
+    if list(seeds) != list(range(len(seeds))):
+        many += f", chosen: {', '.join(map(str, seeds[:6]))}{' ...' if len(seeds) > 6 else ''}"
+    which, runs = ", ".join(names), None if folder is None else _siblings(folder, set(names))
+    if runs is None:
+        among = f"how many runs of {which} it is one of is not known"
+    else:
+        among = f"{'the only run' if runs == 1 else f'one of {runs} runs'} of {which} in its folder"
+    return Freedom(departures=found, seeds=seeds, runs=runs, words=(*said, many, among))
 
 
 def _words(one: Departure, *, several: bool) -> str:
@@ -68,21 +192,6 @@ def _share(used: str, registered: str) -> str:
         return ""
     days, whole = (last - first).days + 1, (end - start).days + 1
     return f" ({days / whole:.0%} of its days)" if days < whole else ""
-
-
-def _seed_words(seeds: Sequence[int]) -> str:
-    many = "one seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
-    if list(seeds) == list(range(len(seeds))):
-        return many
-    return f"{many}, chosen: {', '.join(map(str, seeds[:6]))}{' ...' if len(seeds) > 6 else ''}"
-
-
-def _chosen_from(runs: int | None, names: Sequence[str]) -> Iterator[str]:
-    which = ", ".join(names)
-    if runs is None:
-        yield f"how many runs of {which} it is one of is not known"
-    else:
-        yield f"{'the only run' if runs == 1 else f'one of {runs} runs'} of {which} in its folder"
 
 
 def _names(manifest: Manifest) -> tuple[str, ...]:

@@ -67,8 +67,7 @@ from tradeassay.runs.store.names import shown_names
 from tradeassay.runs.store.outcome import ClaimOutcome, Violation, Word, read_outcome
 from tradeassay.runs.store.run import Run
 from tradeassay.runs.verify.checks import Checked, CheckTask, check_program
-from tradeassay.runs.verify.departures import code_departures
-from tradeassay.runs.verify.freedom import Freedom, freedom_of
+from tradeassay.runs.verify.freedom import Freedom, code_departures, freedom_of
 from tradeassay.runs.verify.replay import NotReplayable, Replayed, differences, not_as_written
 
 M = TypeVar("M", bound=Manifest)
