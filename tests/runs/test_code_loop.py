@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from runs_code_toy import SandboxError, ToyProtocol, ToySpec, fresh, same
+from runs_code_toy import Lines, SandboxError, ToyProtocol, ToySpec, fresh, same
 
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.events import TurnRecord
@@ -157,6 +157,19 @@ def test_verify_names_what_was_touched(tmp_path: Path) -> None:
     assert any("scores: scoring again gives other bytes" in one for one in told)
     path.unlink()
     assert any("has not ended" in str(one) for one in verify(tmp_path / "r").violations)
+
+
+@pytest.mark.parametrize(
+    ("said", "status"), [("not done after 120 s", 3), ("used 60.02 s of processor time", 3), ("", 1)]
+)
+def test_a_busy_machine_that_ends_a_program_contradicts_nobody(
+    said: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_spec(ToySpec(tasks=1), tmp_path / "r", workers=1)
+    monkeypatch.setattr(ToyProtocol, "examine", lambda *_: Lines(lines=0, third=0.0, said=said))
+    found = verify(tmp_path / "r", workers=1)
+    assert found.exit_code == status, found.summary()
+    assert any("one ran out of time, there or here" in one.why for one in found.claims) == bool(said)
 
 
 @pytest.mark.parametrize("content", [b"{", b'{"kind": "code"}', b'{"format": 1}'])

@@ -86,6 +86,8 @@ OWN_SECRET = (
 _LEAST, _MOST = 1e-5, 1e8
 """Seconds: less than any step takes, and more than any run did."""
 _PYTHON_FILE = re.compile(r"[^/\\s]+\.py\b")
+_OUT_OF_TIME = re.compile(rb"not done after [0-9.e+]+ s\b|[0-9] s of processor time")
+"""The sandbox's words about a program that its clock ended; how far one gets depends on the machine."""
 _TABLED = frozenset(("price_as_of", "price_source", "cutoff"))
 """What is known of a model comes from tables, which may have been the runner's own or older."""
 _WORDS = frozenset(("title", "description"))
@@ -711,11 +713,15 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
             found = again.get(episode.key)
             dated = self._manifest.models or {}
             checked = check_program(self._place, episode, self._protocol, found, why, dated)
-            if checked.violations and self._elsewhere and isinstance(found, Replayed):
-                # Programs may behave otherwise on other packages: then what was recorded is believed, and that is
-                # said. Whatever contradicts itself is still wrong.
-                reason = f"they come out otherwise here; they were examined with {', '.join(self._elsewhere)}"
-                checked = check_program(self._place, episode, self._protocol, None, reason, dated)
+            if checked.violations and isinstance(found, Replayed):
+                # Programs may behave otherwise on other packages, or be too slow for a busy machine: then what was
+                # recorded is believed, and that is said. Whatever contradicts itself is still wrong.
+                lines = found.events + self._place.events(episode.key).read_bytes()
+                reasons = [f"they were examined with {', '.join(self._elsewhere)}"] if self._elsewhere else []
+                reasons += ["one ran out of time, there or here"] if _OUT_OF_TIME.search(lines) else []
+                if reasons:
+                    reason = f"they come out otherwise here; {' and '.join(reasons)}"
+                    checked = check_program(self._place, episode, self._protocol, None, reason, dated)
             self._take(episode.key, checked)
 
     def _scores(self) -> bytes:
