@@ -171,7 +171,7 @@ def assay_by_hand(run: Forged, **config: object) -> Told:
     return command("verify", run.path, "--workers", "1")
 
 
-@of("rule", "seed")
+@of("rule")
 def the_luckiest_draw_of_portfolios(run: Forged) -> Told:
     return assay_by_hand(run, seed=77)
 
@@ -332,7 +332,7 @@ def a_planned_spec_exchanged_in_its_seal(run: Forged) -> Told:
     return command("verify", run.path, "--plan", plan, "--workers", "1")
 
 
-@of("rule", "another secret|secret")
+@of("rule")
 def a_secret_that_was_not_planned(run: Forged) -> Told:
     plan = planned(run, K3)
     spec = plan.with_suffix("").with_suffix(".plan.spec.json")

@@ -45,7 +45,6 @@ class Count(msgspec.Struct, frozen=True, kw_only=True):
 class Lines(msgspec.Struct, frozen=True, kw_only=True):
     lines: int
     third: float
-    said: str = ""
 
 
 class ToyRecord(msgspec.Struct, frozen=True, kw_only=True):

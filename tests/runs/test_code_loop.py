@@ -1,5 +1,6 @@
 """The loop that every benchmark of programs runs in: items, files, resume, replay, money, refusals."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import msgspec
 import pytest
@@ -19,6 +21,8 @@ from tradeassay.runs import Answered, CodeRun, Finished, ProgressEvent, Run, Run
 from tradeassay.runs import run as run_spec
 from tradeassay.runs.spec.episode import Asking
 from tradeassay.runs.verify.report import verify
+from tradeassay.sandbox import JobExecutor
+from tradeassay.sandbox.failures import CpuTimeout, WallTimeout
 
 HERE = Path(__file__).parent
 
@@ -159,17 +163,23 @@ def test_verify_names_what_was_touched(tmp_path: Path) -> None:
     assert any("has not ended" in str(one) for one in verify(tmp_path / "r").violations)
 
 
-@pytest.mark.parametrize(
-    ("said", "status"), [("not done after 120 s", 3), ("used 60.02 s of processor time", 3), ("", 1)]
-)
+@pytest.mark.parametrize("failure", [WallTimeout(limit_s=120), CpuTimeout(limit_s=60, used_s=60.02), None])
 def test_a_busy_machine_that_ends_a_program_contradicts_nobody(
-    said: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    failure: WallTimeout | CpuTimeout | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_spec(ToySpec(tasks=1), tmp_path / "r", workers=1)
-    monkeypatch.setattr(ToyProtocol, "examine", lambda *_: Lines(lines=0, third=0.0, said=said))
+    result = mock.Mock(failure=failure)
+
+    def examine(self: ToyProtocol, episode: object, request: object, executor: JobExecutor) -> Lines:
+        assert (executor.run(mock.Mock()), list(executor.map([mock.Mock()]))) == (result, [result])
+        return Lines(lines=0, third=0.0)
+
+    monkeypatch.setattr(ToyProtocol, "examine", examine)
+    jobs = mock.MagicMock(**{"run.return_value": result, "map.return_value": [result]})
+    monkeypatch.setattr(ToyProtocol, "open_executor", lambda *_: contextlib.nullcontext(jobs))
     found = verify(tmp_path / "r", workers=1)
-    assert found.exit_code == status, found.summary()
-    assert any("one ran out of time, there or here" in one.why for one in found.claims) == bool(said)
+    assert found.exit_code == (1 if failure is None else 3), found.summary()
+    assert any("one ran out of time, there or here" in one.why for one in found.claims) == bool(failure)
 
 
 @pytest.mark.parametrize("content", [b"{", b'{"kind": "code"}', b'{"format": 1}'])

@@ -13,7 +13,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ from tradeassay.runs.store.outcome import (
 )
 from tradeassay.runs.verify.freedom import refuse_other_rules
 from tradeassay.runs.verify.replay import NotReplayable, RecordedModels, Replayed
-from tradeassay.sandbox import JobExecutor
+from tradeassay.sandbox import CpuTimeout, Job, JobExecutor, JobResult, Tier, WallTimeout
 
 Work = Callable[[EpisodeSpec, msgspec.Struct], msgspec.Struct]
 """Examines a request, in whichever thread it is called."""
@@ -196,11 +196,14 @@ def examine_again(
     :class:`NotReplayable` where no program can be examined."""
     many = workers or cores()
     with one_thread(), ExitStack() as stack:
-        work: Work = _Sandbox(protocol, many, stack).work
-        if examined is not None:
-            work = _remembered(protocol, place, work, examined)
+        sandbox = _Sandbox(protocol, many, stack)
+        work = sandbox.work if examined is None else _remembered(protocol, place, sandbox.work, examined)
         table = _Table(protocol, place, work, RunWatch(lambda event: None))
-        return run_async(_examine_all(table, episodes, many, told))
+        found = run_async(_examine_all(table, episodes, many, told))
+    late = sandbox.late
+    return {
+        key: one._replace(late=key in late) if isinstance(one, Replayed) else one for key, one in found.items()
+    }
 
 
 def _remembered(protocol: CodeProtocol, place: RunFolder, work: Work, examined: dict[str, msgspec.Struct]) -> Work:
@@ -342,13 +345,43 @@ class _Sandbox:
         self._stack = stack
         self._executor: JobExecutor | None = None
         self._opening = threading.Lock()
+        self.late: set[str] = set()
+        """Episodes of which a program was ended by the clock, which says as much about the machine."""
 
     def work(self, episode: EpisodeSpec, request: msgspec.Struct) -> msgspec.Struct:
         with self._opening:
             if self._executor is None:
                 self._executor = self._stack.enter_context(self._protocol.open_executor(self._workers))
-        found: msgspec.Struct = self._protocol.examine(episode, request, self._executor)
+        watched = _Watched(self._executor)
+        found: msgspec.Struct = self._protocol.examine(episode, request, watched)
+        if watched.late:
+            self.late.add(episode.key)
         return found
+
+
+class _Watched(JobExecutor):
+    """An executor, and whether the clock ended one of the jobs that were given to it."""
+
+    def __init__(self, executor: JobExecutor) -> None:
+        self._executor, self.late = executor, False
+
+    @property
+    def tier(self) -> Tier:
+        return self._executor.tier
+
+    def run(self, job: Job) -> JobResult:
+        return next(iter(self._noted([self._executor.run(job)])))
+
+    def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
+        return self._noted(self._executor.map(jobs))
+
+    def _noted(self, results: Iterable[JobResult]) -> Iterator[JobResult]:
+        for result in results:
+            self.late |= isinstance(result.failure, WallTimeout | CpuTimeout)
+            yield result
+
+    def close(self) -> None:
+        self._executor.close()
 
 
 @dataclass(frozen=True, slots=True)

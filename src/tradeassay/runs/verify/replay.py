@@ -43,12 +43,14 @@ from tradeassay.runs.store.outcome import Outcome
 
 
 class Replayed(NamedTuple):
-    """An episode as it comes out now. ``unasked`` counts recorded replies that nobody asked for."""
+    """An episode as it comes out now. ``unasked`` counts recorded replies that nobody asked for; ``late`` is
+    whether the clock ended one of its programs."""
 
     events: bytes
     dialogue: bytes
     outcome: Outcome
     unasked: int = 0
+    late: bool = False
 
 
 class NotReplayable(Exception):

@@ -716,9 +716,9 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
             if checked.violations and isinstance(found, Replayed):
                 # Programs may behave otherwise on other packages, or be too slow for a busy machine: then what was
                 # recorded is believed, and that is said. Whatever contradicts itself is still wrong.
-                lines = found.events + self._place.events(episode.key).read_bytes()
+                late = found.late or _OUT_OF_TIME.search(self._place.events(episode.key).read_bytes())
                 reasons = [f"they were examined with {', '.join(self._elsewhere)}"] if self._elsewhere else []
-                reasons += ["one ran out of time, there or here"] if _OUT_OF_TIME.search(lines) else []
+                reasons += ["one ran out of time, there or here"] if late else []
                 if reasons:
                     reason = f"they come out otherwise here; {' and '.join(reasons)}"
                     checked = check_program(self._place, episode, self._protocol, None, reason, dated)
