@@ -198,3 +198,9 @@ def grouped(
     if unknown:
         note += f"; in no group: {', '.join(unknown)}"
     return Table(title=title, columns=("", *(name for name, _ in columns)), rows=tuple(rows), note=note)
+
+
+def filled_groups(*tables: Table | None) -> Filled:
+    """Return what :func:`grouped` made, or why there is nothing."""
+    made = tuple(table for table in tables if table is not None)
+    return Filled(tables=made, missing="" if made else "the kind of no model is known: see kinds in models.toml")

@@ -20,6 +20,10 @@ class Published(msgspec.Struct, Generic[F], frozen=True, kw_only=True, forbid_un
     figure: tuple[F, ...]
 
 
+class PrintedRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A row of a printed table. Shares are per cent, scores 0 to 10, as printed."""
+
+
 class Comparability(msgspec.Struct, frozen=True, kw_only=True):
     """Whether two numbers may be compared; every reason why not."""
 
@@ -32,7 +36,12 @@ def read_published(package: str, kind: type[P]) -> P:
     return msgspec.toml.decode((files(package) / "published.toml").read_bytes(), type=kind)
 
 
+def unmet(checks: Iterable[tuple[bool, str]]) -> tuple[str, ...]:
+    """Return the reasons of the conditions that do not hold."""
+    return tuple(why for holds, why in checks if not holds)
+
+
 def comparability(checks: Iterable[tuple[bool, str]]) -> Comparability:
     """Return a judgement from conditions, each with the reason that holds when it is not met."""
-    reasons = tuple(why for holds, why in checks if not holds)
+    reasons = unmet(checks)
     return Comparability(comparable=not reasons, reasons=reasons)

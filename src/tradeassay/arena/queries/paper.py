@@ -8,7 +8,16 @@ from tradeassay.arena.queries.snapshot import SeasonSnapshot
 from tradeassay.arena.season import BASELINE
 from tradeassay.arena.standings import EntrySeries, Standing
 from tradeassay.benchmarks.ama import published
-from tradeassay.benchmarks.exhibits import Curves, Filled, PaperPage, fill_paper, grouped, mean_of, row
+from tradeassay.benchmarks.exhibits import (
+    Curves,
+    Filled,
+    PaperPage,
+    fill_paper,
+    filled_groups,
+    grouped,
+    mean_of,
+    row,
+)
 from tradeassay.benchmarks.tables import Cell, Row, Table, figure
 from tradeassay.core.measure import Measure, not_scored
 
@@ -195,9 +204,4 @@ def _kinds(asked: Sequence[_Played]) -> Filled:
         for one in asked
     }
     columns = list(zip(_NAMES, _MEASURES.values(), strict=True))
-    table = grouped("Groups of models", columns, models)
-    return (
-        Filled(missing="the kind of no model is known: see models.toml")
-        if table is None
-        else Filled(tables=(table,))
-    )
+    return filled_groups(grouped("Groups of models", columns, models))

@@ -10,7 +10,17 @@ import numpy as np
 from tradeassay.assay.papers.cells import Attributed, Group, Line, groups_of, latency
 from tradeassay.assay.probe import METRICS, ProbeReport
 from tradeassay.benchmarks import ktdfin
-from tradeassay.benchmarks.exhibits import Curves, Filled, PaperPage, fill_paper, grouped, mean_of, middle, row
+from tradeassay.benchmarks.exhibits import (
+    Curves,
+    Filled,
+    PaperPage,
+    fill_paper,
+    filled_groups,
+    grouped,
+    mean_of,
+    middle,
+    row,
+)
 from tradeassay.benchmarks.ktdfin.ktdfin_config import MODES
 from tradeassay.benchmarks.tables import Cell, Row, Table, amount, figure
 from tradeassay.benchmarks.windows import window_sets
@@ -480,11 +490,10 @@ def _probed(report: ProbeReport | None, metrics: tuple[str, ...]) -> Filled:
 
 def _kinds(groups: Sequence[Group]) -> Filled:
     columns = [(title, form) for _, title, form in _PANEL[:6]]
-    tables: list[Table] = []
     for group in groups:
         models: Mapping[str, tuple[str, list[Measure]]] = {
             line.name: (str(line.model), [line.median(name) for name, _, _ in _PANEL[:6]]) for line in group.asked
         }
-        table = grouped(group.title, columns, models)
-        tables += [table] if table is not None else []
-    return Filled(tables=tuple(tables[:1]), missing="" if tables else "the kind of no model is known")
+        if (table := grouped(group.title, columns, models)) is not None:
+            return filled_groups(table)
+    return filled_groups()

@@ -7,13 +7,13 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.benchmarks.published import read_published
+from tradeassay.benchmarks.published import PrintedRow, read_published, unmet
 from tradeassay.core.measure import Convention
 
 Architecture = Literal["investor", "trade", "hedge-fund", "deep-fund"]
 
 
-class AmaFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AmaFigure(PrintedRow, frozen=True, kw_only=True):
     """One figure: a fraction, or a ratio for SR. ``model`` is "not stated" where our source does not name it."""
 
     architecture: Architecture
@@ -24,7 +24,7 @@ class AmaFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     where: str
 
 
-class AmaPublished(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AmaPublished(PrintedRow, frozen=True, kw_only=True):
     """All figures, where they come from and which days they cover. ``second_hand``: not from the paper itself."""
 
     source: str
@@ -63,4 +63,4 @@ def compare_with(figure: AmaFigure, ours: Setting) -> tuple[str, ...]:
         (ours.asset == figure.asset, f"the figure is for {figure.asset}"),
         (figure.model.lower() in ours.model.lower(), f"the figure's model is {figure.model}"),
     )
-    return tuple(why for holds, why in checks if not holds)
+    return unmet(checks)

@@ -161,7 +161,7 @@ def day(
         wrong = reply if isinstance(reply, Failure) else complaint(reply, observation, config.max_orders)
         if wrong is None:
             assert isinstance(reply, Decision)
-            return reply if not failures else _with_failures(reply, failures)
+            return msgspec.structs.replace(reply, failures=(*failures, *reply.failures)) if failures else reply
         failures.append(wrong)
         feedback = f"{wrong.detail} (attempt {attempt} of {config.attempts})"
     return Decision(status="failed", reason="no usable answer", failures=tuple(failures))
@@ -185,10 +185,6 @@ class ByObservation:
 
     def remember(self, observation: Observation, decision: Decision) -> None:
         """Nothing is kept."""
-
-
-def _with_failures(reply: Decision, failures: list[Failure]) -> Decision:
-    return msgspec.structs.replace(reply, failures=(*failures, *reply.failures))
 
 
 __all__ = ["broken", "drive"]

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 
-import msgspec
-
+from tradeassay.benchmarks.published import PrintedRow, read_published, unmet
 from tradeassay.code.checks import FailureClass
 
 
-class _Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A row of a table. Shares are per cent, as printed."""
-
-
-class PublishedStageRates(_Row, frozen=True, kw_only=True):
+class PublishedStageRates(PrintedRow, frozen=True, kw_only=True):
     """One model of Table 3: the share of tasks that passed each stage."""
 
     model: str
@@ -34,7 +28,7 @@ class AgenticRates(PublishedStageRates, frozen=True, kw_only=True):
     t10: float
 
 
-class SourceCount(_Row, frozen=True, kw_only=True):
+class SourceCount(PrintedRow, frozen=True, kw_only=True):
     """One row of Table 2: tasks by source and difficulty."""
 
     source: str
@@ -48,7 +42,7 @@ class SourceCount(_Row, frozen=True, kw_only=True):
         return self.easy + self.medium + self.hard
 
 
-class StageShare(_Row, frozen=True, kw_only=True):
+class StageShare(PrintedRow, frozen=True, kw_only=True):
     """One row of Table 5 or 7: the share of answers that ended there, over all models. ``stage`` is our name."""
 
     name: str
@@ -56,7 +50,7 @@ class StageShare(_Row, frozen=True, kw_only=True):
     share: float
 
 
-class FailureShare(_Row, frozen=True, kw_only=True, rename={"failure_class": "class"}):
+class FailureShare(PrintedRow, frozen=True, kw_only=True, rename={"failure_class": "class"}):
     """One row of Table 6. ``failure_class`` is our name."""
 
     name: str
@@ -64,7 +58,7 @@ class FailureShare(_Row, frozen=True, kw_only=True, rename={"failure_class": "cl
     share: float
 
 
-class FailureTurns(_Row, frozen=True, kw_only=True, rename={"failure_class": "class"}):
+class FailureTurns(PrintedRow, frozen=True, kw_only=True, rename={"failure_class": "class"}):
     """One row of Table 8: single-turn shares of all answers, and shares of the failed trajectories' last turns."""
 
     name: str
@@ -73,7 +67,7 @@ class FailureTurns(_Row, frozen=True, kw_only=True, rename={"failure_class": "cl
     last_turn: float
 
 
-class QuantcodePublished(_Row, frozen=True, kw_only=True):
+class QuantcodePublished(PrintedRow, frozen=True, kw_only=True):
     """All tables and where they come from. ``notes`` say where the paper is silent or contradicts itself."""
 
     source: str
@@ -92,7 +86,7 @@ class QuantcodePublished(_Row, frozen=True, kw_only=True):
 @cache
 def published() -> QuantcodePublished:
     """Return the tables of the paper."""
-    return msgspec.toml.decode((files(__package__) / "published.toml").read_bytes(), type=QuantcodePublished)
+    return read_published(__package__, QuantcodePublished)
 
 
 def why_not_comparable(
@@ -119,4 +113,4 @@ def why_not_comparable(
         (False, "the paper does not name its judge"),
         (False, "programs that look ahead or trick score zero here and are not looked for in the paper"),
     )
-    return tuple(why for holds, why in checks if not holds)
+    return unmet(checks)

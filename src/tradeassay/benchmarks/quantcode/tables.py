@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from tradeassay.benchmarks.exhibits import UNTIMED, Curves, Filled, PaperPage, fill_paper, grouped
+from tradeassay.benchmarks.exhibits import UNTIMED, Curves, Filled, PaperPage, fill_paper, filled_groups, grouped
 from tradeassay.benchmarks.programs import Ending, Item, ItemShown, Section, Shown, Step, overlap, reliable_section
 from tradeassay.benchmarks.quantcode import published as printed
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, Turn
@@ -539,7 +539,7 @@ def quantcode_paper(
                         f"{c.model} ({way(c)})",
                         *_stages(c),
                         figure(c.mean_turns, "{:.1f}"),
-                        *_by_turn(c),
+                        *(_share(c.by_turn[n - 1]) if n <= len(c.by_turn) else _NOTHING for n in _TURNS),
                         ours=True,
                     )
                     for c in agentic
@@ -629,9 +629,8 @@ def _kinds(cells: Sequence[CellScores]) -> Filled:
             for cell in cells
             if way(cell) == asked
         }
-        table = grouped(asked, [(title, "share") for title in _COLUMNS], models)
-        tables += [table] if table is not None else []
-    return Filled(tables=tuple(tables), missing="" if tables else "the kind of no model is known: see models.toml")
+        tables.append(grouped(asked, [(title, "share") for title in _COLUMNS], models))
+    return filled_groups(*tables)
 
 
 def _stages(cell: CellScores) -> tuple[Cell, ...]:
@@ -640,10 +639,6 @@ def _stages(cell: CellScores) -> tuple[Cell, ...]:
 
 def _printed_stages(row: printed.PublishedStageRates) -> tuple[Cell, ...]:
     return tuple(_percent(getattr(row, stage)) for stage in STAGES)
-
-
-def _by_turn(cell: CellScores) -> Iterator[Cell]:
-    return (_share(cell.by_turn[n - 1]) if n <= len(cell.by_turn) else _NOTHING for n in _TURNS)
 
 
 def _percent(share: float | None) -> Cell:

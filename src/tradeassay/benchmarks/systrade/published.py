@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 
-import msgspec
-
-
-class _Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A row of a table. Shares are per cent, scores 0 to 10, as printed."""
+from tradeassay.benchmarks.published import PrintedRow, read_published
 
 
-class GateRates(_Row, frozen=True, kw_only=True):
+class GateRates(PrintedRow, frozen=True, kw_only=True):
     """One model of Table 3: the share of its twelve first submissions that passed each gate."""
 
     model: str
@@ -25,7 +20,7 @@ class GateRates(_Row, frozen=True, kw_only=True):
     audit: float
 
 
-class StrategyScores(_Row, frozen=True, kw_only=True):
+class StrategyScores(PrintedRow, frozen=True, kw_only=True):
     """One strategy of Table 4: marks of models (``llm``), automated marks (``qr``), their mean, valid
     submissions.
     """
@@ -38,7 +33,7 @@ class StrategyScores(_Row, frozen=True, kw_only=True):
     valid: int
 
 
-class IterationFigures(_Row, frozen=True, kw_only=True):
+class IterationFigures(PrintedRow, frozen=True, kw_only=True):
     """One iteration of section 5.5 (three models, one strategy): gain on a scale of 0 to 1, similarity of code."""
 
     iteration: int
@@ -47,14 +42,14 @@ class IterationFigures(_Row, frozen=True, kw_only=True):
     test_return: float
 
 
-class ModelOverall(_Row, frozen=True, kw_only=True):
+class ModelOverall(PrintedRow, frozen=True, kw_only=True):
     """A model's overall score, where section 5.3 names one."""
 
     model: str
     overall: float
 
 
-class CostTier(_Row, frozen=True, kw_only=True):
+class CostTier(PrintedRow, frozen=True, kw_only=True):
     """One tier of section 5.6: dollars per strategy at the first iteration, and overall scores."""
 
     name: str
@@ -64,13 +59,13 @@ class CostTier(_Row, frozen=True, kw_only=True):
     overall_high: float
 
 
-class ComplexityFigure(_Row, frozen=True, kw_only=True):
+class ComplexityFigure(PrintedRow, frozen=True, kw_only=True):
     """Spearman's rho of a strategy's complexity and its quality."""
 
     rho: float
 
 
-class ReviewFigures(_Row, frozen=True, kw_only=True):
+class ReviewFigures(PrintedRow, frozen=True, kw_only=True):
     """What sections 5.3 and B.9 say about reviewers."""
 
     llm_mean: float
@@ -84,14 +79,14 @@ class ReviewFigures(_Row, frozen=True, kw_only=True):
     vendor_bias_high: float
 
 
-class OutOfSample(_Row, frozen=True, kw_only=True):
+class OutOfSample(PrintedRow, frozen=True, kw_only=True):
     """How many tests on windows of ten bars ran to completion (section 5.4)."""
 
     tests: int
     passed: int
 
 
-class SystradePublished(_Row, frozen=True, kw_only=True):
+class SystradePublished(PrintedRow, frozen=True, kw_only=True):
     """All figures and where they come from. ``notes`` say where the paper is silent or contradicts itself."""
 
     source: str
@@ -112,7 +107,7 @@ class SystradePublished(_Row, frozen=True, kw_only=True):
 @cache
 def published() -> SystradePublished:
     """Return the figures of the paper."""
-    return msgspec.toml.decode((files(__package__) / "published.toml").read_bytes(), type=SystradePublished)
+    return read_published(__package__, SystradePublished)
 
 
 def why_not_comparable(

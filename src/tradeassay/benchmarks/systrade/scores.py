@@ -192,7 +192,7 @@ def _model(name: str, found: Sequence[StrategyOutcome]) -> ModelRow:
         worth="",
         paper_tier="",
         not_cleared=open_cards,
-        overall_paper=_mean([_printed_overall(card) for card in cards]),
+        overall_paper=_mean([half_of(card, DIMENSIONS) for card in cards]),
         tokens=_tokens_by_iteration(found),
         windows=_ten_bars(cards),
     )
@@ -220,11 +220,10 @@ def _ten_bars(cards: Sequence[Scorecard]) -> Measure:
     return rate_measure(passed, tests, nothing="no valid submission")
 
 
-def _printed_overall(card: Scorecard) -> float | None:
-    """Return the paper's overall score: half from the reviewers' marks, half from the automatic ones."""
-    values = [card.paper[name].value for name in DIMENSIONS]
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if len(known) == len(values) else None
+def half_of(card: Scorecard, names: Sequence[str]) -> float | None:
+    """Return the mean of some of the paper's marks: the reviewers' D1 and D2, the automatic D3 and D4, or all."""
+    known = [value for name in names if (value := card.paper[name].value) is not None]
+    return float(np.mean(known)) if len(known) == len(names) else None
 
 
 def _with_tiers(rows: tuple[ModelRow, ...]) -> tuple[ModelRow, ...]:

@@ -8,9 +8,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-import numpy as np
-
-from tradeassay.benchmarks.exhibits import UNTIMED, Curves, Filled, PaperPage, fill_paper, grouped, mean_of
+from tradeassay.benchmarks.exhibits import (
+    UNTIMED,
+    Curves,
+    Filled,
+    PaperPage,
+    fill_paper,
+    filled_groups,
+    grouped,
+    mean_of,
+)
 from tradeassay.benchmarks.programs import (
     Ending,
     Item,
@@ -26,7 +33,7 @@ from tradeassay.benchmarks.systrade.data import DAYS, splits_of
 from tradeassay.benchmarks.systrade.loading import SYSTB
 from tradeassay.benchmarks.systrade.outcome import Iteration, StrategyOutcome
 from tradeassay.benchmarks.systrade.published import published, why_not_comparable
-from tradeassay.benchmarks.systrade.scores import ModelRow, SystradeScores
+from tradeassay.benchmarks.systrade.scores import ModelRow, SystradeScores, half_of
 from tradeassay.benchmarks.systrade.spec import SystradeSpec
 from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figure, line
 from tradeassay.code.gates import GATES, PAPER_GATES
@@ -492,7 +499,7 @@ def _paper_strategies(scores: SystradeScores, records: Mapping[str, StrategyOutc
     for one in paper.by_strategy:
         mine = found.get(one.strategy)
         halves = [
-            mean_of(_half(card, names) for card in cards.get(one.strategy, ()))
+            mean_of(half_of(card, names) for card in cards.get(one.strategy, ()))
             for names in (DIMENSIONS[:2], DIMENSIONS[2:])
         ]
         cells = (
@@ -518,11 +525,6 @@ def _paper_strategies(scores: SystradeScores, records: Mapping[str, StrategyOutc
         note="Not comparable in value; the order of strategies may be. LLM and QR are of submissions that were "
         "marked; overall is the mean of our four measured dimensions.",
     )
-
-
-def _half(card: Scorecard, names: Sequence[str]) -> float | None:
-    known = [card.paper[name].value for name in names]
-    return None if any(value is None for value in known) else float(np.mean([value or 0.0 for value in known]))
 
 
 def _paper_windows(scores: SystradeScores) -> Table:
@@ -830,9 +832,4 @@ def _kinds(scores: SystradeScores) -> Filled:
         row.model: (row.model, [row.valid, *(row.scores[name] for name in DIMENSIONS)]) for row in scores.models
     }
     columns = [("valid", "share"), *((name, "{:.2f}") for name in DIMENSIONS)]
-    table = grouped("Groups of models", columns, models)
-    return (
-        Filled(missing="the kind of no model is known: see models.toml")
-        if table is None
-        else Filled(tables=(table,))
-    )
+    return filled_groups(grouped("Groups of models", columns, models))
