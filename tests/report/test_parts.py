@@ -16,18 +16,19 @@ from tradeassay.core.orders import Order
 from tradeassay.metrics.history import by_month
 from tradeassay.report import numbers
 from tradeassay.report.charts import (
+    HUES,
     ChartLook,
     account_curves,
     holdings_chart,
     kept,
     picked,
     plain_chart,
+    styles,
     ticks,
     traded,
 )
 from tradeassay.report.formatting import common_scale, shown
 from tradeassay.report.numbers import order_words
-from tradeassay.report.palette import HUES, styles
 from tradeassay.report.shell import script_json, template_text
 
 CELL = cell(0, 120)

@@ -25,11 +25,45 @@ from tradeassay.assay.verdict.record import AccountCurve, AgentAssay, WaterfallS
 from tradeassay.core.measure import plain_sum
 from tradeassay.metrics.history import ROLLING, AccountHistory
 from tradeassay.report import numbers
-from tradeassay.report.palette import HUES, INDEX, PLAIN, LineStyle
 from tradeassay.runs.summary import AgentSummary, CellSummary
 
 if TYPE_CHECKING:
     from markupsafe import Markup
+
+
+# Lines are told apart without colour too. The hues are those of Okabe and Ito, distinct for colour-blind readers;
+# their values for both themes are in page.css. The baseline is always grey and dashed.
+
+HUES = ("h0", "h1", "h2", "h3", "h4", "h5")
+DASHES = ("", "2 3", "7 3 2 3", "11 3 2 3")
+MARKERS = ("●", "■", "◆", "▲", "✕", "★", "▼", "✚", "⬟")
+
+
+class LineStyle(msgspec.Struct, frozen=True, kw_only=True):
+    """How one agent is drawn everywhere: the class of its hue, its dash as SVG writes it, and its marker."""
+
+    hue: str
+    dash: str = ""
+    marker: str = ""
+    width: float = 2.0
+
+
+BASELINE = LineStyle(hue="base", dash="6 4", marker="○", width=2.4)
+INDEX = LineStyle(hue="rest", dash="2 3", width=1.2)
+PLAIN = LineStyle(hue="base", width=1.4)
+
+
+def styles(names: Sequence[str], baseline: str) -> dict[str, LineStyle]:
+    """Return a style per agent; an agent's style depends on its place in ``names`` only."""
+    found = {baseline: BASELINE} if baseline in names else {}
+    for place, name in enumerate(name for name in names if name != baseline):
+        found[name] = LineStyle(
+            hue=HUES[place % len(HUES)],
+            dash=DASHES[place // len(HUES) % len(DASHES)],
+            marker=MARKERS[place % len(MARKERS)],
+        )
+    return found
+
 
 LIMIT = 150
 """Points of a line that are drawn; its highest and lowest and its deepest fall are always among them."""

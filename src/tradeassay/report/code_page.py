@@ -11,8 +11,8 @@ from tradeassay.benchmarks.programs import Ending, Shown
 from tradeassay.benchmarks.tables import Cell, Table
 from tradeassay.core.measure import NOT_REDERIVABLE
 from tradeassay.report import numbers
+from tradeassay.report.charts import styles
 from tradeassay.report.formatting import PasteCell, PasteTable, cell_shown, paste_cell
-from tradeassay.report.palette import styles
 from tradeassay.report.scorecard import write_cards
 from tradeassay.report.shell import render_page, write_page
 from tradeassay.runs import CodeRun

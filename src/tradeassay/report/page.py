@@ -19,10 +19,19 @@ from tradeassay.factors import factor_words
 from tradeassay.metrics import MEASURES
 from tradeassay.metrics.history import ROLLING, AccountHistory
 from tradeassay.report import numbers
-from tradeassay.report.charts import MOST_LINES, account_charts, cell_charts, rolling_chart, ticks, waterfall_svg
+from tradeassay.report.charts import (
+    BASELINE,
+    MOST_LINES,
+    LineStyle,
+    account_charts,
+    cell_charts,
+    rolling_chart,
+    styles,
+    ticks,
+    waterfall_svg,
+)
 from tradeassay.report.decisions import packed, tools_of
 from tradeassay.report.formatting import MeasureShown, Scale, common_scale, shown
-from tradeassay.report.palette import BASELINE, LineStyle, styles
 from tradeassay.report.shell import render_page, write_page
 from tradeassay.report.verdicts import PARTS, TONES
 from tradeassay.report.words import (

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from tradeassay.benchmarks.exhibits import Curves, PaperPage, Shelf
 from tradeassay.benchmarks.tables import Table
 from tradeassay.core.files import write_atomic
-from tradeassay.report.charts import ChartLook, Curve, Equity, line_chart
+from tradeassay.report.charts import INDEX, ChartLook, Curve, Equity, LineStyle, line_chart, styles
 from tradeassay.report.code_page import pasted, plain_rows
 from tradeassay.report.export_tables import write_tables
 from tradeassay.report.formatting import PasteTable
-from tradeassay.report.palette import INDEX, LineStyle, styles
 from tradeassay.report.shell import render_page, write_page
 
 if TYPE_CHECKING:

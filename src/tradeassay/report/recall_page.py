@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tradeassay.assay.memory import CounterfactualReport, RecallReport
-from tradeassay.report.charts import Band, ChartLook, Curve, Equity, Marks, line_chart
-from tradeassay.report.palette import LineStyle
+from tradeassay.report.charts import Band, ChartLook, Curve, Equity, LineStyle, Marks, line_chart
 from tradeassay.report.shell import render_page, write_page
 
 if TYPE_CHECKING:

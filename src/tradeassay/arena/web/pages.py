@@ -30,10 +30,9 @@ from tradeassay.arena.web.words import PageWords
 from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.measure import Measure
-from tradeassay.report.charts import Band, ChartLook, Curve, Equity, Marks, line_chart
+from tradeassay.report.charts import Band, ChartLook, Curve, Equity, LineStyle, Marks, line_chart, styles
 from tradeassay.report.formatting import UNIT, MeasureShown, Scale, common_scale, shown
 from tradeassay.report.numbers import NONE, number
-from tradeassay.report.palette import LineStyle, styles
 
 FEED, LATEST, EVENTS, ITEMS, OWN = 40, 9, 12, 40, 30
 """How many decisions the feed, the first page and an entry's page list (``OWN``), how many events and items."""
