@@ -56,7 +56,7 @@ def written(value: float, form: str) -> str:
     if form in FORMS:
         unit, signed = FORMS[form]
         return number(value, unit=unit, signed=signed)
-    return form.format(value)
+    return form.format(value).replace("-", MINUS)
 
 
 def form_of(name: str) -> str:
