@@ -154,20 +154,24 @@ def test_a_file_that_is_of_no_use_gets_one_line(
     assert "Traceback" not in shown
 
 
-def test_a_starter_folder_holds_a_sound_agent(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from tradeassay.agents import own_agent
-    from tradeassay.testing import check_agent
-
+def test_a_starter_folder_is_made_once_and_where_it_should_be(place: Path) -> None:
     assert main(["new", "agent", "slow_trend"]) == 0
     assert sorted(path.name for path in (place / "slow_trend").iterdir()) == [
         "README.md",
         "slow_trend.py",
         "test_slow_trend.py",
     ]
-    name, params = own_agent("slow_trend/slow_trend.py:SlowTrend", {"sessions": 20})
-    check_agent(name, params)
     assert main(["new", "agent", "slow_trend"]) == 2
     assert main(["new", "agent", "../up"]) == 2
+
+
+@pytest.mark.slow
+def test_a_starter_folder_holds_a_sound_agent(place: Path) -> None:
+    from tradeassay.agents import own_agent
+    from tradeassay.testing import check_agent
+
+    assert main(["new", "agent", "slow_trend"]) == 0
+    check_agent(*own_agent("slow_trend/slow_trend.py:SlowTrend", {"sessions": 20}))
 
 
 def test_the_ways_in_name_commands_that_exist(capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,6 +50,7 @@ def _differences(found: Any, wanted: Any, place: str) -> Iterator[str]:
         yield f"{place}: {found!r} instead of {wanted!r}"
 
 
+@pytest.mark.slow_for("quantcode", "quantcode-frame", "systrade")
 @pytest.mark.parametrize("name", PLAYED)
 def test_a_golden_run_says_what_it_said_and_is_verified(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     folder = golden.stored(name)

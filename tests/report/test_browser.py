@@ -255,6 +255,7 @@ def test_a_mask_leads_to_its_tab(driver: Any, pages: dict[str, Path]) -> None:
     assert driver.execute_script(shown) == "KTD-Fin, bright"
 
 
+@pytest.mark.slow
 def test_on_paper_the_answer_is_on_two_white_sheets(driver: Any, pages: dict[str, Path]) -> None:
     opened(driver, pages["plain"], dark=True)
     driver.execute_cdp_cmd(

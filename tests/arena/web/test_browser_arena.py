@@ -208,7 +208,7 @@ def test_language_and_theme_switch_and_stay(driver: Any, served: Served) -> None
     )
 
 
-@pytest.mark.slow_for("390")
+@pytest.mark.slow_for("390", "820")
 @pytest.mark.parametrize("width", [390, 820])
 def test_nothing_sticks_out(driver: Any, served: Served, width: int) -> None:
     round = "assets/AAJX/2022-05-27/"
