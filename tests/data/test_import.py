@@ -12,8 +12,7 @@ import pytest
 
 from tradeassay.core.errors import DataRefused, UserError
 from tradeassay.core.view import Board
-from tradeassay.data.builtin import FilesSource
-from tradeassay.data.datasets import diagnose, fetch_dataset, import_files, make_source
+from tradeassay.data.datasets import FilesSource, diagnose, fetch_dataset, import_files, make_source
 from tradeassay.data.snapshot import open_snapshot
 from tradeassay.data.tables.columns import FilesConfig
 from tradeassay.data.tables.folder import read_files

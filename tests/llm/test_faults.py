@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("inspect_ai")
 
 from tradeassay.core.time import FixedClock, moment, parse_iso
-from tradeassay.llm.via_inspect.faults import read_fault
+from tradeassay.llm.via_inspect.wire import read_fault
 
 CLOCK = FixedClock(parse_iso("2026-01-02T03:04:05Z"))
 

@@ -35,8 +35,7 @@ class Booking(msgspec.Struct, frozen=True, kw_only=True):
     money behind the asset, kept where one account spans several.
 
     A *corrected* line restates what a settled decision earned after its prices were revised: ``nav_before`` is the
-    account just before the correction, ``nav`` after it. ``exposure`` is then what is behind the asset now.
-    """
+    account just before the correction, ``nav`` after it. ``exposure`` is then what is behind the asset now."""
 
     kind: Literal["executed", "settled", "corrected"]
     position_before: int
@@ -66,8 +65,7 @@ def fee_factor(before: int, after: int, fee_bp: float) -> float:
 def target_growth(held: NDArray[np.int64], moved: Floats, fee_bp: float | Floats, start: int = 0) -> Floats:
     """Return the growth of 1 in each session, shape (..., n): the array form of :class:`DailyTarget`. ``held`` are
     the positions, ``moved`` the asset's simple returns while they were held, ``fee_bp`` the fee, or that of each
-    session. An account that loses everything is
-    not stopped here: its growth may fall below 0."""
+    session. An account that loses everything is not stopped here: its growth may fall below 0."""
     changed = np.abs(np.diff(held, prepend=start, axis=-1))
     return np.asarray((1.0 - changed * (fee_bp / 10_000.0)) * (1.0 + held * moved))
 

@@ -37,14 +37,13 @@ def is_multiple(quantity: float, unit: float) -> bool:
 class Lots(msgspec.Struct, frozen=True, kw_only=True):
     """Lots and steps.
 
-    ``lot`` is the multiple in which one buys, ``step`` the smallest quantity that exists (None = the
-    instrument's own). One sells in lots too, except that an odd remainder (held modulo lot) may be
-    sold in full, alone or with whole lots.
+    ``lot`` is the multiple in which one buys, ``step`` the smallest quantity that exists (None = the instrument's
+    own). One sells in lots too, except that an odd remainder (held modulo lot) may be sold in full, alone or with
+    whole lots.
 
-    An order in shares that is not a multiple is refused or, with ``on_odd="trim"``, cut with an event. An
-    order in money or weight is rounded down to a lot: that is how it is turned into shares.
-    ``min_value`` is the least value of an order; closing a position is exempt.
-    """
+    An order in shares that is not a multiple is refused or, with ``on_odd="trim"``, cut with an event. An order in
+    money or weight is rounded down to a lot: that is how it is turned into shares. ``min_value`` is the least
+    value of an order; closing a position is exempt."""
 
     lot: float | None = 1.0
     step: float | None = 1.0
@@ -107,12 +106,10 @@ AT_LIMIT = 1e-9
 class PriceLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Daily price limits per board, as fractions of the previous close; None = the board has none.
 
-    At or beyond (limit - ``buffer``) no BUY on the way up and no SELL on the way down is filled.
-    ``limit_test`` names the price that is compared: ``open`` takes the price at which the order would
-    trade (the open for a fill at the open); ``close_change`` takes the session's closing change even
-    for a fill at the open, as Qlib's float ``limit_threshold`` does. The latter looks ahead and is for
-    parity runs only.
-    """
+    At or beyond (limit - ``buffer``) no BUY on the way up and no SELL on the way down is filled. ``limit_test``
+    names the price that is compared: ``open`` takes the price at which the order would trade (the open for a fill
+    at the open); ``close_change`` takes the session's closing change even for a fill at the open, as Qlib's float
+    ``limit_threshold`` does. The latter looks ahead and is for parity runs only."""
 
     main: float | None = 0.10
     chinext: float | None = 0.20
@@ -195,11 +192,10 @@ class BoardLimits(msgspec.Struct, frozen=True, kw_only=True):
 class Participation(msgspec.Struct, frozen=True, kw_only=True):
     """``max_share`` of the session's actual volume, all orders in a name together; None = no limit.
 
-    The exchange may look at the whole session's volume even for a fill at the open: it stands for the
-    liquidity that was there, it only ever makes a fill smaller, and no agent learns of it before the
-    session is over. Where the data has no volume (NaN) the limit cannot be applied and is not. Index
-    funds are exempt unless ``index_funds`` is set: their depth is that of their members.
-    """
+    The exchange may look at the whole session's volume even for a fill at the open: it stands for the liquidity
+    that was there, it only ever makes a fill smaller, and no agent learns of it before the session is over. Where
+    the data has no volume (NaN) the limit cannot be applied and is not. Index funds are exempt unless
+    ``index_funds`` is set: their depth is that of their members."""
 
     max_share: float | None = None
     index_funds: bool = False

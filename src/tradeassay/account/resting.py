@@ -13,13 +13,12 @@ from tradeassay.core.orders import Order
 class Resting(msgspec.Struct, frozen=True, kw_only=True):
     """What becomes of orders left over from earlier sessions.
 
-    ``supersede``: a new order for a symbol ends (``Expired``) whatever still rests for it from earlier
-    sessions; that is how an agent takes an order back. Orders of one batch never supersede each other.
+    ``supersede``: a new order for a symbol ends (``Expired``) whatever still rests for it from earlier sessions;
+    that is how an agent takes an order back. Orders of one batch never supersede each other.
 
     ``held_to_side``: a good-till-cancelled target order whose name has no market, and whose target contradicts the
-    side it states, is refused at once. Where it is not set, in the first versions of the venues, such an
-    order waits and later trades as its target says.
-    """
+    side it states, is refused at once. Where it is not set, in the first versions of the venues, such an order
+    waits and later trades as its target says."""
 
     supersede: bool = True
     held_to_side: bool | msgspec.UnsetType = msgspec.UNSET

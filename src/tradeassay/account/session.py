@@ -124,11 +124,10 @@ WAITS: frozenset[RejectReason] = frozenset(
 class Ticket:
     """Working state of one order in one session.
 
-    ``quantity`` is a magnitude, ``buying`` its direction, ``held`` the signed holding it meets.
-    ``reference`` is the price before slippage at which it would trade, ``price`` the one after, ``lot``
-    the multiple in which the name trades. ``explicit`` says that the quantity was given as a number of
-    shares, so that rounding it would be a correction. ``resting`` marks an order of an earlier session.
-    """
+    ``quantity`` is a magnitude, ``buying`` its direction, ``held`` the signed holding it meets. ``reference`` is
+    the price before slippage at which it would trade, ``price`` the one after, ``lot`` the multiple in which the
+    name trades. ``explicit`` says that the quantity was given as a number of shares, so that rounding it would be
+    a correction. ``resting`` marks an order of an earlier session."""
 
     # Class-level defaults keep the constructor short: it runs for every order.
     buying = True

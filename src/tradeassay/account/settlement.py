@@ -78,12 +78,11 @@ class Shorting(msgspec.Struct, frozen=True, kw_only=True):
 class Futures(msgspec.Struct, frozen=True, kw_only=True):
     """Contract life.
 
-    ``roll="next"``: at the close of the first session that is at most ``roll_days`` calendar days before
-    expiry, and in which the chain's next contract has a price, a position is moved into that contract, both
-    legs traded at the close with costs. The number of contracts stays the same even if the next one has another
-    multiplier: exposure then changes with it. Without a next contract, and with ``roll="none"``, a position
-    is settled for the last time at the close of the expiry day and ends.
-    """
+    ``roll="next"``: at the close of the first session that is at most ``roll_days`` calendar days before expiry,
+    and in which the chain's next contract has a price, a position is moved into that contract, both legs traded at
+    the close with costs. The number of contracts stays the same even if the next one has another multiplier:
+    exposure then changes with it. Without a next contract, and with ``roll="none"``, a position is settled for the
+    last time at the close of the expiry day and ends."""
 
     roll: Literal["none", "next"] = "next"
     roll_days: int = 5

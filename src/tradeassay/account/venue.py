@@ -37,12 +37,11 @@ class Era(msgspec.Struct, frozen=True, kw_only=True):
 class Venue(msgspec.Struct, frozen=True, kw_only=True):
     """Where orders become fills. Every number of its rules is a field of one of its policies.
 
-    ``margin`` None means a cash account. ``priority`` orders a batch: ``sells_first`` lets a decision
-    spend the proceeds of its own sales whatever the order it lists them in, ``as_given`` does not.
-    ``periods_per_year`` is the number of sessions by which yearly rates are divided. Where the rules have changed
-    in the course of time, ``eras`` (oldest first) stand in place of ``fees`` and ``price_limits``, which then say
-    what holds today; a day before the first era has the rules of the first.
-    """
+    ``margin`` None means a cash account. ``priority`` orders a batch: ``sells_first`` lets a decision spend the
+    proceeds of its own sales whatever the order it lists them in, ``as_given`` does not. ``periods_per_year`` is
+    the number of sessions by which yearly rates are divided. Where the rules have changed in the course of time,
+    ``eras`` (oldest first) stand in place of ``fees`` and ``price_limits``, which then say what holds today; a day
+    before the first era has the rules of the first."""
 
     id: str
     title: str

@@ -60,8 +60,7 @@ def model_params(config: ModelConfig, benchmark: msgspec.Struct | None = None) -
     """Return what is sent with every request: the agent's own settings, else the protocol's, else the defaults.
 
     ``benchmark`` is the protocol's configuration; fields of the same name (``temperature``, ``max_tokens`` ...)
-    are its settings. Raises :class:`UserError` for a value that no model takes.
-    """
+    are its settings. Raises :class:`UserError` for a value that no model takes."""
     chosen: dict[str, object] = {}
     for field in msgspec.structs.fields(ModelParams):
         own = getattr(config, field.name)

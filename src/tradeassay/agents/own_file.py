@@ -88,8 +88,7 @@ class WalledAgent:
     """Plays a class of a file behind the walls; one process for one episode. ``files`` are what it may import.
 
     Without ``settings`` nothing is made of the class: ``speaks`` says which of ``reply`` and ``answer`` it has.
-    Raises :class:`UserError` where it cannot be imported there, and what it raises itself under that name.
-    """
+    Raises :class:`UserError` where it cannot be imported there, and what it raises itself under that name."""
 
     def __init__(self, path: Path, name: str, settings: dict[str, Any] | None, files: Iterable[Path]) -> None:
         missing = walls_missing()
@@ -223,8 +222,7 @@ class _View:
 
 def serve(load: Callable[[str, str, dict[str, Any] | None], Any]) -> None:
     """Serve one agent: raise the walls, load it by its file, class and parameters, answer until the other side
-    hangs up.
-    """
+    hangs up."""
     source = os.fdopen(os.dup(0), "rb")
     sink = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -323,8 +321,7 @@ def own_agent(text: str, params: Mapping[str, Param]) -> tuple[str, dict[str, Pa
 
     A class with ``reply(request)`` has the conversation of a language model; one with ``answer`` sees the
     observation, as every rule does, behind walls (:mod:`tradeassay.agents.own_file`) where this machine has them
-    unless ``files=open`` is among the parameters.
-    """
+    unless ``files=open`` is among the parameters."""
     path, _, name = text.rpartition(":")
     own = dict(params)
     files = str(own.pop("files", OPEN if walls_missing() else CLOSED))

@@ -31,8 +31,7 @@ class Registered(Protocol):
     ``asked`` says how it is asked. ``"observation"``, the default: it has ``begin`` and ``answer`` (see
     :class:`~tradeassay.core.agent.Agent`) and is shown the observation itself, as every rule is.
     ``"conversation"``: it is asked what the benchmark asks a language model, and has ``open`` (see
-    :class:`Conversing`).
-    """
+    :class:`Conversing`)."""
 
     summary: ClassVar[str]
     """One line for ``tradeassay agents``."""
@@ -52,8 +51,7 @@ class Opening:
 
     ``settings`` is the configuration of the benchmark's conversation, ``label`` what the agent is called.
     ``benchmark`` is what it is told that it plays: under a mask the family only, because an id may name a market
-    and its years. ``salt`` is what the episode's shown name is drawn from.
-    """
+    and its years. ``salt`` is what the episode's shown name is drawn from."""
 
     benchmark: str
     label: str
@@ -102,8 +100,7 @@ def make_agent(name: str, params: Mapping[str, Value] | None = None) -> Agent:
     """Return a fresh agent for one episode, one that is shown the observation itself.
 
     Raises :class:`UserError` for an unknown agent or parameter (with near names), for a value out of range, and
-    for an agent that is asked in a conversation.
-    """
+    for an agent that is asked in a conversation."""
     made = _make(name, params)
     if converses(name):
         raise UserError(f"agent '{name}' is asked in a conversation", hint="run it on a benchmark")
@@ -125,8 +122,7 @@ def check_agent(name: str, params: Mapping[str, Value] | None = None, *, replay:
 
     A class says in ``needs`` which packages of which extras it is asked with; one that is missing raises too. An
     agent that loads something of its user's does so in ``prove``, unless its answers are only to be replayed: a
-    run may have been sent by anybody, and must not decide what is imported here.
-    """
+    run may have been sent by anybody, and must not decide what is imported here."""
     made = _make(name, params)
     for module, extra in getattr(made, "needs", ()):
         require(module, extra, f"agent '{name}'")

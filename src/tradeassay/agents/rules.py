@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import statistics
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Generic, TypeVar
 
@@ -30,8 +30,7 @@ def trades_towards(
 
     Held names without a target are sold. Names that do not trade or have no price are left alone, and so are
     changes smaller than ``band`` times the target or below one lot, which the venue would refuse. The other
-    targets are scaled so that everything is paid for and ``buffer`` of NAV stays in cash.
-    """
+    targets are scaled so that everything is paid for and ``buffer`` of NAV stays in cash."""
     account, rules, column = observation.account, observation.rules, observation.view.column
     nav, positions = account.nav, account.positions
     if nav <= 0.0:
@@ -135,8 +134,7 @@ def buyable(observation: Observation) -> Bools:
 def returns(observation: Observation, sessions: int) -> Floats | None:
     """Return the last daily returns of the universe, shape (sessions, names); None when history is shorter.
 
-    Dividends are included. NaN where a name has no bar on the day or the day before.
-    """
+    Dividends are included. NaN where a name has no bar on the day or the day before."""
     closes = observation.view.bars("close", sessions + 1, adjust="total")
     if len(closes) <= sessions:
         return None
@@ -210,9 +208,7 @@ class Rule(ABC, Generic[C]):
 class Rebalancer(Rule[P]):
     """A rule that names target weights every ``config.every`` sessions and trades towards them."""
 
-    def __init__(self, config: P) -> None:
-        super().__init__(config)
-        self._since: int | None = None
+    _since: int | None = None
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
         super().begin(info, rng)
@@ -245,8 +241,7 @@ def least_variance(covariance: Floats, cap: float) -> Floats:
     """Return the weights w that minimise w' C w with 0 <= w <= cap and sum(w) = 1.
 
     A ``cap`` too small to invest everything is raised to 1 / names. Deterministic: starts from equal weights and
-    takes steps of fixed length.
-    """
+    takes steps of fixed length."""
     names = len(covariance)
     cap = max(cap, 1.0 / names)
     step = 1.0 / float(np.linalg.eigvalsh(covariance)[-1])
@@ -270,8 +265,7 @@ def onto_capped_simplex(point: Floats, cap: float) -> Floats:
     """Return the nearest vector with entries in [0, cap] that sum to 1 (cap x length must be at least 1).
 
     The answer is clip(point - t, 0, cap) for one t. The sum is piecewise linear in t, so its breakpoints give t
-    exactly.
-    """
+    exactly."""
     breaks = np.sort(np.concatenate((point - cap, point)))
     rising = np.sort(point)
     below = np.concatenate(([0.0], np.cumsum(rising)))
@@ -402,8 +396,7 @@ class MomentumWeightedConfig(PortfolioConfig, frozen=True, kw_only=True):
 class MomentumWeighted(Rebalancer[MomentumWeightedConfig]):
     """Weights each name by its positive past return; falling names get nothing.
 
-    When nothing rises it sells everything and waits in cash.
-    """
+    When nothing rises it sells everything and waits in cash."""
 
     summary: ClassVar[str] = "holds every rising name in proportion to its past return"
     Config: ClassVar[type[AgentConfig]] = MomentumWeightedConfig
@@ -493,10 +486,9 @@ class EqualWeight(Rule[EqualWeightConfig]):
     """Buys the same amount of every name that trades on the first session, then never trades again.
 
     Where only so many positions are allowed, it buys those names that were traded most over the last 60 sessions:
-    a baseline that left most of the money idle would be beaten by anything in a rising market.
-    Dividends and payouts stay in cash. Should the account come to hold nothing (every order of the first
-    session was refused, or every holding left the exchange), it buys once more.
-    """
+    a baseline that left most of the money idle would be beaten by anything in a rising market. Dividends and
+    payouts stay in cash. Should the account come to hold nothing (every order of the first session was refused, or
+    every holding left the exchange), it buys once more."""
 
     summary: ClassVar[str] = "buys the whole universe in equal amounts once, then holds"
     Config: ClassVar[type[AgentConfig]] = EqualWeightConfig
@@ -546,8 +538,7 @@ class SectorEqual(Rebalancer[SectorEqualConfig]):
 
     Names without a sector form a group of their own. Where no sector is known at all, that group is everything,
     and the rule is an equal-weight portfolio that is rebalanced. With ``best`` it rotates: only the sectors whose
-    names rose most, on average, are held.
-    """
+    names rose most, on average, are held."""
 
     summary: ClassVar[str] = "equal money for every sector, rebalanced each quarter"
     Config: ClassVar[type[AgentConfig]] = SectorEqualConfig
@@ -584,15 +575,11 @@ class IndexHold(Rule[IndexHoldConfig]):
     summary: ClassVar[str] = "buys the index fund once, then holds (fails where there is none)"
     Config: ClassVar[type[AgentConfig]] = IndexHoldConfig
 
-    def __init__(self, config: IndexHoldConfig) -> None:
-        super().__init__(config)
-        self._searched = 0
-        self._funds: list[str] = []
+    _searched, _funds = 0, tuple[str, ...]()
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
         super().begin(info, rng)
-        self._searched = 0
-        self._funds = []
+        self._searched, self._funds = 0, ()
 
     def decide(self, observation: Observation) -> Decision:
         if observation.account.positions:
@@ -610,7 +597,8 @@ class IndexHold(Rule[IndexHoldConfig]):
         view = observation.view
         symbols = view.symbols
         # Columns are only ever appended, so only new listings need to be looked at.
-        self._funds += [name for name in symbols[self._searched :] if view.instrument(name).kind == "index"]
+        fresh = (name for name in symbols[self._searched :] if view.instrument(name).kind == "index")
+        self._funds = (*self._funds, *fresh)
         self._searched = len(symbols)
         index = observation.rules.benchmark_index
         if index is not None:
@@ -630,9 +618,8 @@ _NO_FUND = Decision(
 def shrunk_covariance(returns: Floats, shrinkage: float | None = None) -> Floats:
     """Return (1 - s) S + s m I, where S is the sample covariance (divisor n) and m the mean variance.
 
-    ``returns`` has shape (days, names), simple returns per day; NaN counts as that name's mean. With
-    ``shrinkage`` None, s is the weight of Ledoit and Wolf (2004) that minimises the expected squared error.
-    """
+    ``returns`` has shape (days, names), simple returns per day; NaN counts as that name's mean. With ``shrinkage``
+    None, s is the weight of Ledoit and Wolf (2004) that minimises the expected squared error."""
     counts = np.count_nonzero(~np.isnan(returns), axis=0)
     means = np.nansum(returns, axis=0) / np.maximum(counts, 1)
     centred = np.where(np.isnan(returns), 0.0, returns - means)
@@ -757,13 +744,11 @@ class Random(Rebalancer[RandomConfig]):
     summary: ClassVar[str] = "holds names drawn at random (seeded), under the same rules"
     Config: ClassVar[type[AgentConfig]] = RandomConfig
 
-    def __init__(self, config: RandomConfig) -> None:
-        super().__init__(config)
-        self._names: list[str] = []
+    _names: Sequence[str] = ()
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
         super().begin(info, rng)
-        self._names = []
+        self._names = ()
 
     def targets(self, observation: Observation) -> Mapping[str, float] | Abstain:
         config = self.config

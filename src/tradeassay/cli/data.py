@@ -199,7 +199,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _files_config(path: Path, columns: str | None, options: dict[str, Any]) -> FilesConfig:
     from tradeassay.data import make_source, parse_columns
-    from tradeassay.data.builtin import FilesSource
+    from tradeassay.data.datasets import FilesSource
 
     given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     if columns is not None:

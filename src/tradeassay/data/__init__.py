@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 from tradeassay.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from tradeassay.data.builtin import sources as sources
     from tradeassay.data.calendars import Sessions as Sessions
     from tradeassay.data.calendars import sessions_between as sessions_between
-    from tradeassay.data.catalogue.get import get_dataset as get_dataset
-    from tradeassay.data.catalogue.get import get_side_tables as get_side_tables
-    from tradeassay.data.catalogue.get import list_catalogue as list_catalogue
     from tradeassay.data.catalogue.recipes import CatalogueEntry as CatalogueEntry
+    from tradeassay.data.catalogue.recipes import get_dataset as get_dataset
+    from tradeassay.data.catalogue.recipes import get_side_tables as get_side_tables
+    from tradeassay.data.catalogue.recipes import list_catalogue as list_catalogue
     from tradeassay.data.datasets import DatasetInfo as DatasetInfo
     from tradeassay.data.datasets import ImportResult as ImportResult
     from tradeassay.data.datasets import data_home as data_home
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from tradeassay.data.datasets import load_stored as load_stored
     from tradeassay.data.datasets import make_source as make_source
     from tradeassay.data.datasets import preview_files as preview_files
+    from tradeassay.data.datasets import sources as sources
     from tradeassay.data.doctor import DataFault as DataFault
     from tradeassay.data.snapshot import AsOfView as AsOfView
     from tradeassay.data.snapshot import Snapshot as Snapshot

@@ -49,8 +49,7 @@ class Sessions:
 
 def sessions_between(calendar: CalendarName, first: str | date, last: str | date) -> Sessions:
     """Return the sessions from ``first`` to ``last``; ``24/7`` has one per UTC day. DataError where holidays are
-    unknown.
-    """
+    unknown."""
     start, end = (parse_day(day) if isinstance(day, str) else day for day in (first, last))
     if end < start:
         raise UserError(f"the last day {end} lies before the first day {start}", hint="exchange the two")
@@ -133,8 +132,7 @@ _EARLY = "2021-11-26 2022-11-25 2023-07-03 2023-11-24 2024-07-03 2024-11-29 2024
 
 def sessions_from(calendar: CalendarName, first: date, count: int) -> Sessions:
     """Return the first ``count`` sessions from ``first`` on; DataError where the exchange's holidays are not
-    known.
-    """
+    known."""
     # The A-share calendar, the one with most holidays, has 242 sessions in a year.
     last = first + timedelta(days=count if calendar == "24/7" else int(count * 1.53) + 25)
     inside = calendar in _CLOSED and first >= FIRST and last <= LAST

@@ -1,6 +1,8 @@
 """Datasets by name (a stored snapshot, a folder, a synthetic world), and the ways into the store.
 
 Imports read, look for faults, and write: runs then never touch the network or the raw files.
+
+The registry of sources is filled here with everything the package ships; vendor libraries load on use.
 """
 
 from __future__ import annotations
@@ -11,18 +13,18 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from tradeassay.core.errors import DataError, UserError
+from tradeassay.core.errors import DataError, DataRefused, UserError
 from tradeassay.core.files import data_home as data_home
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.registry import did_you_mean
-from tradeassay.data.builtin import sources
-from tradeassay.data.doctor import DROPS, DataFault, diagnose_panel
+from tradeassay.data import connectors, synthetic
+from tradeassay.data.doctor import DROPS, DataFault, describe, diagnose_panel
 from tradeassay.data.snapshot import Snapshot, open_snapshot
-from tradeassay.data.source import PanelFacts, Source
+from tradeassay.data.source import Panel, PanelFacts, Source, SourceConfig, sources
 from tradeassay.data.store.manifest import MANIFEST_FILE, Manifest, read_manifest
 from tradeassay.data.store.manifest import snapshot_folder as snapshot_folder
 from tradeassay.data.store.manifest import store_folder as store_folder
@@ -30,6 +32,62 @@ from tradeassay.data.store.read import read_panel, verify_snapshot
 from tradeassay.data.store.write import write_snapshot
 from tradeassay.data.tables.columns import FilesConfig, ImportReport
 from tradeassay.data.tables.folder import read_files
+
+__all__ = ["FilesSource", "PackagedConfig", "PackagedSource", "sources"]
+
+_LOADED = (connectors, synthetic)
+
+
+@sources.register("csv")
+@sources.register("parquet")
+class FilesSource:
+    """OHLCV files of any shape: one file per symbol or one long file, daily or intraday, CSV or Parquet."""
+
+    Config: ClassVar[type[SourceConfig]] = FilesConfig
+    summary: ClassVar[str] = "a folder or file of OHLCV bars; column names are guessed and shown"
+    extra: ClassVar[str | None] = None
+
+    def __init__(self, config: FilesConfig) -> None:
+        self.config = config
+
+    def load(self) -> Panel:
+        from tradeassay.data.tables.folder import read_files
+
+        imported = read_files(self.config)
+        dropped = {DROPS.get(name) for name in self.config.drop}
+        errors = tuple(
+            fault for fault in imported.faults if fault.severity == "error" and fault.check not in dropped
+        )
+        if errors and not self.config.allow_faults:
+            raise DataRefused(
+                f"{self.config.path} has {len(errors)} faults: {describe(errors)}",
+                hint="fix the files, or accept the faults explicitly (allow_faults, --allow-faults)",
+            )
+        return imported.panel
+
+
+class PackagedConfig(SourceConfig, frozen=True, kw_only=True):
+    """Which dataset of the catalogue."""
+
+    name: str
+
+
+@sources.register("packaged")
+class PackagedSource:
+    """Real market data inside packages of the package index."""
+
+    Config: ClassVar[type[SourceConfig]] = PackagedConfig
+    summary: ClassVar[str] = "real market data inside packages of the package index (see 'data list')"
+    extra: ClassVar[str | None] = None
+
+    def __init__(self, config: PackagedConfig) -> None:
+        self.config = config
+
+    def load(self) -> Panel:
+        from tradeassay.data.catalogue.recipes import load_packaged
+
+        return load_packaged(self.config.name)
+
 
 _SYNTHETIC = re.compile(r"synthetic/(?P<preset>[a-z][a-z0-9_-]*):(?P<seed>\d{1,18})")
 _PATHS = ("/", "./", "../", "~")
@@ -54,8 +112,7 @@ class DatasetInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 def load_dataset(name: str, home: Path | None = None) -> Snapshot:
     """Open a dataset: ``synthetic/<preset>:<seed>`` is made on first use and kept, a path is opened in place,
-    anything else is looked up in the store.
-    """
+    anything else is looked up in the store."""
     if name.startswith(_PATHS):
         return open_snapshot(Path(name).expanduser())
     try:
@@ -68,8 +125,7 @@ def load_dataset(name: str, home: Path | None = None) -> Snapshot:
 
 def load_stored(name: str, home: Path | None = None) -> Snapshot:
     """Open a dataset of the store or a synthetic world, never a folder: for names that somebody else wrote down,
-    who could send a folder along.
-    """
+    who could send a folder along."""
     if match := _SYNTHETIC.fullmatch(name):
         return _synthetic(name, match["preset"], int(match["seed"]), home)
     if name.startswith("synthetic/"):
@@ -83,9 +139,8 @@ def load_stored(name: str, home: Path | None = None) -> Snapshot:
 
 
 def load_proven(name: str, home: Path | None = None) -> Snapshot:
-    """Open what :func:`load_stored` opens; a synthetic world is made again, and the stored one must be it:
-    whoever edits the store can hash it again too.
-    """
+    """Open what :func:`load_stored` opens; a synthetic world is made again, and the stored one must be it: whoever
+    edits the store can hash it again too."""
     snapshot = load_stored(name, home)
     if _SYNTHETIC.fullmatch(name) and (snapshot.sha256, snapshot.facts) != _made_again(name):
         raise DataError(
@@ -128,23 +183,21 @@ def _info(folder: Path) -> DatasetInfo:
         manifest = read_manifest(folder)
     except DataError as error:
         return DatasetInfo(name=folder.name, kind="unknown", problem=error.message)
+    shapes = {name: getattr(manifest.shapes, name) for name in ("instruments", "sessions", "minutes", "news")}
     return DatasetInfo(
         name=manifest.name,
         kind=manifest.facts.kind,
         source=manifest.facts.source,
         first_session=manifest.first_session,
         last_session=manifest.last_session,
-        instruments=manifest.shapes.instruments,
-        sessions=manifest.shapes.sessions,
-        minutes=manifest.shapes.minutes,
-        news=manifest.shapes.news,
         sha256=manifest.sha256,
         biases=manifest.facts.biases,
+        **shapes,
     )
 
 
 def _no_dataset(name: str, home: Path | None) -> UserError:
-    from tradeassay.data.catalogue.get import list_catalogue
+    from tradeassay.data.catalogue.recipes import list_catalogue
 
     packaged = [entry.name for entry in list_catalogue()]
     if name in packaged:
@@ -181,8 +234,7 @@ def import_files(
     replace_existing: bool = False,
 ) -> ImportResult:
     """Import a folder or file of bars under ``config.name`` (default: the folder's); :class:`DataRefused` for
-    faults.
-    """
+    faults."""
     _known(config.drop)
     imported = read_files(config)
     manifest = write_snapshot(

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from tradeassay.core.errors import UserError
@@ -18,19 +19,12 @@ from tradeassay.core.errors import UserError
 DayOrder = Literal["dmy", "mdy"]
 Parser = Callable[[str], datetime]
 ENGLISH_MONTHS = "January February March April May June July August September October November December".split()
-_STEMS = (
-    ("jan", "gen", "ene"),
-    ("feb", "fev", "fév"),
-    ("mar", "mär"),
-    ("apr", "abr", "avr"),
-    ("may", "mai", "mag"),
-    ("jun", "giu", "juin"),
-    ("jul", "lug", "juil"),
-    ("aug", "ago", "aoû", "aou"),
-    ("sep", "set"),
-    ("oct", "okt", "ott", "out"),
-    ("nov",),
-    ("dec", "dez", "dic", "déc"),
+_STEMS = tuple(
+    tuple(stems.split("|"))
+    for stems in (
+        "jan|gen|ene feb|fev|fév mar|mär apr|abr|avr may|mai|mag jun|giu|juin jul|lug|juil aug|ago|aoû|aou "
+        "sep|set oct|okt|ott|out nov dec|dez|dic|déc"
+    ).split()
 )
 """How the names of months begin in English, German, French, Italian, Spanish and Portuguese."""
 _PER_SECOND = {9: 1, 10: 1, 12: 10**3, 13: 10**3, 16: 10**6, 19: 10**9}
@@ -71,9 +65,8 @@ def _serial(cell: str, epoch: datetime = _SPREADSHEET_EPOCH) -> datetime:
     return epoch + timedelta(days=int(float(cell)))
 
 
-def _serial_1904(cell: str) -> datetime:
-    """Read days as spreadsheets from older Macs count them."""
-    return _serial(cell, _OLD_MAC_EPOCH)
+_serial_1904 = partial(_serial, epoch=_OLD_MAC_EPOCH)
+"""Reads days as spreadsheets from older Macs count them."""
 
 
 def _weekend(parse: Parser, cells: Sequence[str]) -> float:
@@ -196,8 +189,7 @@ def month_of(text: str) -> int | None:
 
 def read_days(name: str, values: Sequence[Any], order: DayOrder | None) -> list[str]:
     """Return a column as ISO days (a month is its last); :class:`UserError` for what is no day, or two without
-    ``order``.
-    """
+    ``order``."""
     cells = []
     for value in values:
         text = "" if value is None else unicodedata.normalize("NFKC", str(value)).strip().strip('"')
@@ -356,8 +348,7 @@ class DateHit(NamedTuple):
 
 class DatesWanted(NamedTuple):
     """Which dates are looked for. ``bare`` also finds lone months and quarters, and lone years of that range;
-    ``festivals`` also festivals, quarters (``Q3``, ``24Q3``) and Chinese days without a year.
-    """
+    ``festivals`` also festivals, quarters (``Q3``, ``24Q3``) and Chinese days without a year."""
 
     bare: range | None
     weekdays: bool = False
@@ -368,8 +359,7 @@ def find_dates(
     text: str, low: str, words: Set[str], is_number: Callable[[int], bool], today: int, wanted: DatesWanted
 ) -> list[DateHit]:
     """Return the dates in a text, left to right, none inside another. ``words`` (its tokens) tell which spellings
-    are worth looking for; a date without a year is taken to be the one nearest to ``today``.
-    """
+    are worth looking for; a date without a year is taken to be the one nearest to ``today``."""
     found = list(_usual(text, low, words, today, wanted))
     if wanted.festivals:
         found += _unusual(text, low, words, today, wanted.bare)

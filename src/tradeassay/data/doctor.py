@@ -31,8 +31,7 @@ LISTED_FAULTS = 1000
 class DataFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A fault. ``check`` is its counted category. ``file`` names the file (or the array of a panel), ``row`` the
     line in it: for CSV the line of the file, the header being line 1; for Parquet the data row counted from 1;
-    None when the fault is not on one line.
-    """
+    None when the fault is not on one line."""
 
     check: str
     file: str
@@ -166,8 +165,7 @@ def check_bars(bars: Mapping[Field, Array]) -> Iterator[Suspicion]:
 
 def gaps(open_: Array, close: Array, previous: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Return where open and close both lie more than :data:`GAP` from the previous close: a crash moves the close
-    alone.
-    """
+    alone."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         opened, closed = open_ / previous - 1, close / previous - 1
     sane = (previous > 0) & (open_ > 0) & (close > 0)
@@ -250,8 +248,7 @@ NAN_WARNING, NAN_ERROR = 0.05, 0.50
 
 def diagnose_panel(panel: Panel) -> tuple[DataFault, ...]:
     """Return everything that looks wrong, errors first. A synthetic panel's sessions are its own and its gaps
-    intended.
-    """
+    intended."""
     checks = (
         _check_calendar,
         _check_bars,

@@ -22,8 +22,7 @@ from tradeassay.data.tables.columns import plain_title
 class NamedMarket(msgspec.Struct, frozen=True, kw_only=True):
     """A market inside the package arch: ``module`` of its data, what it is, its span, and what is wrong with it.
     ``dividends`` says whether its returns have them. ``stored`` is a data set with a longer span, used where it
-    has been got: its name, the index in it, first and last day.
-    """
+    has been got: its name, the index in it, first and last day."""
 
     module: str
     title: str
@@ -122,8 +121,7 @@ class FactorTable:
 def read_factors(what: str | object, *, cash: bool = False) -> FactorTable:
     """Return the factors of a table, one a column, or French's by name; with ``cash`` that column is all it needs.
 
-    Raises :class:`UserError` with one line for a file that is not there, or holds none.
-    """
+    Raises :class:`UserError` with one line for a file that is not there, or holds none."""
     if isinstance(what, str) and what == FRENCH:
         table = _arch_table("frenchdata")
         since, *ends = _months(table)

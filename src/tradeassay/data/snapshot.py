@@ -88,8 +88,7 @@ class Snapshot:
 
 def open_snapshot(folder: Path) -> Snapshot:
     """Open the snapshot in ``folder``. Every file is held to its recorded hash before any of it is decoded (news,
-    figures and minutes when first asked for); :class:`DataError` names one that is missing or altered.
-    """
+    figures and minutes when first asked for); :class:`DataError` names one that is missing or altered."""
     manifest = read_manifest(folder)
     check_files(folder, manifest)
     if not manifest.own_sha256:
@@ -111,8 +110,7 @@ _NO_COLUMNS.setflags(write=False)
 
 class AsOfView:
     """Implements :class:`~tradeassay.core.view.MarketView`, plus the current session as an exchange needs it. Made
-    by ``Snapshot.at`` and ``Snapshot.as_of``. Every array is read-only.
-    """
+    by ``Snapshot.at`` and ``Snapshot.as_of``. Every array is read-only."""
 
     __slots__ = ("_clock", "_completed", "_history", "_moment", "_row", "_visible")
 
@@ -179,9 +177,8 @@ class AsOfView:
         return self._history.every_instrument[self.column(symbol)]
 
     def tradable(self) -> Bools:
-        """Return which columns are listed and not suspended: before the open by the previous session's state,
-        then today's.
-        """
+        """Return which columns are listed and not suspended: before the open by the previous session's state, then
+        today's."""
         history, row, visible = self._history, self._row, self._visible
         if row < 0:
             return _NO_COLUMNS
@@ -211,8 +208,7 @@ class AsOfView:
 
     def bars(self, field: Field, lookback: int | None = None, *, adjust: Adjustment = "split") -> Floats:
         """Return completed daily bars, (rows, columns), oldest first, NaN where there is none; adjusted as of the
-        current session. Volume follows splits inversely; ``amount`` is never adjusted.
-        """
+        current session. Volume follows splits inversely; ``amount`` is never adjusted."""
         values = self._history.fields.get(field)
         if values is None:
             raise UserError(f"no field '{field}'", hint=f"one of {', '.join(FIELDS)}")
@@ -301,8 +297,7 @@ class AsOfView:
 
     def actions(self, since: Instant) -> tuple[CorporateAction, ...]:
         """Return corporate actions announced in (since, clock], oldest first, those that prices contain already
-        included; what happens to an account is :meth:`todays_actions`.
-        """
+        included; what happens to an account is :meth:`todays_actions`."""
         self._not_later(since)
         history = self._history
         return history.actions[
@@ -310,9 +305,8 @@ class AsOfView:
         ]
 
     def todays_actions(self) -> tuple[CorporateAction, ...]:
-        """Return what takes effect in the current session and is not yet in the prices; a dividend before a
-        split, because it is per share held before.
-        """
+        """Return what takes effect in the current session and is not yet in the prices; a dividend before a split,
+        because it is per share held before."""
         return self._history.actions_of(self._row)
 
     # -- the guard -----------------------------------------------------------------------------------------------
@@ -333,8 +327,7 @@ class AsOfView:
 
 def locate(history: History, clock: Instant) -> tuple[int, Moment]:
     """Return the current session of an instant and its moment. From an hour before the next open on, the next
-    session is current ("pre_open"); before the first there is none: row -1.
-    """
+    session is current ("pre_open"); before the first there is none: row -1."""
     row = bisect_right(history.open_times, clock) - 1
     closed = row < 0 or history.close_times[row] <= clock
     if not closed:

@@ -37,8 +37,7 @@ CalendarName = Literal["XNYS", "XSHG", "24/7"]
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
     """An instrument and the ISO days on which it may trade, both ends included. ``delisted`` is the last session
-    on which it trades, None while it is listed.
-    """
+    on which it trades, None while it is listed."""
 
     instrument: Instrument
     listed: str
@@ -58,8 +57,7 @@ class PanelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What a reader must know about a panel. ``adjusted`` says what the vendor already did to the prices.
     ``biases`` are plain sentences that become badges ("29 survivors picked with hindsight"). ``query`` and
     ``retrieved_at`` (ISO, None for generated data) make it possible to fetch it again. ``minutes_per_bar`` is the
-    length of the intraday bars, where there are any.
-    """
+    length of the intraday bars, where there are any."""
 
     kind: Literal["real", "synthetic"]
     source: str
@@ -75,8 +73,7 @@ class PanelFacts(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def live_actions(self) -> tuple[Literal["split", "dividend"], ...]:
         """The kinds that the prices do not contain yet: applying a split that a vendor has applied would count it
-        twice.
-        """
+        twice."""
         if self.adjusted == "none":
             return ("split", "dividend")
         return ("dividend",) if self.adjusted == "split" else ()
@@ -96,8 +93,7 @@ class Panel:
     """A whole market. Columns are sorted by (listed, symbol): the instruments listed by any day are then a prefix
     of the columns, and a view that hides later listings is a slice. ``bars`` holds all six fields with shape
     (sessions, columns), NaN where a name has no bar. ``open_time``/``close_time`` are the instants at which a
-    session's open and its other fields become known. ``indices`` holds closing levels.
-    """
+    session's open and its other fields become known. ``indices`` holds closing levels."""
 
     name: str
     facts: PanelFacts
@@ -154,8 +150,7 @@ NEVER = -1
 @dataclass(frozen=True, slots=True)
 class Factors:
     """``split`` and ``total`` of shape (sessions, columns); None when nothing of the kind ever happens. ``split``
-    counts shares, ``total`` adds dividends reinvested at the last close before the ex-date.
-    """
+    counts shares, ``total`` adds dividends reinvested at the last close before the ex-date."""
 
     split: Floats | None
     total: Floats | None
@@ -171,9 +166,8 @@ def ex_rows(actions: Sequence[CorporateAction], sessions: Days) -> Ints:
 
 
 def factors(panel: Panel) -> Factors:
-    """Return cumulative factors, without what the vendor has applied. A dividend on a split's ex-date is per
-    share held *before* it; one that is not smaller than the last close leaves the factor at 1.
-    """
+    """Return cumulative factors, without what the vendor has applied. A dividend on a split's ex-date is per share
+    held *before* it; one that is not smaller than the last close leaves the factor at 1."""
     live = panel.facts.live_actions
     rows = ex_rows(panel.actions, panel.sessions)
     shape = panel.bars["close"].shape

@@ -30,8 +30,7 @@ class SplicedSnapshot(Snapshot):
     """``true`` up to the present, ``false`` after it; both have the same sessions and columns. The present is the
     end of the data until :meth:`move` is called. With ``bars`` the sessions just ahead are written anew at every
     move, as the mirror image of what happens, or (``noisy``) multiplied with noise. Raises :class:`DataError` for
-    snapshots that do not fit together.
-    """
+    snapshots that do not fit together."""
 
     def __init__(self, true: Snapshot, false: Snapshot, *, bars: bool, noisy: bool, seed: int = 0) -> None:
         super().__init__(true.folder, true.manifest)

@@ -55,15 +55,14 @@ ActionKind = Literal["weights", "discrete"]
 class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where it is not installed
     """``assets`` names of a market over ``sessions`` days, drawn anew at every reset from the seed.
 
-    ``dataset`` is a data set's name or an open snapshot; ``first``/``last`` bound the days of all episodes.
-    The names are the most traded members of ``index`` on an episode's first day. Actions: ``weights`` are target
+    ``dataset`` is a data set's name or an open snapshot; ``first``/``last`` bound the days of all episodes. The
+    names are the most traded members of ``index`` on an episode's first day. Actions: ``weights`` are target
     weights (negative ones where the venue allows shorts), scaled down where they add up to more than the account;
     ``discrete`` says for each name 0 (sell: out, or short where allowed), 1 (keep) or 2 (buy an equal share).
 
     Observations have the shape ``(assets, len(COLUMNS))`` and come from the as-of view of the decision alone.
     ``reset(options={"first": day})`` starts at a given day. Raises :class:`UserError` for a window without room
-    for an episode.
-    """
+    for an episode."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
 

@@ -35,10 +35,10 @@ from tradeassay.code.scores import DIMENSIONS, complexity
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.drive import adrive
 from tradeassay.core.errors import UserError
-from tradeassay.core.events import Deposited, Marked, StepRecord
+from tradeassay.core.events import StepRecord
 from tradeassay.core.hashing import draw_secret, sha256_of
-from tradeassay.frontends.prepared import PreparedEpisode, plots_for
-from tradeassay.llm import load_prices, parse_name, scripted_models
+from tradeassay.frontends.prepared import PreparedEpisode, earned, plots_for
+from tradeassay.llm import ModelParams, load_prices, parse_name, scripted_models
 from tradeassay.llm.model import QuestionPlace
 from tradeassay.llm.via_inspect.provider import InspectProvider
 from tradeassay.llm.via_inspect.wire import keep_raw_responses
@@ -80,7 +80,7 @@ def play_episodes(plots: Mapping[str, PreparedEpisode], days: int | None, kept: 
                 (kept / f"{state.sample_id}.jsonl").write_text("".join(f"{line}\n" for line in lines))
             state.store.set(SESSIONS, sessions)
             state.store.set(PLAYED, [record.decision.status for record in journal])
-            state.store.set(RETURN, _return(journal) if journal else None)
+            state.store.set(RETURN, earned(journal))
             state.store.set(SPENDING, msgspec.to_builtins(asker.spending))
             state.store.set(FAILURE, failure)
             state.messages += asker.conversation()
@@ -162,12 +162,6 @@ class Asker:
 
     def conversation(self) -> list[ChatMessage]:
         return [*self._talk, *self._provider.said]
-
-
-def _return(records: list[StepRecord]) -> float:
-    start = next(event.cash for event in records[0].opening if isinstance(event, Deposited))
-    end = [event.nav for event in records[-1].events if isinstance(event, Marked)][-1]
-    return end / start - 1.0
 
 
 OUTCOME = "tradeassay:outcome"
@@ -269,6 +263,12 @@ def _names(text: str | None) -> tuple[str, ...]:
 _Protocol = QuantCodeProtocol | SystradeProtocol
 
 
+def _generated(params: ModelParams) -> GenerateConfig:
+    return GenerateConfig(
+        temperature=params.temperature, max_tokens=params.max_tokens, attempt_timeout=round(params.timeout_s)
+    )
+
+
 def _code_task(
     protocol: _Protocol, items: Sequence[CodeItem], samples: list[Sample], score: Scorer, workers: int
 ) -> Task:
@@ -277,9 +277,7 @@ def _code_task(
         dataset=MemoryDataset(samples, name=protocol.spec.benchmark),
         solver=write_program(protocol, {item.task: item for item in items}, workers),
         scorer=score,
-        config=GenerateConfig(
-            temperature=params.temperature, max_tokens=params.max_tokens, attempt_timeout=round(params.timeout_s)
-        ),
+        config=_generated(params),
         metadata={"benchmark": protocol.spec.benchmark, "facts": protocol.facts()},
         fail_on_error=False,
     )
@@ -370,22 +368,13 @@ def stage_scorer() -> Scorer:
 
 
 def _spec(given: dict[str, Any]) -> QuantCodeSpec:
-    def one(name: str) -> list[str]:
-        return [given[name]] if given[name] is not None else []
-
+    lists = {"difficulty": "difficulties", "timeframe": "timeframes", "family": "families", "wording": "wordings"}
+    lists |= {"framework": "frameworks", "setting": "settings"}
     values = {
         "models": ["inspect/model"],
-        "tasks": [part.strip() for part in str(given["tasks"]).split(",")] if given["tasks"] else [],
-        "difficulties": one("difficulty"),
-        "timeframes": one("timeframe"),
-        "families": one("family"),
-        "sample": given["sample"],
-        "task_file": given["task_file"],
-        "wordings": one("wording"),
-        "frameworks": one("framework"),
-        "settings": one("setting"),
-        "turns": given["turns"],
-        "judge": given["judge"],
+        "tasks": _names(given["tasks"]),
+        **{many: [given[one]] if given[one] is not None else [] for one, many in lists.items()},
+        **{name: given[name] for name in ("sample", "task_file", "turns", "judge")},
         "evaluate": {"decides": given["decides"]},
         **({"secret": given["secret"]} if given["secret"] else {}),
     }
@@ -548,9 +537,7 @@ def _task(
         solver=play_episodes(named, days, kept),
         scorer=outcome_scorer(),
         # Defaults of the benchmark; the command line takes precedence.
-        config=GenerateConfig(
-            temperature=params.temperature, max_tokens=params.max_tokens, attempt_timeout=round(params.timeout_s)
-        ),
+        config=_generated(params),
         metadata={**about, "settings": dict(first.benchmark.protocol_params)},
         # One episode that breaks must not end the others; whether all were played is what the scorer counts.
         fail_on_error=False,

@@ -20,10 +20,10 @@ from mcp.server.stdio import stdio_server
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec
 from tradeassay.core.drive import Ended, advance
-from tradeassay.core.events import Deposited, Marked, StepRecord
+from tradeassay.core.events import StepRecord
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import draw_secret, refuse_bad_secret
-from tradeassay.frontends.prepared import PreparedEpisode, plots_for, plots_of, spec_for
+from tradeassay.frontends.prepared import PreparedEpisode, earned, plots_for, plots_of, spec_for
 from tradeassay.llm import CassetteStore, ModelParams, QuestionPlace
 from tradeassay.llm.cassette import asked, key_of
 from tradeassay.play import Asked
@@ -57,8 +57,7 @@ DeskFor = Callable[[Any], ToolDesk]
 """Finds the desk of a request: its HTTP request, or None where there is only one client."""
 
 
-def make_server(desk_for: DeskFor, *, instructions: str, name: str = "tradeassay") -> Any:
-
+def make_server(desk_for: DeskFor, *, instructions: str) -> Any:
     async def list_tools(context: Any, params: Any) -> Any:
         found = [
             types.Tool(name=tool.name, description=tool.description, input_schema=json.loads(tool.schema))
@@ -70,7 +69,7 @@ def make_server(desk_for: DeskFor, *, instructions: str, name: str = "tradeassay
         said = await desk_for(context.request).call(params.name, dict(params.arguments or {}))
         return types.CallToolResult(content=[types.TextContent(type="text", text=said.text)], is_error=said.wrong)
 
-    return Server(name, instructions=instructions, on_list_tools=list_tools, on_call_tool=call_tool)
+    return Server("tradeassay", instructions=instructions, on_list_tools=list_tools, on_call_tool=call_tool)
 
 
 def server_for(desk: ToolDesk) -> Any:
@@ -154,10 +153,7 @@ class EpisodeDesk:
     @property
     def earned(self) -> float | None:
         """The return so far; None before the first session is over."""
-        if not self.journal:
-            return None
-        start = next(event.cash for event in self.journal[0].opening if isinstance(event, Deposited))
-        return [event.nav for event in self.journal[-1].events if isinstance(event, Marked)][-1] / start - 1.0
+        return earned(self.journal)
 
     def tools(self) -> Sequence[ToolSpec]:
         """Return ``observe`` and the conversation's own tools; ``answer`` where it has none."""

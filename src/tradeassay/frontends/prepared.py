@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec import UNSET
 
 from tradeassay.benchmarks import Benchmark, benchmarks
+from tradeassay.core.events import Deposited, Marked, StepRecord
 from tradeassay.data import Snapshot
 from tradeassay.runs.play.trading import prepare_tasks
 from tradeassay.runs.spec.episode import EpisodeSpec, expand
@@ -80,3 +81,11 @@ def plots_of(spec: RunSpec) -> list[PreparedEpisode]:
     return [
         PreparedEpisode(episode, played_as(config, episode, spec, named), snapshot, drawn) for episode in episodes
     ]
+
+
+def earned(journal: Sequence[StepRecord]) -> float | None:
+    """Return what an account made so far; None before the first session is over."""
+    if not journal:
+        return None
+    start = next(event.cash for event in journal[0].opening if isinstance(event, Deposited))
+    return [event.nav for event in journal[-1].events if isinstance(event, Marked)][-1] / start - 1.0

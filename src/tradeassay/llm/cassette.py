@@ -75,16 +75,16 @@ def answer_key(model: str, params: ModelParams, request: AskModel, place: Questi
     return key_of(asked(model, params, request, place))
 
 
+ENCODER = msgspec.json.Encoder()
+
+
 def message_id(message: Message) -> str:
-    return hashlib.sha256(_ENCODER.encode(message)).hexdigest()
+    return hashlib.sha256(ENCODER.encode(message)).hexdigest()
 
 
 def tools_id(tools: tuple[ToolSpec, ...]) -> str:
     """Return the SHA-256 of a list of tools; their order counts, because a model sees it."""
-    return hashlib.sha256(_ENCODER.encode(tools)).hexdigest()
-
-
-_ENCODER = msgspec.json.Encoder()
+    return hashlib.sha256(ENCODER.encode(tools)).hexdigest()
 
 
 ANSWERS = frozenset({None, "refused", "context", "parse", "schema", "status", "too_large", "agent", "stray"})
@@ -116,9 +116,8 @@ class ToolsLine(msgspec.Struct, frozen=True, kw_only=True, tag="tools"):
 class AnswerLine(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
     """A question and its answer. ``elsewhere``: another server than the provider's own was asked.
 
-    ``seconds`` is how long the attempt that was answered took; scripts have none. ``lost_usd`` is the most
-    that attempts may have cost whose bill never came.
-    """
+    ``seconds`` is how long the attempt that was answered took; scripts have none. ``lost_usd`` is the most that
+    attempts may have cost whose bill never came."""
 
     key: str
     asked: RecordedQuestion
@@ -129,8 +128,6 @@ class AnswerLine(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
 
 
 Line = HeadLine | MessageLine | ToolsLine | AnswerLine
-
-ENCODER = msgspec.json.Encoder()
 DECODER: msgspec.json.Decoder[Line] = msgspec.json.Decoder(Line)
 
 
@@ -183,17 +180,9 @@ def parse_cassette(path: Path, raw: bytes) -> Contents:
 
 def first_answer(path: Path, model: str) -> AnswerLine | None:
     """Return the first recorded answer of a model, or None; raises :class:`RunError` for a damaged file."""
-    if not path.is_file():
-        return None
-    with path.open("rb") as file:
-        for number, text in enumerate(file, start=1):
-            try:
-                line = DECODER.decode(text)
-            except UNDECODABLE as error:
-                raise RunError(f"line {number} of {path} is damaged: {error}", hint=_DAMAGED) from None
-            if isinstance(line, AnswerLine) and line.asked.model == model:
-                return line
-    return None
+    lines = _lines(path, path.read_bytes()) if path.is_file() else ()
+    answers = (line for _, line in lines if isinstance(line, AnswerLine))
+    return next((line for line in answers if line.asked.model == model), None)
 
 
 def cassette_faults(path: Path) -> Iterator[str]:
@@ -451,10 +440,10 @@ def _alone(file: int) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_UN)
 
 
-def read_end(file: int, step: int = 65_536) -> int:
+def read_end(file: int) -> int:
     at = os.fstat(file).st_size
     while at > 0:
-        start = max(0, at - step)
+        start = max(0, at - 65_536)
         newline = os.pread(file, at - start, start).rfind(b"\n")
         if newline >= 0:
             return start + newline + 1
@@ -612,20 +601,17 @@ class ReplayingModel:
         known = self._store.find(place.episode, key_of(question))
         if known is not None:
             return known
-        raise self._mismatch(question, request, place)
-
-    def _mismatch(self, question: RecordedQuestion, request: AskModel, place: QuestionPlace) -> CassetteMismatch:
         where = f"episode {place.episode}, step {place.step}, sample {place.sample}, question {place.index}"
         recorded = self._store.recorded(place.episode)
         there = [record for record in recorded if record.asked.place == question.place]
         if not there:
-            return CassetteMismatch(
+            raise CassetteMismatch(
                 f"nothing was recorded for {where} ({request.purpose}, {self.name})",
                 hint="run it without replay first, or replay with the settings it was recorded with",
             )
         same_model = [record for record in there if record.asked.model == self.name] or there
         difference = first_difference(question, request, same_model[-1])
-        return CassetteMismatch(
+        raise CassetteMismatch(
             f"the recording for {where} answers another question: {difference}",
             hint="replay with the settings and the code it was recorded with, or record anew",
         )

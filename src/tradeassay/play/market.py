@@ -41,14 +41,12 @@ class MarketConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     ``universe`` is an index whose dated members may be bought, or ``"all"`` for everything listed except index
     funds. ``IDX:20`` holds it to the 20 names most traded before the first session. ``first`` and ``last`` bound
-    the sessions that are traded; everything before them is history.
-    ``max_weight`` and ``max_positions`` limit single names and their number; None leaves the venue's own limits,
-    and where both are given the stricter one holds.
-    ``index`` is what results are compared with.
+    the sessions that are traded; everything before them is history. ``max_weight`` and ``max_positions`` limit
+    single names and their number; None leaves the venue's own limits, and where both are given the stricter one
+    holds. ``index`` is what results are compared with.
 
-    Raises :class:`UserError` for values that contradict each other: nobody may be filled at a price that
-    precedes the decision, and a session cannot be marked at a price older than its fills.
-    """
+    Raises :class:`UserError` for values that contradict each other: nobody may be filled at a price that precedes
+    the decision, and a session cannot be marked at a price older than its fills."""
 
     venue: str
     universe: str = "all"

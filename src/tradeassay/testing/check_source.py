@@ -25,10 +25,9 @@ def check_source(source: str | Source, options: Mapping[str, Any] | None = None)
     """Load a source and check everything its panel promises; returns the panel.
 
     ``source`` is a registered name (``options`` are then the fields of its ``Config``) or a ready source. Checks
-    the class's own facts, the panel's form and types, its facts, the doctor's opinion (faults must be stated
-    as biases), that it can be stored and read back through views, that global random state is left alone, and for
-    synthetic data that a second load gives the same content. Raises :class:`CheckFailed` naming what is wrong.
-    """
+    the class's own facts, the panel's form and types, its facts, the doctor's opinion (faults must be stated as
+    biases), that it can be stored and read back through views, that global random state is left alone, and for
+    synthetic data that a second load gives the same content. Raises :class:`CheckFailed` naming what is wrong."""
     ready = make_source(source, options or {}) if isinstance(source, str) else source
     name = source if isinstance(source, str) else type(source).__name__
     kind = type(ready)

@@ -32,8 +32,7 @@ def check_exchange(venue: Venue | str, *, seeds: Sequence[int] = (0, 1, 2, 3)) -
     Checked for each seed: cash + positions = NAV at every mark by a second pair of books; a cash account never
     below zero, a margin account never below maintenance without a call; no fill outside the bar, at a price limit,
     in a halted name, beyond the volume share, of locked or missing shares; costs as the fee policy says; every
-    order answered by an event; the journal's replay equal to the live account; two runs equal to the byte.
-    """
+    order answered by an event; the journal's replay equal to the live account; two runs equal to the byte."""
     rules = venues.get(venue) if isinstance(venue, str) else venue
     if msgspec.json.decode(msgspec.json.encode(rules), type=Venue) != rules:
         raise CheckFailed(f"venue '{rules.id}' does not survive a round trip through JSON")

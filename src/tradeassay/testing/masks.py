@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.resources import files
 
 import msgspec
 
@@ -31,21 +32,11 @@ MODES = ("memory-only", "fixed-candidate", "open-research")
 HARD = {"rebase_prices": True, "scale_volumes": True, "scrub_news": True}
 PLAYERS = ("sensible", "future-asker", "overspender", "injector", "broken-json")
 WITH_HISTORY = f"{AFTER}1900-01-01"
-COMPANIES = """Apple, Microsoft, Amazon, Alphabet, Google, Facebook, Meta Platforms, Tesla, Nvidia, Netflix, Intel,
-Cisco, Oracle, IBM, Adobe, Salesforce, PayPal, Qualcomm, Broadcom, Micron, Texas Instruments, AMD, Boeing, Airbus,
-Lockheed Martin, Raytheon, Northrop Grumman, General Electric, General Motors, Ford Motor, Caterpillar, Deere, 3M,
-Honeywell, FedEx, UPS, Delta Air Lines, American Airlines, United Airlines, Southwest Airlines, Walmart, Costco, Target
-Corporation, Home Depot, Lowe's, Best Buy, Starbucks, McDonald's, Chipotle, Nike, Coca-Cola, PepsiCo, Procter & Gamble,
-Colgate, Kraft Heinz, Mondelez, General Mills, Kellogg, Johnson & Johnson, Pfizer, Merck, AbbVie, Bristol-Myers, Eli
-Lilly, Amgen, Gilead, Biogen, Regeneron, Moderna, UnitedHealth, CVS Health, Walgreens, Anthem, Cigna, Humana, Medtronic,
-JPMorgan, Goldman Sachs, Morgan Stanley, Citigroup, Bank of America, Wells Fargo, BlackRock, Charles Schwab, American
-Express, Mastercard, Berkshire Hathaway, Exxon, Chevron, ConocoPhillips, Schlumberger, Halliburton, Occidental, Verizon,
-AT&T, T-Mobile, Comcast, Walt Disney, Disney, ViacomCBS, Twitter, eBay, Booking Holdings, Expedia, Marriott, Hilton,
-Carnival, Royal Caribbean, Las Vegas Sands, Union Pacific, CSX, Norfolk Southern, Dow Inc, DuPont, Freeport-McMoRan,
-Newmont, Nucor, iPhone, iPad, YouTube, Instagram, WhatsApp, Azure, AWS, Alexa, Elon Musk, Tim Cook, Jeff Bezos, Mark
-Zuckerberg, Warren Buffett, Jamie Dimon, Satya Nadella, Sundar Pichai, 贵州茅台, 茅台, 五粮液, 宁德时代, 比亚迪, 招商银行,
-中国平安, 工商银行, 建设银行, 农业银行, 中国银行, 中信证券, 东方财富, 隆基, 美的集团, 格力电器, 海康威视, 恒瑞医药, 药明康德,
-万科, 中国石油, 中国石化, 中国神华, 长江电力, 伊利股份, 泸州老窖, 沪深300, 上证"""
+COMPANIES, _BENIGN = (
+    (files("tradeassay.testing") / "mask_words.txt").read_text(encoding="utf-8").strip().split("\n\n")
+)
+"""Well-known companies, products and people, and codes that are everyday words in capitals."""
+BENIGN = frozenset(_BENIGN.split())
 DAYS = re.compile(
     r"\b(?:19|20)\d\d[-/.年](?:0?[1-9]|1[0-2])(?:[-/.月](?:0?[1-9]|[12]\d|3[01])日?)?(?!\d)|\b[0-3]?\d[./][01]?\d[./]"
     r"(?:19|20)?\d\d\b|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.? \d{1,2}(?:st|nd|rd|th)?\b(?!\s*%)|"
@@ -55,11 +46,6 @@ DAYS = re.compile(
     r"春节|国庆|中秋|端午|清明|元旦|Thanksgiving|Christmas|Black Friday|Memorial Day|Labor Day|Super Bowl"
 )
 NUMBERS = re.compile(r"(?<=\| )[-\d.,%]+(?= \||$)|(?<=[:\[, ])-?\d+(?:\.\d+)?(?=[,\]}\s])", re.MULTILINE)
-BENIGN = frozenset(
-    "A ALL ARE BE BEST BIG CAN CAR CAT COST D DAY DATE DO DOW EAT F FAST FOR G GAP GE HAS HAD HE HES HOLX IT J K KEY L LOW "
-    "LOVE M MAR MO MS NOW NET O ON ONE OPEN OR OUT PAY PEAK PLAY R RE REAL S SEE SO T TAP TECH TELL TRUE V W WELL X Y ID "
-    "BUY SELL HOLD NAV ETF USD CNY JSON API PM AM CEO IPO US".split()
-)
 
 
 def finder(snapshot: Snapshot, mask: str) -> list[tuple[str, re.Pattern[str]]]:

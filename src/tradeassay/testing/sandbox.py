@@ -268,34 +268,7 @@ _BOUNDS: Final = [
     (resource.RLIMIT_CORE, 0),
 ]
 
-_HARNESS: Final = """
-import json, resource, struct, sys
-spec = json.load(open("spec.json"))
-for kind, value in spec["bounds"]:
-    resource.setrlimit(kind, (value, value))
-data = open("prices.bin", "rb")
-raw = data.read()
-if spec["numpy"]:
-    import numpy
-    full = numpy.frombuffer(bytearray(raw), "<f8")
-else:
-    full = list(struct.unpack(f"<{len(raw) // 8}d", raw))
-columns = {"close": full[:spec["visible"]]}
-
-
-def score(prices, decisions):
-    return float(sum(d * (b - a) for d, a, b in zip(decisions, prices, prices[1:])))
-
-
-def main():
-    space = {"__name__": "strategy"}
-    exec(compile(spec["source"], "strategy.py", "exec"), space)
-    out = space["run"](columns, **spec["targets"])
-    print(json.dumps({"evidence": out["evidence"], "pnl": score(full, list(out["decisions"]))}))
-
-
-main()
-"""
+_HARNESS: Final = (files("tradeassay.testing") / "control.txt").read_text(encoding="utf-8")
 
 
 def run_control(attack: Attack, arena: Arena) -> AttackOutcome:

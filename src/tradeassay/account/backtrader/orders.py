@@ -33,8 +33,7 @@ class OrderLog:
     broker had acted when it came; ``row``: the bar that the strategy saw as the current one (-1 before the first).
     In the ordinary case ``turn`` is ``row + 1``: decided after the bar was over. ``side`` is 1 or -1, ``kind`` a
     place in :data:`KINDS`; ``given`` says which of the prices were named at all. ``parent`` and ``oco`` are refs
-    of other orders, 0 for none. ``valid`` is a day number of the framework.
-    """
+    of other orders, 0 for none. ``valid`` is a day number of the framework."""
 
     action: Ints
     turn: Ints

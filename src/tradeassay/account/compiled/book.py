@@ -49,8 +49,7 @@ class SeatBook(NamedTuple):
     ``column`` is :data:`EMPTY` where there is nothing. ``held`` and ``touched`` (the last session traded) are per
     name. ``money`` holds cash and the value traded in the session; ``tally`` the positions, how many entries are
     in use, and the orders logged. ``log`` has rows (session, column, signed units), or none when no log is wanted;
-    ``needs`` is room for a margin call to calculate in.
-    """
+    ``needs`` is room for a margin call to calculate in."""
 
     column: Ints
     units: Floats
@@ -176,11 +175,8 @@ def shrink(book: SeatBook, at: int, t: int, units: float, tape: Tape, rules: Tap
     open_to = tape.grid[t, column, BUYABLE] if buying else tape.grid[t, column, SELLABLE]
     if not open_to:
         return
-    reference, lot, multiplier = (
-        tape.grid[t, column, FILL],
-        tape.facts[column, LOT],
-        tape.facts[column, MULTIPLIER],
-    )
+    reference = tape.grid[t, column, FILL]
+    lot, multiplier = tape.facts[column, LOT], tape.facts[column, MULTIPLIER]
     held = abs(book.units[at])
     asked = held if held - units < 0.5 * tape.facts[column, STEP] else units
     if asked > tape.grid[t, column, ROOM]:
@@ -200,11 +196,8 @@ def largest(
     book: SeatBook, t: int, column: int, held: float, wanted: float, nav: float, tape: Tape, rules: TapeRules
 ) -> float:
     """Return how many units of a name an order for ``wanted`` (signed value) may become; ``held`` is signed."""
-    reference, lot, multiplier = (
-        tape.grid[t, column, FILL],
-        tape.facts[column, LOT],
-        tape.facts[column, MULTIPLIER],
-    )
+    reference = tape.grid[t, column, FILL]
+    lot, multiplier = tape.facts[column, LOT], tape.facts[column, MULTIPLIER]
     unit = reference * multiplier
     bound = min(abs(wanted) / unit, tape.grid[t, column, ROOM], rules.max_weight * nav / unit - abs(held))
     buying = wanted > 0.0
@@ -238,11 +231,8 @@ def carried(
 ) -> float:
     """Return how many of ``units`` a margin account's equity carries: halved until it does, at most ten times."""
     equity, gross = valued(book, t, FILL, tape)
-    reference, lot, multiplier = (
-        tape.grid[t, column, FILL],
-        tape.facts[column, LOT],
-        tape.facts[column, MULTIPLIER],
-    )
+    reference = tape.grid[t, column, FILL]
+    lot, multiplier = tape.facts[column, LOT], tape.facts[column, MULTIPLIER]
     price = slipped(reference, buying, rules)
     for _ in range(10):
         value = units * price * multiplier

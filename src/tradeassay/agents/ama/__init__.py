@@ -6,15 +6,3 @@ Each is a sans-I/O generator over one packet of information and its own memory. 
 
 from tradeassay.agents.ama.desk import Architecture, Conduct, architectures, make_architecture
 from tradeassay.agents.ama.desks import DeepFundAgent, HedgeFundAgent, InvestorAgent, TradeAgent, VanillaAgent
-
-__all__ = [
-    "Architecture",
-    "Conduct",
-    "DeepFundAgent",
-    "HedgeFundAgent",
-    "InvestorAgent",
-    "TradeAgent",
-    "VanillaAgent",
-    "architectures",
-    "make_architecture",
-]

@@ -3,6 +3,10 @@
 Answers are small JSON objects. A role is shown its material in words, is asked last, and gets one example of the
 answer. Which values the example has is drawn from a hash of role, date and asset, so that copying it is no
 opinion.
+
+What a role is shown is words and lines: no JSON, no abbreviations of ours, everything foreign quoted. The input is
+the same mapping that goes beside the text as data; a key that is not known here raises, so that nothing is shown
+to scripted models that a real one does not see.
 """
 
 from __future__ import annotations
@@ -16,7 +20,6 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 import msgspec
 
 from tradeassay.agents.ama.prompts import PROMPTS
-from tradeassay.agents.ama.prose import HELD, prose
 from tradeassay.core.arena import Action, AgentChoice, ChoiceFailure, Contribution, Deliberation, Packet
 from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, schema_text
 from tradeassay.core.drive import Ended, advance
@@ -34,6 +37,154 @@ from tradeassay.llm.prompting import (
     ask_until_read,
     unclosed_object,
 )
+
+Json = Mapping[str, object]
+QUOTED = 6000
+"""The most characters of one foreign text that are quoted."""
+
+HELD = {1: "long", 0: "none", -1: "short"}
+
+
+def prose(shown: Json) -> str:
+    """Return what a role is shown as text; raises :class:`KeyError` for something that has no words."""
+    parts = [part for name, value in shown.items() if (part := _PARTS[name](value))]
+    return "\n\n".join(parts) if parts else "You are shown nothing besides."
+
+
+def quoted(text: str) -> str:
+    """Return a foreign text with a mark in front of every line."""
+    cut = text if len(text) <= QUOTED else text[: QUOTED - 4].rstrip() + " ..."
+    return "\n".join(f"> {line}" if line else ">" for line in cut.strip().splitlines()) or "> (empty)"
+
+
+def figure(value: float) -> str:
+    """Return a price: two decimals from 1 on, four figures below."""
+    return f"{value:.2f}" if abs(value) >= 1 else f"{value:.4g}"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:+.2f} %"
+
+
+def _stamp(text: str) -> str:
+    return text.replace("T", " ")[:16]
+
+
+def _line(text: str) -> str:
+    return " ".join(str(text).split())
+
+
+def _lines(head: str, nothing: str, line: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Return what puts a list into words: its head and the words of each entry, or that there is nothing."""
+    return lambda value: "\n".join([head, *map(line, value)]) if value else nothing
+
+
+def _item(one: Any) -> str:
+    place, item = one
+    told = quoted(f"{item['title']}\n{item['text']}" if item["text"] else item["title"])
+    return f"{place}. {_stamp(item['published_at'])}, {item['source']}\n{told}"
+
+
+def _opinion(one: Any) -> str:
+    if "view" not in one:
+        return f"- {one['role']}: gave no usable answer"
+    return f"- {one['role']}: {one['view']}, confidence {one['confidence']:g}. {_line(one['reason'])}"
+
+
+def _proposal(value: Any) -> str:
+    if value is None:
+        return "The trader made no usable proposal."
+    sure = f"with confidence {value['confidence']:g}"
+    return f"The trader proposes {value['action']} {sure}. {_line(value['reasoning'])}"
+
+
+def _risk(value: Any) -> str:
+    if value is None:
+        return "The risk manager gave no usable answer."
+    allowed = [side for side, key in (("long", "allow_long"), ("short", "allow_short")) if value[key]]
+    sides = " and ".join(allowed) if allowed and value["max_exposure"] > 0 else "no position at all"
+    most = f", up to {value['max_exposure']:g} of the account" if value["max_exposure"] < 1 else ""
+    return f"The risk manager allows {sides}{most}. {_line(value['reason'])}"
+
+
+def _outcome(one: Any) -> str:
+    held = HELD[int(one["position"])]
+    return f"- {one['date']}: {one['action']}, position {held}, result {_percent(one['earned'])}"
+
+
+_LAYERS = {"short": "recent", "mid": "last months", "long": "lasting", "reflection": "lesson"}
+
+
+def _memory(head: str) -> Callable[[Any], str]:
+    def line(one: Any) -> str:
+        return f"({_LAYERS[one['layer']]}, importance {one['importance']:g})\n{quoted(one['text'])}"
+
+    return _lines(head, "Your memory holds nothing on this yet.", line)
+
+
+def _entry(one: Any) -> str:
+    came = "not settled yet" if one["earned"] is None else f"result {_percent(one['earned'])}"
+    views = ", ".join(f"{name} {view}" for name, view in one["views"].items())
+    seen = f"; the analysts said: {views}" if views else ""
+    return f"- {one['date']}: {one['action']}, {came}{seen}. {_line(one['reasoning'])}"
+
+
+def _report(name: str) -> Callable[[Any], str]:
+    return lambda value: f"{name}: there is none." if not value else f"{name}:\n{quoted(value)}"
+
+
+_ITEMS = _lines("News, each with the time it was published (UTC) and its source:", "News: there is none.", _item)
+_RIGHT = _lines(
+    "How often the asset moved as each analyst said:",
+    "How often each analyst was right: not known yet.",
+    lambda one: f"- {one[0]}: {one[1]['right']} of {one[1]['of']} times",
+)
+_PARTS: dict[str, Callable[[Any], str]] = {
+    "price": lambda value: f"Price now: {figure(value)}",
+    "history": lambda value: (
+        "Earlier closing prices, oldest first: " + ", ".join(f"{day} {figure(price)}" for day, price in value)
+        if value
+        else "Earlier closing prices: none are known."
+    ),
+    "momentum": lambda value: f"Return over the last month: {'not known.' if value is None else _percent(value)}",
+    "news": lambda value: _ITEMS(list(enumerate(value or (), 1))),
+    "headlines": _lines(
+        "Headlines, each with the time it was published (UTC) and its source:",
+        "Headlines: there are none.",
+        lambda one: f"{_stamp(one[0])}, {one[1]}\n{quoted(one[2])}",
+    ),
+    "annual_report": _report("Newest annual report"),
+    "quarterly_report": _report("Newest quarterly report"),
+    "opinions": _lines("What was thought of the asset:", "Nobody gave an opinion.", _opinion),
+    "debate": _lines(
+        "The debate so far:",
+        "The debate has not begun.",
+        lambda one: f"- {one['role']}: {_line(one['argument'] or 'gave no usable answer')}",
+    ),
+    "proposal": _proposal,
+    "risk": _risk,
+    "outcomes": _lines(
+        "Your own last settled decisions, oldest first:",
+        "Your own settled decisions: there are none yet.",
+        _outcome,
+    ),
+    "others": _lines(
+        "What other agents said in public:",
+        "",
+        lambda one: f"{one['entry']}, {one['date']}\n{quoted(one['text'])}",
+    ),
+    "memory": _memory("What you remember:"),
+    "remembered": _memory("What you had in mind when you decided:"),
+    "journal": _lines("Your journal of own decisions, oldest first:", "Your journal is empty.", _entry),
+    "analysts_record": lambda value: _RIGHT(list(value.items()) if value else None),
+    "account": lambda value: f"Your account over all assets is worth {value:.4f} (it began with 1).",
+    "exposures": lambda value: (
+        "Money behind each asset now (negative is short): "
+        + (", ".join(f"{asset} {money:+.4f}" for asset, money in value.items()) or "none")
+        + "."
+    ),
+}
+
 
 Scalar = bool | int | float | str
 
@@ -140,9 +291,8 @@ KINDS: dict[type[msgspec.Struct], str] = {
 
 
 A = TypeVar("A", bound=msgspec.Struct)
-Json = Mapping[str, object]
 Sight = Callable[[Packet], dict[str, object]]
-"""What a role is shown of a packet; see :mod:`tradeassay.agents.ama.desks`."""
+"""What a role is shown of a packet."""
 Consultation = Generator[AskModel, ModelReply, A | None]
 """Asks one role; returns its answer, or None when no usable one came."""
 
@@ -187,8 +337,7 @@ def consult(
 
     ``shown`` is all that it sees besides date, asset and its own prompt. A model that gives no answer at all is
     not asked again: the layer below has tried already. A refusal says in words what was wrong and shows the form
-    again; only the last answer is kept in the conversation. The same wrong answer twice in a row ends it.
-    """
+    again; only the last answer is kept in the conversation. The same wrong answer twice in a row ends it."""
     if packet.account is not None and "outcomes" in shown:
         # Who sees own outcomes sees the account over all assets too, where there is one.
         shown = {**shown, "account": packet.account, "exposures": dict(packet.exposures)}
@@ -451,8 +600,7 @@ C = TypeVar("C", bound=DeskConfig)
 class RoleDesk(Generic[C]):
     """Roles around a table: everybody who may be asked, less who the config leaves out.
 
-    An architecture says who is ``everybody`` and who is ``needed``, and brings ``deliberate``.
-    """
+    An architecture says who is ``everybody`` and who is ``needed``, and brings ``deliberate``."""
 
     everybody: ClassVar[tuple[str, ...]]
     needed: ClassVar[tuple[str, ...]]
@@ -473,8 +621,7 @@ class RoleDesk(Generic[C]):
         """Ask several roles that do not hear each other, all at once.
 
         Yields a tuple of questions and is sent a tuple of replies. Minutes are kept in the roles' order of
-        answering.
-        """
+        answering."""
         found: dict[str, A | None] = {}
         replies: dict[str, Any] = dict.fromkeys(asking)
         while replies:

@@ -190,8 +190,7 @@ VOTERS: Final = tuple(f"voter-{number}" for number in range(1, 10))
 class VotingAgent(RoleDesk[VoteConfig]):
     """The bare model asked several times, none knowing of the others; the most frequent action is taken.
 
-    Where two are as frequent nobody has won, and it holds. Confidence and share are the winners' means.
-    """
+    Where two are as frequent nobody has won, and it holds. Confidence and share are the winners' means."""
 
     summary: ClassVar[str] = "the bare model asked several times at once; most votes decide, a tie holds"
     Config = VoteConfig

@@ -78,8 +78,7 @@ class LayerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How it remembers. ``pace`` is the number of decisions after which recency has fallen to 1/e, per layer.
 
     ``keep`` items stay per layer at most; below ``fade`` (recency x importance) one is dropped. ``rise`` is the
-    importance at which an item of the short or mid layer moves up. ``recall`` items per layer are retrieved.
-    """
+    importance at which an item of the short or mid layer moves up. ``recall`` items per layer are retrieved."""
 
     pace: dict[Layer, float] = msgspec.field(default_factory=lambda: dict(PACE))
     keep: int = 40

@@ -7,5 +7,3 @@ from __future__ import annotations
 
 from tradeassay.agents.factor_models.agent import FactorModelAgent, FactorModelConfig
 from tradeassay.agents.factor_models.catalogue import FACTOR_MODELS, FactorModel, Size, factor_model
-
-__all__ = ["FACTOR_MODELS", "FactorModel", "FactorModelAgent", "FactorModelConfig", "Size", "factor_model"]

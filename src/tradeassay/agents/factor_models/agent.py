@@ -41,8 +41,7 @@ def features(raw: Floats) -> tuple[Matrix, Bools]:
 
     ``raw`` are factor values of the names that may be bought, shape (9, sessions, names), oldest session first.
     Each session's values are winsorised and z-scored across these names; what is missing counts as average.
-    Columns go by factor, then by session, as Qlib's sequence models read them.
-    """
+    Columns go by factor, then by session, as Qlib's sequence models read them."""
     known = np.isfinite(raw[:, -1]).sum(axis=0) >= LEAST_KNOWN
     scaled = np.nan_to_num(standardise(raw), nan=0.0)
     factors, sessions, names = raw.shape
@@ -58,8 +57,7 @@ def feature_names(window: int) -> list[str]:
 def factor_history(view: MarketView, sessions: int | None = None) -> Floats:
     """Return the factors of the last completed sessions (all without a count), shape (9, sessions, columns).
 
-    Fewer sessions come back when history is shorter.
-    """
+    Fewer sessions come back when history is shorter."""
     rows = None if sessions is None else sessions + YEAR
     bars = FactorBars(
         open=view.bars("open", rows),
@@ -76,8 +74,7 @@ def factor_history(view: MarketView, sessions: int | None = None) -> Floats:
 class FeatureFeed:
     """Follows an episode's views and keeps the last ``window`` sessions of factors.
 
-    After a skipped day it starts afresh from the view's own history.
-    """
+    After a skipped day it starts afresh from the view's own history."""
 
     def __init__(self, window: int) -> None:
         self._window = window
@@ -113,8 +110,7 @@ class Samples:
     """Samples by session, then by column of the view.
 
     ``days`` and ``columns`` say which session and name a row is about, ``features`` what is known before it,
-    ``returns`` what the name then earned, ``labels`` the same made comparable across the names of the day.
-    """
+    ``returns`` what the name then earned, ``labels`` the same made comparable across the names of the day."""
 
     days: Days
     columns: Ints
@@ -141,8 +137,7 @@ class Samples:
 class QlibDataset:
     """Answers ``prepare`` as Qlib's ``DatasetH`` does, for the segments train, valid and test.
 
-    Models that ask for a test segment while they are trained get an empty one.
-    """
+    Models that ask for a test segment while they are trained get an empty one."""
 
     def __init__(self, train: Samples, valid: Samples, window: int) -> None:
         empty = np.zeros(0, dtype=np.int64)
@@ -226,8 +221,7 @@ class FactorModelAgent(Rebalancer[FactorModelConfig]):
     """Holds the names with the highest scores in equal weights.
 
     To save costs, a held name stays while it ranks among the first ``keep`` x ``k``, and a weight is only
-    corrected when it is off by more than ``band``.
-    """
+    corrected when it is off by more than ``band``."""
 
     summary: ClassVar[str] = "holds the names a trained factor model (Qlib) scores highest, equal weights"
     plays_alone: ClassVar[bool] = False  # it needs the key of a trained model

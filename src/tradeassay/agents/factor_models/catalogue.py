@@ -30,8 +30,7 @@ class FactorModel(msgspec.Struct, frozen=True, kw_only=True):
     ``module`` and ``cls`` say where Qlib has it, ``packages`` what it is computed with. ``sequence`` models see a
     window of sessions. ``full`` and ``small`` are the arguments of the class, ``fit`` those of its ``fit``;
     ``forced`` are the only ones beside Qlib's defaults: nine features, no files, no chatter, the same bits again.
-    ``torch`` models can train on a GPU and take ``batch_size`` and ``seed`` from the training.
-    """
+    ``torch`` models can train on a GPU and take ``batch_size`` and ``seed`` from the training."""
 
     name: str
     title: str

@@ -116,8 +116,7 @@ def mended(module: Any, model: FactorModel, *, window: int, gpu: bool) -> Iterat
 
     ADARNN's loader is written for six features of sixty days. DoubleEnsemble orders its features by iterating over
     a set of strings, which differs from process to process. CatBoost takes a GPU unasked. MLP logs a correlation
-    that starts a debugger where days have fewer than fifty names; nothing reads it.
-    """
+    that starts a debugger where days have fewer than fifty names; nothing reads it."""
     cls = getattr(module, model.cls)
     if model.name == "adarnn":
         with _replaced(module, "get_stock_loader", lambda df, batch_size: _loader(df, batch_size, window)):
@@ -236,8 +235,7 @@ class FittedModel:
     def from_bytes(cls, content: bytes) -> FittedModel:
         """Read what :meth:`to_bytes` gave; raises :class:`DataError` for anything else.
 
-        A pickle can run code: only read what was trained on this machine or comes from somebody you trust.
-        """
+        A pickle can run code: only read what was trained on this machine or comes from somebody you trust."""
         import io
 
         import torch
@@ -253,8 +251,7 @@ class FittedModel:
 def fit(name: str, train: Samples, valid: Samples, config: FitConfig) -> FittedModel:
     """Train a model; ``valid`` decides when to stop.
 
-    Raises :class:`UserError` for an unknown model or too few samples, :class:`MissingExtra` without Qlib.
-    """
+    Raises :class:`UserError` for an unknown model or too few samples, :class:`MissingExtra` without Qlib."""
     model = factor_model(name)
     module = model_module(model)
     for title, samples in (("training", train), ("validation", valid)):

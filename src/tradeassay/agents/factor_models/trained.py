@@ -29,8 +29,7 @@ LEAST_KEY = 6
 class RankIC(msgspec.Struct, frozen=True, kw_only=True):
     """Mean daily rank correlation of scores and outcomes over ``days`` sessions.
 
-    ``error`` is its standard error, with the overlap of outcomes allowed for (Newey-West); None below two days.
-    """
+    ``error`` is its standard error, with the overlap of outcomes allowed for (Newey-West); None below two days."""
 
     mean: float
     error: float | None
@@ -41,8 +40,7 @@ class TrainingRecipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Everything that decides what a trained model is; the name of the data set is for people only.
 
     Windows are ISO days, both ends included. ``settings`` are the arguments of Qlib's class, ``versions`` the
-    packages that compute. ``shuffled`` outcomes were permuted among the names of each day.
-    """
+    packages that compute. ``shuffled`` outcomes were permuted among the names of each day."""
 
     model: str
     dataset: str
@@ -142,8 +140,7 @@ def _readable(root: Path) -> Iterator[TrainedBaseline]:
 def find_trained(key: str, home: Path | None = None) -> TrainedBaseline:
     """Return the baseline whose key starts with ``key``.
 
-    Raises :class:`UserError` when there is none, or more than one.
-    """
+    Raises :class:`UserError` when there is none, or more than one."""
     root = baselines_folder(home)
     hint = "see: tradeassay baselines"
     if len(key) < LEAST_KEY or not key.isalnum():
@@ -168,8 +165,7 @@ def load_trained(key: str, home: Path | None = None) -> tuple[TrainedBaseline, F
     """Return a trained baseline and its model.
 
     Raises :class:`UserError` for an unknown key, :class:`MissingExtra` without Qlib, and :class:`DataError` when
-    the model's file is not the one that was trained.
-    """
+    the model's file is not the one that was trained."""
     facts = find_trained(key, home)
     check_installed(facts.model)
     path = baselines_folder(home) / facts.key / MODEL_FILE

@@ -9,5 +9,3 @@ from __future__ import annotations
 
 from tradeassay.agents.foreign.conversation import ForeignAgent, ForeignModel, OverHttp, OverPipe, OverPython
 from tradeassay.agents.foreign.transport import Unusable
-
-__all__ = ["ForeignAgent", "ForeignModel", "OverHttp", "OverPipe", "OverPython", "Unusable"]

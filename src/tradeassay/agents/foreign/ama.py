@@ -10,7 +10,7 @@ as it stands); ``finmmeval`` has news as a list of strings and momentum as a wor
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Unpack
 
 import msgspec
@@ -180,8 +180,7 @@ def read_answer(
     """Return an agent's answer as a choice; raises :class:`Unusable` for anything else.
 
     Kinds: ``too_large``, ``parse`` (not JSON), ``schema`` (JSON of another shape, or a number out of range), and
-    ``stray`` (it names another question than the one that was ``asked``).
-    """
+    ``stray`` (it names another question than the one that was ``asked``)."""
     raw = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
     if len(raw) > limit:
         raise Unusable("too_large", f"the answer has more than {limit} bytes")
@@ -221,14 +220,34 @@ def plain(text: str) -> str:
     return "".join(c for c in text if c in "\n\t" or ((c.isprintable() or c.isspace()) and c >= " "))
 
 
-class HttpAgent:
+class ArenaAgent:
+    """An agent outside, asked over a wire. Every failure is a choice that holds and says what went wrong."""
+
+    _transport: Transport | None = None
+
+    async def decide(self, packet: Packet) -> AgentChoice:
+        """Ask the agent; never raises for anything it does. After a failure the transport is reset."""
+        try:
+            return await self._ask(packet)
+        except Unusable as error:
+            if self._transport is not None:
+                await self._transport.reset()
+            return failed_choice(error.kind, error.text)
+
+    async def close(self) -> None:
+        if self._transport is not None:
+            await self._transport.close()
+
+    async def _ask(self, packet: Packet) -> AgentChoice:
+        raise NotImplementedError
+
+
+class HttpAgent(ArenaAgent):
     """Asks a server of the AMA contract: ``POST /trading_action/``. Needs ``[arena]``.
 
-    Every failure is a choice that holds and says what went wrong, by the kinds of
-    :class:`~tradeassay.agents.foreign.transport.HttpTransport` and ``schema``. ``own`` adds the agent's position
-    and outcomes to the contract's keys; ``reach`` goes to the transport. The constructor raises
-    :class:`~tradeassay.core.errors.UserError` for an address that makes no sense.
-    """
+    Failures are of the kinds of :class:`~tradeassay.agents.foreign.transport.HttpTransport` and ``schema``.
+    ``own`` adds the agent's position and outcomes to the contract's keys; ``reach`` goes to the transport. The
+    constructor raises :class:`~tradeassay.core.errors.UserError` for an address that makes no sense."""
 
     def __init__(
         self,
@@ -244,45 +263,30 @@ class HttpAgent:
             raise UserError(f"there is no wire '{wire}'", hint=f"one of {', '.join(WIRES)}")
         # An address in its published form names the path itself.
         whole = url.rstrip("/").endswith(PATH.rstrip("/"))
-        self._transport = HttpTransport(url, "" if whole else PATH, **reach)
+        self._transport = self._http = HttpTransport(url, "" if whole else PATH, **reach)
         self._model, self._own, self._max_request, self._wire = model, own, max_request, wire
-
-    async def decide(self, packet: Packet) -> AgentChoice:
-        return await _bounded(self._ask(packet), self._transport)
 
     async def _ask(self, packet: Packet) -> AgentChoice:
         body = encode_request(packet, model=self._model, own=self._own, limit=self._max_request, wire=self._wire)
-        said = await self._transport.exchange(body)
+        said = await self._http.exchange(body)
         asked = packet if self._own else None  # the bare contract has no names for its questions
-        return read_answer(said, limit=self._transport.max_answer, wire=self._wire, asked=asked)
+        return read_answer(said, limit=self._http.max_answer, wire=self._wire, asked=asked)
 
 
-class SubprocessAgent:
-    """Runs a command that speaks the AMA contract as JSON lines. Every failure is a choice that holds.
-
-    See :class:`~tradeassay.agents.foreign.transport.PipeTransport` for what the process gets and for the kinds of
-    failure; ``parse``, ``schema`` and ``stray`` are added.
-    """
+class SubprocessAgent(ArenaAgent):
+    """Runs a command that speaks the AMA contract as JSON lines. See
+    :class:`~tradeassay.agents.foreign.transport.PipeTransport` for what the process gets and for the kinds of
+    failure; ``parse``, ``schema`` and ``stray`` are added."""
 
     def __init__(
-        self,
-        command: Sequence[str],
-        *,
-        max_request: int = MAX_REQUEST,
-        **reach: Unpack[PipeOptions],
+        self, command: Sequence[str], *, max_request: int = MAX_REQUEST, **reach: Unpack[PipeOptions]
     ) -> None:
-        self._transport = PipeTransport(command, **reach)
+        self._transport = self._pipe = PipeTransport(command, **reach)
         self._max_request = max_request
 
-    async def decide(self, packet: Packet) -> AgentChoice:
-        return await _bounded(self._ask(packet), self._transport)
-
-    async def close(self) -> None:
-        await self._transport.close()
-
     async def _ask(self, packet: Packet) -> AgentChoice:
-        line = await self._transport.exchange(encode_request(packet, limit=self._max_request))
-        return read_answer(line, limit=self._transport.max_answer, asked=packet, must_name=True)
+        line = await self._pipe.exchange(encode_request(packet, limit=self._max_request))
+        return read_answer(line, limit=self._pipe.max_answer, asked=packet, must_name=True)
 
 
 class Decides(Protocol):
@@ -293,31 +297,16 @@ class Decides(Protocol):
         ...
 
 
-class PythonAgent:
-    """Asks an object in this process: anything with ``decide(packet)``, plain or ``async``.
-
-    Every failure is a choice that holds and says what went wrong: ``agent`` (it raised), ``timeout``, ``schema``.
-    """
+class PythonAgent(ArenaAgent):
+    """Asks an object in this process: anything with ``decide(packet)``, plain or ``async``. Failures are of the
+    kinds ``agent`` (it raised), ``timeout`` and ``schema``."""
 
     def __init__(self, agent: Decides, *, timeout_s: float = TIMEOUT_S) -> None:
         wants(agent, "decide(packet)")
         self._caller = PythonCaller(agent.decide, timeout_s=timeout_s)
 
-    async def decide(self, packet: Packet) -> AgentChoice:
-        return await _bounded(self._ask(packet))
-
     async def _ask(self, packet: Packet) -> AgentChoice:
         return as_choice(await self._caller.call(packet))
-
-
-async def _bounded(asked: Awaitable[AgentChoice], transport: Transport | None = None) -> AgentChoice:
-    """Return a choice, or a failed one without a usable answer; the transport is then reset."""
-    try:
-        return await asked
-    except Unusable as error:
-        if transport is not None:
-            await transport.reset()
-        return failed_choice(error.kind, error.text)
 
 
 def as_choice(said: Any) -> AgentChoice:

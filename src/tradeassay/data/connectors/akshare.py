@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tradeassay.core.errors import SourceError, require
-from tradeassay.core.view import Days, Field, Floats
+from tradeassay.core.errors import require
+from tradeassay.core.view import FIELDS, Days, Field, Floats
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors import common
 from tradeassay.data.connectors.ashare import (
@@ -80,7 +80,12 @@ class AkshareWire:
             except Exception as error:
                 answer = _answer_behind(error)
                 # The library looks for records inside an answer that says there are none.
-                if nothing_is_fine and isinstance(error, TypeError) and _says_nothing_found(answer):
+                said = (
+                    answer.json()
+                    if nothing_is_fine and isinstance(error, TypeError) and answer is not None
+                    else None
+                )
+                if isinstance(said, dict) and said.get("code") == NOTHING_FOUND:
                     return None
                 raise self._translated(error, answer, what) from error
 
@@ -89,27 +94,19 @@ class AkshareWire:
     def _translated(self, error: Exception, answer: Any, what: str) -> Exception:
         requests: Any = require("requests", "ashare")
         problems = requests.exceptions
-        status = 200 if answer is None else answer.status_code
+        status, wish = (200, None) if answer is None else (answer.status_code, answer.headers.get("Retry-After"))
         if isinstance(error, common.Unanswered):
             return error
         if isinstance(error, problems.Timeout):
-            return common.Unanswered(f"nothing came within {self._runtime.retry.timeout:g} s")
-        if status == 429:
-            return common.Throttled(
-                retry_after=common.retry_after_seconds(answer.headers.get("Retry-After"), self._runtime.clock)
-            )
-        if status >= 500:
-            return common.Unanswered(f"HTTP {status}")
-        if status >= 400:
-            return SourceError(f"Eastmoney refused {what}: HTTP {status}", hint="try again later")
+            return common.Unanswered(self._runtime.late)
+        if (fault := common.http_fault(status, wish, (VENDOR, what), self._runtime)) is not None:
+            return fault
         if isinstance(error, problems.JSONDecodeError):
-            return common.Unanswered("the answer is not complete JSON")
+            return common.Unanswered(common.NOT_JSON)
         if isinstance(error, (problems.ChunkedEncodingError, problems.ConnectionError)):
-            broken = "IncompleteRead" in str(error)
             text = " ".join(str(error).split())[:200]
-            return common.Unanswered(
-                "the answer broke off in the middle" if broken else f"the connection failed: {text}"
-            )
+            broken = "IncompleteRead" in str(error)
+            return common.Unanswered(common.BROKE_OFF if broken else f"the connection failed: {text}")
         return common.changed_format(VENDOR, what, repr(error), "akshare")
 
 
@@ -122,11 +119,6 @@ def _answer_behind(error: BaseException) -> Any:
         answer = found[-1] if found else answer
         trace = trace.tb_next
     return answer
-
-
-def _says_nothing_found(answer: Any) -> bool:
-    found = None if answer is None else answer.json()
-    return isinstance(found, dict) and found.get("code") == NOTHING_FOUND
 
 
 def _within(seconds: float, call: Callable[[str], Any], argument: str) -> Any:
@@ -158,20 +150,14 @@ def conversation(runtime: common.Runtime) -> Iterator[AkshareWire]:
         yield AkshareWire(library, runtime)
 
 
-COLUMNS: dict[Field, str] = {
-    "open": "开盘",
-    "high": "最高",
-    "low": "最低",
-    "close": "收盘",
-    "volume": "成交量",
-    "amount": "成交额",
-}
+COLUMNS: dict[Field, str] = dict(zip(FIELDS, "开盘 最高 最低 收盘 成交量 成交额".split(), strict=True))
 DAY, CHANGE = "日期", "涨跌额"
 LISTED, INDUSTRY = "上市时间", "行业"
 EX_DATE, CASH_PER_TEN, SHARES_PER_TEN = "除权除息日", "现金分红-现金分红比例", "送转股份-送转总比例"
 BOARD_LOT = 100.0
 
 AKSHARE = common.Vendor(
+    name=VENDOR,
     source="akshare",
     calendar="XSHG",
     currency="CNY",
@@ -184,18 +170,13 @@ class AkshareConfig(common.ConnectorConfig, frozen=True, kw_only=True):
     """Codes like ``600000.SH``."""
 
 
-class AkshareSource:
+class AkshareSource(common.ConnectorSource):
     """Daily bars of A-shares. Eastmoney marks no suspensions: a session without a bar is one. For dated index
-    members use the source ``baostock``.
-    """
+    members use the source ``baostock``."""
 
     Config: ClassVar[type[SourceConfig]] = AkshareConfig
     summary: ClassVar[str] = "A-shares from Eastmoney through akshare: daily with amounts, dividends, bonus shares"
     extra: ClassVar[str | None] = "ashare"
-
-    def __init__(self, config: AkshareConfig, *, runtime: common.Runtime | None = None) -> None:
-        self._config = config
-        self._runtime = runtime or common.Runtime()
 
     def load(self) -> Panel:
         config = self._config
@@ -204,17 +185,9 @@ class AkshareSource:
         sessions = common.sessions_asked("XSHG", config.first, config.last, self._runtime.clock)
         with conversation(self._runtime) as wire:
             stocks = [_stock(wire, share, sessions) for share in shares]
+        before = (common.SURVIVORS, "industries as of the time of retrieval")
         columns = [stock.column for stock in stocks]
-        grid = common.lay_out(
-            columns, sessions, vendor=VENDOR, allow_partial=config.allow_partial, forgive=config.forgive
-        )
-        biases = (
-            "symbols chosen at the time of retrieval: survivorship",
-            "industries as of the time of retrieval",
-            *grid.notes,
-            *unexplained_note(stocks),
-        )
-        panel = common.vendor_panel(AKSHARE, config, grid, sessions, biases, self._runtime.clock)
+        panel = self.panel(AKSHARE, columns, sessions, before=before, after=unexplained_note(stocks))
         return replace(panel, actions=stock_actions(stocks, sessions))
 
 
@@ -229,7 +202,9 @@ def _stock(wire: AkshareWire, share: AShare, sessions: Sessions) -> FetchedStock
         days: Days = np.array([str(day) for day in table[DAY]], dtype="datetime64[D]")
         fields = {ours: table[theirs].to_numpy(dtype=np.float64) for ours, theirs in COLUMNS.items()}
         change: Floats = table[CHANGE].to_numpy(dtype=np.float64)
-        listed = _compact_day(facts[LISTED])
+        listed = str(facts[LISTED])
+        if len(listed) != 8 or not listed.isdecimal():
+            raise ValueError(f"{LISTED} reads {listed}")
         industry = str(facts[INDUSTRY])
     except (KeyError, TypeError, ValueError) as error:
         raise common.changed_format(VENDOR, f"the data of {share.symbol}", repr(error), "akshare") from error
@@ -238,23 +213,15 @@ def _stock(wire: AkshareWire, share: AShare, sessions: Sessions) -> FetchedStock
         instrument=share.instrument(None if industry in ("", "-") else industry),
         days=days,
         fields=fields,
-        listed=listed,
+        listed=f"{listed[:4]}-{listed[4:6]}-{listed[6:]}",
     )
     # The day's change is measured from the exchange's reference price.
     return FetchedStock(column, found, unexplained(days, fields["close"], fields["close"] - change, found))
 
 
-def _compact_day(value: Any) -> str:
-    text = str(value)
-    if len(text) != 8 or not text.isdecimal():
-        raise ValueError(f"{LISTED} reads {text}")
-    return f"{text[:4]}-{text[4:6]}-{text[6:]}"
-
-
 def _volume_unit(share: AShare, fields: dict[Field, Floats]) -> float:
-    """Return how many shares one unit of volume is (1 or a board lot): whichever puts the average price inside
-    the bars.
-    """
+    """Return how many shares one unit of volume is (1 or a board lot): whichever puts the average price inside the
+    bars."""
     traded = (fields["volume"] > 0) & (fields["amount"] > 0)
     for unit in (BOARD_LOT, 1.0):
         average = fields["amount"][traded] / (fields["volume"][traded] * unit)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import CorporateAction, Days, Floats, Fundamental, Instrument
@@ -33,8 +33,7 @@ class AShare(NamedTuple):
 
     def instrument(self, sector: str | None = None, kind: Literal["stock", "index"] = "stock") -> Instrument:
         """Return the instrument, without a name: vendors give today's, and a later "ST" in it would reveal the
-        future.
-        """
+        future."""
         return Instrument(
             symbol=self.symbol,
             kind=kind,
@@ -75,24 +74,6 @@ def merged(found: list[Distribution]) -> list[Distribution]:
     return [Distribution(day, *by_day[day]) for day in sorted(by_day)]
 
 
-def distribution_actions(symbol: str, found: list[Distribution], sessions: Sessions) -> list[CorporateAction]:
-    actions: list[CorporateAction] = []
-    for one in found:
-        known_at = action_time(sessions, one.ex_date)
-        if known_at is None:
-            continue
-        kinds: list[tuple[Literal["dividend", "split"], float]] = []
-        if one.cash > 0:
-            kinds.append(("dividend", round(one.cash, 6)))
-        if one.shares > 0:
-            kinds.append(("split", round(1.0 + one.shares, 8)))
-        actions += [
-            CorporateAction(symbol=symbol, kind=kind, ex_date=one.ex_date, known_at=known_at, value=value)
-            for kind, value in kinds
-        ]
-    return actions
-
-
 @dataclass(frozen=True, slots=True)
 class FetchedStock:
     """What was fetched for one stock; ``special_treatment`` counts its days under ST, ``caps`` value its float."""
@@ -109,14 +90,21 @@ class FetchedStock:
 
 
 def stock_actions(stocks: Sequence[FetchedStock], sessions: Sessions) -> tuple[CorporateAction, ...]:
-    found = [a for stock in stocks for a in distribution_actions(stock.symbol, stock.distributions, sessions)]
-    return tuple(sorted(found, key=lambda action: (action.ex_date, action.symbol, action.kind)))
+    actions: list[CorporateAction] = []
+    for symbol, one in ((stock.symbol, one) for stock in stocks for one in stock.distributions):
+        known_at = action_time(sessions, one.ex_date)
+        if known_at is not None:
+            facts: dict[str, Any] = {"symbol": symbol, "ex_date": one.ex_date, "known_at": known_at}
+            if one.cash > 0:
+                actions.append(CorporateAction(kind="dividend", value=round(one.cash, 6), **facts))
+            if one.shares > 0:
+                actions.append(CorporateAction(kind="split", value=round(1.0 + one.shares, 8), **facts))
+    return tuple(sorted(actions, key=lambda action: (action.ex_date, action.symbol, action.kind)))
 
 
 def unexplained(days: Days, closes: Floats, precloses: Floats, found: Sequence[Distribution]) -> list[str]:
     """Return the days whose reference price (``precloses``) does not follow from the close before and the
-    distributions.
-    """
+    distributions."""
     strange: list[str] = []
     for row in range(1, days.size):
         close = expected = float(closes[row - 1])
@@ -141,8 +129,7 @@ STRIDE = 20
 
 def dated_members(index: str, sessions: Sessions, ask: Callable[[str], frozenset[str]]) -> tuple[Membership, ...]:
     """Return who was in ``index`` when, asking as few days as it takes to find every change to the day. A name
-    that leaves and comes back within :data:`STRIDE` sessions would go unseen.
-    """
+    that leaves and comes back within :data:`STRIDE` sessions would go unseen."""
     known: dict[int, frozenset[str]] = {}
 
     def at(row: int) -> frozenset[str]:
@@ -168,21 +155,12 @@ def dated_members(index: str, sessions: Sessions, ask: Callable[[str], frozenset
 
 def _intervals(index: str, sessions: Sessions, known: dict[int, frozenset[str]]) -> tuple[Membership, ...]:
     found: list[Membership] = []
-    since: dict[str, int] = {}
+    since: dict[str, str] = {}
     for row in sorted(known):
         for symbol in known[row]:
-            since.setdefault(symbol, row)
+            since.setdefault(symbol, str(sessions.days[row]))
         for symbol in [name for name in since if name not in known[row]]:
-            start = since.pop(symbol)
-            found.append(_membership(index, symbol, sessions, start, row - 1))
-    found += [_membership(index, symbol, sessions, start, None) for symbol, start in since.items()]
+            last = str(sessions.days[row - 1])
+            found.append(Membership(index=index, symbol=symbol, start=since.pop(symbol), end=last))
+    found += [Membership(index=index, symbol=symbol, start=start) for symbol, start in since.items()]
     return tuple(sorted(found, key=lambda one: (one.symbol, one.start)))
-
-
-def _membership(index: str, symbol: str, sessions: Sessions, start: int, end: int | None) -> Membership:
-    return Membership(
-        index=index,
-        symbol=symbol,
-        start=str(sessions.days[start]),
-        end=None if end is None else str(sessions.days[end]),
-    )

@@ -14,6 +14,7 @@ import socket
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -69,7 +70,7 @@ class WatchedSocket:
             self.fault = f"the connection failed: {error}"
             raise
         if not part:
-            self.fault = "the answer broke off in the middle"
+            self.fault = common.BROKE_OFF
             raise ConnectionError(self.fault)
         self._answer += part
         if self._answer.endswith(END):
@@ -82,7 +83,7 @@ class WatchedSocket:
             try:
                 zlib.decompress(self._answer[HEADER : HEADER + int(head[2])])
             except zlib.error as error:
-                self.fault = "the answer broke off in the middle"
+                self.fault = common.BROKE_OFF
                 raise ConnectionError(self.fault) from error
 
     def close(self) -> None:
@@ -160,33 +161,21 @@ class BaostockWire:
 
     def rows(self, what: str, needed: Sequence[str], method: str, *args: str, **named: str) -> list[Row]:
         """Call a query of the library and return all its rows; :class:`SourceError` when it fails or lacks
-        ``needed`` fields.
-        """
+        ``needed`` fields."""
 
         def once() -> list[Row]:
             if not self._logged_in:
-                self._log_in()
-            return self._read(what, needed, getattr(self._library, method), args, named)
+                self._refuse("the login", self._attempt("the login", self._library.login))
+                self._logged_in = True
+            return self._read(what, needed, partial(getattr(self._library, method), *args, **named))
 
         return common.ask_with_retries(once, vendor=VENDOR, what=what, runtime=self._runtime)
 
-    def _log_in(self) -> None:
-        answer = self._attempt("the login", self._library.login)
-        self._refuse("the login", answer)
-        self._logged_in = True
-
-    def _read(
-        self,
-        what: str,
-        needed: Sequence[str],
-        query: Callable[..., Any],
-        args: Sequence[str],
-        named: dict[str, str],
-    ) -> list[Row]:
+    def _read(self, what: str, needed: Sequence[str], query: Callable[[], Any]) -> list[Row]:
         rows: list[list[str]] = []
 
         def every_page() -> Any:
-            result = query(*args, **named)
+            result = query()
             # The library fetches the next page inside next(), and ends quietly when that fails.
             while result.error_code == OK and result.next():
                 rows.append(result.get_row_data())
@@ -207,7 +196,7 @@ class BaostockWire:
             result = call()
         except json.JSONDecodeError as error:
             self._logged_in = False
-            raise common.Unanswered("the answer is not complete JSON") from error
+            raise common.Unanswered(common.NOT_JSON) from error
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             raise common.changed_format(VENDOR, what, repr(error), VENDOR) from error
         if self._watch.fault is not None:
@@ -251,6 +240,7 @@ FEW = 5
 """Up to this many symbols, facts are asked for one by one; beyond it, for the whole market at once."""
 
 BAOSTOCK = common.Vendor(
+    name=VENDOR,
     source="baostock",
     calendar="XSHG",
     currency="CNY",
@@ -270,7 +260,7 @@ class BaostockConfig(common.ConnectorConfig, frozen=True, kw_only=True):
             raise UserError("no symbols to fetch", hint="name some, e.g. 600000.SH, or an index, e.g. hs300")
 
 
-class BaostockSource:
+class BaostockSource(common.ConnectorSource):
     """Daily bars of A-shares. With ``index`` alone the universe is dated: nothing is picked with hindsight."""
 
     Config: ClassVar[type[SourceConfig]] = BaostockConfig
@@ -278,10 +268,6 @@ class BaostockSource:
         "A-shares from baostock: daily with amounts, suspensions, dividends, dated index members"
     )
     extra: ClassVar[str | None] = "ashare"
-
-    def __init__(self, config: BaostockConfig, *, runtime: common.Runtime | None = None) -> None:
-        self._config = config
-        self._runtime = runtime or common.Runtime()
 
     def load(self) -> Panel:
         config = self._config
@@ -293,47 +279,24 @@ class BaostockSource:
             facts = _listings(wire, shares)
             sectors = _sectors(wire, shares, sessions)
             stocks = [_stock(wire, share, facts[share], sectors.get(share), sessions) for share in shares]
-            indices = {config.index: _levels(wire, LEVELS[config.index], sessions)} if config.index else {}
-        chosen = {share.symbol for share in shares}
-        return self._panel(stocks, sessions, tuple(one for one in memberships if one.symbol in chosen), indices)
-
-    def _panel(
-        self,
-        stocks: Sequence[FetchedStock],
-        sessions: Sessions,
-        memberships: tuple[Membership, ...],
-        indices: dict[Index, Floats],
-    ) -> Panel:
-        config = self._config
-        grid = common.lay_out(
+            indices = {config.index: _levels(wire, config.index, sessions)} if config.index else {}
+        special = [stock.symbol for stock in stocks if stock.special_treatment]
+        treated = f"days under special treatment (ST), whose 5 % limit is not stored: {common.shorten(special)}"
+        panel = self.panel(
+            BAOSTOCK,
             [stock.column for stock in stocks],
             sessions,
-            vendor=VENDOR,
-            allow_partial=config.allow_partial,
-            forgive=config.forgive,
+            before=(common.SURVIVORS,) if config.symbols else (),
+            after=(*unexplained_note(stocks), *([treated] if special else [])),
         )
-        biases = (
-            *(["symbols chosen at the time of retrieval: survivorship"] if config.symbols else []),
-            *grid.notes,
-            *_warnings(stocks),
-        )
+        chosen = {share.symbol for share in shares}
         return replace(
-            common.vendor_panel(BAOSTOCK, config, grid, sessions, biases, self._runtime.clock),
+            panel,
             actions=stock_actions(stocks, sessions),
             fundamentals=tuple(cap for stock in stocks for cap in stock.caps),
-            memberships=memberships,
-            indices={str(name): levels for name, levels in indices.items()},
+            memberships=tuple(one for one in memberships if one.symbol in chosen),
+            indices=indices,
         )
-
-
-def _warnings(stocks: Sequence[FetchedStock]) -> list[str]:
-    special = [stock.symbol for stock in stocks if stock.special_treatment]
-    warnings = unexplained_note(stocks)
-    if special:
-        warnings.append(
-            f"days under special treatment (ST), whose 5 % limit is not stored: {common.shorten(special)}"
-        )
-    return warnings
 
 
 def _their(share: AShare) -> str:
@@ -350,15 +313,17 @@ def _members(wire: BaostockWire, index: Index, sessions: Sessions) -> tuple[Memb
     return dated_members(index, sessions, ask)
 
 
+def _facts(
+    wire: BaostockWire, shares: Sequence[AShare], what: str, needed: Sequence[str], method: str, *more: str
+) -> list[Row]:
+    """Ask for each of a few shares, or at once for the whole market."""
+    asked = [(one.symbol, _their(one)) for one in shares] if len(shares) <= FEW else [("all stocks", "")]
+    return [row for name, code in asked for row in wire.rows(what.format(name), needed, method, code, *more)]
+
+
 def _listings(wire: BaostockWire, shares: Sequence[AShare]) -> dict[AShare, Row]:
     needed = ("code", "ipoDate", "outDate", "type")
-    rows: list[Row] = []
-    for share in shares if len(shares) <= FEW else [None]:
-        code = "" if share is None else _their(share)
-        rows += wire.rows(
-            f"the listing of {share.symbol if share else 'all stocks'}", needed, "query_stock_basic", code
-        )
-    found = {row["code"]: row for row in rows}
+    found = {row["code"]: row for row in _facts(wire, shares, "the listing of {}", needed, "query_stock_basic")}
     for share in shares:
         kind = found.get(_their(share), {}).get("type")
         if kind not in KINDS:
@@ -373,11 +338,8 @@ def _sectors(wire: BaostockWire, shares: Sequence[AShare], sessions: Sessions) -
     sectors: dict[AShare, str] = {}
     for day in (sessions.first, sessions.last):
         rest = [share for share in shares if share not in sectors]
-        rows: list[Row] = []
-        for share in rest if len(rest) <= FEW else [None]:
-            code = "" if share is None else _their(share)
-            what = f"the industry of {share.symbol if share else 'all stocks'} on {day}"
-            rows += wire.rows(what, ("code", "industry"), "query_stock_industry", code, day)
+        what = f"the industry of {{}} on {day}"
+        rows = _facts(wire, rest, what, ("code", "industry"), "query_stock_industry", day)
         found = {row["code"]: row["industry"] for row in rows if row["industry"]}
         sectors |= {share: found[_their(share)] for share in rest if _their(share) in found}
     return sectors
@@ -414,8 +376,7 @@ def _stock(
 
 def _float_caps(symbol: str, traded: Sequence[Row], sessions: Sessions) -> tuple[Fundamental, ...]:
     """Return monthly values of the circulating shares, from the share of them that changed hands; known from the
-    next open.
-    """
+    next open."""
     next_open = dict(zip(map(str, sessions.days[:-1]), sessions.open_time[1:].tolist(), strict=True))
     found: dict[str, Fundamental] = {}
     for row in traded:
@@ -462,16 +423,15 @@ def _distributions(wire: BaostockWire, share: AShare, days: tuple[str, str]) -> 
     return merged(found)
 
 
-def _levels(wire: BaostockWire, code: str, sessions: Sessions) -> Floats:
+def _levels(wire: BaostockWire, index: Index, sessions: Sessions) -> Floats:
+    code = LEVELS[index]
     what = f"the levels of {code}"
     rows = _bars(wire, what, code, (sessions.first, sessions.last))
-    levels = np.full(sessions.days.size, np.nan)
     try:
         closes = {row["date"]: float(row["close"]) for row in rows}
     except ValueError as error:
         raise common.changed_format(VENDOR, what, str(error), VENDOR) from error
-    for row, day in enumerate(sessions.days):
-        levels[row] = closes.get(str(day), np.nan)
+    levels = np.array([closes.get(str(day), np.nan) for day in sessions.days])
     if bool(np.isnan(levels).any()):
         gap = sessions.days[np.isnan(levels)][0]
         raise SourceError(f"baostock has no level of {code} on {gap}", hint="ask for other days or without index")

@@ -6,8 +6,8 @@ Markets are asked for first, then candles page by page.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -104,8 +104,7 @@ class CryptoWire:
 
     def candles(self, symbol: str, timeframe: Timeframe, begin: Instant, end: Instant) -> Candles:
         """Return every candle in [begin, end), page by page. A history that does not reach back to ``begin`` is
-        refused: some exchanges answer with their newest candles whatever was asked for.
-        """
+        refused: some exchanges answer with their newest candles whatever was asked for."""
         step = STEPS[timeframe]
         features = (self._exchange.features or {}).get("spot") or {}
         limit = (features.get("fetchOHLCV") or {}).get("limit") or PAGE
@@ -173,12 +172,10 @@ class CryptoWire:
             wish = common.retry_after_seconds(headers.get("Retry-After"), self._runtime.clock)
             return common.Throttled(retry_after=wish)
         if isinstance(error, ccxt.RequestTimeout):
-            return common.Unanswered(f"nothing came within {self._runtime.retry.timeout:g} s")
+            return common.Unanswered(self._runtime.late)
         if isinstance(error, ccxt.NetworkError):
             broken = "IncompleteRead" in str(error.__cause__)
-            return common.Unanswered(
-                "the answer broke off in the middle" if broken else f"the connection failed: {text}"
-            )
+            return common.Unanswered(common.BROKE_OFF if broken else f"the connection failed: {text}")
         if isinstance(error, ccxt.BaseError):
             return SourceError(f"{self.name} refused {what}: {text}", hint="see its message")
         return common.changed_format(self.name, what, repr(error), "ccxt")
@@ -187,7 +184,7 @@ class CryptoWire:
 def _refuse_half_a_body(response: Any, *_args: Any, **_kwargs: Any) -> None:
     # ccxt passes a body that is not JSON on as text, and reads candles out of its characters.
     if response.status_code == 200 and response.content.rstrip()[-1:] not in (b"}", b"]"):
-        raise common.Unanswered("the answer is not complete JSON")
+        raise common.Unanswered(common.NOT_JSON)
 
 
 class CcxtConfig(common.ConnectorConfig, frozen=True, kw_only=True):
@@ -197,59 +194,36 @@ class CcxtConfig(common.ConnectorConfig, frozen=True, kw_only=True):
     minutes: bool = False
 
 
-class CcxtSource:
+class CcxtSource(common.ConnectorSource):
     """Spot candles of one exchange. Exchanges publish no listing dates: a later first candle is ``partial``."""
 
     Config: ClassVar[type[SourceConfig]] = CcxtConfig
     summary: ClassVar[str] = "crypto spot candles, daily and by the minute, from any exchange of ccxt"
     extra: ClassVar[str | None] = "crypto"
 
-    def __init__(
-        self,
-        config: CcxtConfig,
-        *,
-        runtime: common.Runtime | None = None,
-        settings: Mapping[str, Any] | None = None,
-    ) -> None:
-        self._config = config
-        self._runtime = runtime or common.Runtime()
-        self._settings = settings
-
     def load(self) -> Panel:
         config = self._config
         common.need_symbols(config, "BTC/USDT")
         sessions = common.sessions_asked("24/7", config.first, config.last, self._runtime.clock)
-        wire = CryptoWire(config.exchange, self._runtime, self._settings, forgive=config.forgive)
+        wire = CryptoWire(config.exchange, self._runtime, self._wire.get("settings"), forgive=config.forgive)
         try:
             instruments = wire.instruments(config.symbols)
             currency = common.one_currency({one.currency: one.symbol for one in instruments})
             columns = [_column(wire, instrument, sessions) for instrument in instruments]
-            minutes = _minutes(wire, config.symbols, sessions) if config.minutes else []
+            minutes = [_minutes(wire, symbol, sessions) for symbol in config.symbols] if config.minutes else []
         finally:
             wire.close()
-        grid = common.lay_out(
-            columns, sessions, vendor=config.exchange, allow_partial=config.allow_partial, forgive=config.forgive
-        )
-        partial = common.check_minutes(
-            minutes, columns, vendor=config.exchange, allow_partial=config.allow_partial
-        )
-        biases = (
-            "symbols chosen at the time of retrieval: survivorship",
-            f"prices and volumes of one exchange, {config.exchange}",
-            *grid.notes,
-            *partial,
-        )
         licence = (
             f"Public market data of {config.exchange} through ccxt (MIT): the numbers are the exchange's, "
             "under the terms of its API; do not redistribute them."
         )
-        vendor = common.Vendor(f"ccxt/{config.exchange}", "24/7", currency, licence)
-        panel = common.vendor_panel(vendor, config, grid, sessions, biases, self._runtime.clock)
-        return replace(panel, minutes=common.join_minutes(minutes, vendor=config.exchange) if minutes else None)
+        vendor = common.Vendor(config.exchange, f"ccxt/{config.exchange}", "24/7", currency, licence)
+        before = (common.SURVIVORS, f"prices and volumes of one exchange, {config.exchange}")
+        return self.panel(vendor, columns, sessions, minutes=minutes, before=before)
 
     def growth_since(self, day: str) -> float | None:
         """Return the newest price over the close of a day, today's unfinished bar included; None without one."""
-        wire = CryptoWire(self._config.exchange, self._runtime, self._settings, forgive=True)
+        wire = CryptoWire(self._config.exchange, self._runtime, self._wire.get("settings"), forgive=True)
         try:
             candles = wire.candles(
                 self._config.symbols[0], "1d", midnight(parse_day(day)), self._runtime.clock.now()
@@ -263,33 +237,23 @@ def _days(candles: Candles) -> Days:
     return candles.start.astype("datetime64[ns]").astype("datetime64[D]")
 
 
-def _span(sessions: Sessions) -> tuple[int, int]:
-    return int(sessions.open_time[0]), int(sessions.close_time[-1])
+def _candles(wire: CryptoWire, symbol: str, timeframe: Timeframe, sessions: Sessions, lack: str) -> Candles:
+    begin, end = int(sessions.open_time[0]), int(sessions.close_time[-1])
+    candles = wire.candles(symbol, timeframe, begin, end)
+    if candles.start.size == 0:
+        reason = f"{lack}some exchanges keep only their latest candles"
+        raise common.empty_answer(wire.name, symbol, sessions.first, sessions.last, reason)
+    return candles
 
 
 def _column(wire: CryptoWire, instrument: Instrument, sessions: Sessions) -> common.Column:
-    candles = wire.candles(instrument.symbol, "1d", *_span(sessions))
-    if candles.start.size == 0:
-        raise common.empty_answer(
-            wire.name,
-            instrument.symbol,
-            sessions.first,
-            sessions.last,
-            "some exchanges keep only their latest candles",
-        )
+    candles = _candles(wire, instrument.symbol, "1d", sessions, "")
     return common.Column(instrument=instrument, days=_days(candles), fields=candles.fields)
 
 
-def _minutes(wire: CryptoWire, symbols: Sequence[str], sessions: Sessions) -> list[common.MinuteColumn]:
-    columns: list[common.MinuteColumn] = []
-    begin, end = _span(sessions)
-    for symbol in symbols:
-        candles = wire.candles(symbol, "1m", begin, end)
-        if candles.start.size == 0:
-            reason = "no minutes; some exchanges keep only their latest candles"
-            raise common.empty_answer(wire.name, symbol, sessions.first, sessions.last, reason)
-        columns.append(common.MinuteColumn(symbol, candles.start + MINUTE, candles.fields))
-    return columns
+def _minutes(wire: CryptoWire, symbol: str, sessions: Sessions) -> common.MinuteColumn:
+    candles = _candles(wire, symbol, "1m", sessions, "no minutes; ")
+    return common.MinuteColumn(symbol, candles.start + MINUTE, candles.fields)
 
 
 sources.add("ccxt", CcxtSource)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 import numpy as np
@@ -44,8 +44,7 @@ LONGEST_REST_S = 86_400.0
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds in seconds: ``timeout`` for one answer; waits double from ``first_wait`` up to ``longest_wait``. A
-    vendor that asks (``Retry-After``) for more than ``longest_wait`` is not waited for.
-    """
+    vendor that asks (``Retry-After``) for more than ``longest_wait`` is not waited for."""
 
     attempts: int = 4
     timeout: float = 30.0
@@ -65,14 +64,9 @@ class Runtime:
     sleep: Callable[[float], None] = time.sleep
     retry: RetryPolicy = field(default_factory=RetryPolicy)
 
-
-class Throttled(Exception):
-    """The vendor answered "too many requests"; ``retry_after`` is the wait in seconds, if it named one."""
-
-    def __init__(self, reason: str = "HTTP 429, too many requests", retry_after: float | None = None) -> None:
-        self.reason = clean_words(reason)
-        super().__init__(self.reason)
-        self.retry_after = retry_after
+    @property
+    def late(self) -> str:
+        return f"nothing came within {self.retry.timeout:g} s"
 
 
 class Unanswered(Exception):
@@ -81,6 +75,30 @@ class Unanswered(Exception):
     def __init__(self, reason: str) -> None:
         self.reason = clean_words(reason)
         super().__init__(self.reason)
+
+
+class Throttled(Unanswered):
+    """The vendor answered "too many requests"; ``retry_after`` is the wait in seconds, if it named one."""
+
+    def __init__(self, reason: str = "HTTP 429, too many requests", retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+
+
+NOT_JSON = "the answer is not complete JSON"
+BROKE_OFF = "the answer broke off in the middle"
+
+
+def http_fault(status: int, wish: str | None, asked: tuple[str, str], runtime: Runtime) -> Exception | None:
+    """Return what an HTTP status says about (vendor, what was asked), with the ``Retry-After`` header as ``wish``;
+    None for one that is no failure."""
+    if status == 429:
+        return Throttled(retry_after=retry_after_seconds(wish, runtime.clock))
+    if status >= 500:
+        return Unanswered(f"HTTP {status}")
+    if status >= 400:
+        return SourceError(f"{asked[0]} refused {asked[1]}: HTTP {status}", hint="try again later")
+    return None
 
 
 class VendorResting(SourceError):
@@ -124,7 +142,7 @@ def ask_with_retries(ask: Callable[[], T], *, vendor: str, what: str, runtime: R
         return float(backoff(state)) if named is None else named
 
     def worth_another(error: BaseException) -> bool:
-        return isinstance(error, Throttled | Unanswered) and (rest(error) or 0.0) <= policy.longest_wait
+        return isinstance(error, Unanswered) and (rest(error) or 0.0) <= policy.longest_wait
 
     attempts = tenacity.Retrying(
         stop=tenacity.stop_after_attempt(policy.attempts),
@@ -135,29 +153,23 @@ def ask_with_retries(ask: Callable[[], T], *, vendor: str, what: str, runtime: R
     )
     try:
         return attempts(ask)  # type: ignore[no-any-return]  # tenacity's types are skipped
-    except Throttled as error:
-        named = rest(error)
-        if named is not None and named > policy.longest_wait:
+    except Unanswered as error:
+        named = rest(error) or 0.0
+        if named > policy.longest_wait:
             refused = VendorResting(
                 f"{vendor} refused {what}: {error.reason}, and wants {named:.0f} s of rest",
                 hint="fetch again after that time, or ask for fewer symbols at once",
             )
             refused.seconds = min(named, LONGEST_REST_S)
             raise refused from error
-        raise SourceError(
-            f"{vendor} refused {what}: {error.reason} ({_effort(attempts)})",
-            hint="wait some minutes and fetch again, or ask for fewer symbols at once",
-        ) from error
-    except Unanswered as error:
-        raise SourceError(
-            f"{vendor} gave no usable answer for {what}: {error.reason} ({_effort(attempts)})",
-            hint="check the connection (and a proxy, if there is one), then fetch again",
-        ) from error
-
-
-def _effort(attempts: Any) -> str:
-    made, waited = attempts.statistics["attempt_number"], attempts.statistics["idle_for"]
-    return f"{made} attempt{'s' if made > 1 else ''}, {waited:.0f} s of waiting between them"
+        made, waited = attempts.statistics["attempt_number"], attempts.statistics["idle_for"]
+        effort = f"{made} attempt{'s' if made > 1 else ''}, {waited:.0f} s of waiting between them"
+        if isinstance(error, Throttled):
+            said, hint = "refused", "wait some minutes and fetch again, or ask for fewer symbols at once"
+        else:
+            said = "gave no usable answer for"
+            hint = "check the connection (and a proxy, if there is one), then fetch again"
+        raise SourceError(f"{vendor} {said} {what}: {error.reason} ({effort})", hint=hint) from error
 
 
 @contextlib.contextmanager
@@ -186,8 +198,7 @@ PRICES: tuple[Field, ...] = ("open", "high", "low", "close")
 class Column:
     """One symbol as a vendor gave it: days in order, one array per field (``amount`` may be missing).
     ``listed``/``delisted`` are the vendor's own ISO dates, None when it does not say. ``halted`` are days on which
-    the vendor itself says that nothing traded.
-    """
+    the vendor itself says that nothing traded."""
 
     instrument: Instrument
     days: Days
@@ -212,14 +223,13 @@ def lay_out(
 ) -> VendorGrid:
     """Lay vendor series out on a calendar. A session without a bar between listing and delisting becomes a
     suspension. Refused: a bar on a day without a session, days out of order (``forgive`` a few), a part of the
-    range (``allow_partial``).
-    """
+    range (``allow_partial``)."""
     notes: list[str] = []
     if forgive:
         columns = [_forgiven(column, sessions, vendor, notes) for column in columns]
     placed = sorted(
         (_place(column, sessions, vendor, allow_partial) for column in columns),
-        key=lambda one: (one.listing.listed, one.listing.instrument.symbol),
+        key=lambda one: (one.listing.listed, one.symbol),
     )
     shape = (sessions.days.size, len(placed))
     bars: dict[Field, Floats] = {name: np.full(shape, np.nan) for name in FIELDS}
@@ -228,7 +238,15 @@ def lay_out(
         for name, values in one.fields.items():
             bars[name][one.rows, index] = values
         suspended[:, index] = one.suspended
-    return VendorGrid(tuple(one.listing for one in placed), bars, suspended, (*_notes(placed, vendor), *notes))
+    said = {
+        f"{vendor} has only part of the range, taken as listing or delisting": [
+            text for one in placed for text in one.cut
+        ],
+        "sessions without a bar, taken as suspensions": [f"{one.symbol} {one.gaps}" for one in placed if one.gaps],
+        "incomplete bars, left out": [f"{one.symbol} {day}" for one in placed for day in one.broken],
+    }
+    told = [f"{what}: {shorten(names)}" for what, names in said.items() if names]
+    return VendorGrid(tuple(one.listing for one in placed), bars, suspended, (*told, *notes))
 
 
 FORGIVEN = 20
@@ -258,43 +276,68 @@ def _forgiven(column: Column, sessions: Sessions, vendor: str, notes: list[str])
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """Where a panel comes from: the source's name, its calendar, its currency, what may be done with the data."""
+    """Where a panel comes from: what messages call it, the source's name, its calendar, its currency, what may be
+    done with the data."""
 
+    name: str
     source: str
     calendar: CalendarName
     currency: str
     licence: str
 
 
-def vendor_panel(
-    vendor: Vendor,
-    config: ConnectorConfig,
-    grid: VendorGrid,
-    sessions: Sessions,
-    biases: Sequence[str],
-    clock: Clock,
-) -> Panel:
-    facts = PanelFacts(
-        kind="real",
-        source=vendor.source,
-        query=canonical_json(config).decode(),
-        currency=vendor.currency,
-        calendar=vendor.calendar,
-        adjusted="none",
-        biases=tuple(biases),
-        licence=vendor.licence,
-        retrieved_at=iso(clock.now() // SECOND * SECOND),
-    )
-    return Panel(
-        name=config.name or vendor.source.replace("/", "-"),
-        facts=facts,
-        listings=grid.listings,
-        sessions=sessions.days,
-        open_time=sessions.open_time,
-        close_time=sessions.close_time,
-        bars=grid.bars,
-        suspended=grid.suspended,
-    )
+SURVIVORS = "symbols chosen at the time of retrieval: survivorship"
+
+
+class ConnectorSource:
+    """What the sources share. ``wire`` is what a test puts in the place of a vendor's connection."""
+
+    Config: ClassVar[type[SourceConfig]]
+    summary: ClassVar[str]
+    extra: ClassVar[str | None]
+
+    def __init__(self, config: Any, *, runtime: Runtime | None = None, **wire: Any) -> None:
+        self._config = config
+        self._runtime = runtime or Runtime()
+        self._wire = wire
+
+    def panel(
+        self,
+        vendor: Vendor,
+        columns: Sequence[Column],
+        sessions: Sessions,
+        *,
+        minutes: Sequence[MinuteColumn] = (),
+        before: Sequence[str] = (),
+        after: Sequence[str] = (),
+    ) -> Panel:
+        """Return the panel of fetched columns; ``before`` and ``after`` the notes on them come other biases."""
+        config: ConnectorConfig = self._config
+        partial = config.allow_partial
+        grid = lay_out(columns, sessions, vendor=vendor.name, allow_partial=partial, forgive=config.forgive)
+        gaps = check_minutes(minutes, columns, vendor=vendor.name, allow_partial=partial)
+        facts = PanelFacts(
+            kind="real",
+            source=vendor.source,
+            query=canonical_json(config).decode(),
+            currency=vendor.currency,
+            calendar=vendor.calendar,
+            adjusted="none",
+            biases=(*before, *grid.notes, *gaps, *after),
+            licence=vendor.licence,
+            retrieved_at=iso(self._runtime.clock.now() // SECOND * SECOND),
+        )
+        return Panel(
+            name=config.name or vendor.source.replace("/", "-"),
+            facts=facts,
+            listings=grid.listings,
+            sessions=sessions.days,
+            open_time=sessions.open_time,
+            close_time=sessions.close_time,
+            bars=grid.bars,
+            suspended=grid.suspended,
+            minutes=join_minutes(minutes, vendor=vendor.name) if minutes else None,
+        )
 
 
 def one_currency(symbols: Mapping[str, str]) -> str:
@@ -314,6 +357,10 @@ class _Placed:
     gaps: int
     broken: tuple[str, ...]
     cut: tuple[str, ...]
+
+    @property
+    def symbol(self) -> str:
+        return self.listing.instrument.symbol
 
 
 def _place(column: Column, sessions: Sessions, vendor: str, allow_partial: bool) -> _Placed:
@@ -369,48 +416,32 @@ def _listing(
     begin = int(np.searchsorted(sessions.days, np.datetime64(listed, "D")))
     end = int(np.searchsorted(sessions.days, np.datetime64(delisted or sessions.last, "D"), side="right")) - 1
     first_bar, last_bar = int(told[0]), int(told[-1])
+    first_day, last_day = str(sessions.days[first_bar]), str(sessions.days[last_bar])
+
+    def refuse_part(side: str, day: str, wanted: str, taken: str) -> None:
+        if not partial:
+            asked = f"{sessions.first} to {sessions.last}"
+            raise SourceError(
+                f"{vendor}'s bars of {symbol} {side} on {day}, but {asked} was asked for",
+                hint=f"ask with {wanted}={day}, or with allow_partial=true to take that day as its {taken}",
+            )
+
     cut: list[str] = []
     if first_bar > begin:
-        _refuse_part(symbol, "begin", str(sessions.days[first_bar]), sessions, vendor, partial)
-        cut.append(f"{symbol} from {sessions.days[first_bar]}")
+        refuse_part("begin", first_day, "first", "listing")
+        cut.append(f"{symbol} from {first_day}")
     if first_bar != begin:
-        listed = str(sessions.days[first_bar])
+        listed = first_day
     soon = column.delisted is not None and column.delisted <= str(sessions.days[-1] + DELISTING_DAYS)
     if soon and end - DELISTING_SLACK <= last_bar < end:
-        delisted = str(sessions.days[last_bar])
+        delisted = last_day
     elif last_bar < end:
-        _refuse_part(symbol, "end", str(sessions.days[last_bar]), sessions, vendor, partial)
-        delisted = str(sessions.days[last_bar])
+        refuse_part("end", last_day, "last", "delisting")
+        delisted = last_day
         cut.append(f"{symbol} to {delisted}")
     elif last_bar > end:
-        delisted = str(sessions.days[last_bar]) if last_bar < sessions.days.size - 1 else None
+        delisted = last_day if last_bar < sessions.days.size - 1 else None
     return Listing(instrument=column.instrument, listed=listed, delisted=delisted), tuple(cut)
-
-
-def _refuse_part(symbol: str, side: str, day: str, sessions: Sessions, vendor: str, partial: bool) -> None:
-    if partial:
-        return
-    wanted = f"first={day}" if side == "begin" else f"last={day}"
-    asked = f"{sessions.first} to {sessions.last}"
-    raise SourceError(
-        f"{vendor}'s bars of {symbol} {side} on {day}, but {asked} was asked for",
-        hint=f"ask with {wanted}, or with allow_partial=true to take that day as its "
-        + ("listing" if side == "begin" else "delisting"),
-    )
-
-
-def _notes(placed: Sequence[_Placed], vendor: str) -> tuple[str, ...]:
-    notes: list[str] = []
-    cut = [text for one in placed for text in one.cut]
-    if cut:
-        notes.append(f"{vendor} has only part of the range, taken as listing or delisting: {shorten(cut)}")
-    gaps = [f"{one.listing.instrument.symbol} {one.gaps}" for one in placed if one.gaps]
-    if gaps:
-        notes.append(f"sessions without a bar, taken as suspensions: {shorten(gaps)}")
-    broken = [f"{one.listing.instrument.symbol} {day}" for one in placed for day in one.broken]
-    if broken:
-        notes.append(f"incomplete bars, left out: {shorten(broken)}")
-    return tuple(notes)
 
 
 def shorten(items: Sequence[str], limit: int = 10) -> str:
@@ -470,8 +501,7 @@ class ConnectorConfig(SourceConfig, frozen=True, kw_only=True):
     whose bars do not reach from its listing (or ``first``) to ``last`` is refused unless ``allow_partial`` is set;
     then it counts as listed and delisted where its bars begin and end, and the panel says so. ``forgive`` leaves
     out what cannot be a bar (on a day without a session, the same one twice), one in twenty at the most, and says
-    so; otherwise it is refused. ``name`` is the panel's name; empty means the source's.
-    """
+    so; otherwise it is refused. ``name`` is the panel's name; empty means the source's."""
 
     first: str
     symbols: tuple[str, ...] = ()
@@ -517,8 +547,7 @@ def empty_answer(vendor: str, symbol: str, first: str, last: str, reason: str = 
 
 def sessions_asked(calendar: CalendarName, first: str, last: str | None, clock: Clock) -> Sessions:
     """Return the sessions asked for, never empty. A ``last`` that is not over is refused: a bar that still moves
-    would be stored as final.
-    """
+    would be stored as final."""
     now = clock.now()
     tomorrow = moment(now).date() + timedelta(days=1)
     end = parse_day(last) if last is not None else max(tomorrow, parse_day(first))

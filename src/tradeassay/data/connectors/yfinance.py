@@ -40,8 +40,7 @@ class VendorSplit(NamedTuple):
 def factor_after(days: Days, splits: Sequence[VendorSplit], *, same_day: bool = False) -> Floats:
     """Return, for each day, the product of the ratios of all splits on *later* days: adjusted price times this is
     as traded. With ``same_day`` those of the day too: our dividends are per share held before a split of the same
-    day, the vendor's per share of that day.
-    """
+    day, the vendor's per share of that day."""
     factor = np.ones(days.size)
     for split in splits:
         factor[(days <= split.day) if same_day else (days < split.day)] *= split.ratio
@@ -50,8 +49,7 @@ def factor_after(days: Days, splits: Sequence[VendorSplit], *, same_day: bool = 
 
 def not_applied(days: Days, opens: Floats, closes: Floats, splits: Sequence[VendorSplit]) -> list[VendorSplit]:
     """Return the splits that the vendor lists but has not applied: a forgotten one leaves a jump of its ratio.
-    Splits near 1:1 (:data:`TELLABLE`) or without a bar on both sides are taken on trust.
-    """
+    Splits near 1:1 (:data:`TELLABLE`) or without a bar on both sides are taken on trust."""
     forgotten: list[VendorSplit] = []
     for split in splits:
         after = int(np.searchsorted(days, split.day))
@@ -184,23 +182,20 @@ class YahooWire:
 
         problems = self._library.exceptions
         status = self._session.last_status or 0
-        asked = (VENDOR, symbol, str(first), str(until - timedelta(days=1)))
-        if isinstance(error, problems.YFRateLimitError) or status == 429:
-            return common.Throttled(
-                retry_after=common.retry_after_seconds(self._session.retry_after, self._runtime.clock)
-            )
-        if isinstance(error, curl.Timeout):
-            return common.Unanswered(f"nothing came within {self._runtime.retry.timeout:g} s")
+        last = str(until - timedelta(days=1))
+        if isinstance(error, problems.YFRateLimitError):
+            status = 429
+        if isinstance(error, curl.Timeout) and status != 429:
+            return common.Unanswered(self._runtime.late)
         if isinstance(error, curl.IncompleteRead):
-            return common.Unanswered("the answer broke off in the middle")
+            return common.Unanswered(common.BROKE_OFF)
         if isinstance(error, problems.YFTickerMissingError) or status == 404:
-            return common.empty_answer(*asked, _one_line(error))
-        if status >= 500:
-            return common.Unanswered(f"HTTP {status}")
-        if status >= 400:
-            return SourceError(f"Yahoo refused the bars of {symbol}: HTTP {status}", hint="try again later")
+            return common.empty_answer(VENDOR, symbol, str(first), last, _one_line(error))
+        about = (VENDOR, f"the bars of {symbol}")
+        if (fault := common.http_fault(status, self._session.retry_after, about, self._runtime)) is not None:
+            return fault
         if isinstance(error, json.JSONDecodeError):
-            return common.Unanswered("the answer is not complete JSON")
+            return common.Unanswered(common.NOT_JSON)
         if isinstance(error, OSError):
             return common.Unanswered(f"the connection failed: {_one_line(error)}")
         if isinstance(error, problems.YFException):
@@ -248,8 +243,7 @@ LICENCE = (
 
 class YFinanceConfig(common.ConnectorConfig, frozen=True, kw_only=True):
     """``indices`` are index symbols whose closing levels are kept (``^GSPC``); ``minutes`` adds minute bars. Yahoo
-    keeps minute bars for 30 days only.
-    """
+    keeps minute bars for 30 days only."""
 
     indices: tuple[str, ...] = ()
     minutes: bool = False
@@ -259,7 +253,7 @@ class YFinanceConfig(common.ConnectorConfig, frozen=True, kw_only=True):
         common.refuse_doubles((*self.symbols, *self.indices))
 
 
-class YFinanceSource:
+class YFinanceSource(common.ConnectorSource):
     """Daily bars, splits and dividends of US stocks and funds, as traded; optionally the latest minutes."""
 
     Config: ClassVar[type[SourceConfig]] = YFinanceConfig
@@ -267,17 +261,6 @@ class YFinanceSource:
         "US stocks and funds from Yahoo: daily bars as traded, splits, dividends, recent minutes"
     )
     extra: ClassVar[str | None] = "us"
-
-    def __init__(
-        self,
-        config: YFinanceConfig,
-        *,
-        runtime: common.Runtime | None = None,
-        session: Callable[[], Any] | None = None,
-    ) -> None:
-        self._config = config
-        self._runtime = runtime or common.Runtime()
-        self._session = session
 
     def load(self) -> Panel:
         config, clock = self._config, self._runtime.clock
@@ -292,49 +275,31 @@ class YFinanceSource:
                     hint=f"ask with first={oldest} or later, or without minutes",
                 )
         first, until = parse_day(sessions.first), moment(clock.now()).date() + timedelta(days=1)
-        with conversation(self._runtime, self._session) as wire:
+        with conversation(self._runtime, self._wire.get("session")) as wire:
             series = [_checked(wire.daily(symbol, first, until)) for symbol in config.symbols]
             indices = {name: _levels(wire.daily(name, first, until), sessions) for name in config.indices}
             minutes = _minutes(wire, series, sessions) if config.minutes else []
-        return self._panel(series, sessions, indices, minutes)
+        lost = {
+            "capital-gain distributions are not stored": [one.symbol for one in series if one.capital_gains],
+            "index levels with gaps": [name for name, levels in indices.items() if bool(np.isnan(levels).any())],
+        }
+        currency = common.one_currency({one.currency: one.symbol for one in series})
+        panel = self.panel(
+            common.Vendor(VENDOR, "yfinance", "XNYS", currency, LICENCE),
+            [_column(one, sessions) for one in series],
+            sessions,
+            minutes=minutes,
+            before=(common.SURVIVORS,),
+            after=[f"{what}: {common.shorten(names)}" for what, names in lost.items() if names],
+        )
+        return replace(panel, actions=_actions(series, sessions), indices=indices)
 
     def growth_since(self, day: str) -> float | None:
         """Return the newest price over the close of a day, today's unfinished bar included; None without one."""
         until = moment(self._runtime.clock.now()).date() + timedelta(days=1)
-        with conversation(self._runtime, self._session) as wire:
+        with conversation(self._runtime, self._wire.get("session")) as wire:
             series = wire.daily(self._config.symbols[0], parse_day(day), until)
         return common.newest_over(series.days, series.fields["close"], day)
-
-    def _panel(
-        self,
-        series: Sequence[YahooSeries],
-        sessions: Sessions,
-        indices: dict[str, Floats],
-        minutes: Sequence[common.MinuteColumn],
-    ) -> Panel:
-        config = self._config
-        columns = [_column(one, sessions) for one in series]
-        grid = common.lay_out(
-            columns, sessions, vendor=VENDOR, allow_partial=config.allow_partial, forgive=config.forgive
-        )
-        partial = common.check_minutes(minutes, columns, vendor=VENDOR, allow_partial=config.allow_partial)
-        gains = [one.symbol for one in series if one.capital_gains]
-        holes = [name for name, levels in indices.items() if bool(np.isnan(levels).any())]
-        biases = (
-            "symbols chosen at the time of retrieval: survivorship",
-            *grid.notes,
-            *partial,
-            *([f"capital-gain distributions are not stored: {common.shorten(gains)}"] if gains else []),
-            *([f"index levels with gaps: {common.shorten(holes)}"] if holes else []),
-        )
-        currency = common.one_currency({one.currency: one.symbol for one in series})
-        vendor = common.Vendor("yfinance", "XNYS", currency, LICENCE)
-        return replace(
-            common.vendor_panel(vendor, config, grid, sessions, biases, self._runtime.clock),
-            minutes=common.join_minutes(minutes, vendor=VENDOR) if minutes else None,
-            actions=_actions(series, sessions),
-            indices=indices,
-        )
 
 
 def _checked(series: YahooSeries) -> YahooSeries:

@@ -83,8 +83,7 @@ def ashare_code(symbol: str) -> str | None:
 
 def board_of(symbol: str) -> Board:
     """Return the board of an A-share code: 60, 00 main; 688, 689 STAR; 300, 301, 302 ChiNext; Beijing BSE; else
-    none.
-    """
+    none."""
     code = ashare_code(symbol)
     if code is None:
         return Board.NONE

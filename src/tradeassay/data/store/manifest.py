@@ -122,8 +122,7 @@ _ABSENT = -1
 
 def content_sha256(panel: Panel, records: Mapping[str, pa.Table] | None = None) -> str:
     """Return the SHA-256 of a panel's numbers, records and facts; how it was obtained (name, query, time) is left
-    out.
-    """
+    out."""
     digest = hashlib.sha256()
     facts = msgspec.structs.replace(panel.facts, query="", retrieved_at=None)
     _add(digest, "head", canonical_json({"scheme": _SCHEME, "facts": facts}))
@@ -286,16 +285,11 @@ def made_record(kind: str, row: Mapping[str, Any]) -> Any:
     return _MADE[kind](**row)
 
 
-def made_records(tables: Mapping[str, pa.Table]) -> dict[str, Any]:
-    return {kind: tuple(made_record(kind, row) for row in tables[kind].to_pylist()) for kind in RECORDS}
-
-
 def record_tables(panel: Panel) -> dict[str, pa.Table]:
-    return {name: records_table(getattr(panel, name), schema) for name, schema in RECORDS.items()}
-
-
-def records_table(records: Sequence[Any], schema: pa.Schema) -> pa.Table:
-    return _table({name: [getattr(record, name) for record in records] for name in schema.names}, schema)
+    return {
+        kind: _table({name: [getattr(one, name) for one in getattr(panel, kind)] for name in schema.names}, schema)
+        for kind, schema in RECORDS.items()
+    }
 
 
 def _table(values: Mapping[str, list[Any]], schema: pa.Schema) -> pa.Table:

@@ -42,7 +42,6 @@ from tradeassay.data.store.manifest import (
     content_sha256,
     days,
     made_record,
-    made_records,
     matrix,
     plain,
     read_listings,
@@ -93,8 +92,7 @@ def check_hash(path: Path, entry: FileEntry) -> None:
 
 def verify_snapshot(folder: Path, *, again: bool = True) -> Manifest:
     """Re-hash every file and the content; :class:`DataError`. Without ``again`` not for files verified before and
-    unchanged.
-    """
+    unchanged."""
     manifest = read_manifest(folder)
     check_files(folder, manifest)
     whole = tuple(_state(folder / name) for name in (MANIFEST_FILE, *manifest.files))
@@ -120,8 +118,6 @@ def open_table(folder: Path, manifest: Manifest, name: str) -> pa.Table:
     try:
         with pa.memory_map(str(path), "r") as source:
             table = pa.ipc.open_file(source).read_all()
-    except FileNotFoundError:
-        raise DataError(f"{path} is missing", hint=AGAIN) from None
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(f"{path} is damaged: {error}", hint=AGAIN) from error
     if table.num_columns and table.column(0).num_chunks > 1:
@@ -144,8 +140,11 @@ def read_panel(folder: Path) -> Panel:
     """Return a snapshot as the panel it was written from. It knows the future: for use inside ``data`` only."""
     manifest = read_manifest(folder)
     check_files(folder, manifest)
-    records = {name: open_table(folder, manifest, f"{name}.arrow") for name in RECORDS}
-    return replace(_grids(folder, manifest), **made_records(records))
+    made: dict[str, Any] = {
+        kind: tuple(made_record(kind, row) for row in open_table(folder, manifest, f"{kind}.arrow").to_pylist())
+        for kind in RECORDS
+    }
+    return replace(_grids(folder, manifest), **made)
 
 
 def _grids(folder: Path, manifest: Manifest) -> Panel:
@@ -163,11 +162,7 @@ def _grids(folder: Path, manifest: Manifest) -> Panel:
         bars={name: matrix(one_chunk(bars, name), rows) for name in FIELDS},
         suspended=matrix(one_chunk(bars, "suspended"), rows).view(np.bool_),
         minutes=read_minutes(folder, manifest),
-        actions=(),
-        memberships=(),
         indices={name: plain(one_chunk(indices, name)) for name in indices.column_names if name != "session"},
-        fundamentals=(),
-        news=(),
     )
 
 
@@ -385,8 +380,7 @@ class History:
 
     def adjusted(self, window: Floats, field: Field, adjust: Adjustment, start: int, row: int) -> Floats:
         """Return ``window`` (sessions from ``start`` on) in the terms of session ``row``; uncopied when no action
-        lies between.
-        """
+        lies between."""
         if adjust == "total" and field != "volume":
             rows, columns, factor = self._total_rows, self._total_columns, self._total
         elif adjust in ("split", "total"):

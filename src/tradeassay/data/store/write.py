@@ -51,8 +51,7 @@ def write_snapshot(
 ) -> Manifest:
     """Write ``panel`` after the doctor has looked at it. ``allow_faults`` is a flag, or the checks whose faults
     are accepted, which become a badge. ``found`` are faults of raw files, ``locate`` turns a panel's fault into
-    one of those. The same content already there is left alone, so the call is safe to repeat and to race.
-    """
+    one of those. The same content already there is left alone, so the call is safe to repeat and to race."""
     panel = normalised(panel)
     seen = diagnose_panel(panel)
     faults = (*found, *(seen if locate is None else map(locate, seen)))
@@ -131,11 +130,8 @@ def _bars_table(panel: Panel) -> pa.Table:
     never = np.datetime64("9999-12-31", "D")
     delisted = np.array([entry.delisted or never for entry in panel.listings], dtype="datetime64[D]")
     trading = (days >= listed) & (days <= delisted) & ~panel.suspended
-    columns = {
-        "session": numbers(panel.sessions),
-        "open_time": numbers(panel.open_time),
-        "close_time": numbers(panel.close_time),
-    }
+    columns = {"session": numbers(panel.sessions), "open_time": numbers(panel.open_time)}
+    columns["close_time"] = numbers(panel.close_time)
     columns |= {name: matrix_column(panel.bars[name]) for name in FIELDS}
     columns["suspended"] = matrix_column(panel.suspended)
     columns["trading"] = matrix_column(trading)
@@ -198,8 +194,7 @@ _NAN = np.array([np.nan]).view(np.uint64)[0]
 
 def normalised(panel: Panel) -> Panel:
     """Return a panel in the store's canonical form (dtypes, one NaN, one zero, records sorted): equal content,
-    equal bytes.
-    """
+    equal bytes."""
     check_form(panel)
     bars = {name: _floats(panel.bars[name]) for name in FIELDS}
     minutes = panel.minutes
@@ -306,12 +301,8 @@ def _check_minutes(panel: Panel, minutes: MinutePanel) -> None:
 
 def _check_records(panel: Panel) -> None:
     known = set(panel.symbols)
-    known_kinds = (
-        (panel.actions, "an action"),
-        (panel.memberships, "a membership"),
-        (panel.fundamentals, "a figure"),
-    )
-    for records, what in known_kinds:
+    for kind, what in (("actions", "an action"), ("memberships", "a membership"), ("fundamentals", "a figure")):
+        records = getattr(panel, kind)
         unknown = sorted({record.symbol for record in records} - known)
         if unknown:
             raise _wrong(panel, f"{what} of {unknown[0]}, which is not listed")
@@ -324,6 +315,5 @@ def _check_records(panel: Panel) -> None:
         if 0 <= row < sessions.size and action.known_at > action_known_at(int(panel.open_time[row])):
             raise _wrong(panel, f"the {action.kind} of {action.symbol} on {action.ex_date} is known only after it")
         if action.value <= 0 or not np.isfinite(action.value):
-            raise _wrong(
-                panel, f"the {action.kind} of {action.symbol} on {action.ex_date} has value {action.value}"
-            )
+            what = f"the {action.kind} of {action.symbol} on {action.ex_date}"
+            raise _wrong(panel, f"{what} has value {action.value}")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -35,8 +35,8 @@ class MarketPath:
     regime: tuple[str, ...]
 
 
-def make_market(config: SyntheticConfig, burn: int, stream: str = "market") -> MarketPath:
-    draws = Draws(config.seed, stream)
+def make_market(config: SyntheticConfig, burn: int) -> MarketPath:
+    draws = Draws(config.seed, "market")
     model, rows = config.market, burn + config.sessions
     noise = clustered(draws, rows, model.volatility / math.sqrt(config.year), _ARCH, _GARCH, _DF)
     drift = np.zeros(rows)
@@ -87,9 +87,6 @@ def clustered(draws: Draws, rows: int, sigma: float, arch: float, garch: float, 
     return np.array(path)
 
 
-_DF = 6
-
-
 def make_styles(config: SyntheticConfig, rows: int) -> Floats:
     """Return style returns per unit of exposure, shape (2, rows, 9): overnight, then intraday."""
     draws = Draws(config.seed, "styles")
@@ -123,8 +120,7 @@ _DISTRESS_DRIFT = -0.012
 class Drivers:
     """Planted returns. Those of shape (2, ...) hold an overnight and an intraday part. ``styles`` has shape (2,
     rows, 9), ``sectors`` (2, rows, sectors), ``planted`` (what news causes: 2, rows, names), ``decline`` (rows,
-    names) what names lose before they are delisted.
-    """
+    names) what names lose before they are delisted."""
 
     market: MarketPath
     styles: Floats
@@ -151,12 +147,12 @@ def make_decline(config: SyntheticConfig, universe: WorldNames, burn: int) -> Fl
 
 @dataclass(frozen=True, slots=True)
 class CorporateMove:
-    """A corporate action that took place, between rows of the loop. ``value`` is in ticks per share (dividend) or
-    new shares per old one (split).
-    """
+    """A corporate action: announced at the close of row ``announced``, effective at row ``ex``. ``value`` is in
+    ticks per share (dividend) or new shares per old one (split). While it is planned, it is the share of the price
+    that a dividend pays, or a number in [0, 1) that picks a split's ratio."""
 
     column: int
-    kind: str
+    kind: Literal["dividend", "split"]
     announced: int
     ex: int
     value: float
@@ -166,8 +162,7 @@ class CorporateMove:
 class WorldTape:
     """Arrays of shape (rows, names), hidden rows first; prices in ticks, NaN without trade. ``last`` is the last
     close so far (0 before listing), ``shares`` thousands of shares, ``scale`` the product of split ratios so far,
-    ``exposures`` (rows, 9, names) what was known before each session, ``residual`` the idiosyncratic return.
-    """
+    ``exposures`` (rows, 9, names) what was known before each session, ``residual`` the idiosyncratic return."""
 
     open: Floats
     high: Floats
@@ -184,36 +179,16 @@ class WorldTape:
     actions: tuple[CorporateMove, ...]
 
 
-def make_tape(
-    universe: WorldNames,
-    bars: Floats,
-    trading: Bools,
-    exposures: Floats,
-    residual: Floats,
-    actions: list[CorporateMove],
-) -> WorldTape:
-    opened, high, close, volume, amount, low = (np.ascontiguousarray(bars[:, k]) for k in range(6))
-    shares = np.broadcast_to(universe.shares, close.shape).copy()
+def make_tape(loop: _Loop) -> WorldTape:
+    opened, high, close, volume, amount, low = (np.ascontiguousarray(loop.bars[:, k]) for k in range(6))
+    shares = np.broadcast_to(loop.universe.shares, close.shape).copy()
     scale = np.ones(close.shape)
-    for action in actions:
+    for action in loop.actions:
         if action.kind == "split":
             scale[action.ex :, action.column] *= action.value
             shares[action.ex :, action.column] = int(shares[action.ex - 1, action.column] * action.value)
-    return WorldTape(
-        open=opened,
-        high=high,
-        low=low,
-        close=close,
-        volume=volume,
-        amount=amount,
-        last=_carried(close),
-        shares=shares,
-        scale=scale,
-        trading=trading,
-        exposures=exposures,
-        residual=residual,
-        actions=tuple(actions),
-    )
+    drawn = (loop.trading, loop.exposures, loop.residual, tuple(loop.actions))
+    return WorldTape(opened, high, low, close, volume, amount, _carried(close), shares, scale, *drawn)
 
 
 def _carried(close: Floats) -> Floats:
@@ -227,24 +202,11 @@ _NOTICE = {"dividend": 12, "split": 15}
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedMove:
-    """A planned corporate action: announced at the close of row ``announced``, effective at row ``ex``. ``size``
-    is the share of the price that a dividend pays, or a number in [0, 1) that picks a split's ratio.
-    """
-
-    column: int
-    kind: Literal["dividend", "split"]
-    announced: int
-    ex: int
-    size: float
-
-
-@dataclass(frozen=True, slots=True)
 class MoveSchedule:
     """Suspended cells, shape (rows, names), and plans by the row of their announcement."""
 
     suspended: Bools
-    plans: dict[int, list[PlannedMove]]
+    plans: dict[int, list[CorporateMove]]
 
 
 def make_schedule(config: SyntheticConfig, universe: WorldNames, burn: int) -> MoveSchedule:
@@ -260,7 +222,7 @@ def make_schedule(config: SyntheticConfig, universe: WorldNames, burn: int) -> M
         if row > max(burn, first[column] + 10) and row + length < last[column] - 3:
             suspended[row : row + length, column] = True
     busy: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    plans: dict[int, list[PlannedMove]] = defaultdict(list)
+    plans: dict[int, list[CorporateMove]] = defaultdict(list)
     found = _dividends(config, first, last, rows) + _splits(config, first, last, rows)
     for plan in found:
         halted = (
@@ -274,7 +236,7 @@ def make_schedule(config: SyntheticConfig, universe: WorldNames, burn: int) -> M
     return MoveSchedule(suspended, dict(plans))
 
 
-def _dividends(config: SyntheticConfig, first: Ints, last: Ints, rows: int) -> list[PlannedMove]:
+def _dividends(config: SyntheticConfig, first: Ints, last: Ints, rows: int) -> list[CorporateMove]:
     model, draws = config.actions, Draws(config.seed, "dividends")
     if model.per_year == 0:
         return []
@@ -288,11 +250,11 @@ def _dividends(config: SyntheticConfig, first: Ints, last: Ints, rows: int) -> l
         for ex in range(int(phase[i]), rows, every):
             announced = ex - _NOTICE["dividend"]
             if announced >= max(first[i] + 20, 1) and ex <= last[i] - 2:
-                plans.append(PlannedMove(i, "dividend", announced, ex, float(size[i])))
+                plans.append(CorporateMove(i, "dividend", announced, ex, float(size[i])))
     return plans
 
 
-def _splits(config: SyntheticConfig, first: Ints, last: Ints, rows: int) -> list[PlannedMove]:
+def _splits(config: SyntheticConfig, first: Ints, last: Ints, rows: int) -> list[CorporateMove]:
     draws = Draws(config.seed, "splits")
     plans = []
     for cell in draws.rare(config.actions.splits / config.year, rows * first.size).tolist():
@@ -300,7 +262,7 @@ def _splits(config: SyntheticConfig, first: Ints, last: Ints, rows: int) -> list
         size = float(draws.uniform(1)[0])
         announced = ex - _NOTICE["split"]
         if announced >= max(first[column] + 20, 1) and ex <= last[column] - 2:
-            plans.append(PlannedMove(column, "split", announced, ex, size))
+            plans.append(CorporateMove(column, "split", announced, ex, size))
     return plans
 
 
@@ -332,7 +294,7 @@ def run_days(
     with np.errstate(invalid="ignore", divide="ignore"):
         for row in range(burn + config.sessions):
             loop.session(row)
-    return make_tape(universe, loop.bars, loop.trading, loop.exposures, loop.residual, loop.actions)
+    return make_tape(loop)
 
 
 class _Loop:
@@ -406,9 +368,7 @@ class _Loop:
         shares = self.mean_volume * self.rescale[0] * self.exp_table[place + _EXP_RANGE * _STEPS]
         volume: Floats = np.maximum(np.rint(shares / self.lot), 1.0) * self.lot
         paid = (first + top + bottom + final) * 0.25 / self.unit
-        bars = np.empty((6, first.size))
-        for k, values in enumerate((first, top, final, volume, np.rint(paid * volume * 100.0) / 100.0, bottom)):
-            bars[k] = values
+        bars = np.stack((first, top, final, volume, np.rint(paid * volume * 100.0) / 100.0, bottom))
         self.last = np.where(trading, bars[2], self.last)
         self.bars[row] = np.where(trading, bars, np.nan)
         self.exposures[row] = self.exposure
@@ -421,19 +381,18 @@ class _Loop:
         for plan in self.schedule.plans.get(row, ()):
             value = self._terms(plan)
             if value:
-                action = CorporateMove(plan.column, plan.kind, row, plan.ex, value)
-                self.due.setdefault(plan.ex, []).append(action)
+                self.due.setdefault(plan.ex, []).append(replace(plan, value=value))
         self.stream.feed(self.bars[row, :5] * self.rescale)
         if row + 1 >= self.burn:
             exposure = standardise(np.where(active, self.stream.values(), np.nan))
             self.exposure = np.where(np.isnan(exposure), 0.0, exposure)
 
-    def _terms(self, plan: PlannedMove) -> float:
+    def _terms(self, plan: CorporateMove) -> float:
         """Return a dividend in ticks or a split ratio; 0 when nothing comes of the plan."""
         price = float(self.last[plan.column])
         if plan.kind == "dividend":
-            return float(math.floor(price * plan.size))
-        ratio = split_ratio(self.config.preset, price / float(self.unit[plan.column]), plan.size)
+            return float(math.floor(price * plan.value))
+        ratio = split_ratio(self.config.preset, price / float(self.unit[plan.column]), plan.value)
         return ratio[0] / ratio[1] if ratio else 0.0
 
     def _go_ex(self, row: int) -> None:

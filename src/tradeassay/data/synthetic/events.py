@@ -34,8 +34,7 @@ class NewsEvent(msgspec.Struct, frozen=True, gc=False):
     """One item to write. ``row`` is the first session that opens after publication. ``tone`` is what the text says
     (+1 good, -1 bad, 0 neither), ``size`` how much it claims (in typical moves), ``gap`` and ``drift`` the returns
     it truly causes at the first open and afterwards. ``origin`` is the position of the repeated event for a
-    duplicate. ``pick`` chooses among wordings.
-    """
+    duplicate. ``pick`` chooses among wordings."""
 
     column: int
     row: int
@@ -61,9 +60,8 @@ class Report(msgspec.Struct, frozen=True, gc=False):
 
 
 def make_reports(config: SyntheticConfig, universe: WorldNames, sessions: Sessions) -> tuple[Report, ...]:
-    """Draw when each quarter's figures become known (22 to 50 days late) and how much they surprise; four
-    quarters lie before the first session, so that a world starts with a known past.
-    """
+    """Draw when each quarter's figures become known (22 to 50 days late) and how much they surprise; four quarters
+    lie before the first session, so that a world starts with a known past."""
     if not config.fundamentals:
         return ()
     draws = Draws(config.seed, "reports")
@@ -105,7 +103,9 @@ def make_events(
 ) -> tuple[NewsEvent, ...]:
     draws = Draws(config.seed, "events")
     model = config.news
-    events = [_earnings(config, report, pick) for report, pick in _visible(reports, draws)]
+    shown = [report for report in reports if report.row > 0]
+    picks = draws.below(1 << 20, len(shown)).tolist()
+    events = [_earnings(config, report, pick) for report, pick in zip(shown, picks, strict=True)]
     for kind, rate in (("informative", model.events), ("noise", model.noise), ("rumour", model.rumours)):
         events += _scattered(config, universe, sessions, draws, kind, rate)  # type: ignore[arg-type]  # literals
     events.sort(key=lambda event: (event.published_at, event.column, event.pick))
@@ -116,11 +116,6 @@ def make_events(
         events[k] if events[k].origin is None else replace(events[k], origin=place[events[k].origin or 0])
         for k in order
     )
-
-
-def _visible(reports: tuple[Report, ...], draws: Draws) -> list[tuple[Report, int]]:
-    shown = [report for report in reports if report.row > 0]
-    return list(zip(shown, draws.below(1 << 20, len(shown)).tolist(), strict=True))
 
 
 def _earnings(config: SyntheticConfig, report: Report, pick: int) -> NewsEvent:
@@ -164,26 +159,15 @@ def _scattered(
         "rumour": (worth * 0.5, worth * -0.5),
     }.get(kind, (worth * 0.0, worth * 0.0))
     living = (rows > np.maximum(universe.first[columns], 1)) & (rows <= universe.last[columns] - model.horizon)
-    told = zip(
-        columns.tolist(),
-        rows.tolist(),
-        at.tolist(),
-        theme,
-        tone.tolist(),
-        size.tolist(),
-        gap.tolist(),
-        drift.tolist(),
-        pick.tolist(),
-        living.tolist(),
-        strict=True,
-    )
+    where = (values.tolist() for values in (columns, rows, at))
+    worth_of = (values.tolist() for values in (tone, size, gap, drift, pick, living))
+    told = zip(*where, theme, *worth_of, strict=True)
     return [NewsEvent(i, row, when, kind, what, *rest) for i, row, when, what, *rest, lives in told if lives]
 
 
 def _moments(sessions: Sessions, rows: Ints, draws: Draws) -> Ints:
-    """Return publication instants between the previous open and two hours before that of ``rows``, two in three
-    at night.
-    """
+    """Return publication instants between the previous open and two hours before that of ``rows``, two in three at
+    night."""
     before = np.maximum(rows - 1, 0)
     opened, closed = sessions.open_time[before], sessions.close_time[before]
     end = sessions.open_time[rows] - 2 * HOUR
@@ -206,19 +190,14 @@ def _duplicates(
     rows = np.array([events[k].row for k in loud], dtype=np.int64) + later
     inside = np.minimum(rows, sessions.days.size - 1)
     at = _moments(sessions, inside, draws)
+    last = [min(int(universe.last[events[k].column]), sessions.days.size - 1) for k in loud]
+    copies = zip(rows.tolist(), at.tolist(), pick.tolist(), strict=True)
     return [
         replace(
-            events[k],
-            row=int(rows[j]),
-            published_at=int(at[j]),
-            kind="duplicate",
-            gap=0.0,
-            drift=0.0,
-            pick=int(pick[j]),
-            origin=k,
+            events[k], row=row, published_at=when, kind="duplicate", gap=0.0, drift=0.0, pick=wording, origin=k
         )
-        for j, k in enumerate(loud)
-        if again[j] and rows[j] <= min(int(universe.last[events[k].column]), sessions.days.size - 1)
+        for j, (k, (row, when, wording)) in enumerate(zip(loud, copies, strict=True))
+        if again[j] and row <= last[j]
     ]
 
 
@@ -262,18 +241,13 @@ class Text(msgspec.Struct, frozen=True, kw_only=True):
     body: str
 
 
-class _File(msgspec.Struct, frozen=True):
-    texts: tuple[Text, ...]
-
-
 @lru_cache(maxsize=1)
 def _all() -> dict[tuple[str, str, int], tuple[Text, ...]]:
     import tomllib
 
     content = files("tradeassay.data.synthetic").joinpath("wording.toml").read_text(encoding="utf-8")
-    stored = msgspec.convert(tomllib.loads(content), _File)
     found: dict[tuple[str, str, int], tuple[Text, ...]] = {}
-    for text in stored.texts:
+    for text in msgspec.convert(tomllib.loads(content)["texts"], tuple[Text, ...]):
         key = (text.group, text.theme, text.tone)
         found[key] = (*found.get(key, ()), text)
     return found
@@ -298,15 +272,19 @@ def write_news(
     items: list[NewsItem] = []
     for position, event in enumerate(events):
         instrument = instruments[event.column]
-        told = _told(config, event, instrument) if event.origin is None else _again(event, items[event.origin])
+        if event.origin is None:
+            title, body = _told(config, event, instrument)
+        else:
+            first = items[event.origin]
+            title, body = REPEATS[event.pick % len(REPEATS)].format(title=first.title), first.body
         number = f"{position + 1:06d}"
         items.append(
             NewsItem(
                 id=f"n{number}",
                 published_at=event.published_at,
                 symbols=(instrument.symbol,),
-                title=told[0],
-                body=told[1],
+                title=title,
+                body=body,
                 source=_source(event.kind, where[position]),
                 url=f"https://news.example/{number}",
             )
@@ -321,10 +299,6 @@ def _told(config: SyntheticConfig, event: NewsEvent, instrument: Instrument) -> 
     text = texts[event.pick % len(texts)]
     words = {"name": instrument.name, "symbol": instrument.symbol, "pct": f"{percent:.1f}"}
     return text.title.format_map(words), text.body.format_map(words)
-
-
-def _again(event: NewsEvent, first: NewsItem) -> tuple[str, str]:
-    return REPEATS[event.pick % len(REPEATS)].format(title=first.title), first.body
 
 
 def _source(kind: str, draw: int) -> str:
@@ -347,8 +321,7 @@ def make_fundamentals(
     config: SyntheticConfig, universe: WorldNames, tape: WorldTape, reports: tuple[Report, ...], burn: int
 ) -> tuple[Fundamental, ...]:
     """Write the figures of every report, per share of the day they are published; ratios use the last close
-    before.
-    """
+    before."""
     if not reports:
         return ()
     draws = Draws(config.seed, "fundamentals")

@@ -17,17 +17,9 @@ from tradeassay.data.calendars import Sessions, sessions_from
 from tradeassay.data.source import Listing, Panel
 from tradeassay.data.synthetic.engine import MarketPath, clustered, limits, make_market
 from tradeassay.data.synthetic.events import make_events, planted_returns, write_news
-from tradeassay.data.synthetic.key import (
-    AnswerKey,
-    KeyFacts,
-    PlantedSkill,
-    World,
-    news_skills,
-    news_truths,
-    panel_facts,
-)
-from tradeassay.data.synthetic.universe import Draws, WorldNames, sectors
-from tradeassay.data.synthetic.world_config import VERSION, SyntheticConfig
+from tradeassay.data.synthetic.key import AnswerKey, KeyFacts, PlantedSkill, World, key_facts, panel_facts
+from tradeassay.data.synthetic.universe import Draws, WorldNames
+from tradeassay.data.synthetic.world_config import SyntheticConfig
 from tradeassay.factors import FACTOR_NAMES
 
 FUTURE_UNIT = 5
@@ -41,8 +33,7 @@ _CONVERGES = 10.0
 @dataclass(frozen=True, slots=True)
 class Chain:
     """One underlying and its contracts. ``every`` months a contract expires, listed ``ahead`` days before.
-    ``carry`` is the yearly cost of carry, ``beta`` and ``volatility`` (own, yearly) describe the spot index.
-    """
+    ``carry`` is the yearly cost of carry, ``beta`` and ``volatility`` (own, yearly) describe the spot index."""
 
     index: str
     fund: str
@@ -234,28 +225,15 @@ def generate_futures(config: SyntheticConfig) -> World:
         indices={chain.index: spot.levels[:, 3].copy() for chain, spot in zip(CHAINS, spots, strict=True)},
         news=items,
     )
-    facts = KeyFacts(
-        version=VERSION,
-        preset=config.preset,
-        seed=config.seed,
-        symbols=tuple(chain.fund for chain in CHAINS),
-        factors=FACTOR_NAMES,
-        sectors=sectors(config.preset),
-        regimes=market.regime,
-        news=news_truths(config, events, items, sessions.days),
-        skills=(*news_skills(events), _SPREAD),
-    )
+    symbols = tuple(chain.fund for chain in CHAINS)
+    facts = key_facts(config, symbols, market.regime, events, items, sessions.days, (_SPREAD,))
     return World(panel, _key(facts, sessions, market, planted, spots))
 
 
 def _fund_instrument(config: SyntheticConfig, chain: Chain) -> Instrument:
+    tick = 1.0 / _FUND_UNIT
     return Instrument(
-        symbol=chain.fund,
-        name=chain.name,
-        kind="index",
-        currency=config.currency,
-        lot=100.0,
-        tick=1.0 / _FUND_UNIT,
+        symbol=chain.fund, name=chain.name, kind="index", currency=config.currency, lot=100.0, tick=tick
     )
 
 

@@ -48,8 +48,7 @@ class NewsTruth(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class PlantedSkill(msgspec.Struct, frozen=True, kw_only=True):
     """Something that can be known in this world, and what knowing it is worth before costs. ``edge`` is the mean
     return per item (news) or per year and unit of exposure (styles), in the direction of the knowledge; ``items``
-    counts the occasions (None where there is one every day).
-    """
+    counts the occasions (None where there is one every day)."""
 
     name: str
     knows: str
@@ -78,8 +77,7 @@ class AnswerKey:
     simple returns. ``exposures`` (T, 9, N) are known before the session, ``styles`` (T, 9) and ``sectors`` (T,
     sectors) are returns, ``news``, ``decline`` and ``residual`` have shape (T, N), ``beta``, ``alpha`` (per
     session) and ``sector`` one entry per name. Printed returns differ by dividends, rounding to the tick, and what
-    a price limit held back.
-    """
+    a price limit held back."""
 
     facts: KeyFacts
     sessions: Days
@@ -163,17 +161,9 @@ def make_key(
 ) -> AnswerKey:
     """Return the key of a world whose shown sessions are ``days``; what lies before them is left out."""
     burn = len(drivers.market.regime) - days.size
-    facts = KeyFacts(
-        version=VERSION,
-        preset=config.preset,
-        seed=config.seed,
-        symbols=tuple(instrument.symbol for instrument in universe.instruments),
-        factors=FACTOR_NAMES,
-        sectors=sectors(config.preset),
-        regimes=drivers.market.regime[burn:],
-        news=news_truths(config, events, items, days),
-        skills=news_skills(events) + _style_skills(config),
-    )
+    symbols = tuple(instrument.symbol for instrument in universe.instruments)
+    skills = _style_skills(config)
+    facts = key_facts(config, symbols, drivers.market.regime[burn:], events, items, days, skills)
     market = drivers.market
     return AnswerKey(
         facts=facts,
@@ -191,6 +181,28 @@ def make_key(
     )
 
 
+def key_facts(
+    config: SyntheticConfig,
+    symbols: tuple[str, ...],
+    regimes: tuple[str, ...],
+    events: tuple[NewsEvent, ...],
+    items: tuple[NewsItem, ...],
+    days: Days,
+    skills: tuple[PlantedSkill, ...],
+) -> KeyFacts:
+    return KeyFacts(
+        version=VERSION,
+        preset=config.preset,
+        seed=config.seed,
+        symbols=symbols,
+        factors=FACTOR_NAMES,
+        sectors=sectors(config.preset),
+        regimes=regimes,
+        news=news_truths(config, events, items, days),
+        skills=news_skills(events) + skills,
+    )
+
+
 def news_truths(
     config: SyntheticConfig, events: tuple[NewsEvent, ...], items: tuple[NewsItem, ...], days: Days
 ) -> tuple[NewsTruth, ...]:
@@ -200,12 +212,7 @@ def news_truths(
             id=item.id,
             symbol=item.symbols[0],
             session=str(days[event.row]),
-            kind=event.kind,
-            theme=event.theme,
-            tone=event.tone,
-            size=event.size,
-            gap=event.gap,
-            drift=event.drift,
+            **{name: getattr(event, name) for name in ("kind", "theme", "tone", "size", "gap", "drift")},
             horizon=config.news.horizon,
             repeats=None if event.origin is None else items[event.origin].id,
         )

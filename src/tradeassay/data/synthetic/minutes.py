@@ -26,39 +26,19 @@ DAY_MINUTES = 1440
 _BURST, _KEPT, _KICK = 30, 0.94, 0.13
 """Length of a burst in minutes, how much of it carries over to the next one, and the size of a new one."""
 _STEPS, _RANGE = 256, 8
-HOURS = (
-    0.85,
-    0.80,
-    0.80,
-    0.85,
-    0.80,
-    0.75,
-    0.80,
-    0.95,
-    1.05,
-    1.00,
-    0.95,
-    0.95,
-    1.00,
-    1.25,
-    1.45,
-    1.40,
-    1.25,
-    1.15,
-    1.10,
-    1.10,
-    1.05,
-    0.95,
-    0.90,
-    0.90,
+HOURS = tuple(
+    float(hour)
+    for hour in (
+        "0.85 0.80 0.80 0.85 0.80 0.75 0.80 0.95 1.05 1.00 0.95 0.95 "
+        "1.00 1.25 1.45 1.40 1.25 1.15 1.10 1.10 1.05 0.95 0.90 0.90"
+    ).split()
 )
 """How lively each hour (UTC) is, relative to the day's mean."""
 
 
 class MinuteConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One asset, minute by minute. ``volatility`` is per year, ``unit`` the number of ticks per unit of currency.
-    ``turnover`` is the median number of units traded per minute. Raises :class:`UserError` for zero minutes.
-    """
+    ``turnover`` is the median number of units traded per minute. Raises :class:`UserError` for zero minutes."""
 
     seed: int = 0
     symbol: str = "QUQX"
@@ -94,17 +74,11 @@ def generate_minutes(config: MinuteConfig) -> MinutePanel:
     unit = float(config.unit)
     amount = np.rint((opened + high + low + close) * 0.25 / unit * volume * 100.0) / 100.0
     start = midnight(parse_day(config.first))
+    fields = (opened / unit, high / unit, low / unit, close / unit, volume, amount)
     return MinutePanel(
         symbols=(config.symbol,),
         close_time=start + MINUTE * np.arange(1, count + 1, dtype=np.int64),
-        bars={
-            "open": (opened / unit)[:, None],
-            "high": (high / unit)[:, None],
-            "low": (low / unit)[:, None],
-            "close": (close / unit)[:, None],
-            "volume": volume[:, None],
-            "amount": amount[:, None],
-        },
+        bars={name: values[:, None] for name, values in zip(FIELDS, fields, strict=True)},
     )
 
 
@@ -163,10 +137,12 @@ def make_minutes(
         for row, times in enumerate(ends, start=burn):
             stop = start + times.size
             if tape.trading[row, column]:
-                day = tuple(
-                    float(x[row, column]) for x in (tape.open, tape.high, tape.low, tape.close, tape.volume)
-                )
-                _write(bars, slice(start, stop), place, _session(draws, times.size, day), unit)
+                day = [float(x[row, column]) for x in (tape.open, tape.high, tape.low, tape.close, tape.volume)]
+                made = _session(draws, times.size, day)
+                paid = (made[0] + made[1] + made[2] + made[3]) * 0.25 / unit
+                amount = np.rint(paid * made[4] * 100.0) / 100.0
+                for name, values in zip(FIELDS, (*(made[:4] / unit), made[4], amount), strict=True):
+                    bars[name][start:stop, place] = values
             start = stop
     return MinutePanel(tuple(universe.instruments[c].symbol for c in columns), close_time, bars)
 
@@ -181,7 +157,7 @@ def _ends(calendar: CalendarName, opened: int, closed: int) -> Ints:
     return opened + minutes * MINUTE
 
 
-def _session(draws: Draws, count: int, day: tuple[float, ...]) -> Floats:
+def _session(draws: Draws, count: int, day: list[float]) -> Floats:
     opened, high, low, closed, volume = day
     walk = np.add.accumulate(draws.normal(count))
     share = np.arange(1, count + 1) / count
@@ -199,12 +175,3 @@ def _session(draws: Draws, count: int, day: tuple[float, ...]) -> Floats:
     passed = np.add.accumulate(weight)
     traded = np.floor(volume * (passed / passed[-1]))
     return np.stack([start, top, bottom, path, np.diff(traded, prepend=0.0)])
-
-
-def _write(bars: dict[Field, Floats], rows: slice, place: int, values: Floats, unit: float) -> None:
-    prices: tuple[Field, ...] = ("open", "high", "low", "close")
-    for k, name in enumerate(prices):
-        bars[name][rows, place] = values[k] / unit
-    bars["volume"][rows, place] = values[4]
-    paid = (values[0] + values[1] + values[2] + values[3]) * 0.25 / unit
-    bars["amount"][rows, place] = np.rint(paid * values[4] * 100.0) / 100.0

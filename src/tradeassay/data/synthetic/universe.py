@@ -24,34 +24,16 @@ _FIRST = tuple(
 )
 _MIDDLE = ("va", "di", "mo", "ru", "shi", "ko", "le", "ny", "po", "zu", "fe", "gra", "thi", "bo", "quo")
 _LAST = tuple("dyne rix vund moth quist zell bask torn phel wick lume grove zar nox".split())
+_BRANCHES = "Technology Health Financials Industry Consumer Staples Energy Utilities Materials Property".split()
+_US = "Systems Therapeutics Bancorp Machines Brands Foods Petroleum Power Chemicals Estates".split()
+_ASHARE = "Electronics|Pharma|Securities|Equipment|Appliances|Liquor|Coal|Hydropower|New Materials|Land".split("|")
 _SECTORS: dict[Market, tuple[tuple[str, str], ...]] = {
-    "us": (
-        ("Technology", "Systems"),
-        ("Health", "Therapeutics"),
-        ("Financials", "Bancorp"),
-        ("Industry", "Machines"),
-        ("Consumer", "Brands"),
-        ("Staples", "Foods"),
-        ("Energy", "Petroleum"),
-        ("Utilities", "Power"),
-        ("Materials", "Chemicals"),
-        ("Property", "Estates"),
-    ),
-    "ashare": (
-        ("Technology", "Electronics"),
-        ("Health", "Pharma"),
-        ("Financials", "Securities"),
-        ("Industry", "Equipment"),
-        ("Consumer", "Appliances"),
-        ("Staples", "Liquor"),
-        ("Energy", "Coal"),
-        ("Utilities", "Hydropower"),
-        ("Materials", "New Materials"),
-        ("Property", "Land"),
-    ),
+    "us": tuple(zip(_BRANCHES, _US, strict=True)),
+    "ashare": tuple(zip(_BRANCHES, _ASHARE, strict=True)),
     "crypto": (("Settlement", "Coin"), ("Platform", "Network"), ("Finance", "Swap"), ("Storage", "Vault")),
     "futures": (("Basket", "Component"),),
 }
+"""Sectors, and what the names of their companies end in."""
 _ENDINGS = ("QX", "ZQ", "XQ", "QZ", "JQ", "QJ", "QK", "VQ", "XJ", "JX")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _PREFIXES: dict[Board, tuple[str, ...]] = {
@@ -101,8 +83,7 @@ class WorldNames:
     """The names of a world, in column order (by first row, then symbol). Arrays have one entry per name.
     ``first``/``last`` are rows (``last`` is the final session of a delisted name, or the world's last row).
     ``unit`` is the number of ticks per unit of currency, ``limit`` the largest daily move in percent, ``shares``
-    counts thousands, ``price`` is in ticks. ``beta`` and, per session, ``alpha`` and ``sigma`` are the truth.
-    """
+    counts thousands, ``price`` is in ticks. ``beta`` and, per session, ``alpha`` and ``sigma`` are the truth."""
 
     instruments: tuple[Instrument, ...]
     first: Ints
@@ -150,19 +131,9 @@ def make_universe(config: SyntheticConfig) -> WorldNames:
     )
     limits = [_LIMITS[boards[i]] if config.preset == "ashare" else config.trading.max_move for i in columns]
     pick = np.array(columns)
-    return WorldNames(
-        instruments=instruments,
-        first=first[pick],
-        last=last[pick],
-        sector=group[pick],
-        unit=unit[pick],
-        limit=np.array(limits, dtype=np.int64),
-        shares=shares[pick],
-        price=price[pick],
-        beta=beta[pick],
-        alpha=alpha[pick],
-        sigma=sigma[pick],
-    )
+    limit = np.array(limits, dtype=np.int64)
+    drawn = (group[pick], unit[pick], limit, shares[pick], price[pick], beta[pick], alpha[pick], sigma[pick])
+    return WorldNames(instruments, first[pick], last[pick], *drawn)
 
 
 def _boards(config: SyntheticConfig, draws: Draws) -> list[Board]:
@@ -292,49 +263,21 @@ def _normal_table() -> Floats:
     return table
 
 
-_CENTRE = (
-    (
-        2.5090809287301226727e3,
-        3.3430575583588128105e4,
-        6.7265770927008700853e4,
-        4.5921953931549871457e4,
-        1.3731693765509461125e4,
-        1.9715909503065514427e3,
-        1.3314166789178437745e2,
-        3.3871328727963666080e0,
-    ),
-    (
-        5.2264952788528545610e3,
-        2.8729085735721942674e4,
-        3.9307895800092710610e4,
-        2.1213794301586595867e4,
-        5.3941960214247511077e3,
-        6.8718700749205790830e2,
-        4.2313330701600911252e1,
-        1.0,
-    ),
+def _polynomials(*texts: str) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(map(float, text.split())) for text in texts)
+
+
+_CENTRE = _polynomials(
+    "2.5090809287301226727e3 3.3430575583588128105e4 6.7265770927008700853e4 4.5921953931549871457e4 "
+    "1.3731693765509461125e4 1.9715909503065514427e3 1.3314166789178437745e2 3.3871328727963666080e0",
+    "5.2264952788528545610e3 2.8729085735721942674e4 3.9307895800092710610e4 2.1213794301586595867e4 "
+    "5.3941960214247511077e3 6.8718700749205790830e2 4.2313330701600911252e1 1.0",
 )
-_TAIL = (
-    (
-        7.74545014278341407640e-4,
-        2.27238449892691845833e-2,
-        2.41780725177450611770e-1,
-        1.27045825245236838258e0,
-        3.64784832476320460504e0,
-        5.76949722146069140550e0,
-        4.63033784615654529590e0,
-        1.42343711074968357734e0,
-    ),
-    (
-        1.05075007164441684324e-9,
-        5.47593808499534494600e-4,
-        1.51986665636164571966e-2,
-        1.48103976427480074590e-1,
-        6.89767334985100004550e-1,
-        1.67638483018380384940e0,
-        2.05319162663775882187e0,
-        1.0,
-    ),
+_TAIL = _polynomials(
+    "7.74545014278341407640e-4 2.27238449892691845833e-2 2.41780725177450611770e-1 1.27045825245236838258e0 "
+    "3.64784832476320460504e0 5.76949722146069140550e0 4.63033784615654529590e0 1.42343711074968357734e0",
+    "1.05075007164441684324e-9 5.47593808499534494600e-4 1.51986665636164571966e-2 1.48103976427480074590e-1 "
+    "6.89767334985100004550e-1 1.67638483018380384940e0 2.05319162663775882187e0 1.0",
 )
 
 
@@ -348,7 +291,7 @@ def normal_quantile(probability: Floats) -> Floats:
     return np.where(np.abs(q) <= 0.425, inner, outer)
 
 
-def _ratio(polynomials: tuple[tuple[float, ...], tuple[float, ...]], x: Floats) -> Floats:
+def _ratio(polynomials: tuple[tuple[float, ...], ...], x: Floats) -> Floats:
     above, below = (np.full_like(x, p[0]) for p in polynomials)
     for a, b in zip(polynomials[0][1:], polynomials[1][1:], strict=True):
         above = above * x + a

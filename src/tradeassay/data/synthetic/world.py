@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tradeassay.core.time import DAY, MINUTE, parse_day
-from tradeassay.core.view import Bools, CorporateAction, Days, Field, Floats, Instrument
+from tradeassay.core.view import FIELDS, Bools, CorporateAction, Days, Field, Floats, Instrument
 from tradeassay.data.calendars import Sessions, sessions_from
 from tradeassay.data.source import Listing, Membership, Panel, SourceConfig, action_known_at, sources
 from tradeassay.data.synthetic.engine import (
@@ -223,12 +223,12 @@ def generate(config: SyntheticConfig) -> World:
     return World(panel, make_key(config, universe, drivers, tape, events, items, sessions.days))
 
 
-def fund_instrument(config: SyntheticConfig, symbol: str = FUND, index: str = INDEX) -> Instrument:
+def fund_instrument(config: SyntheticConfig) -> Instrument:
     lot = {"ashare": 100.0, "futures": 100.0}.get(config.preset, 1.0)
     step = 1e-6 if config.preset == "crypto" else 1.0
     return Instrument(
-        symbol=symbol,
-        name=f"{index} index fund",
+        symbol=FUND,
+        name=f"{INDEX} index fund",
         kind="index",
         currency=config.currency,
         lot=step if config.preset == "crypto" else lot,
@@ -252,13 +252,7 @@ def _listings(
 def _bars(universe: WorldNames, tape: WorldTape, fund: Fund, place: int) -> Mapping[Field, Floats]:
     unit = universe.unit.astype(np.float64)
     bars: dict[Field, Floats] = {}
-    prices: tuple[tuple[Field, Floats], ...] = (
-        ("open", tape.open),
-        ("high", tape.high),
-        ("low", tape.low),
-        ("close", tape.close),
-    )
-    for k, (name, values) in enumerate(prices):
+    for k, (name, values) in enumerate(zip(FIELDS, (tape.open, tape.high, tape.low, tape.close), strict=False)):
         bars[name] = np.insert(values[BURN:] / unit, place, fund.prices[:, k] / FUND_UNIT, axis=1)
     four = fund.prices
     paid = (four[:, 0] + four[:, 1] + four[:, 2] + four[:, 3]) * 0.25 / FUND_UNIT

@@ -26,8 +26,7 @@ class RegimeSpan(msgspec.Struct, frozen=True, kw_only=True):
 
 class MarketModel(msgspec.Struct, frozen=True, kw_only=True):
     """The common factor. Rates are per year and additive; a ``v`` falls by ``depth`` and climbs back. The noise of
-    every leg of a regime is centred, so that a bull market rises in every seed.
-    """
+    every leg of a regime is centred, so that a bull market rises in every seed."""
 
     volatility: float = 0.15
     regimes: tuple[RegimeSpan, ...] = (
@@ -53,8 +52,7 @@ class PlantedStyles(msgspec.Struct, frozen=True, kw_only=True):
 
 class NoiseModel(msgspec.Struct, frozen=True, kw_only=True):
     """Idiosyncratic returns: yearly volatilities between two bounds, GARCH(1,1), Student shocks. ``alpha`` is the
-    spread of yearly true alphas between names.
-    """
+    spread of yearly true alphas between names."""
 
     low: float = 0.18
     high: float = 0.42
@@ -68,8 +66,7 @@ class TradingModel(msgspec.Struct, frozen=True, kw_only=True):
     """How a day trades. ``overnight`` is the share of variance between close and open. ``turnover`` is the median
     daily volume as a share of shares outstanding. ``suspensions`` are counted per name and year. ``max_move``
     bounds a day's move (percent) where the board sets no limit; a greater one spills into the next sessions, as it
-    does at a price limit.
-    """
+    does at a price limit."""
 
     overnight: float = 0.28
     turnover: float = 0.006
@@ -89,8 +86,7 @@ class ActionModel(msgspec.Struct, frozen=True, kw_only=True):
 class NewsModel(msgspec.Struct, frozen=True, kw_only=True):
     """Dated texts, per name and year. ``strength`` scales what informative items are worth (0 = nothing).
     ``effect`` is the size of a typical informative move, ``gap`` the part of it that is gone by the first open
-    after publication; the rest drifts in over ``horizon`` sessions. A rumour's ``effect`` fades again.
-    """
+    after publication; the rest drifts in over ``horizon`` sessions. A rumour's ``effect`` fades again."""
 
     events: float = 4.0
     noise: float = 8.0
@@ -104,8 +100,7 @@ class NewsModel(msgspec.Struct, frozen=True, kw_only=True):
 
 class SyntheticConfig(msgspec.Struct, frozen=True, kw_only=True):
     """A whole world. ``minutes`` asks for minute bars of that many names (the first that trade throughout). Raises
-    :class:`UserError` when a size makes no market.
-    """
+    :class:`UserError` when a size makes no market."""
 
     preset: Market = "us"
     seed: int = 0
@@ -219,9 +214,8 @@ PRESETS: dict[str, SyntheticConfig] = {
 
 
 def preset(name: str, *, seed: int = 0, **changes: Any) -> SyntheticConfig:
-    """Return a ready-made world's config with changes; ``names`` scales the index too, unless ``index_members``
-    is given.
-    """
+    """Return a ready-made world's config with changes; ``names`` scales the index too, unless ``index_members`` is
+    given."""
     if name not in PRESETS:
         raise UserError(f"no synthetic world '{name}'", hint=f"one of {', '.join(PRESETS)}")
     base = PRESETS[name]

@@ -103,8 +103,7 @@ class OwnSeries:
     guessed. ``year`` is how many rows make one. ``since`` is the day of the first value where returns were made of
     values: each is then what was earned since the row before. ``whole`` is what the account returned with rows
     that are left out because its benchmark lacks them. ``cash`` is what cash earned on the same rows, ``factors``
-    what styles did, each beyond cash or of one side less another.
-    """
+    what styles did, each beyond cash or of one side less another."""
 
     returns: dict[str, float]
     against: dict[str, float] | None = None
@@ -128,8 +127,7 @@ class TableReading:
 
 class _Table:
     """Columns by title, from a file, a pandas Series or DataFrame, or a polars DataFrame. ``titles`` are the
-    titles by their plain form. Messages call the table ``name``.
-    """
+    titles by their plain form. Messages call the table ``name``."""
 
     def __init__(self, source: Path | object) -> None:
         made: Any = source
@@ -224,8 +222,7 @@ def _of_file(path: Path) -> dict[str, list[Any]]:
 @dataclass(frozen=True, slots=True)
 class LongTable:
     """Rows of (date, symbol): ``dates`` ISO days in order, ``symbols`` sorted, each column of shape (dates,
-    symbols), NaN where there is no row.
-    """
+    symbols), NaN where there is no row."""
 
     dates: tuple[str, ...]
     symbols: tuple[str, ...]
@@ -259,8 +256,7 @@ def read_long(
     path: Path, wanted: tuple[str, ...], optional: tuple[str, ...] = (), *, gaps: bool = False
 ) -> LongTable:
     """Read a table of ``date``, ``symbol`` and numbers. Without ``gaps`` a missing number is refused: leaving it
-    out would silently change the account.
-    """
+    out would silently change the account."""
     table = _Table(path)
     title_of = {
         name: title
@@ -309,8 +305,7 @@ def read_long(
 
 def read_series(source: Path | object, reading: TableReading | None = None, *, alone: bool = False) -> OwnSeries:
     """Read one account's returns, or its value, from a file or a pandas or polars table. ``alone``: compared with
-    another table, whatever benchmark its own may hold.
-    """
+    another table, whatever benchmark its own may hold."""
     if isinstance(source, OwnSeries):
         return source
     reading = reading or TableReading()
@@ -358,8 +353,7 @@ def read_series(source: Path | object, reading: TableReading | None = None, *, a
 def read_columns(source: Path | object) -> dict[str, OwnSeries]:
     """Read a table with returns in every column but the date's, all in one unit: that of what moves most.
 
-    Raises :class:`UserError` with one line for what cannot be read.
-    """
+    Raises :class:`UserError` with one line for what cannot be read."""
     table = _Table(source)
     day_title = table.dates()
     days = read_days(table.name, table.columns[day_title], None)
@@ -646,8 +640,7 @@ def _year(days: Sequence[str], notes: list[str]) -> int:
 def with_benchmark(series: OwnSeries, other: OwnSeries) -> OwnSeries:
     """Return an account with another table as its benchmark, both over the same spans: what one earned since the
     other's last row is compounded. Rows dated the first of a month may stand for it or the one before: whichever
-    moves more like the other table.
-    """
+    moves more like the other table."""
     pairs = [_paired(mine, theirs) for mine in _dated(series) for theirs in _dated(other)]
     return max(pairs, key=_likeness)
 
@@ -733,8 +726,7 @@ def _dated(series: OwnSeries) -> list[OwnSeries]:
 def beside(series: OwnSeries, other: OwnSeries) -> dict[str, float]:
     """Return what another series earned on an account's rows, where both have them.
 
-    What has fewer rows a year is taken to have grown evenly in between, as interest does.
-    """
+    What has fewer rows a year is taken to have grown evenly in between, as interest does."""
     if other.year >= series.year:
         pair = with_benchmark(replace(series, against=None), other)
         mine, against = series.returns, pair.against or {}

@@ -40,8 +40,7 @@ SIDE_TABLES = ("actions", "membership", "memberships", "news", "fundamentals", "
 @dataclass(frozen=True, slots=True)
 class LongBars:
     """All rows of all bar files. ``symbol`` holds numbers into ``symbols``, ``file`` numbers into ``files``.
-    ``present`` are the price and volume fields that some file has.
-    """
+    ``present`` are the price and volume fields that some file has."""
 
     file: Int32s
     row: Int32s

@@ -58,8 +58,7 @@ RULES = " \t|:+-="
 class RawTable:
     """A file's columns. ``rows`` holds the line (CSV, header = 1) or data row (Parquet, from 1) of every row. CSV
     columns are strings, Parquet columns keep their types. ``faults`` are lines that are not rows; ``delimiter``
-    stands between the columns of a CSV.
-    """
+    stands between the columns of a CSV."""
 
     file: str
     columns: dict[str, pa.ChunkedArray]
@@ -107,9 +106,8 @@ def other_than_file(path: Path) -> str | None:
 
 
 def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable:
-    """Read a CSV (plain, gz, bz2, xz; any common encoding), a workbook's sheet or a Parquet file; broken
-    lines become faults.
-    """
+    """Read a CSV (plain, gz, bz2, xz; any common encoding), a workbook's sheet or a Parquet file; broken lines
+    become faults."""
     if what := other_than_file(path):
         raise UserError(f"{label} is {what}, not a file", hint="save the table as a file")
     parquet: Any = path if path.name.lower().endswith(PARQUET_ENDINGS) else None
@@ -144,8 +142,7 @@ _COVER = 12
 def _sheet(content: bytes, label: str) -> bytes:
     """A workbook's table as CSV: days as ISO, numbers shown with a per cent sign with it.
 
-    Sheets with the same titles are one table; of others the longest counts, unless two of them are long.
-    """
+    Sheets with the same titles are one table; of others the longest counts, unless two of them are long."""
     if not content.startswith(_WORKBOOK):
         return content
     import openpyxl  # takes a while, and few files need it
@@ -256,8 +253,7 @@ def read_csv(content: bytes, label: str, header: tuple[str, ...] = ()) -> RawTab
 
 def _delimiter(lines: list[str]) -> str:
     """Return what separates columns (a blank: any number). What most lines have counts, if the titles have it:
-    remarks above a table have other signs than its rows, and commas may stand inside numbers.
-    """
+    remarks above a table have other signs than its rows, and commas may stand inside numbers."""
     bare = [re.sub('"[^"]*"', "", line) if '"' in line else line for line in lines]
     middle = {sign: sorted(line.count(sign) for line in bare)[len(bare) // 2] for sign in ";\t|,"}
     for sign in sorted(";\t|", key=lambda sign: -middle[sign]):
@@ -355,8 +351,7 @@ _CURRENCY = r"(?:[A-Z]{3}|[$€£¥₹])"
 
 def to_floats(table: RawTable, name: str) -> tuple[Floats, list[DataFault]]:
     """Return a column of bars as numbers, NaN where empty. ``1,234.5``, ``1.2M`` and ``3万`` are understood, a
-    decimal comma is not: ten times the price is no reading.
-    """
+    decimal comma is not: ten times the price is no reading."""
     column = table.columns[name]
     kind, faults = column.type, []
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind):
@@ -464,8 +459,7 @@ _EIGHT = r"^(18|19|20)\d{6}$"
 @dataclass(frozen=True, slots=True)
 class Stamps:
     """Time stamps of rows: ``local`` wall time in nanoseconds, ``offset`` from UTC where ``zoned``. ``good`` is
-    False for rows whose stamp could not be read. ``spelling`` says how they were read.
-    """
+    False for rows whose stamp could not be read. ``spelling`` says how they were read."""
 
     local: Ints
     offset: Ints

@@ -68,8 +68,7 @@ class ColumnMap(msgspec.Struct, frozen=True, kw_only=True):
 
 def guess_columns(names: Sequence[str], file: str, told: Mapping[str, str] | None = None) -> ColumnMap:
     """Return what a file's columns mean; ``told`` (role to column) wins over every guess. UserError without date
-    or close.
-    """
+    or close."""
     roles: dict[str, str] = {}
     for role, name in (told or {}).items():
         if role not in ROLES:
@@ -138,8 +137,7 @@ class FilesConfig(SourceConfig, frozen=True, kw_only=True):
     ``prices="adjusted"`` scales bars by ``adj close / close``. ``volume_unit`` multiplies volumes (100 where a
     vendor counts lots). A name whose bars end more than ``delist_after`` sessions before the panel does counts as
     delisted after its last bar (None = never). ``drop`` names rows that may be left out: ``bad-actions``,
-    ``undated``, ``bad-figures``.
-    """
+    ``undated``, ``bad-figures``."""
 
     path: str
     name: str | None = None

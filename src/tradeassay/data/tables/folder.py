@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -59,51 +59,32 @@ from tradeassay.data.tables.cells import (
 )
 from tradeassay.data.tables.columns import FilesConfig, ImportReport
 
+NO_MEMBERSHIP = "no dated index membership: the universe is whoever is in the files"
 Row = Mapping[str, str]
 _SYMBOL = "ticker code ts_code 代码 股票代码"
+_FACTS = "board name kind sector currency expiry root lot step tick multiplier".split()
 _COLUMNS: dict[str, tuple[str, dict[str, str]]] = {
     "actions": (
         "symbol ex_date",
-        {
-            "symbol": _SYMBOL,
-            "ex_date": "date exdate ex-date 除权除息日",
-            "kind": "type action",
-            "value": "ratio amount",
-            "split": "split_ratio splits",
-            "dividend": "dividends cash",
-            "known_at": "announced_at declared_at",
-        },
+        {"symbol": _SYMBOL, "ex_date": "date exdate ex-date 除权除息日", "kind": "type action"}
+        | {"value": "ratio amount", "split": "split_ratio splits", "dividend": "dividends cash"}
+        | {"known_at": "announced_at declared_at"},
     ),
     "memberships": (
         "symbol start",
-        {
-            "index": "index_name universe",
-            "symbol": _SYMBOL,
-            "start": "from in_date added date",
-            "end": "to out_date removed",
-        },
+        {"index": "index_name universe", "symbol": _SYMBOL, "start": "from in_date added date"}
+        | {"end": "to out_date removed"},
     ),
     "news": (
         "published_at title",
-        {
-            "published_at": "published publisheddate datetime time date",
-            "title": "headline",
-            "symbols": "symbol tickers ticker",
-            "body": "text content summary",
-            "source": "site publisher",
-            "url": "link",
-            "id": "",
-        },
+        {"published_at": "published publisheddate datetime time date", "title": "headline"}
+        | {"symbols": "symbol tickers ticker", "body": "text content summary", "source": "site publisher"}
+        | {"url": "link", "id": ""},
     ),
     "fundamentals": (
         "symbol field period_end known_at value",
-        {
-            "symbol": _SYMBOL,
-            "field": "name item",
-            "period_end": "period report_date",
-            "known_at": "announced_at published_at ann_date filed",
-            "value": "",
-        },
+        {"symbol": _SYMBOL, "field": "name item", "period_end": "period report_date", "value": ""}
+        | {"known_at": "announced_at published_at ann_date filed"},
     ),
     "indices": (
         "date index close",
@@ -111,12 +92,8 @@ _COLUMNS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "instruments": (
         "symbol",
-        {
-            "symbol": _SYMBOL,
-            "listed": "list_date listed_on ipo_date",
-            "delisted": "delist_date",
-            **dict.fromkeys("board name kind sector currency expiry root lot step tick multiplier".split(), ""),
-        },
+        {"symbol": _SYMBOL, "listed": "list_date listed_on ipo_date", "delisted": "delist_date"}
+        | dict.fromkeys(_FACTS, ""),
     ),
 }
 """By side file: the columns it needs, and every column it may have with its other names."""
@@ -139,23 +116,9 @@ class Axis:
         return None if code is None else self._codes.get(code)
 
 
-@dataclass(frozen=True, slots=True)
-class SideTables:
-    """What the side files held. ``faults`` are the rows left out or changed, ``notes`` what needs no attention."""
-
-    actions: tuple[CorporateAction, ...] = ()
-    memberships: tuple[Membership, ...] = ()
-    news: tuple[NewsItem, ...] = ()
-    fundamentals: tuple[Fundamental, ...] = ()
-    indices: dict[str, Floats] = field(default_factory=dict)
-    faults: tuple[DataFault, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
 class _Reader:
     """Rows of one side file, with errors that name file, line and column. ``faults`` are rows that are left out or
-    changed, ``notes`` sentences about the file.
-    """
+    changed, ``notes`` sentences about the file."""
 
     def __init__(self, kind: str, path: Path, axis: Axis) -> None:
         self.path, self.axis = path, axis
@@ -180,12 +143,13 @@ class _Reader:
 
     def rows(self) -> Iterator[tuple[int, Row]]:
         """Yield (line, cells); an absent or empty cell is an empty string."""
-        columns = {
-            role: self.table.columns[name].cast(pa.string()).fill_null("").to_pylist()
-            for role, name in self.columns.items()
-        }
+        columns = {role: self._cells(role) for role in self.columns}
         for index, line in enumerate(self.table.rows.tolist()):
             yield line, {role: cells[index].strip() for role, cells in columns.items()}
+
+    def _cells(self, role: str) -> list[str]:
+        cells: list[str] = self.table.columns[self.columns[role]].cast(pa.string()).fill_null("").to_pylist()
+        return cells
 
     def wrong(self, line: int, what: str) -> UserError:
         return UserError(f"{self.table.file}:{line}: {what}", hint="fix the line")
@@ -195,7 +159,7 @@ class _Reader:
         if optional and role not in self.columns:
             return [""] * len(self.table.rows)
         stamps, _ = read_stamps(self.table, self.columns[role])
-        cells = self.table.columns[self.columns[role]].cast(pa.string()).fill_null("").to_pylist()
+        cells = self._cells(role)
         days = (stamps.local // DAY).astype("datetime64[D]").astype(str).tolist()
         for index, cell in enumerate(cells):
             if not stamps.good[index] and not (optional and not cell.strip()):
@@ -204,10 +168,9 @@ class _Reader:
 
     def instants(self, role: str) -> list[Instant | None]:
         """Return a column as instants. A date without a time counts from its end (24:00 UTC): what was known "on"
-        a day is safe to use after it. A time without a zone is refused.
-        """
+        a day is safe to use after it. A time without a zone is refused."""
         stamps, _ = read_stamps(self.table, self.columns[role])
-        cells = self.table.columns[self.columns[role]].cast(pa.string()).fill_null("").to_pylist()
+        cells = self._cells(role)
         result: list[Instant | None] = []
         for index in range(len(self.table.rows)):
             line = int(self.table.rows[index])
@@ -246,24 +209,13 @@ def _number(cell: str) -> float | None:
         return None
 
 
-def read_sides(tables: Mapping[str, Path], axis: Axis) -> SideTables:
-    """Read the side files. A row that is left out or changed is a fault: an error unless only about something not
-    in the bars.
-    """
-    readers: dict[str, Callable[[_Reader], Any]] = {
-        "actions": _actions,
-        "memberships": _memberships,
-        "news": _news,
-        "fundamentals": _fundamentals,
-        "indices": _indices,
-    }
-    opened = {name: _Reader(name, tables[name], axis) for name in readers if name in tables}
-    found = {name: readers[name](reader) for name, reader in opened.items()}
-    return SideTables(
-        **found,
-        faults=tuple(fault for reader in opened.values() for fault in reader.faults),
-        notes=tuple(note for reader in opened.values() for note in reader.notes),
-    )
+def read_sides(tables: Mapping[str, Path], axis: Axis) -> tuple[dict[str, Any], list[DataFault], list[str]]:
+    """Read the side files: what they hold by kind, faults, and notes on what needs no attention. A row that is
+    left out or changed is a fault: an error unless only about something not in the bars."""
+    opened = {name: _Reader(name, tables[name], axis) for name in _SIDES if name in tables}
+    found = {name: _SIDES[name](reader) for name, reader in opened.items()}
+    faults = [fault for reader in opened.values() for fault in reader.faults]
+    return found, faults, [note for reader in opened.values() for note in reader.notes]
 
 
 def _actions(reader: _Reader) -> tuple[CorporateAction, ...]:
@@ -403,6 +355,15 @@ def _indices(reader: _Reader) -> dict[str, Floats]:
     return result
 
 
+_SIDES: dict[str, Callable[[_Reader], Any]] = {
+    "actions": _actions,
+    "memberships": _memberships,
+    "news": _news,
+    "fundamentals": _fundamentals,
+    "indices": _indices,
+}
+
+
 def read_instruments(path: Path, default: Callable[[str], Instrument], axis: Axis) -> dict[str, Listing]:
     """Read an instruments file: facts and listing days by symbol; what it leaves out comes from the default."""
     reader = _Reader("instruments", path, axis)
@@ -472,13 +433,14 @@ def read_files(config: FilesConfig) -> Imported:
             side_files["instruments"], lambda symbol: default_instrument(symbol, when.calendar, config), axis
         )
     listings, inferred = listings_of(grid, when.calendar, config, known)
-    sides = read_sides(side_files, axis)
-    faults += sides.faults
+    sides, found, told = read_sides(side_files, axis)
+    faults += found
+    told += told_once(found)
     notes += inferred
     order = sorted(range(len(listings)), key=lambda i: (listings[i].listed, grid.symbols[i]))
     panel = Panel(
         name=config.name or stem_of(root),
-        facts=_facts(config, when, sides, notes, root),
+        facts=_facts(config, when, notes, root, members=bool(sides.get("memberships"))),
         listings=tuple(listings[i] for i in order),
         sessions=grid.sessions,
         open_time=opens,
@@ -487,14 +449,10 @@ def read_files(config: FilesConfig) -> Imported:
         bars={field: _take(grid.bars, field, order) for field in FIELDS},
         suspended=grid.suspended[:, order],
         minutes=minutes,
-        actions=sides.actions,
-        memberships=sides.memberships,
-        indices=sides.indices,
-        fundamentals=sides.fundamentals,
-        news=sides.news,
+        **sides,
     )
     faults += _volume_unit(panel, bars, root)
-    report = _report(bars, when, panel, sides, side_files, notes)
+    report = _report(bars, when, panel, side_files, notes + told)
     if when.close_time is None:
         # Only where a bar came from is needed from here on; the rest would stay in memory during the writing.
         none = np.empty(0, dtype=np.int64)
@@ -531,7 +489,7 @@ def _tables(root: Path) -> tuple[list[Path], dict[str, Path], list[DataFault]]:
             label = str(path.relative_to(root))
             unread.append(DataFault(check="not a file", file=label, row=None, reason=f"{what}: it was not read"))
         elif stem in SIDE_TABLES:
-            sides["memberships" if stem == "membership" else stem] = path
+            sides[_side_name(stem)] = path
         else:
             bars.append(path)
     if not bars:
@@ -542,17 +500,21 @@ def _tables(root: Path) -> tuple[list[Path], dict[str, Path], list[DataFault]]:
 def _side_tables(folder: Path) -> dict[str, Path]:
     if not folder.is_dir():
         raise UserError(f"{folder} does not exist", hint="point to a folder with side files")
-    found = {stem_of(path).lower(): path for path in sorted(folder.iterdir()) if is_table(path)}
-    sides = {stem: path for stem, path in found.items() if stem in SIDE_TABLES}
+    named = ((stem_of(path).lower(), path) for path in sorted(folder.iterdir()) if is_table(path))
+    sides = {_side_name(stem): path for stem, path in named if stem in SIDE_TABLES}
     if not sides:
         raise UserError(f"{folder} has no side file", hint=f"one of {', '.join(SIDE_TABLES)}")
-    return {"memberships" if stem == "membership" else stem: path for stem, path in sides.items()}
+    return sides
 
 
-def _facts(config: FilesConfig, when: BarTiming, sides: SideTables, notes: list[str], root: Path) -> PanelFacts:
+def _side_name(stem: str) -> str:
+    return "memberships" if stem == "membership" else stem
+
+
+def _facts(config: FilesConfig, when: BarTiming, notes: list[str], root: Path, *, members: bool) -> PanelFacts:
     biases = [*config.biases, *notes]
-    if not sides.memberships:
-        biases.append("no dated index membership: the universe is whoever is in the files")
+    if not members:
+        biases.append(NO_MEMBERSHIP)
     adjusted = "total" if config.prices == "adjusted" else config.adjusted
     return PanelFacts(
         kind="real",
@@ -590,17 +552,14 @@ def _volume_unit(panel: Panel, bars: LongBars, root: Path) -> list[DataFault]:
 
 
 def _report(
-    bars: LongBars, when: BarTiming, panel: Panel, sides: SideTables, side_files: dict[str, Path], notes: list[str]
+    bars: LongBars, when: BarTiming, panel: Panel, side_files: dict[str, Path], notes: list[str]
 ) -> ImportReport:
+    frequency = "daily"
     if when.frequency == "1m":
-        frequency = (
-            f"{when.minutes_per_bar} minutes, stamped at the {when.stamps} of the bar; daily bars made of them"
-        )
-    else:
-        frequency = "daily"
-    skipped = [*sides.notes, *told_once(sides.faults)]
+        edge = f"stamped at the {when.stamps} of the bar"
+        frequency = f"{when.minutes_per_bar} minutes, {edge}; daily bars made of them"
     if bars.adj_close is not None:
-        skipped.append("adjusted closes are there; ask for them with -o prices=adjusted")
+        notes.append("adjusted closes are there; ask for them with -o prices=adjusted")
     return ImportReport(
         files=len(bars.files),
         rows=int(bars.row.size),
@@ -613,7 +572,7 @@ def _report(
         calendar=when.calendar,
         timezone=when.timezone,
         side_files=tuple(path.name for path in side_files.values()),
-        notes=tuple(notes + skipped),
+        notes=tuple(notes),
     )
 
 
@@ -630,12 +589,8 @@ def _locator(name: str, bars: LongBars, grid: BarGrid, when: BarTiming, root: Pa
             if not minute_rows:
                 times = np.unique(when.close_time[bars.stamps.good])
                 rows = np.searchsorted(times, when.close_time).tolist()
-                minute_rows.update(
-                    {
-                        (row, int(symbol)): at
-                        for at, (row, symbol) in enumerate(zip(rows, bars.symbol, strict=True))
-                    }
-                )
+                keys = zip(rows, bars.symbol.tolist(), strict=True)
+                minute_rows.update({key: at for at, key in enumerate(keys)})
             return minute_rows.get((fault.row - 1, bars.symbols.index(fault.symbol)))
         if not fault.session or not fault.file.endswith("/bars"):
             return None

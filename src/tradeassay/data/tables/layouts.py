@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -22,7 +22,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.lazy import OptionalPackage
 from tradeassay.core.measure import plain_sum
 from tradeassay.core.registry import did_you_mean
-from tradeassay.core.view import Adjustment
+from tradeassay.core.view import FIELDS, Adjustment
 from tradeassay.data.names import ashare_code, company_name
 from tradeassay.data.source import CalendarName
 from tradeassay.data.tables.cells import other_than_file
@@ -121,7 +121,7 @@ def _bars(table: pl.DataFrame, symbol: str, where: Path) -> pl.DataFrame:
             f"{where}: no column {' and '.join(missing)} among {', '.join(table.columns)}",
             hint="rename the columns, or import the folder without a layout",
         )
-    wanted = [name for name in ("date", "open", "high", "low", "close", "volume", "amount") if name in names]
+    wanted = [name for name in ("date", *FIELDS) if name in names]
     return table.select([pl.col(names[name]).alias(name) for name in wanted]).with_columns(
         pl.col("date").cast(pl.String).str.slice(0, 10), pl.lit(symbol).alias("symbol")
     )
@@ -132,8 +132,7 @@ def _bars(table: pl.DataFrame, symbol: str, where: Path) -> pl.DataFrame:
 
 def stockbench(root: Path) -> Unpacked:
     """Read the storage of StockBench's reference. Its file of "current" indicators is not read: it serves one
-    day's figures to all days before it; figures come from filed reports, each known from its filing on.
-    """
+    day's figures to all days before it; figures come from filed reports, each known from its filing on."""
     storage = next((path for path in (root, root / "storage") if (path / "parquet").is_dir()), None)
     if storage is None:
         raise UserError(f"{root} has no folder parquet or storage/parquet", hint="give the reference's folder")
@@ -189,14 +188,10 @@ def _reference_news(folder: Path, symbols: Sequence[str]) -> pl.DataFrame:
 def _filed(folder: Path, symbols: Sequence[str]) -> pl.DataFrame:
     rows: list[tuple[str, str, str, str, float]] = []
     for symbol in symbols:
-        quarters = (
-            sorted(
-                (str(item["end_date"]), str(item["filing_date"]), item)
-                for item in _json_list(folder / f"{symbol}.all.json")
-                if item.get("timeframe") == "quarterly" and item.get("filing_date") and item.get("end_date")
-            )
-            if folder.is_dir()
-            else []
+        quarters = sorted(
+            (str(item["end_date"]), str(item["filing_date"]), item)
+            for item in _json_list(folder / f"{symbol}.all.json")
+            if item.get("timeframe") == "quarterly" and item.get("filing_date") and item.get("end_date")
         )
         earned: list[float | None] = []
         for end, filed, item in quarters:
@@ -233,8 +228,7 @@ def _json_list(path: Path) -> list[dict[str, Any]]:
 
 def qlib(root: Path) -> Unpacked:
     """Read a Qlib store. Its adjusted prices divided by ``factor`` are those of the day; every change of the
-    factor becomes a split of that ratio (dividends are in it too), so that total returns are kept.
-    """
+    factor becomes a split of that ratio (dividends are in it too), so that total returns are kept."""
     days = _lines(root / "calendars" / "day.txt")
     if not days:
         raise UserError(
@@ -267,7 +261,7 @@ def qlib(root: Path) -> Unpacked:
 
 def _qlib_symbol(folder: Path, days: Sequence[str]) -> pl.DataFrame | None:
     columns: dict[str, np.ndarray[Any, np.dtype[np.float64]]] = {}
-    for name in ("open", "high", "low", "close", "volume", "amount", "factor"):
+    for name in (*FIELDS, "factor"):
         file = folder / f"{name}.day.bin"
         if file.is_file():
             raw = np.fromfile(file, dtype="<f4")
@@ -320,15 +314,7 @@ def _lines(path: Path) -> list[str]:
 
 # -- akshare's daily files, and one wide table --------------------------------------------------------------------
 
-_CHINESE = {
-    "日期": "date",
-    "开盘": "open",
-    "最高": "high",
-    "最低": "low",
-    "收盘": "close",
-    "成交量": "volume",
-    "成交额": "amount",
-}
+_CHINESE = dict(zip("日期 开盘 最高 最低 收盘 成交量 成交额".split(), ("date", *FIELDS), strict=True))
 
 
 def akshare_daily(root: Path) -> Unpacked:
@@ -378,7 +364,6 @@ LAYOUTS: dict[str, Unpack] = {
     "wide": wide,
 }
 """By the name of ``--layout``."""
-Kind = Literal["stockbench", "qlib", "akshare-daily", "per-day", "wide"]
 
 
 def guess_layout(root: Path) -> str | None:
@@ -387,8 +372,4 @@ def guess_layout(root: Path) -> str | None:
         return "qlib"
     if any((path / "parquet").is_dir() and (path / "cache").is_dir() for path in (root, root / "storage")):
         return "stockbench"
-    if root.is_dir() and any(
-        (path / "day").is_dir() for path in (path for path in root.iterdir() if path.is_dir())
-    ):
-        return "per-day"
-    return None
+    return "per-day" if root.is_dir() and any((path / "day").is_dir() for path in root.iterdir()) else None

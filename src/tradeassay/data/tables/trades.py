@@ -12,7 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta, timezone
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -53,17 +53,10 @@ _TITLES = {
     }.items()
 }
 """Plain titles by what is below them, the surest first."""
-_SIDES = {
-    **dict.fromkeys(
-        ("buy", "b", "bot", "bought", "long", "buy to open", "buy to close", "buy to cover", "cover"), 1
-    ),
-    **dict.fromkeys(
-        ("sell", "s", "sld", "sold", "short", "sell short", "sell to open", "sell to close", "short sell"), -1
-    ),
-    **dict.fromkeys(("kauf", "买入", "证券买入"), 1),
-    **dict.fromkeys(("verkauf", "卖出", "证券卖出"), -1),
-    **dict.fromkeys(("hold", "wait", "none", "no action"), 0),
-}
+_BUYS = "buy|b|bot|bought|long|buy to open|buy to close|buy to cover|cover|kauf|买入|证券买入"
+_SALES = "sell|s|sld|sold|short|sell short|sell to open|sell to close|short sell|verkauf|卖出|证券卖出"
+_SIDES = dict.fromkeys(_BUYS.split("|"), 1) | dict.fromkeys(_SALES.split("|"), -1)
+_SIDES |= dict.fromkeys(("hold", "wait", "none", "no action"), 0)
 _MONEY = re.compile(
     r"deposit|withdraw|transfer|wire|ach|cash|csd|csw|jnl|journal|\bint|fee|credit|debit|forex", re.I
 )
@@ -84,8 +77,7 @@ class Fill:
     """One trade: ``quantity`` is negative for a sale, ``fee`` money that was paid (a rebate is negative).
 
     ``day`` is the ISO day that is written; ``at`` the moment, None where only a day is known, without a zone where
-    the log names none: it is then the market's own clock. Of a decision nothing but ``side`` is known.
-    """
+    the log names none: it is then the market's own clock. Of a decision nothing but ``side`` is known."""
 
     day: str
     at: datetime | None
@@ -109,8 +101,7 @@ class TradeLog:
 def read_trades(source: Path | object, order: DayOrder | None = None) -> TradeLog | None:
     """Read a log of trades, from a file or a pandas or polars table; None where it is another kind of table.
 
-    Raises :class:`UserError` with one line for a log that cannot be made an account of.
-    """
+    Raises :class:`UserError` with one line for a log that cannot be made an account of."""
     name = str(source) if isinstance(source, Path) else "the table"
     rows = _rows(source)
     title = _roles(rows)
@@ -134,7 +125,7 @@ def read_trades(source: Path | object, order: DayOrder | None = None) -> TradeLo
         raise UserError(f"{name} holds no trade", hint="; ".join(notes) or "give a log with fills")
     fills = _decided(rows, title) if decisions else _filled(name, rows, title)
     moments = _moments(name, rows, title, order)
-    placed = [_at(fill, *moment) for fill, moment in zip(fills, moments, strict=True)]
+    placed = [replace(fill, day=day, at=at) for fill, (day, at) in zip(fills, moments, strict=True)]
     if placed[0].day > placed[-1].day:  # the newest come first: so do those of one moment
         placed.reverse()
     placed.sort(key=lambda fill: (fill.day, "" if fill.at is None else fill.at.isoformat()))
@@ -367,10 +358,6 @@ def _moment(cell: str, day: str, *, utc: bool) -> datetime | None:
     if zone.startswith("e"):
         return wall.replace(tzinfo=ZoneInfo("America/New_York"))
     return wall.replace(tzinfo=UTC) if zone or utc else wall
-
-
-def _at(fill: Fill, day: str, at: datetime | None) -> Fill:
-    return Fill(day, at, fill.symbol, fill.side, fill.quantity, fill.price, fill.fee)
 
 
 def _said(name: str, fills: Sequence[Fill], decisions: bool) -> str:

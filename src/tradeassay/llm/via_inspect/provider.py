@@ -40,13 +40,14 @@ from tradeassay.llm.budget import LEAST_SHARE, MOST_TOKENS, estimate_reply, esti
 from tradeassay.llm.json_text import find_calls, parse_object
 from tradeassay.llm.model import Attempt, ModelParams, QuestionPlace, failed_reply
 from tradeassay.llm.tables import Price, Tokens
-from tradeassay.llm.via_inspect.faults import ProviderFault, read_fault
 from tradeassay.llm.via_inspect.wire import (
     RESPONSE,
     SENT,
+    ProviderFault,
     arguments_of,
     keep_raw_responses,
     raw_calls,
+    read_fault,
     repair_wires,
 )
 
