@@ -16,7 +16,7 @@ from pathlib import Path
 from tradeassay.agents.factor_models import FACTOR_MODELS
 from tradeassay.assay.baselines import BaselineSpec, Span, contrast
 from tradeassay.data import synthetic, write_snapshot
-from tradeassay.data.synthetic.world_config import PlantedStyles
+from tradeassay.data.synthetic.universe import PlantedStyles
 
 USUAL = PlantedStyles()
 STRENGTH = 8.0

@@ -18,7 +18,7 @@ from tradeassay.agents.factor_models.agent import (
     feature_names,
     features,
 )
-from tradeassay.agents.factor_models.trained import (
+from tradeassay.agents.factor_models.fitting import (
     RankIC,
     TrainedBaseline,
     TrainingRecipe,

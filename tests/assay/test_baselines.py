@@ -33,7 +33,7 @@ from tradeassay.core.agent import EpisodeInfo
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import ENCODER
 from tradeassay.data import Panel, Snapshot, open_snapshot, synthetic, write_snapshot
-from tradeassay.data.synthetic.world_config import PlantedStyles
+from tradeassay.data.synthetic.universe import PlantedStyles
 from tradeassay.play import Market, MarketConfig
 from tradeassay.testing.agent import rewrite_after
 

@@ -244,8 +244,8 @@ def test_factor_models_that_saw_nothing_of_the_windows_play_too(
 ) -> None:
     import msgspec
 
-    from tradeassay.agents.factor_models import trained
-    from tradeassay.agents.factor_models.trained import RankIC, TrainedBaseline, TrainingRecipe
+    from tradeassay.agents.factor_models import fitting as trained
+    from tradeassay.agents.factor_models.fitting import RankIC, TrainedBaseline, TrainingRecipe
     from tradeassay.cli.reproduce import _trained
     from tradeassay.data import load_dataset
 

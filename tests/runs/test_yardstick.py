@@ -11,7 +11,7 @@ import runs_world as world
 from tradeassay.core.view import CorporateAction, Instrument
 from tradeassay.data import Panel, Snapshot, open_snapshot, write_snapshot
 from tradeassay.data.synthetic import generate, preset
-from tradeassay.data.synthetic.world_config import ActionModel
+from tradeassay.data.synthetic.universe import ActionModel
 from tradeassay.runs import AgentSpec, Run, RunSpec, run
 from tradeassay.runs.score import PRICE_INDEX, yardstick
 

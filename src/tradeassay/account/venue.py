@@ -164,22 +164,16 @@ US = Venue(
     slippage=Slippage(bps=2.0),
     participation=_TENTH_OF_VOLUME,
 )
-US_FRACTIONAL = Venue(
+US_FRACTIONAL = msgspec.structs.replace(
+    US,
     id="us-fractional-v1",
     title="US stocks, cash account, fractions of 0.0001 share",
-    currency="USD",
-    fees=Fees(buy_bps=1.0, sell_bps=1.0),
-    slippage=Slippage(bps=2.0),
     lots=Lots(lot=0.0001, step=0.0001, on_odd="trim"),
-    participation=_TENTH_OF_VOLUME,
 )
-US_MARGIN = Venue(
+US_MARGIN = msgspec.structs.replace(
+    US,
     id="us-margin-v1",
     title="US stocks, margin account with short sales",
-    currency="USD",
-    fees=Fees(buy_bps=1.0, sell_bps=1.0),
-    slippage=Slippage(bps=2.0),
-    participation=_TENTH_OF_VOLUME,
     margin=Margin(),
     shorting=Shorting(allowed=True, borrow_per_year=0.01, max_volume_share=0.10),
 )
@@ -208,6 +202,7 @@ _STAMP_DUTY = (
 _TEN, _TWENTY = BoardRule(limit=0.10), BoardRule(limit=0.20, free_sessions=5)
 _BSE = BoardRule(limit=0.30)
 _TEN_ST = BoardRule(limit=0.10, special=0.05)
+_FREE, _FREE_ST = BoardRule(limit=0.10, free_sessions=5), BoardRule(limit=0.10, special=0.05, free_sessions=5)
 _LIMITS = (
     ("1992-06-12", None),
     ("1996-12-16", BoardLimits(main=_TEN)),
@@ -215,16 +210,8 @@ _LIMITS = (
     ("2019-07-22", BoardLimits(main=_TEN_ST, chinext=_TEN_ST, star=_TWENTY)),
     ("2020-08-24", BoardLimits(main=_TEN_ST, chinext=_TWENTY, star=_TWENTY)),
     ("2021-11-15", BoardLimits(main=_TEN_ST, chinext=_TWENTY, star=_TWENTY, bse=_BSE)),
-    (
-        "2023-04-10",
-        BoardLimits(
-            main=BoardRule(limit=0.10, special=0.05, free_sessions=5), chinext=_TWENTY, star=_TWENTY, bse=_BSE
-        ),
-    ),
-    (
-        "2026-07-06",
-        BoardLimits(main=BoardRule(limit=0.10, free_sessions=5), chinext=_TWENTY, star=_TWENTY, bse=_BSE),
-    ),
+    ("2023-04-10", BoardLimits(main=_FREE_ST, chinext=_TWENTY, star=_TWENTY, bse=_BSE)),
+    ("2026-07-06", BoardLimits(main=_FREE, chinext=_TWENTY, star=_TWENTY, bse=_BSE)),
 )
 
 

@@ -22,16 +22,20 @@ from msgspec import Meta
 
 from tradeassay.agents.factor_models.agent import FEATURES_VERSION, Matrix, Samples, factor_history, features
 from tradeassay.agents.factor_models.catalogue import FactorModel, Size, factor_model
-from tradeassay.agents.factor_models.fitting import FitConfig, FittedModel, check_installed, fit, model_module
-from tradeassay.agents.factor_models.trained import (
+from tradeassay.agents.factor_models.fitting import (
     FACTS_FILE,
+    FitConfig,
+    FittedModel,
     RankIC,
     TrainedBaseline,
     TrainingRecipe,
     baselines_folder,
+    check_installed,
     find_trained,
+    fit,
     list_trained,
     load_trained,
+    model_module,
     store_facts,
     store_trained,
 )

@@ -8,14 +8,13 @@ behind them, or keeps what lies ahead, gets the other future.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import numpy as np
 
 from tradeassay.core.errors import DataError
 from tradeassay.core.time import Instant
-from tradeassay.core.view import FIELDS, CorporateAction, Field, Floats, Fundamental, Instrument, Ints
+from tradeassay.core.view import FIELDS, CorporateAction, Field, Floats, Instrument, Ints
 from tradeassay.data.snapshot import Moment, Snapshot
 from tradeassay.data.store.read import History, TimedTable
 
@@ -64,7 +63,7 @@ class _Spliced(History):
         self._clock: Instant = 1 << 62
         self._tables = (_SplicedTable(true.news, false.news), _SplicedTable(true.fundamentals, false.fundamentals))
         self.news, self.fundamentals = self._tables
-        self.known_figures = self._known  # type: ignore[assignment]  # what is known moves, so nothing is cached
+        self.known_figures = self._known_figures  # type: ignore[assignment]  # what is known moves: nothing is cached
         self.minute_bars = self._minutes_now  # type: ignore[assignment]  # ditto
         self.symbols = self._symbols  # type: ignore[assignment]  # ditto
         self.instruments = self._instruments  # type: ignore[assignment]  # ditto
@@ -131,9 +130,6 @@ class _Spliced(History):
     def gone_by(self, row: int) -> tuple[str, ...]:
         return self._true.gone_by(row) if row <= self._now else self._false.gone_by(row)
 
-    def _symbols(self, visible: int) -> tuple[str, ...]:
-        return tuple(item.symbol for item in self.every_instrument[:visible])
-
     def members_at(self, index: str, row: int) -> tuple[str, ...]:
         return (self._true if row <= self._now else self._false).members_at(index, row)
 
@@ -149,11 +145,6 @@ class _Spliced(History):
         return (self._true if row <= self._now else self._false).actions_of(row)
 
     # -- figures and minutes -------------------------------------------------------------------------------------
-
-    def _known(self, symbol: str, count: int) -> tuple[Fundamental, ...]:
-        table = self.fundamentals
-        rows = table.of_symbol(symbol, range(len(table)))[:count]
-        return tuple(table.record(row) for row in rows)
 
     def _minutes_now(self, symbol: str) -> tuple[Ints, dict[Field, Floats]] | None:
         true, false = self._true.minute_bars(symbol), self._false.minute_bars(symbol)
@@ -186,9 +177,6 @@ class _SplicedTable(TimedTable[T]):
             return self._true.up_to(clock)
         return self._cut + self._false.up_to(clock) - self._skipped
 
-    def between(self, since: Instant, clock: Instant) -> range:
-        return range(self.up_to(since), self.up_to(clock))
-
     def of_symbol(self, symbol: str, rows: range) -> list[int]:
         found = self._true.of_symbol(symbol, range(rows.start, min(rows.stop, self._cut)))
         if rows.stop > self._cut:
@@ -196,9 +184,6 @@ class _SplicedTable(TimedTable[T]):
             later = range(max(rows.start, self._cut) + shift, rows.stop + shift)
             found = [*found, *(row - shift for row in self._false.of_symbol(symbol, later))]
         return found
-
-    def of_symbols(self, symbols: Iterable[str], rows: range) -> list[int]:
-        return sorted({row for symbol in symbols for row in self.of_symbol(symbol, rows)})
 
     def count_of_symbol(self, symbol: str, stop: int) -> int:
         return len(self.of_symbol(symbol, range(min(stop, len(self)))))

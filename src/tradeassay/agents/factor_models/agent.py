@@ -232,8 +232,7 @@ class FactorModelAgent(Rebalancer[FactorModelConfig]):
         super().__init__(config)
         self._facts = None
         if config.key:
-            from tradeassay.agents.factor_models.fitting import check_installed
-            from tradeassay.agents.factor_models.trained import find_trained
+            from tradeassay.agents.factor_models.fitting import check_installed, find_trained
 
             self._facts = find_trained(config.key)
             if config.model and config.model != self._facts.recipe.model:
@@ -246,7 +245,7 @@ class FactorModelAgent(Rebalancer[FactorModelConfig]):
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
         super().begin(info, rng)
         if self._facts is not None:
-            from tradeassay.agents.factor_models.trained import load_trained
+            from tradeassay.agents.factor_models.fitting import load_trained
 
             _, self._fitted = load_trained(self._facts.key)
             self._feed = FeatureFeed(self._fitted.window)

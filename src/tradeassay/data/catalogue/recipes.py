@@ -255,7 +255,8 @@ def build_sp500_2010(entry: CatalogueEntry, archive: WheelFiles) -> Built:
 @recipe("skfolio-sp500")
 def build_skfolio_sp500(entry: CatalogueEntry, archive: WheelFiles) -> Built:
     stocks, index = (read_wide(archive.read(path), path) for path in entry.files)
-    panel = panel_from_grid(entry, _us_closes(stocks), stocks.days, stocks.symbols, close_only(stocks.values))
+    bars = close_only(stocks.values)
+    panel = panel_from_grid(entry, stocks.days, stocks.symbols, bars, _plain(stocks.symbols))
     return Built(replace(panel, indices={"SPX": _on(stocks.days, index)}))
 
 
@@ -269,7 +270,7 @@ def sp500_closes(entry: CatalogueEntry, archive: WheelFiles) -> Panel:
     column = [volumes.symbols.index(symbol) for symbol in closes.symbols]
     row = np.searchsorted(volumes.days, closes.days)
     bars = close_only(closes.values, volumes.values[row][:, column])
-    return panel_from_grid(entry, _us_closes(closes), closes.days, closes.symbols, bars)
+    return panel_from_grid(entry, closes.days, closes.symbols, bars, _plain(closes.symbols))
 
 
 @recipe("arch-indices")
@@ -333,20 +334,17 @@ def build_index_futures(entry: CatalogueEntry, archive: WheelFiles) -> Built:
         inside[inside] = close.stamps[place[inside]] == table.stamps[inside]
         order = [table.symbols.index(symbol) for symbol in close.symbols]
         bars[field][place[inside]] = table.values[inside][:, order]
-    market = PanelMarket(
-        calendar="XSHG",
-        currency="CNY",
-        adjusted="none",
-        instruments={
-            symbol: Instrument(
-                symbol=symbol, name=name, kind="future", currency="CNY", tick=0.2, multiplier=points, root=symbol
-            )
-            for symbol, (name, points) in _FUTURES.items()
-        },
-    )
+    told: dict[str, Any] = {"kind": "future", "currency": "CNY", "tick": 0.2}
+    instruments = {
+        symbol: Instrument(symbol=symbol, name=name, multiplier=points, root=symbol, **told)
+        for symbol, (name, points) in _FUTURES.items()
+    }
     minutes = MinutePanel(close.symbols, close.stamps - _SHANGHAI, bars)
     sessions, first = np.unique((close.stamps // DAY).astype("datetime64[D]"), return_index=True)
-    panel = panel_from_grid(entry, market, sessions, close.symbols, days_of_minutes(bars, first))
+    daily = days_of_minutes(bars, first)
+    panel = panel_from_grid(
+        entry, sessions, close.symbols, daily, instruments, calendar="XSHG", currency="CNY", adjusted="none"
+    )
     return Built(replace(panel, minutes=minutes))
 
 
@@ -387,10 +385,6 @@ def _coins(files: Mapping[str, bytes], *, lot: float, tick: float) -> dict[str, 
         )
         for symbol in symbols
     }
-
-
-def _us_closes(wide: Wide) -> PanelMarket:
-    return PanelMarket(calendar="XNYS", currency="USD", adjusted="total", instruments=_plain(wide.symbols))
 
 
 def _plain(symbols: Iterable[str]) -> dict[str, Instrument]:
@@ -459,31 +453,25 @@ def _informed(listing: Listing, instruments: Mapping[str, Instrument]) -> Listin
     return listing if known is None else msgspec.structs.replace(listing, instrument=known)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PanelMarket:
-    """What a grid of numbers does not say about itself."""
-
-    calendar: CalendarName
-    currency: str
-    adjusted: Adjustment
-    instruments: Mapping[str, Instrument]
-
-
 def panel_from_grid(
     entry: CatalogueEntry,
-    market: PanelMarket,
     sessions: Days,
     symbols: tuple[str, ...],
     bars: Mapping[Field, Floats],
+    instruments: Mapping[str, Instrument],
+    *,
+    calendar: CalendarName = "XNYS",
+    currency: str = "USD",
+    adjusted: Adjustment = "total",
 ) -> Panel:
     """Return a panel of daily bars on a grid; columns are sorted by first bar, as a panel must be."""
     empty = np.zeros((sessions.size, len(symbols)), dtype=np.bool_)
     origin = np.full(empty.shape, -1, dtype=np.int32)
     grid = BarGrid(sessions, symbols, {field: bars[field] for field in FIELDS}, empty, origin)
-    config = FilesConfig(path="", currency=market.currency)
-    told = {symbol: Listing(instrument=item, listed="") for symbol, item in market.instruments.items()}
-    listings, notes = listings_of(grid, market.calendar, config, told)
-    opens, closes = session_times(market.calendar, sessions)
+    config = FilesConfig(path="", currency=currency)
+    told = {symbol: Listing(instrument=item, listed="") for symbol, item in instruments.items()}
+    listings, notes = listings_of(grid, calendar, config, told)
+    opens, closes = session_times(calendar, sessions)
     order = sorted(range(len(symbols)), key=lambda i: (listings[i].listed, symbols[i]))
     return Panel(
         name=entry.name,
@@ -491,9 +479,9 @@ def panel_from_grid(
             kind="real",
             source="packaged",
             query="",
-            currency=market.currency,
-            calendar=market.calendar,
-            adjusted=market.adjusted,
+            currency=currency,
+            calendar=calendar,
+            adjusted=adjusted,
             biases=(*entry.flaws, *notes, NO_MEMBERSHIP),
         ),
         listings=tuple(listings[i] for i in order),

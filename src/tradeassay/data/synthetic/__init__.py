@@ -2,8 +2,7 @@
 
 from tradeassay.data.synthetic.key import AnswerKey, NewsTruth, PlantedSkill, World
 from tradeassay.data.synthetic.minutes import MinuteConfig, generate_minutes
-from tradeassay.data.synthetic.world import SyntheticSource, generate
-from tradeassay.data.synthetic.world_config import (
+from tradeassay.data.synthetic.universe import (
     PRESETS,
     VERSION,
     ActionModel,
@@ -16,3 +15,4 @@ from tradeassay.data.synthetic.world_config import (
     TradingModel,
     preset,
 )
+from tradeassay.data.synthetic.world import SyntheticSource, generate

@@ -19,8 +19,7 @@ import numpy as np
 
 from tradeassay.core import reproducible_math as exact
 from tradeassay.core.view import Bools, Floats, Ints
-from tradeassay.data.synthetic.universe import Draws, WorldNames, sectors
-from tradeassay.data.synthetic.world_config import MarketModel, SyntheticConfig
+from tradeassay.data.synthetic.universe import Draws, MarketModel, SyntheticConfig, WorldNames, sectors
 from tradeassay.factors import FACTOR_NAMES, FactorStream, standardise
 
 _ARCH, _GARCH, _DF = 0.08, 0.90, 6

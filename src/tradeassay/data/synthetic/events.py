@@ -19,8 +19,7 @@ from tradeassay.core.time import DAY, HOUR, MINUTE, SECOND, Instant
 from tradeassay.core.view import Floats, Fundamental, Instrument, Ints, NewsItem
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.synthetic.engine import WorldTape
-from tradeassay.data.synthetic.universe import Draws, WorldNames
-from tradeassay.data.synthetic.world_config import Market, SyntheticConfig
+from tradeassay.data.synthetic.universe import Draws, Market, SyntheticConfig, WorldNames
 
 EventKind = Literal["informative", "noise", "rumour", "duplicate"]
 THEMES = ("contract", "product", "guidance", "regulator", "deal", "supply", "plant", "credit")

@@ -18,8 +18,7 @@ from tradeassay.data.source import Listing, Panel
 from tradeassay.data.synthetic.engine import MarketPath, clustered, limits, make_market
 from tradeassay.data.synthetic.events import make_events, planted_returns, write_news
 from tradeassay.data.synthetic.key import AnswerKey, KeyFacts, PlantedSkill, World, key_facts, panel_facts
-from tradeassay.data.synthetic.universe import Draws, WorldNames
-from tradeassay.data.synthetic.world_config import SyntheticConfig
+from tradeassay.data.synthetic.universe import Draws, SyntheticConfig, WorldNames
 from tradeassay.factors import FACTOR_NAMES
 
 FUTURE_UNIT = 5

@@ -17,8 +17,7 @@ from tradeassay.core.view import Days, Floats, Ints, NewsItem
 from tradeassay.data.source import Panel, PanelFacts
 from tradeassay.data.synthetic.engine import Drivers, WorldTape
 from tradeassay.data.synthetic.events import NewsEvent
-from tradeassay.data.synthetic.universe import WorldNames, sectors
-from tradeassay.data.synthetic.world_config import VERSION, SyntheticConfig
+from tradeassay.data.synthetic.universe import VERSION, SyntheticConfig, WorldNames, sectors
 from tradeassay.factors import FACTOR_NAMES
 
 _MANIFEST = "manifest.json"

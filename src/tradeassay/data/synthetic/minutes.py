@@ -19,8 +19,7 @@ from tradeassay.core.view import FIELDS, Field, Floats, Ints
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.source import CalendarName, MinutePanel
 from tradeassay.data.synthetic.engine import WorldTape, clustered
-from tradeassay.data.synthetic.universe import Draws, WorldNames
-from tradeassay.data.synthetic.world_config import SyntheticConfig
+from tradeassay.data.synthetic.universe import Draws, SyntheticConfig, WorldNames
 
 DAY_MINUTES = 1440
 _BURST, _KEPT, _KICK = 30, 0.94, 0.13

@@ -34,8 +34,7 @@ from tradeassay.data.synthetic.events import (
 from tradeassay.data.synthetic.futures import generate_futures
 from tradeassay.data.synthetic.key import World, make_key, panel_facts
 from tradeassay.data.synthetic.minutes import make_minutes
-from tradeassay.data.synthetic.universe import Draws, WorldNames, make_universe
-from tradeassay.data.synthetic.world_config import Market, SyntheticConfig, preset
+from tradeassay.data.synthetic.universe import Draws, Market, SyntheticConfig, WorldNames, make_universe, preset
 
 INDEX = "IDX"
 FUND = "IDXF"
