@@ -10,6 +10,7 @@ as it stands); ``finmmeval`` has news as a list of strings and momentum as a wor
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Unpack
 
@@ -220,7 +221,7 @@ def plain(text: str) -> str:
     return "".join(c for c in text if c in "\n\t" or ((c.isprintable() or c.isspace()) and c >= " "))
 
 
-class ArenaAgent:
+class ArenaAgent(ABC):
     """An agent outside, asked over a wire. Every failure is a choice that holds and says what went wrong."""
 
     _transport: Transport | None = None
@@ -238,8 +239,8 @@ class ArenaAgent:
         if self._transport is not None:
             await self._transport.close()
 
-    async def _ask(self, packet: Packet) -> AgentChoice:
-        raise NotImplementedError
+    @abstractmethod
+    async def _ask(self, packet: Packet) -> AgentChoice: ...
 
 
 class HttpAgent(ArenaAgent):
