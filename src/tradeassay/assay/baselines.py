@@ -20,8 +20,8 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from tradeassay.agents.factor_models.agent import FEATURES_VERSION, Matrix, Samples, factor_history, features
 from tradeassay.agents.factor_models.catalogue import FactorModel, Size, factor_model
+from tradeassay.agents.factor_models.features import FEATURES_VERSION, Matrix, Samples, factor_history, features
 from tradeassay.agents.factor_models.fitting import (
     FACTS_FILE,
     FitConfig,

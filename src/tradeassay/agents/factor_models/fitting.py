@@ -28,8 +28,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from tradeassay.agents.factor_models.agent import Matrix, QlibDataset, QlibQuestion, Samples
 from tradeassay.agents.factor_models.catalogue import FactorModel, Settings, Size, factor_model
+from tradeassay.agents.factor_models.features import Matrix, QlibDataset, QlibQuestion, Samples
 from tradeassay.core.errors import UNDECODABLE, DataError, UserError, absent
 from tradeassay.core.files import data_home
 from tradeassay.core.hashing import sha256_bytes, sha256_of

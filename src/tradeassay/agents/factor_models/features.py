@@ -1,0 +1,191 @@
+"""What factor models are fed: features per name and day, and the samples made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeassay.core.view import Bools, Days, Floats, Ints, MarketView
+from tradeassay.factors import FACTOR_NAMES, FactorBars, compute_all, last_row_of, standardise
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FEATURES_VERSION = "features-1"
+"""Bumped whenever the same bars would give other features."""
+YEAR = 252
+"""The longest lookback of a factor, in bars."""
+LEAST_KNOWN = 5
+"""A name with fewer than this many of the nine factors on the last day is not scored."""
+
+Matrix = NDArray[np.float32]
+
+
+def features(raw: Floats) -> tuple[Matrix, Bools]:
+    """Return one row of features per name, and which names have enough of them to be scored.
+
+    ``raw`` are factor values of the names that may be bought, shape (9, sessions, names), oldest session first.
+    Each session's values are winsorised and z-scored across these names; what is missing counts as average.
+    Columns go by factor, then by session, as Qlib's sequence models read them."""
+    known = np.isfinite(raw[:, -1]).sum(axis=0) >= LEAST_KNOWN
+    scaled = np.nan_to_num(standardise(raw), nan=0.0)
+    factors, sessions, names = raw.shape
+    matrix: Matrix = scaled.transpose(2, 0, 1).reshape(names, factors * sessions).astype(np.float32)
+    return matrix, known
+
+
+def feature_names(window: int) -> list[str]:
+    """Return the columns' names: factor and how many sessions back (0 = the last close)."""
+    return [f"{name}_{back}" for name in FACTOR_NAMES for back in range(window - 1, -1, -1)]
+
+
+def factor_history(view: MarketView, sessions: int | None = None) -> Floats:
+    """Return the factors of the last completed sessions (all without a count), shape (9, sessions, columns).
+
+    Fewer sessions come back when history is shorter."""
+    rows = None if sessions is None else sessions + YEAR
+    bars = FactorBars(
+        open=view.bars("open", rows),
+        high=view.bars("high", rows),
+        close=view.bars("close", rows),
+        volume=view.bars("volume", rows),
+        amount=view.bars("amount", rows),
+    )
+    values = compute_all(bars)
+    stacked = np.stack([values[name] for name in FACTOR_NAMES])
+    return stacked if sessions is None else stacked[:, -sessions:]
+
+
+class FeatureFeed:
+    """Follows an episode's views and keeps the last ``window`` sessions of factors.
+
+    After a skipped day it starts afresh from the view's own history."""
+
+    def __init__(self, window: int) -> None:
+        self._window = window
+        self._last: np.datetime64 | None = None
+        self._raw: Floats = np.empty((len(FACTOR_NAMES), 0, 0))
+
+    def raw(self, view: MarketView, columns: Ints) -> Floats | None:
+        """Return the raw factors of some columns, shape (9, window, names); None while history is too short."""
+        days = view.sessions(2)
+        if days.size == 0:
+            return None
+        if self._last is None or days[-1] != self._last:
+            self._raw = self._advanced(view, days)
+            self._last = days[-1]
+        if self._raw.shape[1] < self._window:
+            return None
+        return self._raw[:, :, columns]
+
+    def _advanced(self, view: MarketView, days: Days) -> Floats:
+        if self._window == 1:
+            return last_row_of(view)[:, None, :]
+        follows = days.size == 2 and days[0] == self._last and self._raw.shape[1] > 0
+        if not follows:
+            return factor_history(view, self._window)
+        # Columns never move; names listed since are appended, and have no past.
+        listed = len(view.symbols) - self._raw.shape[2]
+        past = np.pad(self._raw, ((0, 0), (0, 0), (0, listed)), constant_values=np.nan)
+        return np.concatenate([past, last_row_of(view)[:, None, :]], axis=1)[:, -self._window :]
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Samples by session, then by column of the view.
+
+    ``days`` and ``columns`` say which session and name a row is about, ``features`` what is known before it,
+    ``returns`` what the name then earned, ``labels`` the same made comparable across the names of the day."""
+
+    days: Days
+    columns: Ints
+    features: Matrix
+    returns: Floats
+    labels: Floats
+
+    def __len__(self) -> int:
+        return int(self.days.size)
+
+    def shuffled(self, rng: np.random.Generator) -> Samples:
+        """Return the samples with outcomes shuffled among each day's names: nothing is left to learn."""
+        order = np.arange(len(self))
+        for rows in self.by_day():
+            order[rows] = rng.permutation(order[rows])
+        return replace(self, returns=self.returns[order], labels=self.labels[order])
+
+    def by_day(self) -> list[slice]:
+        starts = np.flatnonzero(np.r_[True, self.days[1:] != self.days[:-1]]) if len(self) else np.empty(0, int)
+        ends = [*starts[1:].tolist(), len(self)]
+        return [slice(start, end) for start, end in zip(starts.tolist(), ends, strict=True)]
+
+
+class QlibDataset:
+    """Answers ``prepare`` as Qlib's ``DatasetH`` does, for the segments train, valid and test.
+
+    Models that ask for a test segment while they are trained get an empty one."""
+
+    def __init__(self, train: Samples, valid: Samples, window: int) -> None:
+        empty = np.zeros(0, dtype=np.int64)
+        nothing = Samples(
+            days=train.days[:0],
+            columns=empty,
+            features=train.features[:0],
+            returns=train.returns[:0],
+            labels=train.labels[:0],
+        )
+        self._window = window
+        self.segments = {
+            "train": train,
+            "valid": valid,
+            "test": nothing,
+            "pretrain": train,
+            "pretrain_validation": valid,
+        }
+
+    def prepare(
+        self,
+        segments: str | Sequence[str],
+        col_set: str | Sequence[str] = "feature",
+        data_key: str = "infer",
+        **_: Any,
+    ) -> Any:
+        """Return the frame of a segment, or a list of them; ``data_key`` "raw" has outcomes as they were."""
+        if not isinstance(segments, str):
+            return [self.prepare(one, col_set, data_key) for one in segments]
+        frame = sample_frame(self.segments[segments], self._window, raw=data_key == "raw")
+        return frame[col_set] if isinstance(col_set, str) else frame[list(col_set)]
+
+
+class QlibQuestion:
+    """One cross-section to be scored, as a dataset with features only."""
+
+    def __init__(self, features: Matrix, window: int) -> None:
+        self._features, self._window = features, window
+
+    def prepare(
+        self, segments: str, col_set: str | Sequence[str] = "feature", data_key: str = "infer", **_: Any
+    ) -> Any:
+        import pandas as pd
+
+        rows = len(self._features)
+        index = pd.MultiIndex.from_arrays(
+            [np.zeros(rows, "datetime64[ns]"), np.arange(rows)], names=["datetime", "instrument"]
+        )
+        return pd.DataFrame(self._features, index=index, columns=feature_names(self._window))
+
+
+def sample_frame(samples: Samples, window: int, *, raw: bool) -> pd.DataFrame:
+    """Return samples with the columns (feature, ...) and (label, LABEL), indexed by datetime and instrument."""
+    import pandas as pd
+
+    index = pd.MultiIndex.from_arrays(
+        [samples.days.astype("datetime64[ns]"), samples.columns], names=["datetime", "instrument"]
+    )
+    columns = [("feature", name) for name in feature_names(window)]
+    table = pd.DataFrame(samples.features, index=index, columns=pd.MultiIndex.from_tuples(columns))
+    table[("label", "LABEL")] = (samples.returns if raw else samples.labels).astype(np.float32)
+    return table
