@@ -21,7 +21,7 @@ from tradeassay.assay.probe.payloads import (
 )
 from tradeassay.assay.probe.probe import probe_mask
 from tradeassay.benchmarks import benchmarks
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.data import Snapshot, load_dataset
@@ -143,7 +143,7 @@ def read_hardened(path: Path) -> Hardened:
     """Return what hardening a mask came to; raises :class:`UserError` for a file that does not say it."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Hardened)
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise UserError(
             f"{path} is not the record of a hardening: {error}",
             hint="tradeassay memory probe --harden ATTACKER --json > FILE",
