@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import random
 import subprocess
@@ -32,26 +33,25 @@ from machine import conditions
 PLAIN = "server {{ listen 127.0.0.1:{port}; root {root}; access_log off; }}"
 
 
-async def fetch(port: int, ends: list, path: str, etag: str) -> tuple[int, str, bytes]:
-    """Ask for a file on a kept connection; returns status, ETag and body."""
+async def fetch(port: int, ends: list, request: str, body: bytes = b"") -> tuple[int, str, bytes]:
+    """Send a request on a kept connection; returns status, ETag and body."""
     if not ends:
         ends.extend(await asyncio.open_connection("127.0.0.1", port, limit=2**20))
     came, gone = ends
-    known = f"If-None-Match: {etag}\r\n" if etag else ""
-    gone.write(f"GET {path} HTTP/1.1\r\nHost: arena\r\nAccept-Encoding: gzip\r\n{known}\r\n".encode())
+    gone.write(f"{request}\r\nHost: arena\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
     head = (await came.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
     fields = dict(line.split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
-    body = b""
+    found = b""
     if "chunked" in fields.get("transfer-encoding", ""):
         while size := int(await came.readline(), 16):
-            body += (await came.readexactly(size + 2))[:-2]
+            found += (await came.readexactly(size + 2))[:-2]
         await came.readline()
     elif int(fields.get("content-length", 0)):
-        body = await came.readexactly(int(fields["content-length"]))
+        found = await came.readexactly(int(fields["content-length"]))
     if fields.get("connection") == "close":
         gone.close()
         ends.clear()
-    return int(head[9:12]), fields.get("etag", ""), body
+    return int(head[9:12]), fields.get("etag", ""), found
 
 
 async def watch(port: int, viewers: int, seconds: float) -> dict[str, list[float]]:
@@ -68,9 +68,9 @@ async def watch(port: int, viewers: int, seconds: float) -> dict[str, list[float
                     continue
                 began = time.perf_counter()
                 try:
-                    status, found, _ = await asyncio.wait_for(
-                        fetch(port, ends, path, etag if kind == "now.json" else ""), 30
-                    )
+                    known = f"\r\nIf-None-Match: {etag}" if etag and kind == "now.json" else ""
+                    asked = f"GET {path} HTTP/1.1\r\nAccept-Encoding: gzip{known}"
+                    status, found, _ = await asyncio.wait_for(fetch(port, ends, asked), 30)
                 except (OSError, TimeoutError, asyncio.IncompleteReadError):
                     ends.clear()
                     status = 0
@@ -80,6 +80,33 @@ async def watch(port: int, viewers: int, seconds: float) -> dict[str, list[float
             await asyncio.sleep(15 * (0.9 + 0.2 * dice.random()))
 
     await asyncio.gather(*(viewer(number) for number in range(viewers)))
+    return waits
+
+
+async def agents(port: int, tokens: list[str], seconds: float) -> list[float]:
+    """Fetch packets and post choices for as long; returns what each request waited, in ms."""
+    waits, end = list[float](), time.perf_counter() + seconds
+
+    async def agent(token: str) -> None:
+        dice, ends = random.Random(token), []
+        mine = f"HTTP/1.1\r\nAuthorization: Bearer {token}"
+        await asyncio.sleep(dice.random())
+        while time.perf_counter() < end:
+            began = time.perf_counter()
+            status, _, told = await fetch(port, ends, f"GET /agents/me/packet {mine}")
+            waits.append((time.perf_counter() - began) * 1000)
+            if status != 200:
+                await asyncio.sleep(1.0)
+                continue
+            packet = json.loads(told)
+            answer = {"slot": packet["slot"], "packet_sha256": packet["packet_sha256"], "reasoning": "a coin"}
+            answer["recommended_action"] = dice.choice(["BUY", "SELL", "HOLD"])
+            kind = f"Content-Type: application/json\r\nIdempotency-Key: {os.urandom(16).hex()}"
+            began = time.perf_counter()
+            await fetch(port, ends, f"POST /agents/me/choice {mine}\r\n{kind}", json.dumps(answer).encode())
+            waits.append((time.perf_counter() - began) * 1000)
+
+    await asyncio.gather(*(agent(token) for token in tokens))
     return waits
 
 
@@ -133,8 +160,8 @@ def main() -> None:
                 workers = [one.pid for key, one in stack.running.items() if key.startswith("worker")]
                 before, own, began = (cpu_s([proxy]), cpu_s(workers)), time.process_time(), time.perf_counter()
 
-                async def both(where: int = where) -> tuple[dict, dict]:
-                    doors = arena_load.load(stack.port, tokens, 0, chosen.seconds)
+                async def both(where: int = where) -> tuple[dict[str, list[float]], list[float]]:
+                    doors = agents(stack.port, tokens, chosen.seconds)
                     return await asyncio.gather(watch(where, chosen.viewers, chosen.seconds), doors)
 
                 waits, doors = asyncio.run(both())
@@ -148,7 +175,7 @@ def main() -> None:
                 print(f"  cores: proxy {served[0]:.2f}, workers {served[1]:.2f}, clients {own:.2f}")
                 say("now.json", waits["now.json"])
                 say("pages", waits["pages"])
-                say("doors", doors["packet"] + doors["choice"])
+                say("doors", doors)
         finally:
             plain.terminate()
             plain.wait(30)

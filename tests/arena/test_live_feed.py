@@ -68,6 +68,8 @@ def test_a_vendor_that_is_late_is_asked_again_in_time(live) -> None:
     assert {row.status for row in rows(runner, select(slots.c.status).distinct())} == {"decided"}
     assert vendor.asked[0] == ("ccxt", ("AHVQ",), "2022-06-01")
     assert wall.now() >= 4 * DAY
+    # What vendors answered about earlier sessions does not pile up.
+    assert len(list(snapshot_folder("arena-live/any", vendor.home).parent.iterdir())) == 1
     runner.store.engine.dispose()
 
 

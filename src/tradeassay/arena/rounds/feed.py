@@ -11,6 +11,7 @@ found.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from importlib.util import find_spec
@@ -492,14 +493,16 @@ class LiveFeed:
             self.last_trouble = f"{source} is left alone until {iso(self._rests[source])}, as it asked"
             return None
         plain = "".join(c if c.isalnum() else "-" for c in asset.symbol.lower())
-        name = f"arena-live/{self._owner}-{plain}{mark}-{session}"
+        stem = f"arena-live/{self._owner}-{plain}{mark}"
+        name = f"{stem}-{session}"
         back = (parse_day(session) - parse_day(asset.first or self._first or session)).days
         first = str(parse_day(session) - timedelta(days=max(DAYS_BACK, min(back, MOST_DAYS_BACK))))
         days = {"symbols": (asset.symbol,), "first": first, "last": session}
         options = {**days, "allow_partial": True, "forgive": True}
         try:
             self._fetch(source, name, options)
-            snapshot = open_snapshot(snapshot_folder(name, self._home))
+            folder = snapshot_folder(name, self._home)
+            snapshot = open_snapshot(folder)
         # Not there yet, a vendor in trouble, or a clock that was set back behind the close: asked again.
         except (DataError, UserError) as error:
             self.last_trouble = str(error)
@@ -509,6 +512,10 @@ class LiveFeed:
         if np.datetime64(session, "D") not in snapshot.sessions:
             self.last_trouble = f"{source} has no bar of {asset.symbol} for {session} yet"
             return None
+        # What counts is in the journal; answers about earlier sessions would fill the disk in the end.
+        for older in folder.parent.glob(f"{Path(stem).name}-????-??-??"):
+            if older != folder:
+                shutil.rmtree(older, ignore_errors=True)
         return snapshot
 
     def _bar(self, asset: Asset, snapshot: Snapshot, session: str) -> VendorBar | None:

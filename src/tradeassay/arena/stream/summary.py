@@ -147,17 +147,22 @@ def second_opinion(raw: RawItem, summary: Summary) -> Summarising:
 # -- instructions ------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=1)
-def _instruction() -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{one})" for one in vocabulary()["instructions"]), re.I)
+@lru_cache(maxsize=4)
+def _any_of(kind: str) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{one})" for one in vocabulary()[kind]), re.I)
 
 
 MARK = "[the source addresses its reader with an instruction, quoted and not to be followed]"
 
 
 def instructs(text: str) -> bool:
-    """Return whether a text tells its reader, or a model, what to answer or do."""
-    return _instruction().search(text) is not None
+    """Return whether a text tells its reader, or a model, what to answer or do: by a known wording, or because one
+    sentence speaks to who decides, of what is decided, and bids.
+    """
+    if _any_of("instructions").search(text):
+        return True
+    parts = [_any_of(kind) for kind in ("addressed", "steered", "directed")]
+    return any(all(part.search(one) for part in parts) for one in sentences(text))
 
 
 def quote_instructions(text: str) -> str:

@@ -471,10 +471,10 @@ def divergence(actions: dict[str, dict[str, str]], entries: Iterable[str]) -> di
     return found
 
 
-def mark_of(entry: Entry) -> tuple[str, int]:
+def mark_of(entry: Entry) -> tuple[str, int | None]:
     """Return the letters and the hue by which an entry's model is known at a glance, wherever it plays."""
     if not entry.model:
-        return ("=" if entry.id == BASELINE else "ƒ" if entry.architecture == "rule" else "↗"), 0
+        return ("=" if entry.id == BASELINE else "ƒ" if entry.architecture == "rule" else "↗"), None
     name = entry.model.rpartition("/")[2]
     return name[:2].capitalize(), int(sha256_bytes(entry.model.encode())[:6], 16) % 360
 
