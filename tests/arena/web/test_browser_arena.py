@@ -19,8 +19,8 @@ pytestmark = NEEDS_BROWSER
 class Served:
     """An arena on a free port, and the means to let it play on."""
 
-    def __init__(self, base: str, play_on: Callable[[str], None]) -> None:
-        self.base, self.play_on = base, play_on
+    def __init__(self, base: str, play_on: Callable[[str], None], mark: Callable[[float], None]) -> None:
+        self.base, self.play_on, self.mark = base, play_on, mark
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +30,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
     from tradeassay.arena.api.doors import Doors
     from tradeassay.arena.rounds.feed import SnapshotFeed
+    from tradeassay.arena.rounds.health import Health, Mark
     from tradeassay.arena.web.app import Arena, create_app
     from tradeassay.arena.web.serving import ArenaServer
     from tradeassay.arena.web.site import PageWriter
@@ -39,7 +40,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     season = make_season()
     feed = SnapshotFeed.open(season)
     play(store, season, feed, "2022-06-01")
-    writer, doors = PageWriter(store, site, FAST), Doors(store)
+    own = Health(season.id, "me", live=True)
+    writer, doors = PageWriter(store, site, FAST, own=lambda: own), Doors(store)
     writer.update()
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
@@ -57,7 +59,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         play(store, season, feed, day)
         writer.update()
 
-    yield Served(f"http://127.0.0.1:{port}", play_on)
+    def mark(growth: float) -> None:
+        last = store.last_round(season.id, "AAJX")
+        assert last is not None and last.phase == "executed"
+        own.marks["AAJX"] = Mark(session=last.session, growth=growth, at="2022-06-02T15:00:00Z")
+        writer.update()
+
+    yield Served(f"http://127.0.0.1:{port}", play_on, mark)
     server.should_exit = True
     thread.join(60)
     store.engine.dispose()
@@ -133,6 +141,26 @@ def test_an_asset_shows_what_the_chosen_agent_did_at_its_price(driver: Any, serv
     driver.execute_script("document.querySelector('#sessions a').click()")
     until(driver, "return /2022-0\\d-\\d\\d/.test(location.pathname)")
     assert complaints(driver) == []
+
+
+def test_accounts_move_between_closes(driver: Any, served: Served) -> None:
+    served.mark(1.02)
+    opened(driver, served, "/seasons/small/")
+    moving = "return document.querySelector('[data-moving=\"buy-and-hold\"]').textContent"
+    told = until(driver, moving)
+    assert told.startswith("+1.0") and "provisional" in told and "2022-06-02 15:00 UTC" in told
+    assert complaints(driver) == []
+
+
+def test_the_owner_of_an_agent_is_told_when_a_token_is_nobodys(driver: Any, served: Served) -> None:
+    opened(driver, served, "/seat/")
+    hidden = "return getComputedStyle(document.getElementById('seat-facts')).display"
+    assert driver.execute_script(hidden) == "none"
+    driver.execute_script("document.querySelector('form.seat [name=token]').value = 'nobody'")
+    driver.execute_script("document.querySelector('form.seat button').click()")
+    assert "not known" in until(driver, "return document.querySelector('form.seat [role=status]').textContent")
+    assert driver.execute_script(hidden) == "none"
+    complaints(driver)  # the refusal stands in the browser's log
 
 
 def test_drilling_down_to_prompt_debate_and_outcome(driver: Any, served: Served) -> None:
