@@ -1,10 +1,11 @@
 """Make recordings of the answers that ``grpo.py`` examined, so that anybody can judge them again without a GPU.
 
-    python examples/training/record_samples.py OUT/samples.jsonl FOLDER --when after --name grpo-after [--each 40]
+    python examples/training/record_samples.py FOLDER --arm NAME OUT/samples.jsonl after [--arm ...] [--each 40]
 
-The answers are served on loopback under the model's name, ``tradeassay code run`` asks for them, judges them by
-the whole judge (all markets, every number tried) and ``tradeassay recordings record`` packs the run as
-``FOLDER/NAME-SET.tar.xz``. ``code run --cassettes ... --replay`` judges it again.
+The answers of every arm (a model's name, its samples, when they were examined) are served on loopback,
+``tradeassay code run`` asks for them, judges them by the whole judge (all markets, every number tried) and
+``tradeassay recordings record`` packs the run as ``FOLDER/PREFIX-SET.tar.xz``. Arms share the markets
+of the tasks that all of them have. ``code run --cassettes ... --replay`` judges it again.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, opening_
 TOKENS = 384
 
 
-def serve(answers: dict[str, str]) -> ThreadingHTTPServer:
-    """Answer questions by their text, on a free port."""
+def serve(answers: dict[tuple[str, str], str]) -> ThreadingHTTPServer:
+    """Answer questions by the model asked and their text, on a free port."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -41,7 +42,7 @@ def serve(answers: dict[str, str]) -> ThreadingHTTPServer:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             text = body["messages"][-1]["content"]
             text = text if isinstance(text, str) else "".join(part.get("text", "") for part in text)
-            message = {"role": "assistant", "content": answers[text]}
+            message = {"role": "assistant", "content": answers[body["model"].rpartition("/")[2], text]}
             usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
             self._send({"id": "1", "object": "chat.completion", "created": 1, "model": body.get("model", ""),
@@ -63,34 +64,36 @@ def serve(answers: dict[str, str]) -> ThreadingHTTPServer:
 def main() -> None:
     """Read the samples; serve, run and pack each set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("samples", type=Path)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--when", default="after")
-    parser.add_argument("--name", required=True)
+    parser.add_argument("--arm", nargs=3, action="append", required=True, metavar=("NAME", "SAMPLES", "WHEN"))
     parser.add_argument("--each", type=int, default=10_000, help="at most so many tasks of a set")
     parser.add_argument("--sets", nargs="+", default=["seen families", "unseen families"])
+    parser.add_argument("--prefix", default="qwen")
     parser.add_argument("--workers", type=int, help="programs that are judged at once")
     parser.add_argument("--engine", default="examples/training/grpo.py")
     parser.add_argument("--precision", default="bf16")
     options = parser.parse_args()
-    lines = [json.loads(line) for line in options.samples.open()]
     command = [sys.executable, "-m", "tradeassay"]
     for name in options.sets:
-        chosen = [line for line in lines if (line["when"], line["set"]) == (options.when, name)][: options.each]
-        if not chosen:
+        arms: dict[str, dict[str, str]] = {}
+        for model, samples, when in options.arm:
+            lines = [json.loads(line) for line in Path(samples).open()]
+            arms[model] = {
+                one["task"]: one["answer"] for one in lines if (one["when"], one["set"]) == (when, name)
+            }
+        first, *others = arms.values()
+        tasks = [task for task in first if all(task in other for other in others)][: options.each]
+        if not tasks:
             continue
-        asked = {
-            opening_messages(load_task(line["task"]), QuantCodeSettings())[-1].text: line["answer"]
-            for line in chosen
-        }
-        server = serve(asked)
-        slug = f"{options.name}-{name.split()[0]}"
+        words = {task: opening_messages(load_task(task), QuantCodeSettings())[-1].text for task in tasks}
+        server = serve({(model, words[task]): said[task] for model, said in arms.items() for task in tasks})
+        slug = f"{options.prefix}-{name.split()[0]}"
         where = os.environ | {"TRADEASSAY_LOCAL_SERVER": f"http://127.0.0.1:{server.server_port}/v1"}
-        runs = ["--runs", str(options.folder / "runs")]
-        tasks = [word for line in chosen for word in ("--task", line["task"])]
-        model = ["-m", f"local/{options.name}", "--max-tokens", str(TOKENS), "--slug", slug]
-        model += ["--workers", str(options.workers)] if options.workers else []
-        subprocess.run([*command, "code", "run", "quantcode-v1", *model, *runs, *tasks], env=where, check=False)
+        runs = ["--runs", str(options.folder / "runs"), "--slug", slug, "--max-tokens", str(TOKENS)]
+        asked = [word for task in tasks for word in ("--task", task)]
+        asked += [word for model in arms for word in ("-m", f"local/{model}")]
+        asked += ["--workers", str(options.workers)] if options.workers else []
+        subprocess.run([*command, "code", "run", "quantcode-v1", *runs, *asked], env=where, check=False)
         server.shutdown()
         packed = ["--engine", options.engine, "--precision", options.precision]
         file = str(options.folder / f"{slug}.tar.xz")

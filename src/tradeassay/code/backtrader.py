@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 import msgspec
@@ -146,26 +147,22 @@ _SHORTEST_SECRET: Final = 8
 _WHOLE_ARRAYS: Final = frozenset({"array", "getzero", "getzeroval", "plotrange", "dataname"})
 
 
-def tricks_in(source: str, notes: Iterable[str]) -> list[Trick]:
-    return [*_noted(notes), *_arrays(source)]
-
-
-def tricks_of_orders(log: OrderLog) -> list[Trick]:
-    cheats = int((log.row == log.turn).sum()) if len(log) else 0
-    if not cheats:
-        return []
-    text = f"{cheats} orders were given after the bar was known and before the broker had dealt with it"
-    return [Trick(name="cheat-timer", evidence=text, grave=False)]
-
-
-def account_mismatch(value: float, cash: float, done: BrokerReplay) -> list[Trick]:
-    if abs(value - done.value) < _CENT and abs(cash - done.cash) < _CENT:
-        return []
-    text = (
-        f"its own account says value {value:,.2f} and cash {cash:,.2f}; "
-        f"by the orders it is {done.value:,.2f} and {done.cash:,.2f}"
+def tricks_in(source: str, notes: Collection[str]) -> list[Trick]:
+    found = []
+    marks: tuple[tuple[str, str, TrickName], ...] = (
+        (PATCHED, "changed", "patched-framework"),
+        (FUTURE, "read later bars by", "future-index"),
     )
-    return [Trick(name="account-mismatch", evidence=text, grave=False)]
+    for mark, verb, name in marks:
+        said = [note.removeprefix(mark) for note in notes if note.startswith(mark)]
+        if said:
+            text = f"{verb} {', '.join(said)}"[:_LONGEST]
+            found.append(Trick(name=name, evidence=text, grave=mark == PATCHED))
+    lines = _whole_arrays(source)
+    if lines:
+        text = f"takes hold of whole lines in line {', '.join(map(str, lines[:10]))}"
+        found.append(Trick(name="preloaded-array", evidence=text, grave=False))
+    return found
 
 
 def scrub(
@@ -201,37 +198,11 @@ def _clean(text: str, known: list[str], found: list[str]) -> str:
     return text
 
 
-def _noted(notes: Iterable[str]) -> list[Trick]:
-    patched, future = [], []
-    for note in notes:
-        if note.startswith(PATCHED):
-            patched.append(note.removeprefix(PATCHED))
-        elif note.startswith(FUTURE):
-            future.append(note.removeprefix(FUTURE))
-    found = []
-    if patched:
-        text = f"changed {', '.join(patched)}"[:_LONGEST]
-        found.append(Trick(name="patched-framework", evidence=text, grave=True))
-    if future:
-        text = f"read later bars by {', '.join(future)}"[:_LONGEST]
-        found.append(Trick(name="future-index", evidence=text, grave=False))
-    return found
-
-
-def _arrays(source: str) -> list[Trick]:
-    tree = parses(source)
-    if tree is None:
-        return []
-    lines = sorted(set(_whole_arrays(tree)))
-    if not lines:
-        return []
-    text = f"takes hold of whole lines in line {', '.join(map(str, lines[:10]))}"
-    return [Trick(name="preloaded-array", evidence=text, grave=False)]
-
-
-def _whole_arrays(tree: ast.AST) -> Iterator[int]:
-    """Yield the lines that name a whole line outside the methods that compute an indicator all at once."""
-    waiting: list[ast.AST] = [tree]
+@lru_cache(maxsize=64)  # a program is asked on every market
+def _whole_arrays(source: str) -> list[int]:
+    """Return the lines that name a whole line outside the methods that compute an indicator all at once."""
+    tree, found = parses(source), set()
+    waiting: list[ast.AST] = [] if tree is None else [tree]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.FunctionDef) and node.name in ("once", "oncestart", "preonce"):
@@ -240,7 +211,8 @@ def _whole_arrays(tree: ast.AST) -> Iterator[int]:
         if isinstance(node, ast.Attribute) and node.attr in _WHOLE_ARRAYS:
             owner = node.value
             if not (isinstance(owner, ast.Name) and owner.id in ("np", "numpy", "pd")):
-                yield node.lineno
+                found.add(node.lineno)
+    return sorted(found)
 
 
 LIMITS: Final = JobLimits(result_mb=48, rows=300_000, columns=32)
@@ -267,9 +239,12 @@ class BacktestJob:
     steps: int = MOST_STEPS
 
 
-def sandbox_config(config: SandboxConfig | None = None) -> SandboxConfig:
+def sandbox_config(
+    config: SandboxConfig | None = None, harnesses: Collection[str] = HARNESS_MODULES
+) -> SandboxConfig:
+    """Return a configuration whose sandboxes have these harnesses, too."""
     base = config or SandboxConfig()
-    missing = tuple(name for name in HARNESS_MODULES if name not in base.harnesses)
+    missing = tuple(name for name in harnesses if name not in base.harnesses)
     return msgspec.structs.replace(base, harnesses=(*base.harnesses, *missing)) if missing else base
 
 
@@ -360,11 +335,18 @@ def carried_out(job: BacktestJob, result: JobResult, orders: OrderLog, turns: in
     assert result.columns is not None
     account, notes = read_account(result.columns), _notes(result.columns)
     done = replay_orders(orders, job.bars, job.terms, turns, steps=job.steps)
-    tricks = [
-        *tricks_in(job.source, notes),
-        *tricks_of_orders(orders),
-        *account_mismatch(float(account[0]), float(account[1]), done),
-    ]
+    tricks = tricks_in(job.source, notes)
+    cheats = int((orders.row == orders.turn).sum()) if len(orders) else 0
+    if cheats:
+        text = f"{cheats} orders were given after the bar was known and before the broker had dealt with it"
+        tricks.append(Trick(name="cheat-timer", evidence=text, grave=False))
+    value, cash = float(account[0]), float(account[1])
+    if not (abs(value - done.value) < _CENT and abs(cash - done.cash) < _CENT):
+        text = (
+            f"its own account says value {value:,.2f} and cash {cash:,.2f}; "
+            f"by the orders it is {done.value:,.2f} and {done.cash:,.2f}"
+        )
+        tricks.append(Trick(name="account-mismatch", evidence=text, grave=False))
     return replayed_run(result, orders, done, tricks, ended=turns if turns < job.bars.rows else None)
 
 

@@ -306,12 +306,13 @@ def examine_closely(
 ) -> tuple[Evaluation, dict[str, float]]:
     """Return an evaluation on the markets of ``draws``, and how near the program comes to the reference: the parts
     of :func:`~tradeassay.code.judges.decisions.closeness`, averaged over the markets; none where no judge was
-    reached.
+    reached, or the judge is content.
     """
     program = _Program(task, source, executor, config, framework, rules)
     program.draws = draws
     found = program.evaluation(run_checks(CHECKS, program))
-    if program.judging is None or found.judge_behaviour is None or found.judge_behaviour.status == "not_scored":
+    unjudged = found.judge_behaviour is None or found.judge_behaviour.status == "not_scored"
+    if program.judging is None or unjudged or found.judge.passed:
         return found, {}
     parts = [
         closeness(decision_events(run, market.bars, task.cash), market.events, market.bars.rows, draws.decisions)

@@ -146,13 +146,10 @@ def _is_program(tree: ast.Module, framework: Framework) -> bool:
     if framework == "frame":
         return _defines_strategy(tree) or _only_function(tree) is not None
     return bool(strategy_classes(tree)) or any(
-        isinstance(node, ast.ClassDef) and any(_last_name(base) == "Strategy" for base in node.bases)
+        isinstance(node, ast.ClassDef)
+        and any("Strategy" in (getattr(base, "attr", ""), getattr(base, "id", "")) for base in node.bases)
         for node in tree.body
     )
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def _only_function(tree: ast.Module | None) -> str | None:
@@ -226,7 +223,7 @@ def _blocks(text: str, *, every: bool = False) -> tuple[list[str], str | None]:
 
 def _best(blocks: list[str]) -> str:
     trees = _parsed(blocks)
-    for wanted in (_defines_strategy, _defines_something, _is_python):
+    for wanted in (_defines_strategy, _defines_something, lambda tree: bool(tree.body)):
         for block, tree in zip(reversed(blocks), reversed(trees), strict=True):
             if tree is not None and wanted(tree):
                 return block
@@ -243,10 +240,6 @@ def _defines_strategy(tree: ast.Module) -> bool:
 
 def _defines_something(tree: ast.Module) -> bool:
     return any(isinstance(node, ast.ClassDef | ast.FunctionDef) for node in tree.body)
-
-
-def _is_python(tree: ast.Module) -> bool:
-    return bool(tree.body)
 
 
 def _bare(text: str) -> str | None:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from tradeassay.account.backtrader import MAX_SIZE
 from tradeassay.account.shares import DecisionList, TradedAccount, keep_account
+from tradeassay.code.backtrader import sandbox_config
 from tradeassay.code.bars import FIELDS, TaskBars, make_bars
 from tradeassay.code.harness.desk import frame_format, pack_rows
 from tradeassay.code.lookahead.grow import Enough, with_false_bars
@@ -330,10 +331,7 @@ class SubmissionRun:
 
 
 def submission_config(config: SandboxConfig | None = None) -> SandboxConfig:
-    base = config or SandboxConfig()
-    if HARNESS in base.harnesses:
-        return base
-    return msgspec.structs.replace(base, harnesses=(*base.harnesses, HARNESS))
+    return sandbox_config(config, (HARNESS,))
 
 
 def market_columns(bars: TaskBars, legs: Sequence[str]) -> dict[str, NDArray[Any]]:

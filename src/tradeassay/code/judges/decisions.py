@@ -252,17 +252,17 @@ def closeness(
 
 def _alike(mine: list[DecisionEvent], theirs: list[DecisionEvent], strict: int) -> Floats:
     """Return what each pair of events would count if it were on one bar."""
-    table = np.zeros((len(mine), len(theirs)))
-    for row, one in enumerate(mine):
-        for column, other in enumerate(theirs):
-            if one.asset == other.asset and (strict < 1 or one.direction == other.direction):
-                ratios = [
-                    min(a, b) / max(a, b)
-                    for a, b in ((one.units, other.units), (one.share, other.share))
-                    if max(a, b) > 0
-                ]
-                table[row, column] = max(ratios, default=0.0) if strict > 1 else 1.0
-    return table
+
+    def columns(name: str) -> tuple[Floats, Floats]:
+        one, other = (np.array([getattr(event, name) for event in run], dtype=float) for run in (mine, theirs))
+        return one[:, None], other[None, :]
+
+    def ratio(name: str) -> Floats:
+        one, other = columns(name)
+        return np.minimum(one, other) / np.maximum(np.maximum(one, other), np.finfo(float).tiny)
+
+    table = np.equal(*columns("asset")) & (np.equal(*columns("direction")) if strict else True)
+    return table * (np.maximum(ratio("units"), ratio("share")) if strict > 1 else 1.0)
 
 
 def _paired(mine: Floats, theirs: Floats, credit: Floats, reach: float) -> float:
