@@ -259,10 +259,11 @@ def _alike(mine: list[DecisionEvent], theirs: list[DecisionEvent], strict: int) 
 
     def ratio(name: str) -> Floats:
         one, other = columns(name)
-        return np.minimum(one, other) / np.maximum(np.maximum(one, other), np.finfo(float).tiny)
+        return np.minimum(one, other) / np.maximum(np.maximum(one, other), 1e-300)
 
     table = np.equal(*columns("asset")) & (np.equal(*columns("direction")) if strict else True)
-    return table * (np.maximum(ratio("units"), ratio("share")) if strict > 1 else 1.0)
+    alike: Floats = np.where(table, np.maximum(ratio("units"), ratio("share")) if strict > 1 else 1.0, 0.0)
+    return alike
 
 
 def _paired(mine: Floats, theirs: Floats, credit: Floats, reach: float) -> float:
