@@ -19,7 +19,7 @@ from typing import Literal
 
 from machine import conditions, fixed_loop
 from tradeassay.benchmarks.quantcode import load_tasks
-from tradeassay.code.reward import reward
+from tradeassay.code.reward import QUICK, RewardConfig, reward
 from tradeassay.code.running import open_code_executor
 from tradeassay.code.task import CodeTask, Framework
 
@@ -35,11 +35,14 @@ def main() -> None:
     asked = parser.parse_args()
     daily = [task for task in load_tasks() if task.timeframe == "1d" and task.frame is not None][: asked.tasks]
     frameworks: tuple[tuple[Framework, int], ...] = (("backtrader", 600), ("frame", 2_000))
-    judges: tuple[Literal["behaviour"] | None, ...] = (None, "behaviour") if asked.judged else (None,)
+    ways: list[tuple[str, Literal["behaviour"] | None, RewardConfig]] = [("without a judge", None, RewardConfig())]
+    if asked.judged:
+        ways += [("judged", "behaviour", RewardConfig())]
+        ways += [("judged on two quickly drawn markets", "behaviour", RewardConfig(draws=QUICK))]
     loops: list[float] = []
     with open_code_executor(1) as executor:
         for framework, bar in frameworks:
-            for judge in judges:
+            for words, judge, config in ways:
                 host = child = clock = drawing = 0.0
                 for task in daily:
                     source = _reference(task, framework)
@@ -47,7 +50,9 @@ def main() -> None:
                         loops.append(fixed_loop())
                         cpu, inside, began = time.process_time(), below(), time.perf_counter()
                         one = f"{source}\n# turn {turn}\n"
-                        found = reward(task, one, judge, executor=executor, framework=framework, secret=SECRET)
+                        found = reward(
+                            task, one, judge, executor=executor, config=config, framework=framework, secret=SECRET
+                        )
                         assert found.value == 1.0, (task.id, found.reason)
                         spent, spent_inside = time.process_time() - cpu, below() - inside
                         if turn:
@@ -56,7 +61,6 @@ def main() -> None:
                         else:
                             drawing += spent + spent_inside
                 each = len(daily) * asked.each
-                words = "without a judge" if judge is None else "judged by behaviour"
                 told = f" (bar {bar:,})" if judge is None else ""
                 print(
                     f"{framework}, {words}: {1e3 * host / each:.0f} ms here and {1e3 * child / each:.0f} ms in "

@@ -432,12 +432,13 @@ def examine(policy: Policy, judge: Judge, log: Log, when: str, sets: dict[str, l
             answers += [policy.text(said) for said in policy.sample(some, 1, 0.0, EXAMINED)]
         sampled = time.time() - begun
         ids = [task["id"] for task in tasks]
-        found = judge.ask(op="score", pool="examine", ids=ids, answers=answers)
+        found = judge.ask(op="score", pool="examine", ids=ids, answers=answers, set=name)
         for task, answer, one in zip(ids, answers, found["scored"], strict=True):
             log.write("samples", when=when, set=name, task=task, answer=answer, **one)
         log.write(
             "log", event="examined", when=when, set=name, **rates(found["scored"]), collapsed=found["collapsed"],
-            largest_share=found["largest_share"], sampling_s=round(sampled, 1),
+            largest_share=found["largest_share"], nearer=found["nearer"], forgets=found["forgets"],
+            sampling_s=round(sampled, 1),
         )  # fmt: skip
 
 
@@ -602,7 +603,7 @@ def main() -> None:
     parser.add_argument(
         "--enough", type=float, default=1.0, help="end the warm start when this share of sampled answers is right"
     )
-    parser.add_argument("--rate", type=float, default=6e-6)
+    parser.add_argument("--rate", type=float, default=4e-6, help="6e-6 broke two runs of two")
     parser.add_argument("--no-judge", action="store_true")
     parser.add_argument("--before", action="store_true", help="examine the untrained model, too")
     parser.add_argument(

@@ -12,12 +12,17 @@ from typing import Any
 from tradeassay import reward
 from tradeassay.benchmarks.quantcode import draw_tasks, load_task, load_tasks
 from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, opening_messages
-from tradeassay.code.collapse import collapse
+from tradeassay.code.collapse import collapse, forgetting
 from tradeassay.code.extraction import extract
 from tradeassay.code.judges.markets import DrawConfig
 from tradeassay.code.reward import QUICK
 
 SECRET = "5e" * 16
+
+
+def closeness(parts: dict[str, float]) -> float:
+    """Return how near a program came to its task, as it is paid."""
+    return sum(value for name, value in parts.items() if name not in ("compile", "backtest", "trade")) / 0.92
 
 
 def main(workers: int, judged: bool) -> None:
@@ -28,6 +33,7 @@ def main(workers: int, judged: bool) -> None:
         return reward.Pool(judge="behaviour" if asks else None, workers=workers, secret=SECRET, config=config)
 
     pools = {"train": pool(QUICK, judged), "examine": pool(DrawConfig(markets=3, mended=0, added=0), True)}
+    first: dict[str, dict[str, float]] = {}
     for line in sys.stdin:
         asked = json.loads(line)
         if asked["op"] == "tasks":
@@ -52,8 +58,7 @@ def main(workers: int, judged: bool) -> None:
         else:
             ids, answers = asked["ids"], asked["answers"]
             scored = pools[asked["pool"]].batch(answers, [load_task(name) for name in ids])
-            programs = {name: extract(text).code for name, text in zip(ids, answers, strict=True)}
-            alike = collapse({name: code for name, code in programs.items() if code})
+            alike = collapse({name: extract(text).code or "" for name, text in zip(ids, answers, strict=True)})
             said = {
                 "scored": [
                     {"value": one.value, "outcome": one.outcome, "parts": one.parts, "reason": one.reason[:300]}
@@ -62,6 +67,10 @@ def main(workers: int, judged: bool) -> None:
                 "collapsed": alike.collapsed,
                 "largest_share": alike.largest_share,
             }
+            if "set" in asked:  # examined, and compared with the first time
+                near = {name: closeness(one.parts) for name, one in zip(ids, scored, strict=True)}
+                fell = forgetting(first.setdefault(asked["set"], near), near)
+                said |= {"nearer": fell.value, "forgets": fell.high is not None and fell.high < 0.0}
         print(json.dumps(said), flush=True)
 
 

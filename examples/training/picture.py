@@ -7,29 +7,38 @@ import sys
 from pathlib import Path
 
 WIDTH, HEIGHT, LEFT, TOP = 300, 150, 40, 34
-COLOURS = ("#2563eb", "#b45309", "#6b7280")
+COLOURS = ("#2563eb", "#b45309", "#059669", "#9333ea")
 PANELS = (
     ("seen families", "solved", "solved, unseen variants of seen families"),
     ("unseen families", "solved", "solved, unseen families"),
     ("seen families", "trade", "trades, unseen variants of seen families"),
     ("unseen families", "trade", "trades, unseen families"),
+    ("", "reward", "reward while training, new tasks in every step (means of five)"),
+    ("", "trade", "trades while training"),
 )
+ROWS = len(PANELS) // 2
 
 
 def points(log: Path, which: str, measure: str) -> list[tuple[float, float]]:
-    """Return seconds and share of every examination; an untrained model solved nothing and hardly ran."""
+    """Return seconds and share of every examination of a set, or of five steps each."""
     lines = [json.loads(line) for line in log.open()]
-    return [(line["s"], line[measure]) for line in lines if line["event"] == "examined" and line["set"] == which]
+    if which:
+        return [
+            (line["s"], line[measure]) for line in lines if line["event"] == "examined" and line["set"] == which
+        ]
+    steps = [line for line in lines if line["event"] == "step"]
+    parts = [steps[at : at + 5] for at in range(0, len(steps) - 4, 5)]
+    return [(part[2]["s"], sum(step[measure] for step in part) / 5) for part in parts]
 
 
 def main() -> None:
     """Print the picture."""
     logs = [(name, Path(file)) for file, name in (word.split("=", 1) for word in sys.argv[1:])]
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * (WIDTH + 60)} {2 * (HEIGHT + 70) + 20}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {2 * (WIDTH + 60)} {ROWS * (HEIGHT + 70) + 20}" '
         'font-family="sans-serif" font-size="10" fill="#6b7280" role="img"><title>Training on the reward</title>'
     ]
-    longest = max(s for _, log in logs for which, *_ in PANELS for s, _ in points(log, which, "solved"))
+    longest = max(s for _, log in logs for which, *_ in PANELS[:2] for s, _ in points(log, which, "solved"))
     for place, (which, measure, title) in enumerate(PANELS):
         x0, y0 = LEFT + (place % 2) * (WIDTH + 60), TOP + (place // 2) * (HEIGHT + 70)
         out.append(f'<text x="{x0}" y="{y0 - 14}" font-weight="bold">{title}</text>')
@@ -46,8 +55,8 @@ def main() -> None:
             out.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
             out += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in path]
             if place == 0:
-                at = LEFT + 150 * logs.index((name, log))
-                low = 2 * (HEIGHT + 70) + 12
+                at = LEFT + 175 * logs.index((name, log))
+                low = ROWS * (HEIGHT + 70) + 12
                 out.append(f'<circle cx="{at}" cy="{low - 3}" r="4" fill="{colour}"/>')
                 out.append(f'<text x="{at + 8}" y="{low}">{name}</text>')
     print("\n".join([*out, "</svg>"]))

@@ -1,8 +1,14 @@
 """Many tasks, one program: the detector groups by shape, not by wording."""
 
+import json
+import lzma
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from tradeassay.code.collapse import CollapseConfig, collapse, shape_lines
+from tradeassay.code.collapse import CollapseConfig, collapse, forgetting, shape_lines
+from tradeassay.code.extraction import extract
 
 SMA = '''
 import backtrader as bt
@@ -84,3 +90,43 @@ def test_nothing_to_look_at_is_said() -> None:
     report = collapse({"a": "class ("})
     assert report.largest_share is None and report.reason and not report.collapsed
     assert collapse({}).largest_share is None
+
+
+RECORDED = Path(__file__).parents[2] / "examples" / "training" / "recorded" / "samples.jsonl.xz"
+
+
+@pytest.fixture(scope="module")
+def examined() -> dict[tuple[str, str, str], dict[str, dict[str, Any]]]:
+    found: dict[tuple[str, str, str], dict[str, dict[str, Any]]] = {}
+    with lzma.open(RECORDED, "rt") as file:
+        for line in map(json.loads, file):
+            found.setdefault((line["arm"], line["when"], line["set"]), {})[line["task"]] = line
+    return found
+
+
+@pytest.mark.parametrize("which", ["seen families", "unseen families"])
+@pytest.mark.parametrize(
+    ("arm", "when", "forgets"),
+    [
+        ("judge", "after", False),
+        ("no judge", "after", True),
+        ("few references, seed 1", "step 46", True),
+        ("few references, seed 1", "after", True),
+        ("few references, seed 2", "step 25", True),
+    ],
+)
+def test_recorded_training_that_forgot_its_tasks_is_told(
+    examined: Any, which: str, arm: str, when: str, forgets: bool
+) -> None:
+    def near(at: str) -> dict[str, float]:
+        lines = examined[arm, at, which]
+        stages = ("compile", "backtest", "trade")
+        return {task: sum(v for k, v in one["parts"].items() if k not in stages) for task, one in lines.items()}
+
+    found = forgetting(near("after the warm start"), near(when))
+    assert found.high is not None and (found.high < 0.0) == forgets, found
+    programs = {task: extract(line["answer"]).code or "" for task, line in examined[arm, when, which].items()}
+    report = collapse(programs)
+    gone = arm == "few references, seed 2"
+    assert report.collapsed == gone and ("cannot be read" in report.reason) == gone
+    assert forgetting({}, {}).reason == "fewer than two tasks were examined both times"

@@ -1,22 +1,26 @@
-"""Template collapse: many tasks, one program.
+"""Collapse in training: many tasks, one program; no program at all; or programs that forget their tasks.
 
 A model that is trained on "it runs and it trades" learns one program that does both and hands it in for every
 task. The detector groups programs by shape and says what share of the tasks the largest group answers. The
 shape of a program is what remains without constants, comments, formatting and the names that its author chose;
-names of libraries stay, because a crossover of averages and a crossover of an oscillator are two shapes.
+names of libraries stay, because a crossover of averages and a crossover of an oscillator are two shapes. Programs
+of many shapes may still do less and less of what they are asked: :func:`forgetting` compares two examinations.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
 import msgspec
+import numpy as np
 
 from tradeassay.code.program_source import parses
 from tradeassay.core.hashing import sha256_bytes
+from tradeassay.core.measure import Measure, not_scored
 
 _PARAMS: Final = frozenset({"p", "params"})
 _API: Final = frozenset(
@@ -128,12 +132,14 @@ def _own_names(tree: ast.Module) -> set[str]:
 class CollapseConfig(msgspec.Struct, frozen=True, kw_only=True):
     """When programs count as one, and when that is a collapse. ``similarity``: two programs are one when they
     share this part of their statements (multiset Jaccard of shaped lines; 1 = equal shapes). ``share`` and
-    ``least``: flagged when the largest group answers at least this share of the tasks and at least this many.
+    ``least``: flagged when the largest group answers at least this share of the tasks and at least this many, or
+    when more than the share ``unreadable`` of at least as many is no Python at all.
     """
 
     similarity: float = 0.95
     share: float = 0.2
     least: int = 5
+    unreadable: float = 0.5
 
 
 class ProgramCluster(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,7 +153,8 @@ class ProgramCluster(msgspec.Struct, frozen=True, kw_only=True):
 class CollapseReport(msgspec.Struct, frozen=True, kw_only=True):
     """How alike the answers to different tasks are. ``clusters`` come largest first, single programs included.
     ``largest_share`` is None, with the ``reason``, when there is no program to compare. ``unreadable`` lists tasks
-    whose program is not Python; they belong to no group and do not count in the shares.
+    whose program is not Python; they belong to no group and do not count in the shares, but too many of them are a
+    collapse, and the ``reason`` says so.
     """
 
     tasks: int
@@ -163,10 +170,12 @@ def collapse(programs: Mapping[str, str], config: CollapseConfig | None = None) 
     config = config or CollapseConfig()
     shaped = {task: lines for task in sorted(programs) if (lines := shape_lines(programs[task]))}
     unreadable = tuple(task for task in sorted(programs) if task not in shaped)
+    lost = len(programs) >= config.least and len(unreadable) > config.unreadable * len(programs)
+    reason = f"{len(unreadable)} of {len(programs)} programs cannot be read" if lost else ""
     if not shaped:
-        reason = "there is no program that can be read"
+        reason = reason or "there is no program that can be read"
         return CollapseReport(
-            tasks=0, clusters=(), largest_share=None, collapsed=False, unreadable=unreadable, reason=reason
+            tasks=0, clusters=(), largest_share=None, collapsed=lost, unreadable=unreadable, reason=reason
         )
     clusters = []
     for members in _groups(shaped, programs, config.similarity):
@@ -180,9 +189,23 @@ def collapse(programs: Mapping[str, str], config: CollapseConfig | None = None) 
         tasks=len(shaped),
         clusters=tuple(clusters),
         largest_share=largest.share,
-        collapsed=len(largest.tasks) >= config.least and largest.share >= config.share,
+        collapsed=lost or (len(largest.tasks) >= config.least and largest.share >= config.share),
         unreadable=unreadable,
+        reason=reason,
     )
+
+
+def forgetting(before: Mapping[str, float], after: Mapping[str, float]) -> Measure:
+    """Return how much nearer to its task (0 to 1, by task id) programs came after than before, with its interval.
+
+    Where ``high`` is below 0 they have forgotten what they did: a reward for running and trading, or steps that
+    are too large, can do that while all programs go on running and differ from each other.
+    """
+    gaps = np.array([after[task] - before[task] for task in sorted(before.keys() & after.keys())])
+    if gaps.size < 2:
+        return not_scored("fewer than two tasks were examined both times")
+    mean, room = float(gaps.mean()), 1.96 * float(gaps.std(ddof=1)) / math.sqrt(gaps.size)
+    return Measure(value=mean, low=mean - room, high=mean + room, n=gaps.size)
 
 
 def _groups(

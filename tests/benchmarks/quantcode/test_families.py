@@ -45,6 +45,11 @@ def test_variants_are_drawn_once_and_for_all(name: str) -> None:
             assert "{" not in words and "  " not in words
 
 
+def test_gaps_are_asked_for_only_where_a_market_closes() -> None:
+    # Found by the whole judge: on a market that never closes the reference gave no order.
+    assert all(task.market != "crypto" for task in draw_tasks("gap-go", 300, 31))
+
+
 def test_thousands_of_variants_differ() -> None:
     # The family with the fewest numbers of its own still has thousands.
     assert len({task.formal for task in draw_tasks("weekday", 3000, 1)}) > 2000

@@ -17,6 +17,7 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
+from tradeassay.code.bars import MARKETS
 from tradeassay.code.task import CodeTask, Decoy, DecoyKind, Difficulty, Expectations, Family, Sizing, Timeframe
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import seed_from
@@ -34,7 +35,7 @@ _BARS: Final = {"1d": "daily", "1h": "hourly", "30m": "30-minute", "15m": "15-mi
 
 class FamilySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The entry of a family, and the exit that belongs to it. ``numbers`` have a lowest and a highest value and a
-    step (1 by default); ``ready`` is computed at the start of ``next``.
+    step (1 by default); ``ready`` is computed at the start of ``next``. ``gaps``: it needs a market that closes.
     """
 
     kind: Family
@@ -44,6 +45,7 @@ class FamilySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     mirror: dict[str, float] = {}
     timeframes: tuple[Timeframe, ...] = ("1d", "1h", "30m", "15m")
     assets: int = 1
+    gaps: bool = False
     says: str
     init: tuple[str, ...]
     ready: tuple[str, ...] = ()
@@ -154,6 +156,8 @@ class _Draw:
                 part = [bound * (scale if len(bounds) == 3 and bounds[2] < 1 else 1.0) for bound in bounds]
                 self.numbers[name] = _number(random, part)
         self.market = _MARKETS[int(random.integers(len(_MARKETS)))]
+        if spec.gaps and MARKETS[self.market].clock == "always":
+            self.market = _MARKETS[0]
         kind: SizeKind = _SIZES[int(random.integers(len(_SIZES)))]
         value = 5 * int(random.integers(8, 20)) if kind == "percent" else int(random.integers(1, 10))
         self.sizing = (kind, value)

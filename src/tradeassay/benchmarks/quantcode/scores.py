@@ -11,7 +11,7 @@ import msgspec
 from tradeassay.benchmarks.programs import CodeItem, CodeRow
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, Turn
 from tradeassay.code.checks import FAILURES
-from tradeassay.code.collapse import CollapseReport, collapse
+from tradeassay.code.collapse import CollapseConfig, CollapseReport, collapse
 from tradeassay.code.task import CodeTask
 from tradeassay.core.dialogue import Usage
 from tradeassay.core.measure import Measure, not_scored
@@ -211,7 +211,8 @@ def _cell(
             for name in {one.name for turn in record.turns if turn.evaluation for one in turn.evaluation.tricks}
         ),
         look_ahead=sum(any(turn.stage == "lookahead" for turn in record.turns) for record in ended),
-        collapse=collapse(_programs(episodes, told)),
+        # What cannot be read is counted as a stage: this is about many tasks and one program.
+        collapse=collapse(_programs(episodes, told), CollapseConfig(unreadable=1.0)),
         writer=writer,
         judge=_spent(verdict.usage for verdict in verdicts if verdict is not None and verdict.attempts),
         tokens_per_solved=_per_solved(float(writer.tokens), solved, ""),
