@@ -47,7 +47,7 @@ from tradeassay.llm import CassetteMismatch, QuestionPlace, parse_name
 from tradeassay.play import Asked
 from tradeassay.play.dialogue_log import DialogueLog, KeptDialogue, Lines, Scribe, Spending, read_dialogue
 from tradeassay.play.journal import KeptLines, LinesOf, TurnJournal, encode_line
-from tradeassay.runs.play.episodes import OpenModels, all_or_first_error, run_async, take_over
+from tradeassay.runs.play.episodes import ListenerBroke, OpenModels, all_or_first_error, run_async, take_over
 from tradeassay.runs.play.progress import Advanced, Answered, AskStarted, CountListener, ProgressEvent, RunWatch
 from tradeassay.runs.spec.episode import EpisodeSpec, ModelRecord, Options, record_models, refuse_bad_names
 from tradeassay.runs.spec.run_spec import model_agent, variant_name
@@ -403,17 +403,13 @@ async def _play(episode: EpisodeSpec, table: _Table, models: OpenModels) -> None
     place.episode(key).mkdir(parents=True, exist_ok=True)
     with TurnJournal(place.events(key)) as journal:
         remove_temporaries(place.episode(key))
-        replies = [line.reply for line in read_dialogue(path) if line.step < len(journal.lines)]
-        with DialogueLog(path, _steps_with_questions(path, len(journal.lines))) as log:
+        asked = [line for line in read_dialogue(path) if line.step < len(journal.lines)]
+        # The log must know the questions up to its last step with any: the journal's last may have had none.
+        with DialogueLog(path, max((line.step + 1 for line in asked), default=0)) as log:
+            replies = [line.reply for line in asked]
             outcome = await _Player(episode, table, models, journal, log, replies).to_its_end()
         write_outcome(place.outcome(key), outcome)
     table.watch.played(key, Played(outcome=outcome, seconds=time.perf_counter() - began))
-
-
-def _steps_with_questions(path: Path, steps: int) -> int:
-    """Return the last step whose questions the log must know: the last of ``steps`` may have had none."""
-    asked = [line.step for line in read_dialogue(path) if line.step < steps]
-    return max(asked) + 1 if asked else 0
 
 
 class _Player:
@@ -448,7 +444,7 @@ class _Player:
             ending = self._protocol.ended(record)
         except STOPS:
             raise
-        except _ListenerBroke as broke:
+        except ListenerBroke as broke:
             raise (broke.__cause__ or broke) from None
         except Exception as error:
             self._log.append(self._scribe.lines)
@@ -550,11 +546,7 @@ class _Player:
         try:
             self._table.watch.listen(event)
         except Exception as error:
-            raise _ListenerBroke from error
-
-
-class _ListenerBroke(Exception):
-    """A progress listener raised, which does not make an episode fail."""
+            raise ListenerBroke from error
 
 
 def _turn(step: int) -> str:

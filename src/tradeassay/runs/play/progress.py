@@ -170,6 +170,12 @@ class _Counts:
         elif isinstance(event, Answered):
             self.spending = self.spending.plus(event.usage)
 
+    def ending(self, event: RunEnded) -> Iterator[str]:
+        if self.spending.calls:
+            yield f"asked models: {self.spending.words()}"
+        if event.hint:
+            yield event.hint
+
     def who(self) -> str:
         shown = list(self._asking.values())[:_MOST_SHOWN]
         more = len(self._asking) - len(shown)
@@ -202,10 +208,8 @@ class LineListener:
             elif event.words:
                 self._say(f"{counts.done} of {counts.phase.total}: {event.key}: {event.words}")
         elif isinstance(event, RunEnded):
-            if counts.spending.calls:
-                self._say(f"asked models: {counts.spending.words()}")
-            if event.hint:
-                self._say(event.hint)
+            for line in counts.ending(event):
+                self._say(line)
             return
         if self._clock() - self._spoke >= self._interval:
             self._spoke = self._clock()
@@ -274,10 +278,8 @@ class BarListener:
             bar.update(self._task, advance=0 if counts.phase.sessions else 1, episodes=episodes)
         elif isinstance(event, RunEnded):
             bar.stop()
-            if counts.spending.calls:
-                self._say(f"asked models: {counts.spending.words()}")
-            if event.hint:
-                self._say(event.hint)
+            for line in counts.ending(event):
+                self._say(line)
         else:
             if self._second is None:
                 self._second = bar.add_task("models", total=None, episodes="", counts=False)

@@ -177,7 +177,9 @@ def _start(kind: RunKind[M], place: RunFolder, progress: ProgressChoice, options
             remove_temporaries(place.path)
             _carry_out(kind, place, RunWatch(listen), options)
     except KeyboardInterrupt:
-        hint = f"stopped; {how_to_go_on(place)}"
+        known = place.manifest.exists()
+        again = f"continue with: tradeassay resume {place.path}"
+        hint = f"stopped; {again if known else 'nothing was played yet: give the same command again'}"
         listen(RunEnded(complete=False, hint=hint))
         # Exactly this type, not one of our own: Python then exits by the signal, which a shell shows as 130.
         raise KeyboardInterrupt(hint) from None
@@ -237,12 +239,6 @@ def _has_work(place: RunFolder, key: str, retry_failed: bool) -> bool:
 
 def _text(home: Path | str | None) -> str | None:
     return None if home is None else str(Path(home).absolute())
-
-
-def how_to_go_on(place: RunFolder) -> str:
-    if place.manifest.exists():
-        return f"continue with: tradeassay resume {place.path}"
-    return "nothing was played yet: give the same command again"
 
 
 def _refuse_other_content(place: RunFolder) -> None:
