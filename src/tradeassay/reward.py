@@ -35,7 +35,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.executors import make_executor
 from tradeassay.core.executors.task import ExecutorName, Lost, Stopping, Task, Tick, cores
 from tradeassay.core.hashing import draw_secret, refuse_bad_secret
-from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.sandbox import JobExecutor
 
 __all__ = ["Pool", "Reward", "RewardConfig", "ScoredAnswer", "batch", "reward"]
@@ -188,7 +188,7 @@ class Pool:
     def _near(self, scored: ScoredAnswer) -> float:
         config, parts = self._rule.config, scored.parts
         whole = config.judge * config.near or 1.0
-        return 1.0 if "judge" in parts else sum(parts.get(name, 0.0) for name in CLOSENESS) / whole
+        return 1.0 if "judge" in parts else plain_sum(parts.get(name, 0.0) for name in CLOSENESS) / whole
 
     def _score(self, chunks: Sequence[_Chunk]) -> list[tuple[int, ScoredAnswer]]:
         tasks = [Task(str(place), msgspec.json.encode(chunk)) for place, chunk in enumerate(chunks)]
