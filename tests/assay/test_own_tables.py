@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from tradeassay.assay import OwnAccount, VerdictConfig, assay
+from tradeassay.assay.verdict.diagnostics import tail_evidence
 from tradeassay.cli import main
 from tradeassay.core.errors import UserError
 from tradeassay.data.tables.account import TableReading, read_series, with_benchmark
@@ -536,3 +537,19 @@ def test_what_a_cumulative_table_says_at_its_end_is_the_return(tmp_path: Path) -
         rows = "".join(f"{day},{100 * one:.6f}%\n" for day, one in zip(days, since, strict=True))
         table.write_text(f"Date,Cumulative Return\n{rows}")
         assert assay(OwnAccount(returns=str(table))).agents[0].total.value == pytest.approx(said, abs=1e-6)
+
+
+def test_sellers_of_weekly_puts_are_named_and_skill_is_not() -> None:
+    rng = np.random.default_rng(4)
+    named = {"puts": 0, "skill": 0}
+    for _ in range(10):
+        market = rng.normal(0.0004, 0.011, 756)
+        puts = 0.3 * market
+        for week in range(0, 755, 5):
+            puts[week : week + 5] += 0.0012
+            puts[week + 4] -= 1.5 * max(0.0, -market[week : week + 5].sum() - 0.02)
+        for name, total in (("puts", puts), ("skill", market + rng.normal(0.00063, 0.005, 756))):
+            rows, edge = {"total": total, "market": market}, total - 0.3 * market
+            found = tail_evidence(rows, edge, ["2001-01-01"] * 756, 252, returns_only=True)
+            named[name] += found.option_like
+    assert named["puts"] >= 6 and named["skill"] == 0

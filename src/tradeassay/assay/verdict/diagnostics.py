@@ -56,6 +56,10 @@ TRACKED = 20
 POINTS = 250
 """Sessions of a curve that are drawn."""
 _CRASH = -0.10
+_STRIKES = (0.0, 1.0)
+"""How many standard deviations below its mean a market's move must be before a put pays."""
+_LEAST_PAID = 8
+"""Moves that a put must have paid for: a session or two say nothing about its shape."""
 _OPTION_LEVEL = 0.999
 _SPANS = (1, 5)
 """Sessions over which options are sold: a day, a week."""
@@ -176,19 +180,28 @@ def tail_evidence(
 
 
 def _bends_down(total: Floats, market: Floats, span: int, gained: float, year: int) -> bool:
-    """Return whether what is earned over so many sessions falls with the square of the market's move over them.
+    """Return whether what is earned over so many sessions falls with the square of the market's move over them, or
+    with what puts on it pay.
 
     Options that are sold for a week pay by the week's move, whatever its days were. The sums overlap; the test
-    allows for that, as for all dependence.
+    allows for that, as for all dependence. Puts far from the money cost several times what they are worth on
+    average (Coval and Shumway 2001), so that as much may be earned with them.
     """
     if total.size < 60 * span:
         return False
     every = np.ones(span)
     account, moved = np.convolve(total, every, "valid"), np.convolve(market, every, "valid")
     gap = moved - moved.mean()
-    scale = float((gap * gap).mean()) * year / span
-    bend = Regression(account, [moved, gap * gap]).coefficient(2, scale=scale, level=_OPTION_LEVEL)
-    return bool(bend.high is not None and bend.high < 0.0 and 0.0 < gained <= -2.0 * (bend.value or 0.0))
+    deviation = float(gap.std())
+    shapes = [(gap * gap, 2.0), *((np.maximum(-gap - far * deviation, 0.0), 4.0) for far in _STRIKES)]
+    for payoff, times in shapes:
+        price = float(payoff.mean()) * year / span
+        if (payoff > 0.0).sum() < _LEAST_PAID * span:
+            continue
+        bend = Regression(account, [moved, payoff]).coefficient(2, scale=price, level=_OPTION_LEVEL)
+        if bend.high is not None and bend.high < 0.0 and 0.0 < gained <= -times * (bend.value or 0.0):
+            return True
+    return False
 
 
 def curve_of(total: Floats, market: Floats | None, sessions: Sequence[str]) -> AccountCurve | None:

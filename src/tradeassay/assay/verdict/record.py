@@ -303,7 +303,7 @@ class TailEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """What the tails look like. ``crash`` is whether the market fell by a tenth or more in the window.
 
     ``option_like`` is set where returns bend down when the market moves far either way, by at least half of the
-    edge: what sellers of options earn.
+    edge, or falls far, by at least a quarter: what sellers of options earn.
     """
 
     skew: float | None
