@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from sqlalchemy import select
@@ -33,11 +34,11 @@ from tradeassay.data import sessions_between, write_snapshot
 from tradeassay.data.connectors.common import (
     Column,
     ConnectorConfig,
+    ConnectorSource,
+    Runtime,
     Vendor,
     VendorResting,
-    lay_out,
     sessions_asked,
-    vendor_panel,
 )
 from tradeassay.data.datasets import snapshot_folder
 
@@ -216,9 +217,9 @@ class Feeding:
         )
         if symbol == "DOUBLED-OTHER" and between(now, D, 0, 9):
             column.fields["close"][-1] += 0.01
-        grid = lay_out([column], sessions, vendor="Stub", allow_partial=True, forgive=True)
-        vendor = Vendor("stub", "XNYS", "USD", "ours")
-        panel = vendor_panel(vendor, config, grid, sessions, (), self.wall)
+        config = msgspec.structs.replace(config, allow_partial=True, forgive=True)
+        vendor = Vendor("Stub", "stub", "XNYS", "USD", "ours")
+        panel = ConnectorSource(config, runtime=Runtime(clock=self.wall)).panel(vendor, [column], sessions)
         write_snapshot(panel, snapshot_folder(name, self.home), allow_faults=True, replace_existing=True)
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import Connection, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 
 from tradeassay.account.daily_target import DailyTarget, DecisionPlayed, SharedTarget, Step, replay
 from tradeassay.arena.rounds.held_bars import end_hold, held_bar, held_bars_of, hold_bar
@@ -100,8 +101,9 @@ def record_closes(
         row = {"season": season, "asset": asset, "session": session, "close": told.close, "known_at": now}
         number = 0 if there is None else there.number + 1
         rows.append({**row, "number": number, "used": int(session in used)})
-    if rows:
-        db.execute(insert(price_vintages), rows)
+    if rows:  # another worker may have written the same a moment ago; what differs is another vintage next time
+        made = postgresql.insert if db.dialect.name == "postgresql" else sqlite.insert
+        db.execute(made(price_vintages).on_conflict_do_nothing(), rows)
 
 
 def correct(
