@@ -20,11 +20,11 @@ from tradeassay.arena.api.doors import (
     Offer,
     Offered,
     RegisteredAgent,
-    Together,
 )
 from tradeassay.arena.api.outside import DoorAgent, OfferWatch, SeatedAgent, addresses, outside_agents
 from tradeassay.arena.api.router import DoorLimits, Limiter, SharedCounts, router
 from tradeassay.arena.clock import ReplayClock
+from tradeassay.arena.rounds.deciding import Together
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, OptionalRules, Season

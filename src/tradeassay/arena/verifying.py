@@ -30,11 +30,11 @@ from tradeassay.arena.amending import check_signature
 from tradeassay.arena.queries.seasons import read_season
 from tradeassay.arena.queries.snapshot import SeasonSnapshot
 from tradeassay.arena.replay import Evidence, ReplayStore
-from tradeassay.arena.rounds.deciding import Closing, Slots, packets
+from tradeassay.arena.rounds.deciding import Slots, Together, packets
 from tradeassay.arena.rounds.feed import PREFIX, SnapshotFeed
 from tradeassay.arena.season import BudgetRules, Season, amended
 from tradeassay.arena.state.engine import open_engine
-from tradeassay.arena.state.rows import Known, Slot, read_round, unpacked
+from tradeassay.arena.state.rows import ClosedSlot, Known, Round, Slot, read_row, unpacked
 from tradeassay.arena.state.store import Store, decided_row
 from tradeassay.arena.state.tables import (
     CREATE_SLOTS,
@@ -558,10 +558,10 @@ class _Season:
         spec = msgspec.structs.replace(season, budget=BudgetRules())
         async with entry_agents(spec, outside=evidence.outside, opener=evidence.opener) as agents:
             inside = {id: agent for id, agent in agents.items() if agent.outside is None}
-            closing = Closing(self._store, "replay")
+            closing: Together[ClosedSlot, int] = Together(lambda made: [0] * len(made), thread=False)
             for row in played:
-                deciding = Slots(store=self._store, season=spec.on(row.session), agents=agents, closing=closing)
-                told = packets(self._store, season, read_round(row))
+                deciding = Slots(store=self._store, season=spec.on(row.session), agents=agents, closed=closing)
+                told = packets(self._store, season, read_row(Round, row))
                 past = self._outcomes_then(row) if revised else None
                 for entry in season.on(row.session).everyone:
                     made = evidence.rows.get((row.asset, row.session, entry.id))

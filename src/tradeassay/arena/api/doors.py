@@ -17,19 +17,19 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Event, Lock
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import msgspec
 from sqlalchemy import BindParameter, Connection, bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import IntegrityError
 from starlette.concurrency import run_in_threadpool
 
 from tradeassay.agents.foreign.ama import TradingAction, to_choice
 from tradeassay.agents.foreign.transport import Unusable, parse_target
 from tradeassay.arena.agents import OUTSIDE
 from tradeassay.arena.queries.seasons import read_season
-from tradeassay.arena.rounds.deciding import packets
+from tradeassay.arena.rounds.deciding import Together, packets
 from tradeassay.arena.rounds.feed import is_live
 from tradeassay.arena.season import BASELINE, Season
 from tradeassay.arena.state.engine import open_engine
@@ -651,61 +651,13 @@ def house_key(db: str, kind: KeyKind, name: str, *, revoke: bool = False) -> str
 
 
 # -- many agents at once -----------------------------------------------------------------------------------------
-# When a round opens fifty agents come in the same moment. Were each of them to ask for itself, fifty threads would
-# wait for one interpreter and fifty transactions for one disk, one after the other. Here those who come while a
-# question is on its way are asked for together, in the next one.
 
-A = TypeVar("A")
-B = TypeVar("B")
 MAX_WAIT_S = 25.0
 MOST_WAITING = 200
 """How many agents may wait for a packet at once at one desk; others are answered at once."""
 
 LOOK_S = 0.25
 """How often waiting agents' slots are looked for."""
-
-MOST_TOGETHER = 64
-"""How many are asked for at once. More would let those who came first wait for the last."""
-
-
-class Together(Generic[A, B]):
-    """Puts the questions of all who ask in the same moment as one, in a thread; each gets its own answer."""
-
-    def __init__(self, do: Callable[[Sequence[A]], Sequence[B]]) -> None:
-        self._do = do
-        self._asked: list[tuple[A, asyncio.Future[B]]] = []
-        self._asking: asyncio.Task[None] | None = None
-
-    async def ask(self, what: A) -> B:
-        """Return the answer to a question; raises what putting it raised."""
-        here = asyncio.get_running_loop()
-        if self._asking is None or self._asking.done() or self._asking.get_loop() is not here:
-            self._asked = []
-            self._asking = here.create_task(self._ask())
-        answer: asyncio.Future[B] = here.create_future()
-        self._asked.append((what, answer))
-        return await answer
-
-    async def _ask(self) -> None:
-        while self._asked:
-            now, self._asked = self._asked[:MOST_TOGETHER], self._asked[MOST_TOGETHER:]
-            await self._answer(now)
-
-    async def _answer(self, now: list[tuple[A, asyncio.Future[B]]]) -> None:
-        try:
-            found = await run_in_threadpool(self._do, [what for what, _ in now])
-        except Exception as error:
-            if len(now) > 1 and not isinstance(error, OperationalError):  # one of them may have spoilt it for all
-                for one in now:
-                    await self._answer([one])
-                return
-            for _, answer in now:
-                if not answer.done():
-                    answer.set_exception(error)
-            return
-        for (_, answer), given in zip(now, found, strict=True):
-            if not answer.done():  # whoever asked may have gone
-                answer.set_result(given)
 
 
 class DoorDesk:

@@ -10,7 +10,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from tradeassay.agents.foreign.ama import Decides, PythonAgent, SubprocessAgent, load_agent
 from tradeassay.agents.foreign.transport import Network
 from tradeassay.arena.agents import OUTSIDE, OutsideAgent
-from tradeassay.arena.api.doors import Doors, Together
+from tradeassay.arena.api.doors import Doors
+from tradeassay.arena.rounds.deciding import Together
 from tradeassay.arena.season import Entry, Season
 from tradeassay.core.arena import AgentChoice, Packet
 from tradeassay.core.errors import UserError

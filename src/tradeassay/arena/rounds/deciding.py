@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from sqlalchemy import Connection, case, func, select
@@ -173,52 +173,68 @@ async def _in_turn(
     return replies
 
 
-class Closing:
-    """Closes slots; those decided in one moment in one transaction: a disk takes as long for one as for fifty."""
+A = TypeVar("A")
+B = TypeVar("B")
+MOST_TOGETHER = 64
+"""How many are asked for at once. More would let those who came first wait for the last."""
 
-    def __init__(self, store: Store, worker: str) -> None:
-        self._store, self._worker = store, worker
-        self._waiting: list[tuple[ClosedSlot, asyncio.Future[None]]] = []
 
-    async def close(self, decided: ClosedSlot) -> None:
-        """Return when a decision is on record; raises what writing it raised."""
-        loop = asyncio.get_running_loop()
-        written: asyncio.Future[None] = loop.create_future()
-        if not self._waiting:
-            loop.call_soon(self._write)
-        self._waiting.append((decided, written))
-        await written
+class Together(Generic[A, B]):
+    """Puts the questions of all who ask in the same moment as one; each gets its own answer.
 
-    def _write(self, some: list[tuple[ClosedSlot, asyncio.Future[None]]] | None = None) -> None:
-        """Write what waits, or some of it alone."""
-        now = some
-        if now is None:
-            now, self._waiting = self._waiting, []
+    When a round opens fifty agents come at once. Were each to ask for itself, fifty threads would wait for one
+    interpreter and fifty transactions for one disk. ``thread``: it is done in a thread of its own.
+    """
+
+    def __init__(self, do: Callable[[Sequence[A]], Sequence[B]], *, thread: bool = True) -> None:
+        self._do, self._thread = do, thread
+        self._asked: list[tuple[A, asyncio.Future[B]]] = []
+        self._asking: asyncio.Task[None] | None = None
+
+    async def ask(self, what: A) -> B:
+        """Return the answer to a question; raises what putting it raised."""
+        here = asyncio.get_running_loop()
+        if self._asking is None or self._asking.done() or self._asking.get_loop() is not here:
+            self._asked = []
+            self._asking = here.create_task(self._ask())
+        answer: asyncio.Future[B] = here.create_future()
+        self._asked.append((what, answer))
+        return await answer
+
+    async def _ask(self) -> None:
+        while self._asked:
+            now, self._asked = self._asked[:MOST_TOGETHER], self._asked[MOST_TOGETHER:]
+            await self._answer(now)
+
+    async def _answer(self, now: list[tuple[A, asyncio.Future[B]]]) -> None:
         try:
-            self._store.decide([decided for decided, _ in now], self._worker)
-        except BaseException as error:  # nobody else would hear of it, and those who wait would wait for ever
-            apart = isinstance(error, Exception) and not isinstance(error, OperationalError)
-            if len(now) > 1 and apart:  # one may have spoilt it for all
+            asked = [what for what, _ in now]
+            found = await asyncio.to_thread(self._do, asked) if self._thread else self._do(asked)
+        except Exception as error:
+            if len(now) > 1 and not isinstance(error, OperationalError):  # one of them may have spoilt it for all
                 for one in now:
-                    self._write([one])
+                    await self._answer([one])
                 return
-            for _, written in now:
-                if not written.done():
-                    written.set_exception(error)
+            for _, answer in now:
+                if not answer.done():
+                    answer.set_exception(error)
             return
-        for _, written in now:
-            if not written.done():
-                written.set_result(None)
+        for (_, answer), given in zip(now, found, strict=True):
+            if not answer.done():  # whoever asked may have gone
+                answer.set_result(given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slots:
-    """Decides slots: time-outs, budgets and faults of agents end here, as decisions that hold and say why."""
+    """Decides slots: time-outs, budgets and faults of agents end here, as decisions that hold and say why.
+
+    Those decided in one moment are ``closed`` in one transaction: a disk takes as long for one as for fifty.
+    """
 
     store: Store
     season: Season
     agents: Mapping[str, EntryAgent]
-    closing: Closing
+    closed: Together[ClosedSlot, int]
 
     async def decide(self, slot: Slot, packet: Packet, known: Known) -> ClosedSlot | None:
         """Decide one slot. What cannot be repeated is written at once, the rest returned to be written later."""
@@ -247,7 +263,7 @@ class Slots:
             decided = _closed(slot, packet, record, _failure("agent", str(fault_of(error))))
         if agent is not None and agent.repeatable:
             return decided
-        await self.closing.close(decided)
+        await self.closed.ask(decided)
         return None
 
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 from typing import Literal
 
 import msgspec
-from sqlalchemy import ColumnElement, insert, select, update
+from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from tradeassay.arena.state.rows import read_row
 from tradeassay.arena.state.store import Store, tell
 from tradeassay.arena.state.tables import held_bars
 from tradeassay.core.errors import SourceError, UserError
@@ -38,16 +39,14 @@ class HeldBar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def held_bar(store: Store, season: str, asset: str, session: str) -> HeldBar | None:
-    with store.read() as db:
-        row = db.execute(select(held_bars).where(*_place(season, asset, session))).first()
-    return None if row is None else _read(row)
+    found = store.rows(select(held_bars).filter_by(season=season, asset=asset, session=session))
+    return read_row(HeldBar, found[0]) if found else None
 
 
 def held_bars_of(store: Store, season: str) -> tuple[HeldBar, ...]:
     """Return all bars of a season that were ever held, newest first."""
-    query = select(held_bars).where(held_bars.c.season == season).order_by(held_bars.c.since.desc())
-    with store.read() as db:
-        return tuple(_read(row) for row in db.execute(query))
+    query = select(held_bars).filter_by(season=season).order_by(held_bars.c.since.desc())
+    return tuple(read_row(HeldBar, row) for row in store.rows(query))
 
 
 def hold_bar(store: Store, season: str, asset: str, session: str, *, price: float, reason: str, now: str) -> None:
@@ -55,15 +54,15 @@ def hold_bar(store: Store, season: str, asset: str, session: str, *, price: floa
     known = held_bar(store, season, asset, session)
     if known is not None and known.price == price:
         return
+    place = {"season": season, "asset": asset, "session": session}
     row = {"price": price, "reason": reason, "since": now, "word": None, "word_by": None, "word_at": None}
     try:
         with store.write("hold") as db:
             if known is None:
-                db.execute(insert(held_bars).values(season=season, asset=asset, session=session, **row))
+                db.execute(insert(held_bars).values(**place, **row))
             else:
-                db.execute(update(held_bars).where(*_place(season, asset, session)).values(**row))
-            told = {"asset": asset, "session": session, "price": price, "reason": reason}
-            tell(db, season, "held", now, told)
+                db.execute(update(held_bars).filter_by(**place).values(**row))
+            tell(db, season, "held", now, {"asset": asset, "session": session, "price": price, "reason": reason})
     except IntegrityError:  # another worker was first
         pass
 
@@ -71,8 +70,9 @@ def hold_bar(store: Store, season: str, asset: str, session: str, *, price: floa
 def say_word(store: Store, season: str, asset: str, session: str, word: Word, by: str, now: str) -> HeldBar:
     """Accept or refuse a held bar; raises :class:`UserError` when none is held there."""
     said = {"word": word, "word_by": by[:64], "word_at": now}
+    mine = update(held_bars).filter_by(season=season, asset=asset, session=session)
     with store.write("word") as db:
-        if db.execute(update(held_bars).where(*_place(season, asset, session)).values(**said)).rowcount:
+        if db.execute(mine.values(**said)).rowcount:
             tell(db, season, "word", now, {"asset": asset, "session": session, "word": word, "by": by[:64]})
     found = held_bar(store, season, asset, session)
     if found is None:
@@ -85,14 +85,6 @@ def say_word(store: Store, season: str, asset: str, session: str, word: Word, by
 
 def end_hold(store: Store, season: str, asset: str, session: str, end: End, now: str) -> None:
     """Put on record what became of a held bar about which nobody has said a word."""
-    waiting = (*_place(season, asset, session), held_bars.c.word.is_(None))
+    waiting = update(held_bars).filter_by(season=season, asset=asset, session=session, word=None)
     with store.write("hold") as db:
-        db.execute(update(held_bars).where(*waiting).values(word=end, word_at=now))
-
-
-def _place(season: str, asset: str, session: str) -> tuple[ColumnElement[bool], ...]:
-    return (held_bars.c.season == season, held_bars.c.asset == asset, held_bars.c.session == session)
-
-
-def _read(row: object) -> HeldBar:
-    return HeldBar(**{name: getattr(row, name) for name in HeldBar.__struct_fields__})
+        db.execute(waiting.values(word=end, word_at=now))

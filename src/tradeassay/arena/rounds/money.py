@@ -9,89 +9,57 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import BindParameter, Connection, bindparam, func, select, update
+from sqlalchemy import BindParameter, ColumnElement, Connection, Select, bindparam, func, select, update
 
 from tradeassay.account.daily_target import Booking, DailyTarget, SharedTarget
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.rows import Round, Slot, Stage
+from tradeassay.arena.state.rows import Round, Slot, Stage, read_row
 from tradeassay.arena.state.store import Store, book
-from tradeassay.arena.state.tables import bookings, decisions, rounds, seasons, slots
+from tradeassay.arena.state.tables import bookings, decisions, rounds, slots
 from tradeassay.core.arena import SettledOutcome
 from tradeassay.core.measure import plain_sum
 
-_BRIEF = tuple(
-    decisions.c[name] for name in "id round season asset session stage entry status action allocation".split()
-)
-_SLOTS = select(*_BRIEF).where(decisions.c.round == bindparam("round")).order_by(decisions.c.id)
-_OPEN = select(func.count()).where(decisions.c.round == bindparam("round"), decisions.c.status == "open")
-_EXECUTED = (
-    select(bookings)
-    .join(decisions, decisions.c.id == bookings.c.slot)
-    .where(decisions.c.round == bindparam("round"), bookings.c.number == 0)
-)
-_STAGE = (bookings.c.season == bindparam("season"), bookings.c.stage == bindparam("stage"))
-_NEWEST = select(bookings.c.entry, bookings.c.asset, bookings.c.nav, bookings.c.exposure)
-_VALUES = _NEWEST.where(
-    bookings.c.id.in_(select(func.max(bookings.c.id)).where(*_STAGE).group_by(bookings.c.entry))
-)
-_EXPOSURES = _NEWEST.where(
-    bookings.c.id.in_(select(func.max(bookings.c.id)).where(*_STAGE).group_by(bookings.c.entry, bookings.c.asset))
-)
-_PREVIOUS = (
-    select(rounds.c.id)
-    .where(
-        rounds.c.season == bindparam("season"),
-        rounds.c.asset == bindparam("asset"),
-        rounds.c.session < bindparam("session"),
-        rounds.c.stage == bindparam("stage"),
+_BRIEF = "id round season asset session stage entry status action allocation".split()
+_SLOTS = select(*decisions.c[*_BRIEF]).filter_by(round=bindparam("round")).order_by(decisions.c.id)
+_OPEN = select(func.count(decisions.c.id)).filter_by(round=bindparam("round"), status="open")
+_OF_SLOT = decisions.c.id == bookings.c.slot
+_EXECUTED = select(bookings).join(decisions, _OF_SLOT)
+_EXECUTED = _EXECUTED.where(decisions.c.round == bindparam("round"), bookings.c.number == 0)
+
+
+def _newest(*accounts: ColumnElement[str]) -> Select[Any]:
+    """Return the query for the newest booking of every account of a stage."""
+    mine = select(func.max(bookings.c.id)).filter_by(season=bindparam("season"), stage=bindparam("stage"))
+    return select(*bookings.c["entry", "asset", "nav", "exposure"]).where(
+        bookings.c.id.in_(mine.group_by(*accounts))
     )
-    .order_by(rounds.c.session.desc())
-    .limit(1)
-)
-_PRICED = (
-    update(rounds)
-    .where(rounds.c.id == bindparam("which"))
-    .values(base_price=bindparam("b_base"), next_price=bindparam("b_next"), next_session=bindparam("b_session"))
-)
+
+
+_VALUES, _EXPOSURES = _newest(bookings.c.entry), _newest(bookings.c.entry, bookings.c.asset)
+_ROUNDS = select(rounds.c.id).filter_by(season=bindparam("season"), asset=bindparam("asset"))
+_BEFORE = _ROUNDS.where(rounds.c.session < bindparam("session")).order_by(rounds.c.session.desc())
+_PREVIOUS = _BEFORE.filter_by(stage=bindparam("stage")).limit(1)
+_SETTLED = _BEFORE.filter_by(phase="settled").limit(bindparam("most"))
+_PRICED = update(rounds).filter_by(id=bindparam("which"))
+_PRICED = _PRICED.values({name: bindparam(f"b_{name}") for name in ("base_price", "next_price", "next_session")})
 _LATER = bookings.alias("later")
+# The account's newest booking, which may be a correction of an older decision.
+_NAV = select(_LATER.c.nav).where(
+    *(_LATER.c[name] == decisions.c[name] for name in ("season", "stage", "entry", "asset"))
+)
 _HELD = (
     select(
         decisions.c.entry,
         bookings.c.position,
-        # The account's newest booking, which may be a correction of an older decision.
-        select(_LATER.c.nav)
-        .where(
-            _LATER.c.season == decisions.c.season,
-            _LATER.c.stage == decisions.c.stage,
-            _LATER.c.entry == decisions.c.entry,
-            _LATER.c.asset == decisions.c.asset,
-        )
-        .order_by(_LATER.c.id.desc())
-        .limit(1)
-        .scalar_subquery()
-        .label("nav"),
+        _NAV.order_by(_LATER.c.id.desc()).limit(1).scalar_subquery().label("nav"),
     )
-    .join(bookings, (bookings.c.slot == decisions.c.id) & (bookings.c.number == 0))
+    .join(bookings, _OF_SLOT & (bookings.c.number == 0))
     .where(decisions.c.round == bindparam("round"))
 )
 _ONLY: BindParameter[str] = bindparam("only", expanding=True)
 _HELD_OF = _HELD.where(decisions.c.entry.in_(_ONLY))
-_SETTLED = (
-    select(rounds.c.id)
-    .where(
-        rounds.c.season == bindparam("season"),
-        rounds.c.asset == bindparam("asset"),
-        rounds.c.session < bindparam("before"),
-        rounds.c.phase == "settled",
-    )
-    .order_by(rounds.c.session.desc())
-    .limit(bindparam("most"))
-)
-_PAST = (
-    select(slots.c.entry, slots.c.session, slots.c.action, slots.c.position, slots.c.earned)
-    .where(slots.c.round.in_(bindparam("rounds", expanding=True)))
-    .order_by(slots.c.session)
-)
+_PAST = select(*slots.c["entry", "session", "action", "position", "earned"]).order_by(slots.c.session)
+_PAST = _PAST.where(slots.c.round.in_(bindparam("rounds", expanding=True)))
 _PAST_OF = _PAST.where(slots.c.entry.in_(_ONLY))
 
 
@@ -101,10 +69,12 @@ def execute(store: Store, season: Season, round: Round, now: str) -> bool:
     def moves(db: Connection) -> dict[str, Any] | None:
         if db.execute(_OPEN, {"round": round.id}).scalar():
             return None
+        money = season.on(round.session).money
         if season.rules.cross_asset:
-            taken = _shared(db, season, round)
+            store.lock_season(db, season.id)
+            shared = SharedTarget(hold=money.hold, fee_bp=money.fee_bp)
+            taken = _shared(db, shared, season.on(round.session), round)
         else:
-            money = season.on(round.session).money
             policy = DailyTarget(hold=money.hold, fee_bp=money.fee_bp)
             before = accounts(db, season.id, round)
             taken = [
@@ -127,18 +97,20 @@ def settle(store: Store, season: Season, round: Round, base: float, price: float
 
     def moves(db: Connection) -> dict[str, Any] | None:
         moved = price / base - 1.0
-        values = _values(db, season, round.stage) if season.rules.cross_asset else None
-        executed = {
-            row.slot: Booking(**{name: getattr(row, name) for name in Booking.__struct_fields__})
-            for row in db.execute(_EXECUTED, {"round": round.id}).all()
-        }
+        values = None
+        if season.rules.cross_asset:
+            store.lock_season(db, season.id)
+            values = _values(db, season, round.stage)
+        rows = db.execute(_EXECUTED, {"round": round.id}).all()
+        executed = {row.slot: read_row(Booking, row) for row in rows}
         made = []
         for slot in _slots(db, round):
             last = executed[slot.id]
             settled = own.settle(last, moved) if values is None else shared.settle(last, values[slot.entry], moved)
             made.append((slot, settled))
         book(db, made, rewarded=season.rules.feedback)
-        db.execute(_PRICED, {"which": round.id, "b_base": base, "b_next": price, "b_session": session})
+        prices = {"b_base_price": base, "b_next_price": price, "b_next_session": session}
+        db.execute(_PRICED, {"which": round.id, **prices})
         return {"moved": moved}
 
     return store.advance(round, moves, "settled", now)
@@ -161,7 +133,7 @@ def outcomes(
     db: Connection, season: str, asset: str, before: str, most: int, only: Collection[str] | None = None
 ) -> dict[str, list[SettledOutcome]]:
     """Return what every entry (or some) did and earned in the last settled rounds of an asset before a session."""
-    asked = {"season": season, "asset": asset, "before": before, "most": most}
+    asked = {"season": season, "asset": asset, "session": before, "most": most}
     ids = list(db.execute(_SETTLED, asked).scalars())
     found: dict[str, list[SettledOutcome]] = {}
     query, some = (_PAST, {}) if only is None else (_PAST_OF, {"only": list(only)})
@@ -173,10 +145,10 @@ def outcomes(
     return found
 
 
-def _shared(db: Connection, season: Season, round: Round) -> list[tuple[Slot, Booking]]:
-    """Return what a round's decisions do to accounts that span all assets."""
-    season = season.on(round.session)
-    policy = SharedTarget(hold=season.money.hold, fee_bp=season.money.fee_bp)
+def _shared(db: Connection, policy: SharedTarget, season: Season, round: Round) -> list[tuple[Slot, Booking]]:
+    """Return what a round's decisions do to accounts that span all assets. Rounds of two assets book to the same
+    accounts, so only one of them may book at a time.
+    """
     values, held = _values(db, season, round.stage), _exposures(db, season, round.stage)
     made = []
     for slot in _slots(db, round):
@@ -208,12 +180,7 @@ def accounts(
 
 
 def _values(db: Connection, season: Season, stage: Stage) -> dict[str, float]:
-    """Return what every entry's account over all assets is worth; one without a booking is worth 1.
-
-    Rounds of two assets book to the same accounts, so only one of them may book at a time.
-    """
-    if db.dialect.name == "postgresql" and not db.get_execution_options().get("read_only", False):
-        db.execute(select(seasons.c.id).where(seasons.c.id == season.id).with_for_update())
+    """Return what every entry's account over all assets is worth; one without a booking is worth 1."""
     found = dict.fromkeys((entry.id for entry in season.everyone), 1.0)
     rows = db.execute(_VALUES, {"season": season.id, "stage": stage})
     return {**found, **{row.entry: row.nav for row in rows}}

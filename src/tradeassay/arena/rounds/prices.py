@@ -22,17 +22,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 from tradeassay.account.daily_target import DailyTarget, DecisionPlayed, SharedTarget, Step, replay
 from tradeassay.arena.rounds.held_bars import end_hold, held_bar, held_bars_of, hold_bar
 from tradeassay.arena.season import Season
-from tradeassay.arena.state.rows import Round, Stage, read_round
-from tradeassay.arena.state.store import Store, tell
-from tradeassay.arena.state.tables import (
-    bookings,
-    corrections,
-    decisions,
-    price_vintages,
-    rewards,
-    rounds,
-    seasons,
-)
+from tradeassay.arena.state.rows import Round, Stage, read_row
+from tradeassay.arena.state.store import ROUND, Store, tell
+from tradeassay.arena.state.tables import bookings, corrections, decisions, price_vintages, rewards, rounds
 from tradeassay.core.time import SECOND, parse_iso
 
 SAME = 1e-14
@@ -89,9 +81,9 @@ def record_closes(
     db: Connection, season: str, asset: str, closes: Closes, now: str, *, used: Collection[str]
 ) -> None:
     """Append what a vendor says about the sessions in ``used`` and those already on record, where it is new."""
-    own = price_vintages.c
-    mine = (own.season == season, own.asset == asset, own.session >= min(closes, default=""))
-    query = select(own.session, own.number, own.close).where(*mine).order_by(own.number)
+    own, since = price_vintages.c, min(closes, default="")
+    query = select(own.session, own.number, own.close).filter_by(season=season, asset=asset)
+    query = query.where(own.session >= since).order_by(own.number)
     known = {row.session: row for row in db.execute(query)}  # the newest of each session
     rows = []
     for session, told in closes.items():
@@ -124,8 +116,7 @@ def correct(
         if not again and not _moved(_settled(db, season, asset, closes), without):
             return ()
     with store.write("corrected") as db:
-        if db.dialect.name == "postgresql":
-            db.execute(select(seasons.c.id).where(seasons.c.id == season.id).with_for_update())
+        store.lock_season(db, season.id)
         found = _settled(db, season, asset, closes)
         moved = _moved(found, without)
         if not moved and not again:
@@ -152,9 +143,8 @@ def correct(
 
 def _told_before(db: Connection, season: str, asset: str, closes: Closes) -> dict[str, tuple[float, float]]:
     """Return for sessions the close that a vendor told last before the present one, and the present one."""
-    own = price_vintages.c
-    query = select(own.session, own.close).where(own.season == season, own.asset == asset).order_by(own.number)
-    found = {}
+    own, found = price_vintages.c, {}
+    query = select(own.session, own.close).filter_by(season=season, asset=asset).order_by(own.number)
     for session, close in db.execute(query):
         if session in closes and not _same(close, closes[session].close):
             found[session] = (close, closes[session].close)
@@ -200,10 +190,8 @@ def _agreed(store: Store, season: Season, asset: str, session: str, told: tuple[
 
 def revisions(store: Store, season: str, most: int = 200) -> tuple[Revision, ...]:
     """Return the newest corrections of a season, newest first."""
-    query = select(corrections).where(corrections.c.season == season).order_by(corrections.c.id.desc()).limit(most)
-    names = Revision.__struct_fields__
-    with store.read() as db:
-        return tuple(Revision(**{name: getattr(row, name) for name in names}) for row in db.execute(query))
+    query = select(corrections).filter_by(season=season).order_by(corrections.c.id.desc()).limit(most)
+    return tuple(read_row(Revision, row) for row in store.rows(query))
 
 
 def _same(one: float, other: float) -> bool:
@@ -231,15 +219,11 @@ class _Repriced(NamedTuple):
 
 def _settled(db: Connection, season: Season, asset: str, closes: Closes) -> list[_Repriced]:
     """Return the settled rounds that a vendor's closes reach, oldest first, in terms of their later session."""
-    query = select(*(rounds.c[name] for name in Round.__struct_fields__)).where(
-        rounds.c.season == season.id,
-        rounds.c.asset == asset,
-        rounds.c.phase == "settled",
-        rounds.c.session >= min(closes, default="~"),
-    )
+    query = select(*ROUND).filter_by(season=season.id, asset=asset, phase="settled")
+    query = query.where(rounds.c.session >= min(closes, default="~")).order_by(rounds.c.session)
     found = []
-    for row in db.execute(query.order_by(rounds.c.session)):
-        round = read_round(row)
+    for row in db.execute(query):
+        round = read_row(Round, row)
         here, there = closes.get(round.session), closes.get(round.next_session or "")
         if here is None or there is None or round.base_price is None or round.next_price is None:
             continue
@@ -350,14 +334,8 @@ def _correct_account(
         nav = target if ends else value
         line = msgspec.structs.replace(made, kind="corrected", nav_before=value, nav=nav)
         copied = {name: getattr(row, name) for name in ("slot", "season", "stage", "entry", "asset")}
-        rows.append(
-            {
-                **copied,
-                "number": row.number + 1,
-                "restated_before": made.nav_before,
-                **msgspec.structs.asdict(line),
-            }
-        )
+        changed = {"number": row.number + 1, "restated_before": made.nav_before, **msgspec.structs.asdict(line)}
+        rows.append({**copied, **changed})
     db.execute(insert(bookings), rows)
     if season.rules.feedback:
         for row, made in restated:

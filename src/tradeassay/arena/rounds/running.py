@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeVar
@@ -21,7 +21,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from tradeassay.arena.agents import EntryAgent
 from tradeassay.arena.clock import ArenaClock
-from tradeassay.arena.rounds.deciding import Closing, Slots, packets
+from tradeassay.arena.rounds.deciding import Slots, Together, packets
 from tradeassay.arena.rounds.feed import (
     AssetFacts,
     Due,
@@ -37,7 +37,7 @@ from tradeassay.arena.rounds.money import execute, settle, shared_accounts
 from tradeassay.arena.rounds.prices import carried, correct, doubted_revisions, record_closes
 from tradeassay.arena.season import Season, amended
 from tradeassay.arena.state.rows import ClosedSlot, Round, Slot, Stage
-from tradeassay.arena.state.store import Amended, RoundOpening, Store
+from tradeassay.arena.state.store import Amended, Store
 from tradeassay.core.arena import NewsShown, Packet
 from tradeassay.core.errors import FutureDataError, TradeassayError, UserError
 from tradeassay.core.time import HOUR, SECOND, Instant, iso, parse_iso
@@ -369,24 +369,14 @@ class Runner:
         shared = None
         if self.season.rules.cross_asset:
             shared = msgspec.json.encode(shared_accounts(self.store, season, stage)).decode()
-        missed = self._too_late(due.asset, due.session, due.at)
+        late = self._too_late(due.asset, due.session, due.at)
         gone = {
             one.what: one.day for one in season.amendments if one.change == "withdraw" and one.day < due.session
         }
-        opening = RoundOpening(
-            asset=due.asset,
-            session=due.session,
-            decision_time=iso(due.at),
-            stage=stage,
-            packet=packet,
-            opened_at=iso(self.clock.now()),
-            missed=missed,
-            cause="the arena was not running, or had no data, in time to decide" if missed else "",
-            shared=shared,
-            withdrawn=gone,
-        )
+        cause = "the arena was not running, or had no data, in time to decide" if late else ""
+        now = iso(self.clock.now())
         try:
-            return self.store.open_round(season, opening)
+            return self.store.open_round(season, packet, now, missed=cause, shared=shared, withdrawn=gone)
         except Amended:
             await self._amend()
             return await self._open(due, stage)
@@ -473,9 +463,13 @@ class Runner:
 
     async def _decide(self, round: Round) -> None:
         """Ask everybody who has not answered, until all have or the time is over."""
-        closing = Closing(self.store, self.worker)
         season = self.season.on(round.session)
-        slots = Slots(store=self.store, season=season, agents=self.agents, closing=closing)
+
+        def close(made: Sequence[ClosedSlot]) -> list[int]:
+            return [self.store.decide(made, self.worker)] * len(made)
+
+        closed = Together(close, thread=False)
+        slots = Slots(store=self.store, season=season, agents=self.agents, closed=closed)
         told: Mapping[str, Packet] | None = None
 
         def claim() -> tuple[Slot, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +36,11 @@ def open_engine(url: str, *, durable: bool = True, keep: bool = True) -> Engine:
         engine = _engine(address, durable)
         if keep:
             _keep_copy(engine)
-        with schema_lock(engine) as connection:
-            _upgrade_old(connection)
-            tables.metadata.create_all(connection)
-            for index in (*tables.rounds.indexes, *tables.decisions.indexes):  # some came later
-                index.create(connection, checkfirst=True)
-            _check_version(connection)
+        with engine.begin() as connection:
+            # Nobody else changes the schema meanwhile: SQLite has taken its write lock.
+            if connection.dialect.name == "postgresql":
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+            _bring_up_to_date(connection)
     except (ArgumentError, NoSuchModuleError) as error:
         raise UserError(
             f"'{url}' is not a database address", hint="name a file, or postgresql+psycopg://user@host/name"
@@ -79,17 +78,13 @@ def _clean_parameters(
 
 
 def _prepare_sqlite(durable: bool) -> Any:
+    wait = "FULL" if durable else "NORMAL"
+    pragmas = ("journal_mode=WAL", f"synchronous={wait}", "foreign_keys=ON", "busy_timeout=30000")
+
     def prepare(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # the driver's own BEGIN comes too late; ours is in _begin_immediate
-        cursor = connection.cursor()
-        for pragma in (
-            "journal_mode=WAL",
-            f"synchronous={'FULL' if durable else 'NORMAL'}",
-            "foreign_keys=ON",
-            "busy_timeout=30000",
-        ):
-            cursor.execute(f"PRAGMA {pragma}")
-        cursor.close()
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}").close()
 
     return prepare
 
@@ -111,18 +106,6 @@ _LOCK = 0x7461_6172
 """The key of PostgreSQL's advisory lock around the schema."""
 
 
-@contextmanager
-def schema_lock(engine: Engine) -> Iterator[Connection]:
-    """Return a connection inside a transaction during which nobody else changes the schema.
-
-    SQLite's write lock, taken at the beginning, is enough; PostgreSQL is asked for a lock of its own.
-    """
-    with engine.begin() as connection:
-        if connection.dialect.name == "postgresql":
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-        yield connection
-
-
 def _signed_amendments(connection: Connection) -> None:
     for name in ("value", "signature") if inspect(connection).has_table("amendments") else ():
         connection.execute(text(f"ALTER TABLE amendments ADD COLUMN {name} TEXT NOT NULL DEFAULT ''"))
@@ -135,12 +118,22 @@ Each runs inside the transaction that opens the database, so that one that raise
 """
 
 
-def _upgrade_old(connection: Connection) -> None:
+def _bring_up_to_date(connection: Connection) -> None:
     version = _version(connection)
     while version is not None and version in MIGRATIONS:
         MIGRATIONS[version](connection)
         version += 1
         connection.execute(update(tables.schema).values(version=version))
+    tables.metadata.create_all(connection)
+    for index in (*tables.rounds.indexes, *tables.decisions.indexes):  # some came later
+        index.create(connection, checkfirst=True)
+    if version is None:
+        connection.execute(insert(tables.schema).values(version=tables.SCHEMA))
+    elif version != tables.SCHEMA:
+        raise DataError(
+            f"the arena's database has form {version}, this version of tradeassay writes {tables.SCHEMA}",
+            hint="start a new one, or use the version that wrote it",
+        )
 
 
 def _version(connection: Connection) -> int | None:
@@ -171,14 +164,3 @@ def _keep_copy(engine: Engine) -> None:
         TradeassayWarning,
         stacklevel=3,
     )
-
-
-def _check_version(connection: Connection) -> None:
-    found = connection.execute(select(tables.schema.c.version)).scalar()
-    if found is None:
-        connection.execute(insert(tables.schema).values(version=tables.SCHEMA))
-    elif found != tables.SCHEMA:
-        raise DataError(
-            f"the arena's database has form {found}, this version of tradeassay writes {tables.SCHEMA}",
-            hint="start a new one, or use the version that wrote it",
-        )

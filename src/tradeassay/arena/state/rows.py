@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from functools import cache
 from importlib import resources
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -47,8 +47,12 @@ class Skipped(msgspec.Struct, frozen=True, kw_only=True):
     at: str
 
 
-class SlotPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """One entry's place in a round."""
+class Slot(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry's place in a round, what it decided there at which cost, and what became of it.
+
+    ``earned`` is None until the next price is known. ``nav`` is the value of 1 put into this entry and asset at
+    the start of its stage.
+    """
 
     id: int
     round: int
@@ -58,11 +62,6 @@ class SlotPlace(msgspec.Struct, frozen=True, kw_only=True):
     stage: Stage
     entry: str
     status: Status
-
-
-class SlotAnswer(SlotPlace, frozen=True, kw_only=True):
-    """What the entry decided there, and what deciding cost."""
-
     action: Action | None = None
     confidence: float | None = None
     allocation: float | None = None
@@ -75,15 +74,6 @@ class SlotAnswer(SlotPlace, frozen=True, kw_only=True):
     input_tokens: int | None = None
     output_tokens: int | None = None
     usd: float | None = None
-
-
-class Slot(SlotAnswer, frozen=True, kw_only=True):
-    """One entry's place in a round, and what became of it.
-
-    ``earned`` is None until the next price is known. ``nav`` is the value of 1 put into this entry and asset at
-    the start of its stage.
-    """
-
     position_before: int | None = None
     position: int | None = None
     nav_before: float | None = None
@@ -130,28 +120,25 @@ class ClosedSlot(msgspec.Struct, frozen=True, kw_only=True):
     unwritten: tuple[ModelCall, ...] = ()
 
 
-_TALK = msgspec.json.Decoder(tuple[Contribution, ...])
-_FAILURES = msgspec.json.Decoder(tuple[ChoiceFailure, ...])
-_PACKET = msgspec.json.Decoder(Packet)
+_LISTS: dict[str, msgspec.json.Decoder[Any]] = {
+    "talk": msgspec.json.Decoder(tuple[Contribution, ...]),
+    "failures": msgspec.json.Decoder(tuple[ChoiceFailure, ...]),
+}
+read_packet = msgspec.json.Decoder(Packet).decode
+S = TypeVar("S", bound=msgspec.Struct)
 
 
-def read_round(row: Any) -> Round:
-    return Round(**{name: getattr(row, name) for name in Round.__struct_fields__})
+def read_row(kind: type[S], row: Any) -> S:
+    """Return a row as a struct; it has a column for every field."""
+    return kind(**{name: getattr(row, name) for name in kind.__struct_fields__})
 
 
 def read_slot(row: Any) -> Slot:
     """Return a row of ``slots``; columns that were not asked for are left at their defaults."""
-    given = row._mapping
-    found = {name: given[name] for name in Slot.__struct_fields__ if name in given}
-    if "talk" in found:
-        found["talk"] = _TALK.decode(found["talk"]) if found["talk"] else ()
-    if "failures" in found:
-        found["failures"] = _FAILURES.decode(found["failures"]) if found["failures"] else ()
+    found = {name: value for name, value in row._mapping.items() if name in Slot.__struct_fields__}
+    for name in _LISTS.keys() & found.keys():
+        found[name] = _LISTS[name].decode(found[name]) if found[name] else ()
     return Slot(**found)
-
-
-def read_packet(text: str) -> Packet:
-    return _PACKET.decode(text)
 
 
 @cache
