@@ -7,6 +7,7 @@ before its time.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from itertools import pairwise
 from typing import Any, Literal
@@ -16,10 +17,11 @@ from sqlalchemy import select
 
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.rows import Phase, SeasonEvent, Stage, Status, read_packet, read_slot
-from tradeassay.arena.state.store import Store, read_call
-from tradeassay.arena.state.tables import calls, decisions, events, rewards, rounds, slots
-from tradeassay.core.arena import Action, ChoiceFailure, Contribution, NewsShown, Packet
-from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall, Usage
+from tradeassay.arena.state.store import CALLS, Store, read_call
+from tradeassay.arena.state.tables import decisions, events, rewards, rounds, slots
+from tradeassay.core.arena import Action, NewsShown, Packet
+from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.measure import Measure, plain_sum
 from tradeassay.metrics.intervals import rate_measure
 
@@ -28,6 +30,12 @@ GIST = 280
 
 SESSIONS = 120
 """How many sessions of an asset its page draws; all others are linked."""
+
+ROUNDS, LATEST = 400, 40
+"""Of how many of the newest rounds the information is counted, and how many of its items are shown."""
+
+Shown = dict[str, Any]
+"""What a page shows and its ``index.json`` says, by name."""
 
 
 class DecisionLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,57 +68,12 @@ class DecisionLine(msgspec.Struct, frozen=True, kw_only=True):
     usd: float | None = None
 
 
-class MessageShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A message to a model; ``lines`` are places in the round's ``lines``, to be joined by line breaks."""
-
-    role: str
-    lines: tuple[int, ...]
-
-
-class CallShown(msgspec.Struct, frozen=True, kw_only=True):
-    """A question to a model, word for word, and the answer."""
-
-    number: int
-    purpose: str
-    messages: tuple[MessageShown, ...]
-    text: str
-    tool_calls: tuple[ToolCall, ...]
-    usage: Usage
-    error: str | None
-
-
-class DecisionRead(msgspec.Struct, frozen=True, kw_only=True):
-    """One decision with all that led to it."""
-
-    line: DecisionLine
-    decided_at: str | None
-    reasoning: str
-    talk: tuple[Contribution, ...]
-    failures: tuple[ChoiceFailure, ...]
-    calls: tuple[CallShown, ...]
-
-
-class RoundRead(msgspec.Struct, frozen=True, kw_only=True):
-    """One asset's session: what everybody was told, and what each entry made of it.
-
-    Prompts repeat each other a hundredfold, so their text is kept once, line by line, in ``lines``.
-    """
-
-    asset: str
-    session: str
-    decision_time: str
-    packet_sha256: str
-    packet: Packet
-    decisions: tuple[DecisionRead, ...]
-    lines: tuple[str, ...]
-
-
 _BRIEF = (
     "id entry asset session stage status action confidence reasoning position_before position earned fee nav "
     "calls input_tokens output_tokens usd"
 ).split()
-_PRICES = tuple(rounds.c[name] for name in ("phase", "price", "base_price", "next_price"))
-_LINES = select(*(slots.c[name] for name in _BRIEF), *_PRICES).join(rounds, slots.c.round == rounds.c.id)
+_PRICES = rounds.c["phase", "price", "base_price", "next_price"]
+_LINES = select(*slots.c[*_BRIEF], *_PRICES).join(rounds, slots.c.round == rounds.c.id)
 _ASKED = msgspec.json.Decoder(AskModel)
 _ANSWERED = msgspec.json.Decoder(ModelReply)
 _ANY = msgspec.json.Decoder()
@@ -124,79 +87,77 @@ def newest_decisions(
     if entry is not None:
         query = query.where(slots.c.entry == entry)
     # By session first: that is the order of an index, so that the newest are found without sorting all others.
-    with store.read() as db:
-        found = db.execute(query.order_by(slots.c.session.desc(), slots.c.id.desc()).limit(limit))
-        return tuple(_line(row, sealed) for row in found)
+    found = store.rows(query.order_by(slots.c.session.desc(), slots.c.id.desc()).limit(limit))
+    return tuple(_line(row, sealed) for row in found)
 
 
 def holdings(store: Store, season: Season, *, sealed: bool) -> dict[str, dict[str, DecisionLine]]:
     """Return everybody's newest executed decision on every asset, which says what they hold: entry -> asset."""
     phases = ("settled",) if sealed else ("executed", "settled")
     found: dict[str, dict[str, DecisionLine]] = {}
-    with store.read() as db:
-        for asset in season.assets:
-            mine = (rounds.c.season == season.id, rounds.c.asset == asset.symbol, rounds.c.phase.in_(phases))
-            newest = select(rounds.c.id).where(*mine).order_by(rounds.c.session.desc()).limit(1)
-            id = db.execute(newest).scalar()
-            for row in db.execute(_LINES.where(slots.c.round == id)) if id is not None else ():
-                found.setdefault(row.entry, {})[asset.symbol] = _line(row, sealed)
+    for asset in season.assets:
+        mine = select(rounds.c.id).filter_by(season=season.id, asset=asset.symbol)
+        id = store.scalar(mine.where(rounds.c.phase.in_(phases)).order_by(rounds.c.session.desc()).limit(1))
+        for row in store.rows(_LINES.where(slots.c.round == id)) if id is not None else ():
+            found.setdefault(row.entry, {})[asset.symbol] = _line(row, sealed)
     return found
 
 
-def read_round(store: Store, season: Season, asset: str, session: str, *, sealed: bool) -> RoundRead | None:
-    """Return a round with every decision's prompts, debate and outcome; None while it may not be shown."""
-    where = (rounds.c.season == season.id, rounds.c.asset == asset, rounds.c.session == session)
+def read_round(store: Store, season: Season, asset: str, session: str, *, sealed: bool) -> Shown | None:
+    """Return a round: what everybody was told, and what each entry made of it, with prompts, debate and outcome.
+
+    None while it may not be shown. Prompts repeat each other a hundredfold, so their text is kept once, line by
+    line, in ``lines``, and a message says which of them it has.
+    """
     with store.read() as db:
-        round = db.execute(select(rounds).where(*where)).first()
+        one = select(rounds).filter_by(season=season.id, asset=asset, session=session)
+        round = db.execute(one).first()
         if round is None or round.phase == "opened" or (sealed and round.phase != "settled"):
             return None
         rows = db.execute(select(slots, *_PRICES).join(rounds).where(slots.c.round == round.id)).all()
-        ids = [row.id for row in rows]
-        made: dict[int, list[CallShown]] = {id: [] for id in ids}
+        made: dict[int, list[Shown]] = {row.id: [] for row in rows}
         known: dict[str, int] = {}  # every line of every prompt, once
-        asked = select(calls).where(calls.c.slot.in_(ids)).order_by(calls.c.slot, calls.c.number)
-        for row in db.execute(asked):
+        for row in db.execute(CALLS, {"slots": list(made)}):
             made[row.slot].append(_call(row, known))
     order = {entry.id: place for place, entry in enumerate(season.everyone)}
     read = [(row, read_slot(row)) for row in sorted(rows, key=lambda row: order[row.entry])]
-    return RoundRead(
-        asset=asset,
-        session=session,
-        decision_time=round.decision_time,
-        packet_sha256=round.packet_sha256,
-        packet=read_packet(round.packet),
-        decisions=tuple(
-            DecisionRead(
-                line=_line(row, sealed),
-                decided_at=slot.decided_at,
-                reasoning=slot.reasoning or "",
-                talk=slot.talk,
-                failures=slot.failures,
-                calls=tuple(made[slot.id]),
-            )
+    return {
+        "asset": asset,
+        "session": session,
+        "decision_time": round.decision_time,
+        "packet_sha256": round.packet_sha256,
+        "packet": read_packet(round.packet),
+        "decisions": [
+            {
+                "line": _line(row, sealed),
+                "decided_at": slot.decided_at,
+                "reasoning": slot.reasoning or "",
+                "talk": slot.talk,
+                "failures": slot.failures,
+                "calls": made[slot.id],
+            }
             for row, slot in read
-        ),
-        lines=tuple(known),
-    )
+        ],
+        "lines": tuple(known),
+    }
 
 
-def _call(row: Any, known: dict[str, int]) -> CallShown:
+def _call(row: Any, known: dict[str, int]) -> Shown:
+    """Return a question to a model, word for word, and the answer."""
     call = read_call(row)
     asked, reply = _ASKED.decode(call.request), _ANSWERED.decode(call.reply)
-    return CallShown(
-        number=call.number,
-        purpose=call.purpose,
-        messages=tuple(
-            MessageShown(
-                role=one.role, lines=tuple(known.setdefault(line, len(known)) for line in one.text.split("\n"))
-            )
+    return {
+        "number": call.number,
+        "purpose": call.purpose,
+        "messages": [
+            {"role": one.role, "lines": [known.setdefault(line, len(known)) for line in one.text.split("\n")]}
             for one in asked.messages
-        ),
-        text=reply.text,
-        tool_calls=reply.calls,
-        usage=reply.usage,
-        error=reply.error,
-    )
+        ],
+        "text": reply.text,
+        "tool_calls": reply.calls,
+        "usage": reply.usage,
+        "error": reply.error,
+    }
 
 
 def _line(row: Any, sealed: bool) -> DecisionLine:
@@ -227,98 +188,52 @@ class PriceNow(msgspec.Struct, frozen=True, kw_only=True):
 
 def newest_prices(store: Store, season: Season) -> tuple[PriceNow, ...]:
     prices = []
-    with store.read() as db:
-        for asset in season.assets:
-            mine = (rounds.c.season == season.id, rounds.c.asset == asset.symbol)
-            found = db.execute(select(rounds).where(*mine).order_by(rounds.c.session.desc()).limit(2)).all()
-            last, before = (*found, None, None)[:2]
-            moved = None
-            if last is not None and before is not None and before.next_session == last.session:
-                moved = before.next_price / before.base_price - 1.0  # in shares of today: a split is no move
-            prices.append(
-                PriceNow(
-                    asset=asset.symbol,
-                    session=None if last is None else last.session,
-                    price=None if last is None else last.price,
-                    moved=moved,
-                )
-            )
+    for asset in season.assets:
+        mine = select(rounds).filter_by(season=season.id, asset=asset.symbol)
+        last, before = (*store.rows(mine.order_by(rounds.c.session.desc()).limit(2)), None, None)[:2]
+        moved = None
+        if last is not None and before is not None and before.next_session == last.session:
+            moved = before.next_price / before.base_price - 1.0  # in shares of today: a split is no move
+        session, price = (None, None) if last is None else (last.session, last.price)
+        prices.append(PriceNow(asset=asset.symbol, session=session, price=price, moved=moved))
     return tuple(prices)
 
 
 def who_decides(store: Store, season: str) -> dict[str, tuple[str, ...]]:
     """Return the entries whose answers open rounds wait for, by asset. Who decides is no secret."""
-    open_ones = select(rounds.c.id).where(rounds.c.season == season, rounds.c.phase == "opened")
-    waited = select(decisions.c.asset, decisions.c.entry).where(
-        decisions.c.round.in_(open_ones), decisions.c.status == "open"
-    )
+    open_ones = select(rounds.c.id).filter_by(season=season, phase="opened")
+    waited = select(decisions.c.asset, decisions.c.entry).filter_by(status="open").order_by(decisions.c.id)
     found: dict[str, tuple[str, ...]] = {}
-    with store.read() as db:
-        for symbol, entry in db.execute(waited.order_by(decisions.c.id)):
-            found[symbol] = (*found.get(symbol, ()), entry)
+    for symbol, entry in store.rows(waited.where(decisions.c.round.in_(open_ones))):
+        found[symbol] = (*found.get(symbol, ()), entry)
     return found
 
 
-class TimelinePoint(msgspec.Struct, frozen=True, kw_only=True):
-    """A session of an asset: its price at the decision, and what every entry did (empty while sealed)."""
+def timeline(store: Store, season: Season, asset: str, *, sealed: bool, limit: int = SESSIONS) -> Shown:
+    """Return an asset's newest sessions, oldest first, with the news of their packets, each at the first session
+    that had it. ``sessions`` are the days of all its rounds that may be shown.
 
-    session: str
-    price: float
-    stage: Stage
-    phase: Phase
-    sealed: bool
-    acts: dict[str, str]
-
-
-class TimelineNews(NewsShown, frozen=True, kw_only=True):
-    """A news item, at the first session whose packet had it."""
-
-    session: str
-
-
-class Timeline(msgspec.Struct, frozen=True, kw_only=True):
-    """An asset's newest sessions, oldest first, the news of their packets, and the days of all its sessions.
-
-    ``acts`` of a point are actions, or ``failed`` and ``missed``.
+    ``acts`` of a point say what every entry did (nothing while it is sealed): actions, or ``failed``, ``missed``.
     """
-
-    asset: str
-    points: tuple[TimelinePoint, ...]
-    news: tuple[TimelineNews, ...]
-    sessions: tuple[str, ...]
-
-
-def timeline(store: Store, season: Season, asset: str, *, sealed: bool, limit: int = SESSIONS) -> Timeline:
-    """Return news over actions and price of an asset. ``sessions`` has only those whose round may be shown."""
-    mine = (rounds.c.season == season.id, rounds.c.asset == asset)
-    columns = ("id", "session", "price", "stage", "phase", "packet")
-    query = select(*(rounds.c[name] for name in columns)).where(*mine)
+    mine = {"season": season.id, "asset": asset}
+    newest = select(*rounds.c["id", "session", "price", "stage", "phase", "packet"]).filter_by(**mine)
     phases = ("settled",) if sealed else ("executed", "settled")
-    every = select(rounds.c.session).where(*mine, rounds.c.phase.in_(phases)).order_by(rounds.c.session)
-    with store.read() as db:
-        rows = db.execute(query.order_by(rounds.c.session.desc()).limit(limit)).all()
-        days = tuple(db.execute(every).scalars())
-        acts: dict[int, dict[str, str]] = {}
-        done = select(decisions.c.round, decisions.c.entry, decisions.c.status, decisions.c.action)
-        for round, entry, status, action in db.execute(done.where(decisions.c.round.in_([r.id for r in rows]))):
-            if status != "open":
-                acts.setdefault(round, {})[entry] = action if status == "decided" else status
-    points, news = [], dict[str, TimelineNews]()
+    every = select(rounds.c.session).filter_by(**mine).where(rounds.c.phase.in_(phases))
+    rows = store.rows(newest.order_by(rounds.c.session.desc()).limit(limit))
+    days = [day for (day,) in store.rows(every.order_by(rounds.c.session))]
+    acts: dict[int, dict[str, str]] = {}
+    done = select(*decisions.c["round", "entry", "status", "action"])
+    for round, entry, status, action in store.rows(done.where(decisions.c.round.in_([r.id for r in rows]))):
+        if status != "open":
+            acts.setdefault(round, {})[entry] = action if status == "decided" else status
+    points, news = [], dict[str, Shown]()
     for row in reversed(rows):
         shut = sealed and row.phase != "settled"
-        points.append(
-            TimelinePoint(
-                session=row.session,
-                price=row.price,
-                stage=row.stage,
-                phase=row.phase,
-                sealed=shut,
-                acts={} if shut else acts.get(row.id, {}),
-            )
-        )
+        place = {"session": row.session, "price": row.price, "stage": row.stage, "phase": row.phase}
+        points.append({**place, "sealed": shut, "acts": {} if shut else acts.get(row.id, {})})
         for item in read_packet(row.packet).news:
-            news.setdefault(item.id, TimelineNews(session=row.session, **msgspec.structs.asdict(item)))
-    return Timeline(asset=asset, points=tuple(points), news=tuple(news.values()), sessions=days)
+            news.setdefault(item.id, {**msgspec.structs.asdict(item), "session": row.session})
+    return {"asset": asset, "points": points, "news": list(news.values()), "sessions": days}
 
 
 _SECRET = frozenset(("action", "changed", "slots"))
@@ -339,12 +254,11 @@ _STATED = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.01)
 
 def calibration(store: Store, season: str, entry: str) -> tuple[Calibrated, ...]:
     """Return what stated confidences are worth: of BUY and SELL in settled sessions that count, and that moved."""
-    columns = (decisions.c.confidence, decisions.c.action, rounds.c.base_price, rounds.c.next_price)
-    query = select(*columns).join(rounds, rounds.c.id == decisions.c.round)
+    columns = (*decisions.c["confidence", "action"], *rounds.c["base_price", "next_price"])
+    query = select(*columns).join(rounds, rounds.c.id == decisions.c.round).order_by(decisions.c.id)
     mine = (decisions.c.season == season, decisions.c.entry == entry, decisions.c.confidence.is_not(None))
     counts = (rounds.c.phase == "settled", rounds.c.stage == "live", decisions.c.action.in_(("BUY", "SELL")))
-    with store.read() as db:
-        rows = db.execute(query.where(*mine, *counts).order_by(decisions.c.id)).all()
+    rows = store.rows(query.where(*mine, *counts))
     told = [(row[0], (row[1] == "BUY") == (row[3] > row[2])) for row in rows if row[2] != row[3]]
     made = []
     for low, high in pairwise(_STATED):
@@ -357,17 +271,13 @@ def calibration(store: Store, season: str, entry: str) -> tuple[Calibrated, ...]
 
 
 def newest_events(
-    store: Store, season: str, limit: int, *, sealed: bool, kinds: Collection[str] | None = None
+    store: Store, season: Season, limit: int, *, sealed: bool, kinds: Collection[str] | None = None
 ) -> tuple[SeasonEvent, ...]:
     """Return what happened last, newest first, as the public may see it."""
-    query = select(events).where(events.c.season == season).order_by(events.c.seq.desc()).limit(limit)
+    query = select(events).filter_by(season=season.id).order_by(events.c.seq.desc()).limit(limit)
     if kinds is not None:
         query = query.where(events.c.kind.in_(kinds))
-    with store.read() as db:
-        found = [
-            SeasonEvent(seq=row.seq, season=row.season, kind=row.kind, at=row.at, body=_ANY.decode(row.body))
-            for row in db.execute(query)
-        ]
+    found = [SeasonEvent(**{**row._mapping, "body": _ANY.decode(row.body)}) for row in store.rows(query)]
     return tuple(public_event(one) if sealed else one for one in found)
 
 
@@ -396,15 +306,69 @@ def experiences(store: Store, season: str, entry: str, *, after: int = 0) -> tup
 
     Empty in seasons without the rule ``feedback``.
     """
-    query = (
-        select(rounds.c.packet, slots.c.action, slots.c.position, rewards.c.reward)
-        .join(slots, slots.c.id == rewards.c.slot)
-        .join(rounds, rounds.c.id == slots.c.round)
-        .where(rewards.c.season == season, rewards.c.entry == entry, rewards.c.slot > after)
-        .order_by(rewards.c.slot)
-    )
-    with store.read() as db:
-        rows = db.execute(query).all()
+    mine = (rewards.c.season == season, rewards.c.entry == entry, rewards.c.slot > after)
+    query = select(rounds.c.packet, slots.c.action, slots.c.position, rewards.c.reward).where(*mine)
+    query = query.join(slots, slots.c.id == rewards.c.slot).join(rounds, rounds.c.id == slots.c.round)
     return tuple(
-        Experience(read_packet(row.packet), row.action or "HOLD", row.position or 0, row.reward) for row in rows
+        Experience(read_packet(row.packet), row.action or "HOLD", row.position or 0, row.reward)
+        for row in store.rows(query.order_by(rewards.c.slot))
     )
+
+
+def packet_summary(store: Store, season: Season) -> Shown:
+    """Count what the packets of the newest rounds held. ``late`` are items published after the decision: always 0.
+    ``empty`` is the share of packets without a single item.
+    """
+    query = select(rounds.c.packet).filter_by(season=season.id).order_by(rounds.c.id.desc()).limit(ROUNDS)
+    packets = [read_packet(text) for (text,) in store.rows(query)]
+    items: dict[str, NewsShown] = {}
+    for packet in packets:
+        for item in packet.news:
+            items.setdefault(item.id, item)
+    sources = Counter(item.source for item in items.values())
+    newest = sorted(items.values(), key=lambda item: (item.published_at, item.id), reverse=True)
+    return {
+        "rounds": len(packets),
+        "items": len(items),
+        "empty": sum(not packet.news for packet in packets) / len(packets) if packets else None,
+        "late": sum(item.published_at > packet.decided_at for packet in packets for item in packet.news),
+        "sources": [{"source": name, "items": n} for name, n in sources.most_common()],
+        "latest": newest[:LATEST],
+    }
+
+
+def entry_memory(store: Store, season: Season, entry: str, *, sealed: bool) -> Shown:
+    """Return what an entry remembers about every asset, in a form a person can read; assets without a memory are
+    left out. ``sealed``: others who play could read it, so it stays closed until the end.
+    """
+    found = []
+    for asset in () if sealed else season.assets:
+        body = store.memory(season.id, entry, asset.symbol)
+        if body is None:
+            continue
+        try:
+            items = _remembered(msgspec.json.decode(body))
+            raw = msgspec.json.format(body, indent=2).decode()
+        except UNDECODABLE:
+            items, raw = [], body.decode("utf-8", "replace")
+        found.append({"asset": asset.symbol, "items": items, "size": len(body), "raw": raw})
+    return {"entry": entry, "sealed": sealed, "assets": found}
+
+
+def _remembered(value: Any) -> list[Shown]:
+    """Return the parts of the shapes our architectures write: layered items, or a journal of own decisions."""
+    found = []
+    for name in ("items", "entries"):
+        listed = value.get(name) if isinstance(value, dict) else None
+        for item in listed if isinstance(listed, list) else ():
+            if not isinstance(item, dict):
+                continue
+            weight, earned = item.get("importance"), item.get("earned")
+            group, text, when = str(item.get("layer", "")), str(item.get("text", "")), item.get("made", "")
+            if name == "entries":
+                outcome = f" ({earned:+.2%})" if isinstance(earned, int | float) else ""
+                text = f"{item.get('action', '')}{outcome}: {item.get('reasoning', '')}"
+                group, when = "journal", item.get("date", "")
+            importance = float(weight) if isinstance(weight, int | float) else None
+            found.append({"group": group, "text": text, "when": str(when), "importance": importance})
+    return found

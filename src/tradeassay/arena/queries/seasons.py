@@ -14,11 +14,10 @@ from sqlalchemy import func, select
 from tradeassay.arena.agents import OUTSIDE
 from tradeassay.arena.rounds.feed import PREFIX
 from tradeassay.arena.rounds.health import read_workers
-from tradeassay.arena.season import BASELINE, Amendment, Entry, OptionalRules, Season, amended
+from tradeassay.arena.season import BASELINE, Season, amended
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import corrections, events, rounds, seasons
-from tradeassay.benchmarks.ama.rules import AmaRules
 from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay.core.measure import Convention
 from tradeassay.core.registry import did_you_mean
@@ -89,14 +88,12 @@ def season_ids(store: Store) -> tuple[str, ...]:
     """Return the ids of all seasons, the newest first by the journal: a replay does not know the time."""
     begun = (events.c.season == seasons.c.id) & (events.c.kind == "season")
     query = select(seasons.c.id).outerjoin(events, begun).order_by(events.c.seq.desc(), seasons.c.id)
-    with store.read() as db:
-        return tuple(db.execute(query).scalars())
+    return tuple(id for (id,) in store.rows(query))
 
 
 def read_season(store: Store, id: str) -> Season | None:
     """Return a season as it has become by its amendments, or None when there is no such id."""
-    with store.read() as db:
-        spec = db.execute(select(seasons.c.spec).where(seasons.c.id == id)).scalar()
+    spec = store.scalar(select(seasons.c.spec).filter_by(id=id))
     return None if spec is None else amended(msgspec.json.decode(spec, type=Season), store.amendments(id))
 
 
@@ -130,29 +127,22 @@ def badges_of(season: Season) -> SeasonBadges:
 
 def progress_of(store: Store, season: Season) -> Progress:
     query = select(rounds.c.asset, rounds.c.phase, func.count(), func.max(rounds.c.session))
-    query = query.where(rounds.c.season == season.id).group_by(rounds.c.asset, rounds.c.phase)
+    rows = store.rows(query.filter_by(season=season.id).group_by(rounds.c.asset, rounds.c.phase))
     closed: dict[str, str] = {}
-    total = settled = waiting = 0
-    newest: str | None = None
-    with store.read() as db:
-        for asset, phase, count, session in db.execute(query):
-            total += count
-            settled += count if phase == "settled" else 0
-            waiting += count if phase == "opened" else 0
-            newest = session if newest is None else max(newest, session)
-            if phase != "opened":
-                closed[asset] = max(closed.get(asset, ""), session)
-        mine = select(func.count()).where(corrections.c.season == season.id)
-        corrected = int(db.execute(mine).scalar_one())
+    for asset, phase, _, session in rows:
+        if phase != "opened":
+            closed[asset] = max(closed.get(asset, ""), session)
+    counts = {name: sum(row[2] for row in rows if row.phase == name) for name in ("opened", "settled")}
+    waiting = counts["opened"]
     ends = [(closed.get(asset.symbol, ""), season.days(asset)[1]) for asset in season.assets]
     return Progress(
-        session=newest,
-        rounds=total,
+        session=max((row[3] for row in rows), default=None),
+        rounds=sum(row[2] for row in rows),
         open=waiting,
-        settled=settled,
+        settled=counts["settled"],
         decided=not waiting and all(last is not None and there >= last for there, last in ends),
         skipped=len(store.skipped(season.id)),
-        corrected=corrected,
+        corrected=store.scalar(select(func.count(corrections.c.id)).filter_by(season=season.id)),
     )
 
 
@@ -207,63 +197,30 @@ def _kind(dataset: str) -> str:
         return "unknown"  # a database may be read on a machine that does not have the data
 
 
-class AssetRule(msgspec.Struct, frozen=True, kw_only=True):
-    """An asset, where its prices come from and how many sessions make its year."""
-
-    symbol: str
-    kind: str
-    dataset: str
-    year: int
-
-
-class SeasonRules(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that decides the standings, and the hash it is frozen under."""
-
-    season: str
-    sha256: str
-    first: str
-    last: str | None
-    warmup: int
-    cash: float
-    window_s: int
-    timeout_s: int
-    news_days: int
-    seed: int
-    temperature: float
-    max_tokens: int
-    money: AmaRules
-    optional: OptionalRules
-    assets: tuple[AssetRule, ...]
-    entries: tuple[Entry, ...]
-    amendments: tuple[Amendment, ...] = ()
-
-
 _OPEN = frozenset(("rule", "remembered", "rounds", "recall", "personas"))
 """Settings that are shown. An outside agent's may hold addresses or commands, which are nobody's business."""
 
 
-def season_rules(season: Season) -> SeasonRules:
+def season_rules(season: Season) -> dict[str, Any]:
+    """Return everything that decides the standings, and the hash it is frozen under."""
     names = "first last warmup cash window_s timeout_s news_days seed temperature max_tokens".split()
     season = msgspec.structs.replace(season.on("9"), entries=season.entries, assets=season.assets)
-    plain: dict[str, Any] = {name: getattr(season, name) for name in names}
-    return SeasonRules(
-        season=season.id,
-        sha256=season.sha256,
-        **plain,
-        money=season.money,
-        optional=season.rules,
-        assets=tuple(
-            AssetRule(
-                symbol=asset.symbol,
-                kind=asset.kind,
-                dataset=asset.dataset,
-                year=season.money.periods_per_year(asset.kind),
-            )
+    return {
+        "season": season.id,
+        "sha256": season.sha256,
+        **{name: getattr(season, name) for name in names},
+        "money": season.money,
+        "optional": season.rules,
+        "assets": [
+            {
+                **{name: getattr(asset, name) for name in ("symbol", "kind", "dataset")},
+                "year": season.money.periods_per_year(asset.kind),
+            }
             for asset in season.assets
-        ),
-        entries=tuple(
+        ],
+        "entries": [
             msgspec.structs.replace(entry, params={k: v for k, v in entry.params.items() if k in _OPEN})
             for entry in season.everyone
-        ),
-        amendments=season.amendments,
-    )
+        ],
+        "amendments": season.amendments,
+    }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Literal, TypeVar, cast
 
@@ -61,7 +60,7 @@ TRADES = 60
 """How many trades are listed; the figures count all of them."""
 
 
-class EntryTrade(msgspec.Struct, frozen=True, kw_only=True):
+class EntryTrade(msgspec.Struct, kw_only=True):
     """A position from the session it was taken in to the one it was left in (None: it is still held).
 
     Money is in dollars. ``result`` is what it made after the fees of both its ends.
@@ -70,12 +69,12 @@ class EntryTrade(msgspec.Struct, frozen=True, kw_only=True):
     asset: str
     side: int
     opened: str
-    closed: str | None
+    closed: str | None = None
     price_in: float
-    price_out: float | None
-    sessions: int
-    fees: float
-    result: float
+    price_out: float | None = None
+    sessions: int = 0
+    fees: float = 0.0
+    result: float = 0.0
 
 
 class EntryTrades(msgspec.Struct, frozen=True, kw_only=True):
@@ -217,7 +216,7 @@ class SeasonSnapshot:
         closed = [one for one in found if one.closed is not None]
         start = cash * (1 if self.season.rules.cross_asset else len(mine) or len(self.season.assets))
         return EntryTrades(
-            newest=tuple(EntryTrade(**asdict(one)) for one in found[:TRADES]),
+            newest=tuple(found[:TRADES]),
             count=len(found),
             fees=plain_sum(float(line.fees.sum()) for line in mine) * cash,
             won=rate_measure(sum(one.result > 0 for one in closed), len(closed), nothing="no trade is closed yet"),
@@ -288,26 +287,11 @@ def equity_chart(season: Season, lines: Lines) -> Equity:
     return curve_chart(days, places, drawn, band)
 
 
-@dataclass(slots=True)
-class _Trade:
-    """A trade while it is put together."""
-
-    asset: str
-    side: int
-    opened: str
-    price_in: float
-    closed: str | None = None
-    price_out: float | None = None
-    sessions: int = 0
-    fees: float = 0.0
-    result: float = 0.0
-
-
-def _trades(line: EntrySeries, cash: float) -> list[_Trade]:
+def _trades(line: EntrySeries, cash: float) -> list[EntryTrade]:
     """Return the trades on one asset. A fee that turns a position around is shared by the sides it leaves and
     takes.
     """
-    made: list[_Trade] = []
+    made: list[EntryTrade] = []
     gains, fees = (line.earned * line.worth * cash).tolist(), (line.fees * cash).tolist()
     rows = zip(line.sessions, line.before.tolist(), line.positions.tolist(), line.prices.tolist(), strict=True)
     for (session, before, after, price), gained, fee in zip(rows, gains, fees, strict=True):
@@ -320,7 +304,7 @@ def _trades(line: EntrySeries, cash: float) -> list[_Trade]:
         if not after:
             continue
         if before != after or last is None:
-            last = _Trade(line.asset, after, session, price)
+            last = EntryTrade(asset=line.asset, side=after, opened=session, price_in=price)
             made.append(last)
         last.sessions, last.fees, last.result = last.sessions + 1, last.fees + fee, last.result + gained
     return made

@@ -15,7 +15,7 @@ from threading import Lock
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Engine, Row, Select, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Engine, Select, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from tradeassay.account.daily_target import Booking
@@ -100,7 +100,7 @@ class Store:
         with self.engine.connect().execution_options(read_only=True) as connection:
             yield connection
 
-    def rows(self, query: Select[Any], given: Mapping[str, Any] | None = None) -> Sequence[Row[Any]]:
+    def rows(self, query: Select[Any], given: Mapping[str, Any] | None = None) -> Sequence[Any]:
         """Return what a query finds now."""
         with self.read() as db:
             return db.execute(query, given).all()

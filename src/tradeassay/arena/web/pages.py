@@ -10,22 +10,13 @@ from typing import Any, NamedTuple
 import msgspec
 from markupsafe import Markup
 
-from tradeassay.arena.queries.decisions import (
-    Calibrated,
-    DecisionLine,
-    RoundRead,
-    Timeline,
-    calibration,
-    newest_decisions,
-    newest_events,
-    timeline,
-)
-from tradeassay.arena.queries.information import EntryMemory, PacketSummary, entry_memory, packet_summary
+from tradeassay.arena.queries import decisions as read
+from tradeassay.arena.queries.decisions import Shown, newest_decisions
 from tradeassay.arena.queries.seasons import season_rules
-from tradeassay.arena.queries.snapshot import EntryTrades, SeasonSnapshot
+from tradeassay.arena.queries.snapshot import SeasonSnapshot
 from tradeassay.arena.season import BASELINE, Entry, Season
 from tradeassay.arena.standings import Behaviour, Pace, Standing, Standings, pace
-from tradeassay.arena.stream import ItemPage, StreamItem, StreamQuality, items, quality
+from tradeassay.arena.stream import ItemPage, items, quality
 from tradeassay.arena.web.words import PageWords
 from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.hashing import sha256_bytes
@@ -72,29 +63,6 @@ class Page(NamedTuple):
     data: object | None = None
 
 
-class EntryIndex(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry's ``index.json``: its place, how it trades, what it holds, how lucky it may have been."""
-
-    entry: Entry
-    standing: Standing | None
-    behaviour: Behaviour
-    positions: tuple[DecisionLine, ...]
-    luck: dict[str, Measure]
-    trades: EntryTrades
-    memory: EntryMemory
-    decisions: tuple[DecisionLine, ...]
-    pace: Pace | None
-    calibration: tuple[Calibrated, ...]
-
-
-class InformationIndex(msgspec.Struct, frozen=True, kw_only=True):
-    """The stream's ``index.json``: its quality, the packets of the newest rounds, the newest items."""
-
-    quality: StreamQuality
-    packets: PacketSummary
-    items: tuple[StreamItem, ...]
-
-
 def asset_folders(season: Season) -> dict[str, str]:
     """Return the folder of every asset: its symbol, with a dash for what does not belong in a path."""
     found: dict[str, str] = {}
@@ -115,9 +83,10 @@ def season_pages(state: SeasonSnapshot, words: PageWords) -> Iterator[Page]:
     for entry in state.season.everyone:
         yield _entry(state, words, entry, rows, drawn)
     yield _split(state, words)
-    listed = state.once("feed", lambda: newest_decisions(state.store, state.season, FEED, sealed=state.sealed))
-    events = state.once("events", lambda: newest_events(state.store, state.season.id, EVENTS, sealed=state.sealed))
-    feed = {"decisions": listed, "events": events}
+    place = (state.store, state.season)
+    listed = state.once("feed", lambda: newest_decisions(*place, FEED, sealed=state.sealed))
+    told = state.once("events", lambda: read.newest_events(*place, EVENTS, sealed=state.sealed))
+    feed = {"decisions": listed, "events": told}
     yield Page("feed/", "feed", feed, feed)
     yield _information(state, words)
     rules = season_rules(state.season)
@@ -131,9 +100,9 @@ def season_pages(state: SeasonSnapshot, words: PageWords) -> Iterator[Page]:
     yield Page("published/", "published", {"cited": cited, "forms": FORMS, "cells": cells}, cited)
 
 
-def round_page(found: RoundRead, folders: dict[str, str], before: str | None) -> Page:
+def round_page(found: Shown, folders: dict[str, str], before: str | None) -> Page:
     """Return the page of one asset's session: what everybody was told and what each made of it."""
-    path = f"assets/{folders[found.asset]}/{found.session}/"
+    path = f"assets/{folders[found['asset']]}/{found['session']}/"
     return Page(path, "round", {"round": found, "before": before}, found)
 
 
@@ -175,10 +144,10 @@ def _standings(state: SeasonSnapshot, words: PageWords, rows: tuple[BoardRow, ..
 
 def _asset(state: SeasonSnapshot, words: PageWords, symbol: str, folder: str) -> Page:
     board = state.board(symbol)
-    found = state.once(symbol, lambda: timeline(state.store, state.season, symbol, sealed=state.sealed))
+    found = state.once(symbol, lambda: read.timeline(state.store, state.season, symbol, sealed=state.sealed))
     rows = board_rows(words, state.season, board)
     months: dict[str, list[str]] = {}
-    for day in found.sessions:
+    for day in found["sessions"]:
         months.setdefault(day[:7], []).append(day)
     context = {
         "asset": symbol,
@@ -195,10 +164,10 @@ def _asset(state: SeasonSnapshot, words: PageWords, symbol: str, folder: str) ->
         "actions": _price_chart(found, words),
         # By entry a letter for what it did in each session, which the script puts on the price.
         "acts": {
-            "days": [point.session for point in found.points],
-            "prices": [point.price for point in found.points],
+            "days": [point["session"] for point in found["points"]],
+            "prices": [point["price"] for point in found["points"]],
             "acts": {
-                entry.id: "".join(point.acts.get(entry.id, "-")[0] for point in found.points)
+                entry.id: "".join(point["acts"].get(entry.id, "-")[0] for point in found["points"])
                 for entry in state.season.everyone
             },
             "kinds": {letters: (words(f"timeline.{name}"), glyph, tone) for letters, name, glyph, tone in ACTS},
@@ -208,20 +177,21 @@ def _asset(state: SeasonSnapshot, words: PageWords, symbol: str, folder: str) ->
     return Page(f"assets/{folder}/", "asset", context, data)
 
 
-def _entry_index(state: SeasonSnapshot, id: str) -> EntryIndex:
+def _entry_index(state: SeasonSnapshot, id: str) -> Shown:
+    """Return an entry's place, how it trades, what it holds, how lucky it may have been."""
     over = state.progress.decided and state.progress.settled == state.progress.rounds
-    return EntryIndex(
-        entry=next(one for one in season_rules(state.season).entries if one.id == id),
-        standing=next((row for row in state.board().rows if row.entry == id), None),
-        behaviour=state.behaviours[id],
-        positions=tuple(state.holdings.get(id, {}).values()),
-        luck={asset: found[id] for asset, found in state.luck.items() if id in found},
-        trades=state.trades(id),
-        memory=entry_memory(state.store, state.season, id, sealed=state.sealed and not over),
-        decisions=newest_decisions(state.store, state.season, OWN, sealed=state.sealed, entry=id),
-        pace=pace(state.season, state.lines, id),
-        calibration=calibration(state.store, state.season.id, id),
-    )
+    return {
+        "entry": next(one for one in season_rules(state.season)["entries"] if one.id == id),
+        "standing": next((row for row in state.board().rows if row.entry == id), None),
+        "behaviour": state.behaviours[id],
+        "positions": tuple(state.holdings.get(id, {}).values()),
+        "luck": {asset: found[id] for asset, found in state.luck.items() if id in found},
+        "trades": state.trades(id),
+        "memory": read.entry_memory(state.store, state.season, id, sealed=state.sealed and not over),
+        "decisions": newest_decisions(state.store, state.season, OWN, sealed=state.sealed, entry=id),
+        "pace": pace(state.season, state.lines, id),
+        "calibration": read.calibration(state.store, state.season.id, id),
+    }
 
 
 def _entry(
@@ -243,11 +213,11 @@ def _entry(
             f"{words('entry.equity')}: {names_of(words, state.season)[id]}",
             periods=PERIODS,
         ),
-        "pace": None if data.pace is None else _pace_chart(data.pace, words),
-        "won": cell(words, "share", data.trades.won),
-        "shares": shares(words, data.behaviour),
-        "luck": {asset: cell(words, "share", measure) for asset, measure in data.luck.items()},
-        "calibrated": [(one, cell(words, "share", one.right)) for one in data.calibration],
+        "pace": None if data["pace"] is None else _pace_chart(data["pace"], words),
+        "won": cell(words, "share", data["trades"].won),
+        "shares": shares(words, data["behaviour"]),
+        "luck": {asset: cell(words, "share", measure) for asset, measure in data["luck"].items()},
+        "calibrated": [(one, cell(words, "share", one.right)) for one in data["calibration"]],
         "first_day": {asset: found.get(id) for asset, found in state.first_day.items()},
         "divergence": divergence(state.first_day, others),
     }
@@ -277,17 +247,11 @@ def _split(state: SeasonSnapshot, words: PageWords) -> Page:
 
 
 def _information(state: SeasonSnapshot, words: PageWords) -> Page:
-    data = state.once(
-        "information",
-        lambda: InformationIndex(
-            quality=quality(state.store, state.season.id),
-            packets=packet_summary(state.store, state.season),
-            items=items(state.store, state.season.id, limit=ITEMS),
-        ),
-    )
-    found = data.quality
+    found = state.once("quality", lambda: quality(state.store, state.season.id))
+    given = state.once("packets", lambda: read.packet_summary(state.store, state.season))
+    newest = state.once("items", lambda: items(state.store, state.season.id, limit=ITEMS))
     context = {
-        "given": data.packets,
+        "given": given,
         "quality": found if found.news or found.kinds else None,
         "shares": {
             name: cell(words, "share", getattr(found, name))
@@ -299,9 +263,9 @@ def _information(state: SeasonSnapshot, words: PageWords) -> Page:
             for check in found.checks
             if check.part != "all"
         ],
-        "items": data.items,
+        "items": newest,
     }
-    return Page("information/", "information", context, data)
+    return Page("information/", "information", context, {"quality": found, "packets": given, "items": newest})
 
 
 def _named(state: SeasonSnapshot, words: PageWords, asset: str | None) -> Equity:
@@ -340,19 +304,17 @@ def _pace_chart(found: Pace, words: PageWords) -> Markup:
     return line_chart(drawn, ChartLook(names="none", size="low", zero=True), words("entry.pace"))
 
 
-def _price_chart(found: Timeline, words: PageWords) -> Markup:
+def _price_chart(found: Shown, words: PageWords) -> Markup:
     """Return an asset's price with the news at its foot; the glyphs of actions are explained below it."""
-    prices = Curve(
-        entry="", label=words("word.price"), baseline=False, returns=tuple(one.price for one in found.points)
-    )
-    days = tuple(one.session for one in found.points)
-    chart = Equity(days=days, curves=(prices,), band=None, sessions=len(days), thinned=False)
+    days, prices = ([one[name] for one in found["points"]] for name in ("session", "price"))
+    curve = Curve(entry="", label=words("word.price"), baseline=False, returns=tuple(prices))
+    chart = Equity(days=tuple(days), curves=(curve,), band=None, sessions=len(days), thinned=False)
     marks = [
         Marks(label=words(f"timeline.{name}"), glyph=glyph, tone=tone, points=()) for _, name, glyph, tone in ACTS
     ]
-    news = tuple((one.session, None, one.title) for one in found.news)
+    news = tuple((one["session"], None, one["title"]) for one in found["news"])
     marks.append(Marks(label=words("timeline.news"), glyph="◆", tone="news", points=news))
-    about = f"{words('timeline.title')}: {found.asset}"
+    about = f"{words('timeline.title')}: {found['asset']}"
     return line_chart(chart, ChartLook(form="number", names="none"), about, marks=marks)
 
 

@@ -32,7 +32,6 @@ from tradeassay import __version__
 from tradeassay.arena.api.doors import Doors
 from tradeassay.arena.queries.decisions import holdings, newest_events, read_round, who_decides
 from tradeassay.arena.queries.seasons import (
-    SeasonFacts,
     SeasonState,
     badges_of,
     facts_of,
@@ -78,12 +77,6 @@ _ANSWERS = ("decided", "failed")
 _SHELL = ("page.css", "theme.js", "shell.js", "charts.js")
 _OWN = ("arena.css", "arena.js", "mark.svg")
 Files = Iterator[tuple[str, bytes]]
-
-
-class SeasonList(msgspec.Struct, frozen=True, kw_only=True):
-    """``seasons/index.json``: all seasons of an arena, newest first."""
-
-    seasons: tuple[SeasonFacts, ...]
 
 
 class Now(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,7 +148,7 @@ def render_front(store: Store) -> Files:
     found = [season for id in season_ids(store) if (season := read_season(store, id)) is not None]
     facts = tuple(facts_of(season, badges_of(season), progress_of(store, season)) for season in found)
     for language in LANGUAGES:
-        listed = Page("seasons/", "seasons", {"seasons": facts}, SeasonList(seasons=facts))
+        listed = Page("seasons/", "seasons", {"seasons": facts}, {"seasons": facts})
         yield from _files(language, "", listed, None)
         yield from _files(language, "", Page("seat/", "seat", {}), None)
         leads_to = f"{_prefix(language)}/seasons/{facts[0].id}/" if facts else ""
@@ -173,7 +166,7 @@ def atom(state: SeasonSnapshot) -> str:
     """Return what happened last as an Atom feed; decisions are not in it before they may be seen."""
     said, folders, id = words(LANGUAGES[0]), asset_folders(state.season), state.season.id
     kinds = ("settled", "corrected", "amended", "season")
-    told = newest_events(state.store, id, 40, sealed=state.sealed, kinds=kinds)
+    told = newest_events(state.store, state.season, 40, sealed=state.sealed, kinds=kinds)
     entries = []
     for one in told:
         asset, session = str(one.body.get("asset", "")), str(one.body.get("session", ""))
