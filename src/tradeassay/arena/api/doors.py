@@ -33,7 +33,7 @@ from tradeassay.arena.rounds.deciding import Together, packets
 from tradeassay.arena.rounds.feed import is_live
 from tradeassay.arena.season import BASELINE, Season
 from tradeassay.arena.state.engine import open_engine
-from tradeassay.arena.state.rows import Stage, Status, read_slot
+from tradeassay.arena.state.rows import Stage, Status, read_row, read_slot
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import decisions, rewards, rounds, slots
 from tradeassay.arena.state.tables import door_agents as agents
@@ -168,38 +168,25 @@ _TOKEN = re.compile(r"ta-([0-9a-f]{12})-([A-Za-z0-9_-]{43})")
 # Made once, because building a statement takes longer than running it.
 _SOME: BindParameter[Any] = bindparam("some", expanding=True)
 _WHO = select(agents).where(agents.c.id.in_(_SOME), agents.c.revoked_at.is_(None))
-_UNANSWERED = (decisions.c.status == "open", rounds.c.phase == "opened", offers.c.slot.is_(None))
-_WAITING = (
-    select(decisions.c.id, decisions.c.entry, decisions.c.asset, decisions.c.session)
-    .join(rounds, rounds.c.id == decisions.c.round)
-    .outerjoin(offers, offers.c.slot == decisions.c.id)
-    .where(decisions.c.season == bindparam("season"), decisions.c.entry.in_(_SOME), *_UNANSWERED)
-    .order_by(rounds.c.decision_time, decisions.c.id)
-)
-_SEATS = (
-    select(decisions.c.season, decisions.c.entry)
-    .join(rounds, rounds.c.id == decisions.c.round)
-    .outerjoin(offers, offers.c.slot == decisions.c.id)
-    .where(*_UNANSWERED)
-)
-_PLACES = (
-    select(*(decisions.c[name] for name in "id season entry asset session".split()), rounds.c.decision_time)
-    .join(rounds, rounds.c.id == decisions.c.round)
-    .where(decisions.c.id.in_(_SOME))
-)
+_PLACE = decisions.c["id", "season", "entry", "asset", "session"]
+_SLOTS = select(*_PLACE, rounds.c.decision_time).join(rounds, rounds.c.id == decisions.c.round)
+_PLACES = _SLOTS.where(decisions.c.id.in_(_SOME))
+_OPEN = (decisions.c.status == "open", rounds.c.phase == "opened")
+_SEATS = _SLOTS.outerjoin(offers, offers.c.slot == decisions.c.id).where(*_OPEN, offers.c.slot.is_(None))
+_WAITING = _SEATS.where(decisions.c.season == bindparam("season"), decisions.c.entry.in_(_SOME))
+_WAITING = _WAITING.order_by(rounds.c.decision_time, decisions.c.id)
 # The table, not the view of slots: PostgreSQL locks no row behind an outer join.
-_OPEN_OF = (
-    select(decisions.c.id).where(decisions.c.id.in_(_SOME), decisions.c.status == "open").order_by(decisions.c.id)
-)
+_OPEN_OF = select(decisions.c.id).where(decisions.c.id.in_(_SOME), decisions.c.status == "open")
+_OPEN_OF = _OPEN_OF.order_by(decisions.c.id)
 _ANSWERED = select(offers.c.slot).where(offers.c.slot.in_(_SOME))
 _SEEN = select(nonces.c.agent, nonces.c.nonce).where(
     nonces.c.agent.in_(_SOME), nonces.c.nonce.in_(bindparam("given", expanding=True))
 )
 _OPEN_OFFERS = (
-    select(decisions.c.entry, decisions.c.asset, decisions.c.session, offers.c.body)
+    select(*decisions.c["entry", "asset", "session"], offers.c.body)
     .join(decisions, decisions.c.id == offers.c.slot)
     .join(rounds, rounds.c.id == decisions.c.round)
-    .where(rounds.c.season == bindparam("season"), rounds.c.phase == "opened", decisions.c.status == "open")
+    .where(rounds.c.season == bindparam("season"), *_OPEN)
 )
 _CHOICE = msgspec.json.Decoder(AgentChoice)
 
@@ -219,8 +206,8 @@ def _fits(token: re.Match[str], row: Any) -> bool:
     return hmac.compare_digest(_digest(token[2], row.salt), row.digest)
 
 
-def _agent(row: Any) -> RegisteredAgent:
-    return RegisteredAgent(id=row.id, season=row.season, entry=row.entry, address=row.address)
+def _issued(token: str, id: str, season: str, entry: str, address: str | None) -> Issued:
+    return Issued(agent=RegisteredAgent(id=id, season=season, entry=entry, address=address), token=token)
 
 
 class Doors:
@@ -257,34 +244,28 @@ class Doors:
                 db.execute(insert(agents).values(**kept, **row))
         except IntegrityError as error:
             raise UserError(f"entry '{entry}' is registered already", hint="renew its token instead") from error
-        return Issued(
-            agent=RegisteredAgent(id=kept["id"], season=season, entry=entry, address=address), token=token
-        )
+        return _issued(token, kept["id"], season, entry, address)
 
     def renew(self, season: str, entry: str) -> Issued:
         """Give an entry a new token; the old one stops working at once. Raises :class:`UserError`."""
         token, kept = _new_token()
-        mine = (agents.c.season == season, agents.c.entry == entry)
         with self.store.change() as db:
-            row = db.execute(select(agents.c.address).where(*mine)).first()
+            row = db.execute(select(agents.c.address).filter_by(season=season, entry=entry)).first()
             if row is None:
                 raise UserError(f"entry '{entry}' is not registered", hint="register it first")
-            db.execute(update(agents).where(*mine).values(**kept, revoked_at=None))
-        return Issued(
-            agent=RegisteredAgent(id=kept["id"], season=season, entry=entry, address=row.address), token=token
-        )
+            db.execute(update(agents).filter_by(season=season, entry=entry).values(**kept, revoked_at=None))
+        return _issued(token, kept["id"], season, entry, row.address)
 
     def revoke(self, season: str, entry: str, *, now: str) -> bool:
         """Invalidate an entry's token; False when it had none."""
-        mine = (agents.c.season == season, agents.c.entry == entry, agents.c.revoked_at.is_(None))
+        mine = update(agents).filter_by(season=season, entry=entry, revoked_at=None)
         with self.store.change() as db:
-            return db.execute(update(agents).where(*mine).values(revoked_at=now)).rowcount == 1
+            return db.execute(mine.values(revoked_at=now)).rowcount == 1
 
     def registered(self, season: str) -> dict[str, RegisteredAgent]:
         """Return who is registered for a season, by entry."""
-        query = select(agents).where(agents.c.season == season, agents.c.revoked_at.is_(None))
-        with self.store.read() as db:
-            return {row.entry: _agent(row) for row in db.execute(query)}
+        found = self.store.rows(select(agents).filter_by(season=season, revoked_at=None))
+        return {row.entry: read_row(RegisteredAgent, row) for row in found}
 
     def who(self, token: str) -> RegisteredAgent | None:
         return self.all_of((token,))[0]
@@ -292,12 +273,9 @@ class Doors:
     def all_of(self, tokens: Sequence[str]) -> list[RegisteredAgent | None]:
         """Return whose token each of several is, or None."""
         parts = [_TOKEN.fullmatch(token) for token in tokens]
-        with self.store.read() as db:
-            found = {row.id: row for row in db.execute(_WHO, {"some": list({p[1] for p in parts if p})})}
-        return [
-            _agent(found[part[1]]) if part and part[1] in found and _fits(part, found[part[1]]) else None
-            for part in parts
-        ]
+        found = {row.id: row for row in self.store.rows(_WHO, {"some": list({p[1] for p in parts if p})})}
+        whose = [(part, found.get(part[1]) if part else None) for part in parts]
+        return [read_row(RegisteredAgent, r) if part and r and _fits(part, r) else None for part, r in whose]
 
     # -- applicants ----------------------------------------------------------------------------------------------
 
@@ -312,7 +290,7 @@ class Doors:
             parse_target(address)
         token, kept = _new_token()
         row = {"season": season, "entry": entry, "label": label, "contact": contact, "address": address, "at": now}
-        waiting = select(func.count()).where(applicants.c.season == season, applicants.c.status == "waiting")
+        waiting = select(func.count(applicants.c.id)).filter_by(season=season, status="waiting")
         try:
             with self.store.change() as db:
                 if db.execute(waiting).scalar_one() >= MOST_APPLICANTS:
@@ -323,10 +301,8 @@ class Doors:
         return token
 
     def applicants(self, season: str) -> tuple[Applicant, ...]:
-        query = select(applicants).where(applicants.c.season == season).order_by(applicants.c.at, applicants.c.id)
-        names = Applicant.__struct_fields__
-        with self.store.read() as db:
-            return tuple(Applicant(**{name: getattr(row, name) for name in names}) for row in db.execute(query))
+        query = select(applicants).filter_by(season=season).order_by(applicants.c.at, applicants.c.id)
+        return tuple(read_row(Applicant, row) for row in self.store.rows(query))
 
     def applicant(self, season: str, entry: str) -> Applicant:
         """Return somebody who still waits; raises :class:`UserError` when nobody of that name does."""
@@ -340,33 +316,31 @@ class Doors:
     def judge(self, season: str, entry: str, *, approve: bool, now: str) -> None:
         """Let an applicant in, whose token counts from now on, or not. Raises :class:`UserError`."""
         self.applicant(season, entry)
-        mine = (applicants.c.season == season, applicants.c.entry == entry)
+        kept = ("id", "season", "entry", "address", "salt", "digest")
         with self.store.change() as db:
-            row = db.execute(select(applicants).where(*mine)).one()
+            row = db.execute(select(applicants).filter_by(season=season, entry=entry)).one()
             if approve:
-                kept = {
-                    name: getattr(row, name) for name in ("id", "season", "entry", "address", "salt", "digest")
-                }
-                db.execute(insert(agents).values(**kept, created_at=now))
-            db.execute(update(applicants).where(*mine).values(status="approved" if approve else "declined"))
+                db.execute(insert(agents).values(**{name: getattr(row, name) for name in kept}, created_at=now))
+            word = "approved" if approve else "declined"
+            db.execute(update(applicants).filter_by(id=row.id).values(status=word))
 
     def status(self, token: str) -> AgentStatus | None:
         """Return how the owner of a token stands, whether it counts or not; None where it is nobody's."""
         part = _TOKEN.fullmatch(token)
         if part is None:
             return None
-        with self.store.read() as db:
-            asks = db.execute(select(applicants).where(applicants.c.id == part[1])).first()
-            row = db.execute(select(agents).where(agents.c.id == part[1])).first()
-            whose = row or asks
-            if whose is None or not _fits(part, whose):
-                return None
-            if row is None:
-                word: Literal["waiting", "declined"] = "waiting" if whose.status == "waiting" else "declined"
-                return AgentStatus(season=whose.season, entry=whose.entry, status=word, since=whose.at)
-            mine = (decisions.c.season == row.season, decisions.c.entry == row.entry)
-            query = select(decisions.c.status, func.count()).where(*mine).group_by(decisions.c.status)
-            counts = {status: count for status, count in db.execute(query)}
+        row, asks = (
+            next(iter(self.store.rows(select(table).filter_by(id=part[1]))), None)
+            for table in (agents, applicants)
+        )
+        whose = row or asks
+        if whose is None or not _fits(part, whose):
+            return None
+        if row is None:
+            word: Literal["waiting", "declined"] = "waiting" if whose.status == "waiting" else "declined"
+            return AgentStatus(season=whose.season, entry=whose.entry, status=word, since=whose.at)
+        query = select(decisions.c.status, func.count()).filter_by(season=row.season, entry=row.entry)
+        counts = {status: count for status, count in self.store.rows(query.group_by(decisions.c.status))}
         season = self._season(row.season, row.entry)
         left = [one.day for one in season.amendments if (one.change, one.what) == ("withdraw", row.entry)]
         return AgentStatus(
@@ -378,7 +352,7 @@ class Doors:
             withdrawn=left[0] if left else None,
             open=counts.pop("open", 0),
             counts=counts,
-            newest=next(iter(self.decisions(_agent(row), 1)), None),
+            newest=next(iter(self.decisions(read_row(RegisteredAgent, row), 1)), None),
         )
 
     # -- keys of the operator and of experts ---------------------------------------------------------------------
@@ -393,23 +367,18 @@ class Doors:
 
     def revoke_key(self, kind: KeyKind, name: str, *, now: str) -> bool:
         """Invalidate a key; False when there was none."""
-        mine = (keys.c.kind == kind, keys.c.name == name[:64], keys.c.revoked_at.is_(None))
+        mine = update(keys).filter_by(kind=kind, name=name[:64], revoked_at=None)
         with self.store.change() as db:
-            return db.execute(update(keys).where(*mine).values(revoked_at=now)).rowcount > 0
+            return db.execute(mine.values(revoked_at=now)).rowcount > 0
 
     def key_names(self, kind: KeyKind) -> tuple[str, ...]:
-        query = select(keys.c.name).where(keys.c.kind == kind, keys.c.revoked_at.is_(None)).order_by(keys.c.name)
-        with self.store.read() as db:
-            return tuple(db.execute(query).scalars())
+        query = select(keys.c.name).filter_by(kind=kind, revoked_at=None).order_by(keys.c.name)
+        return tuple(name for (name,) in self.store.rows(query))
 
     def key_owner(self, kind: KeyKind, key: str) -> str | None:
         part = _TOKEN.fullmatch(key)
-        if part is None:
-            return None
-        query = select(keys).where(keys.c.id == part[1], keys.c.kind == kind, keys.c.revoked_at.is_(None))
-        with self.store.read() as db:
-            row = db.execute(query).first()
-        return str(row.name) if row is not None and _fits(part, row) else None
+        query = select(keys).filter_by(id=part[1] if part else "", kind=kind, revoked_at=None)
+        return next((str(row.name) for row in self.store.rows(query) if part and _fits(part, row)), None)
 
     def count(self, added: Mapping[str, int], minute: int) -> dict[str, int]:
         """Add to this minute's counts and return them, over all processes; older minutes are forgotten."""
@@ -437,12 +406,10 @@ class Doors:
     def all_waiting(self, asked: Sequence[RegisteredAgent]) -> list[Notification | None]:
         """Return for each of several agents the oldest decision still waiting for its answer, or None."""
         first: dict[tuple[str, str], tuple[int, Place]] = {}
-        with self.store.read() as db:
-            for season in {agent.season for agent in asked}:
-                some = list({agent.entry for agent in asked if agent.season == season})
-                for row in db.execute(_WAITING, {"season": season, "some": some}):
-                    place = (season, row.entry, row.asset, row.session)
-                    first.setdefault((season, row.entry), (row.id, place))
+        for season in {agent.season for agent in asked}:
+            some = list({agent.entry for agent in asked if agent.season == season})
+            for row in self.store.rows(_WAITING, {"season": season, "some": some}):
+                first.setdefault((season, row.entry), (row.id, (season, row.entry, row.asset, row.session)))
         known = self._packets(place for _, place in first.values())
         waits: dict[tuple[str, str], Notification] = {}
         for whose, (slot, place) in first.items():
@@ -456,8 +423,7 @@ class Doors:
 
     def open_seats(self) -> frozenset[tuple[str, str]]:
         """Return the season and entry of everybody who has a decision waiting."""
-        with self.store.read() as db:
-            return frozenset((season, entry) for season, entry in db.execute(_SEATS))
+        return frozenset((row.season, row.entry) for row in self.store.rows(_SEATS))
 
     def submit(self, agent: RegisteredAgent, nonce: str, offer: Offer) -> None:
         """Take an agent's answer for one of its open slots.
@@ -474,8 +440,7 @@ class Doors:
         """Take several answers in one transaction; returns for each why it was turned away, or None."""
         refused: list[TurnedAway | None] = [None] * len(made)
         taken: dict[int, str] = {}
-        with self.store.read() as db:
-            found = db.execute(_PLACES, {"some": [one.offer.slot for one in made]}).all()
+        found = self.store.rows(_PLACES, {"some": [one.offer.slot for one in made]})
         places = {row.id: (row.season, row.entry, row.asset, row.session) for row in found}
         over = {row.id for row in found if self._over(row)}
         hashes = self._hashes_of(made, places)
@@ -534,18 +499,16 @@ class Doors:
 
         For the process that plays the rounds, whose slots they are.
         """
-        with self.store.read() as db:
-            found = db.execute(_OPEN_OFFERS, {"season": season}).all()
+        found = self.store.rows(_OPEN_OFFERS, {"season": season})
         return {(row.entry, row.asset, row.session): _CHOICE.decode(row.body) for row in found}
 
     # -- the agent's own past ------------------------------------------------------------------------------------
 
     def decisions(self, agent: RegisteredAgent, most: int = 50) -> tuple[OwnDecision, ...]:
         """Return an agent's own newest decisions, newest first."""
-        query = select(slots).where(slots.c.season == agent.season, slots.c.entry == agent.entry)
-        query = query.where(slots.c.status != "open").order_by(slots.c.session.desc(), slots.c.id.desc())
-        with self.store.read() as db:
-            found = [read_slot(row) for row in db.execute(query.limit(min(most, MOST)))]
+        query = select(slots).filter_by(season=agent.season, entry=agent.entry).where(slots.c.status != "open")
+        query = query.order_by(slots.c.session.desc(), slots.c.id.desc()).limit(min(most, MOST))
+        found = [read_slot(row) for row in self.store.rows(query)]
         same = ("asset", "session", "stage", "status", "action", "position", "earned")
         return tuple(
             OwnDecision(
@@ -560,11 +523,8 @@ class Doors:
         """Return the agent's own lines of the reward log whose slot is greater than ``after``, oldest first."""
         query = select(rewards, slots.c.action).join(slots, slots.c.id == rewards.c.slot)
         mine = (rewards.c.season == agent.season, rewards.c.entry == agent.entry, rewards.c.slot > after)
-        with self.store.read() as db:
-            rows = db.execute(query.where(*mine).order_by(rewards.c.slot).limit(min(most, MOST))).all()
-        return tuple(
-            OwnReward(**{name: getattr(row, name) for name in OwnReward.__struct_fields__}) for row in rows
-        )
+        rows = self.store.rows(query.where(*mine).order_by(rewards.c.slot).limit(min(most, MOST)))
+        return tuple(read_row(OwnReward, row) for row in rows)
 
     def _over(self, row: Any) -> bool:
         """Return whether the time to decide is over in a live season, though nobody may be there to close it."""
