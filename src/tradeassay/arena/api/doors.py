@@ -51,8 +51,8 @@ from tradeassay.core.time import SECOND, WallClock, iso, parse_iso
 class TurnedAway(Exception):
     """A request that is turned away; ``status`` is the HTTP status that says so."""
 
-    def __init__(self, status: int, detail: str, *, retry_s: float | None = None) -> None:
-        self.status, self.detail, self.retry_s = status, detail, retry_s
+    def __init__(self, status: int, detail: str, *, hint: str | None = None, retry_s: float | None = None) -> None:
+        self.status, self.detail, self.hint, self.retry_s = status, detail, hint, retry_s
         super().__init__(detail)
 
 
@@ -329,10 +329,8 @@ class Doors:
         part = _TOKEN.fullmatch(token)
         if part is None:
             return None
-        row, asks = (
-            next(iter(self.store.rows(select(table).filter_by(id=part[1]))), None)
-            for table in (agents, applicants)
-        )
+        mine = [self.store.rows(select(table).filter_by(id=part[1])) for table in (agents, applicants)]
+        row, asks = (found[0] if found else None for found in mine)
         whose = row or asks
         if whose is None or not _fits(part, whose):
             return None

@@ -6,13 +6,13 @@ import asyncio
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
 from threading import Lock
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
@@ -29,6 +29,7 @@ from tradeassay.arena.api.doors import (
     RegisteredAgent,
     TurnedAway,
 )
+from tradeassay.arena.stream import ItemReview, confirm, item_page
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.time import Clock, WallClock, iso
 
@@ -73,6 +74,7 @@ T = TypeVar("T")
 BODY_S = 15.0
 """How long a body may take to arrive."""
 
+_Name = Annotated[str, Path(max_length=64)]
 NAME = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 
 
@@ -121,17 +123,17 @@ class Rewards(msgspec.Struct, frozen=True, kw_only=True):
     items: tuple[OwnReward, ...]
 
 
+class ExpertVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an expert sends: the key, and whether what is shown is a true and fair account of the source."""
+
+    key: Annotated[str, msgspec.Meta(max_length=128)]
+    verdict: Literal["confirm", "reject"]
+    note: Annotated[str, msgspec.Meta(max_length=2000)] = ""
+
+
 TYPES: tuple[Any, ...] = (
-    Notification,
-    Offer,
-    RegisteredAgent,
-    Accepted,
-    Decisions,
-    Rewards,
-    Registration,
-    Application,
-    AgentStatus,
-    NewToken,
+    *(Notification, Offer, RegisteredAgent, Accepted, Decisions, Rewards, Registration, Application),
+    *(AgentStatus, NewToken, ExpertVerdict, ItemReview),
 )
 """The structs that are sent and received, for OpenAPI."""
 
@@ -140,17 +142,10 @@ _PROBLEM = {
     "properties": {"detail": {"type": "string"}, "hint": {"type": ["string", "null"]}},
     "required": ["detail"],
 }
-_WAIT = {
-    "name": "wait",
-    "in": "query",
-    "schema": {"type": "number", "minimum": 0.0, "maximum": MAX_WAIT_S, "default": 0.0},
-}
-_IDEMPOTENCY = {
-    "name": "Idempotency-Key",
-    "in": "header",
-    "required": True,
-    "schema": {"type": "string", "minLength": 8},
-}
+_SECONDS = {"type": "number", "minimum": 0.0, "maximum": MAX_WAIT_S, "default": 0.0}
+_WAIT = {"name": "wait", "in": "query", "schema": _SECONDS}
+_KEY = {"type": "string", "minLength": 8}
+_IDEMPOTENCY = {"name": "Idempotency-Key", "in": "header", "required": True, "schema": _KEY}
 _WHY = {
     401: "The token is missing or unknown.",
     403: "The key is missing or wrong.",
@@ -279,6 +274,44 @@ async def _read(request: Request, most: int) -> bytearray:
     return found
 
 
+Handler = Callable[..., Coroutine[Any, Any, Any]]
+
+
+def _route(
+    made: APIRouter, path: str, answer: Any, *refusals: int, takes: Any = None, parameters: Sequence[Any] = ()
+) -> Callable[[Handler], Handler]:
+    """Add an operation that returns a struct (None: 204), or raises why there is none; both become JSON.
+
+    ``answer`` is the struct and what it says; an operation that ``takes`` another is a POST.
+    """
+    type_, what = answer
+    problem = {"application/json": {"schema": _PROBLEM}}
+    described: dict[int | str, dict[str, Any]] = {200: {"description": what, "content": _body(type_)["content"]}}
+    described |= {status: {"description": _WHY[status], "content": problem} for status in refusals}
+    if type_ is Notification:
+        described[204] = {"description": "Nothing waits."}
+    extra: dict[str, Any] = {"requestBody": _body(takes)} if takes is not None else {}
+    extra |= {"parameters": list(parameters)} if parameters else {}
+
+    def add(make: Handler) -> Handler:
+        made.add_api_route(
+            path,
+            _answered(make),
+            methods=["GET" if takes is None else "POST"],
+            responses=described,
+            openapi_extra=extra or None,
+            response_model=None,
+        )
+        return make
+
+    return add
+
+
+def _body(type_: Any) -> dict[str, Any]:
+    (shape,), _ = msgspec.json.schema_components([type_], ref_template="#/components/schemas/{name}")
+    return {"required": True, "content": {"application/json": {"schema": shape}}}
+
+
 def router(
     doors: Doors,
     *,
@@ -286,24 +319,21 @@ def router(
     operator: bool = False,
     apply: bool = False,
     clock: Clock | None = None,
-    prefix: str = "/agents",
 ) -> APIRouter:
     """Return the routes of the door.
 
     With ``operator`` entries can be registered over HTTP by whoever has the operator's key, with ``apply`` anybody
     may ask for a seat.
     """
-    made = APIRouter(prefix=prefix, tags=["agents"])
+    made = APIRouter(prefix="/agents", tags=["agents"])
     gate = DoorGate(doors, limits or DoorLimits())
 
-    @made.get("/me", responses=described(RegisteredAgent, "Who you are.", 401, 429), response_model=None)
-    @_answered
+    @_route(made, "/me", (RegisteredAgent, "Who you are."), 401, 429)
     async def me(request: Request) -> RegisteredAgent:
         """Say whose token this is."""
         return await gate.agent(request)
 
-    @made.get("/me/status", responses=described(AgentStatus, "How you stand.", 401, 429), response_model=None)
-    @_answered
+    @_route(made, "/me/status", (AgentStatus, "How you stand."), 401, 429)
     async def status(request: Request) -> AgentStatus:
         """Say how the owner of this token stands, also before it was approved and after it was revoked."""
         found = await run_in_threadpool(doors.status, bearer(request))
@@ -312,32 +342,21 @@ def router(
             raise TurnedAway(401, "this token is not known here")
         return found
 
-    @made.get(
-        "/me/decisions", responses=described(Decisions, "Your decisions.", 401, 422, 429), response_model=None
-    )
-    @_answered
+    @_route(made, "/me/decisions", (Decisions, "Your decisions."), 401, 422, 429)
     async def decisions(request: Request, limit: int = Query(50, ge=1, le=MOST)) -> Decisions:
         """Return your own decisions, settled or not, and nobody else's."""
         agent = await gate.agent(request)
         return Decisions(items=await run_in_threadpool(doors.decisions, agent, limit))
 
-    @made.get("/me/rewards", responses=described(Rewards, "Your reward log.", 401, 422, 429), response_model=None)
-    @_answered
+    @_route(made, "/me/rewards", (Rewards, "Your reward log."), 401, 422, 429)
     async def rewards(request: Request, after: int = Query(0, ge=0, le=2**31 - 1)) -> Rewards:
         """Return your own lines of the reward log; empty in seasons without that rule."""
         agent = await gate.agent(request)
         return Rewards(items=await run_in_threadpool(doors.rewards, agent, after))
 
-    @made.get(
-        "/me/packet",
-        responses={
-            **described(Notification, "A decision waits for you.", 401, 422, 429),
-            204: {"description": "Nothing waits."},
-        },
-        openapi_extra={"parameters": [_WAIT]},
-        response_model=None,
-    )
-    @_answered
+    waits = (Notification, "A decision waits for you.")
+
+    @_route(made, "/me/packet", waits, 401, 422, 429, parameters=[_WAIT])
     async def packet(request: Request) -> Notification | None:
         """Return what you may know for the decision that waits for you, after up to ``wait`` seconds."""
         text = request.query_params.get("wait", "0")
@@ -349,13 +368,9 @@ def router(
             raise TurnedAway(422, f"wait: {text[:40]!r} is not a number of seconds from 0 to {MAX_WAIT_S:g}")
         return await gate.desk.packet(await gate.agent(request), wait)
 
-    @made.post(
-        "/me/choice",
-        responses=described(Accepted, "Taken.", 401, 404, 409, 413, 415, 422, 429),
-        openapi_extra={"requestBody": takes(Offer), "parameters": [_IDEMPOTENCY]},
-        response_model=None,
-    )
-    @_answered
+    refused = (401, 404, 409, 413, 415, 422, 429)
+
+    @_route(made, "/me/choice", (Accepted, "Taken."), *refused, takes=Offer, parameters=[_IDEMPOTENCY])
     async def choice(request: Request) -> Accepted:
         """Decide. A request with a key that was seen before is refused."""
         agent = await gate.agent(request)
@@ -371,48 +386,61 @@ def _letting_in(made: APIRouter, gate: DoorGate, clock: Clock, *, operator: bool
     """Add the routes by which entries come in: anybody may ask, the operator registers."""
     doors = gate.doors
     if apply:
+        waits_too = (NewToken, "You wait for the operator.")
 
-        @made.post(
-            "/applications",
-            responses=described(NewToken, "You wait for the operator.", 413, 415, 422, 429),
-            openapi_extra={"requestBody": takes(Application)},
-            response_model=None,
-        )
-        @_answered
+        @_route(made, "/applications", waits_too, 413, 415, 422, 429, takes=Application)
         async def application(request: Request) -> NewToken:
             """Ask for a seat. The token counts once the operator has approved; ``/me/status`` tells."""
             await gate.stranger(request)
             asked = await read_json(request, Application, gate.limits.body)
-            now = iso(clock.now())
-            given = msgspec.structs.asdict(asked)
+            given, now = msgspec.structs.asdict(asked), iso(clock.now())
             token = await run_in_threadpool(lambda: doors.apply(**given, now=now))
             return NewToken(season=asked.season, entry=asked.entry, token=token)
 
     if operator:
 
-        @made.post(
-            "",
-            responses=described(NewToken, "Registered.", 403, 413, 415, 422, 429),
-            openapi_extra={"requestBody": takes(Registration)},
-            response_model=None,
-        )
-        @_answered
+        @_route(made, "", (NewToken, "Registered."), 403, 413, 415, 422, 429, takes=Registration)
         async def register(request: Request) -> NewToken:
             """Register an entry that decides outside (the operator's token is needed)."""
             if await run_in_threadpool(doors.key_owner, "operator", bearer(request)) is None:
                 await gate.stranger(request)
                 raise TurnedAway(403, "only the operator registers")
             asked = await read_json(request, Registration, gate.limits.body)
-            now = iso(clock.now())
-            issued = await run_in_threadpool(
-                lambda: doors.register(asked.season, asked.entry, now=now, address=asked.address)
-            )
+            given, now = msgspec.structs.asdict(asked), iso(clock.now())
+            issued = await run_in_threadpool(lambda: doors.register(**given, now=now))
             return NewToken(season=asked.season, entry=asked.entry, token=issued.token)
 
 
-def _answered(make: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Coroutine[Any, Any, Response]]:
-    """Let an operation return a struct, or raise why there is none; both become JSON."""
+def judging(doors: Doors) -> APIRouter:
+    """Return the route by which experts judge what the stream published; each has a key. JSON alone is taken, so
+    that no foreign page can post here.
+    """
+    made, wrong = APIRouter(prefix="/api", tags=["experts"]), Limiter(10.0, 10)
+    judged, refused = (ItemReview, "The verdict, as it is on record."), (403, 404, 413, 415, 422, 429)
 
+    @_route(made, "/seasons/{season}/items/{item}/reviews", judged, *refused, takes=ExpertVerdict)
+    async def judge(request: Request, season: _Name, item: _Name) -> ItemReview:
+        """Confirm or reject an item; a second verdict of the same expert replaces the first."""
+        sent = await read_json(request, ExpertVerdict, 8192)
+        expert = await run_in_threadpool(doors.key_owner, "expert", sent.key)
+        if expert is None:
+            if wrong.take(request.client.host if request.client else "?") > 0:
+                raise TurnedAway(429, "too many wrong keys from this address")
+            raise TurnedAway(403, "this key is not known here")
+
+        def write() -> ItemReview:
+            item_page(doors.store, season, item)
+            return confirm(doors.store, item, expert, sent.verdict, note=sent.note)
+
+        try:
+            return await run_in_threadpool(write)
+        except UserError as error:
+            raise TurnedAway(404, error.message, hint=error.hint) from error
+
+    return made
+
+
+def _answered(make: Handler) -> Callable[..., Coroutine[Any, Any, Response]]:
     @wraps(make)
     async def answer(*given: Any, **named: Any) -> Response:
         headers = {"cache-control": "no-store"}
@@ -423,7 +451,7 @@ def _answered(make: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Co
                 headers["www-authenticate"] = "Bearer"
             if error.retry_s is not None:
                 headers["retry-after"] = str(math.ceil(error.retry_s))
-            return refusal(error.status, error.detail, None, headers)
+            return refusal(error.status, error.detail, error.hint, headers)
         except UserError as error:
             return refusal(422, error.message, error.hint, headers)
         if found is None:
@@ -436,15 +464,3 @@ def _answered(make: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Co
 def refusal(status: int, detail: str, hint: str | None = None, headers: dict[str, str] | None = None) -> Response:
     """Return an answer that says why there is none, and what to do about it."""
     return Response(msgspec.json.encode({"detail": detail, "hint": hint}), status, headers, "application/json")
-
-
-def described(type_: Any, what: str, *refusals: int) -> dict[int | str, dict[str, Any]]:
-    """Return the answers of an operation for OpenAPI: a struct, or a refusal."""
-    problem = {"application/json": {"schema": _PROBLEM}}
-    found: dict[int | str, dict[str, Any]] = {200: {"description": what, "content": takes(type_)["content"]}}
-    return found | {status: {"description": _WHY[status], "content": problem} for status in refusals}
-
-
-def takes(type_: Any) -> dict[str, Any]:
-    (shape,), _ = msgspec.json.schema_components([type_], ref_template="#/components/schemas/{name}")
-    return {"required": True, "content": {"application/json": {"schema": shape}}}

@@ -30,7 +30,6 @@ from tradeassay import __version__
 from tradeassay.arena.api import router as door
 from tradeassay.arena.api.doors import Doors
 from tradeassay.arena.rounds.health import Health
-from tradeassay.arena.web.experts import ExpertVerdict, judging
 from tradeassay.arena.web.site import POLICY, render_page
 from tradeassay.arena.web.status import arena_health, health_routes, season_books
 from tradeassay.arena.web.words import LANGUAGES, NAMES
@@ -106,7 +105,7 @@ def create_app(arena: Arena) -> FastAPI:
     )
     app.add_middleware(_Guarded, headers=_headers(arena.embed))
     doors = door.router(arena.doors, operator=arena.register, apply=arena.apply, limits=arena.limits)
-    for router in (doors, judging(arena.doors), health_routes(arena.doors.store, arena.own)):
+    for router in (doors, door.judging(arena.doors), health_routes(arena.doors.store, arena.own)):
         app.include_router(router)
     # Routes that take nothing but the request are answered without FastAPI's reading of parameters, which is more
     # than half of what an agent's question costs. They stay where they are as well, for OpenAPI.
@@ -117,7 +116,7 @@ def create_app(arena: Arena) -> FastAPI:
     ]
     app.include_router(_pages(arena))
     _failures(app, arena.folder)
-    _describe(app, (*door.TYPES, ExpertVerdict))
+    _describe(app, door.TYPES)
     return app
 
 
