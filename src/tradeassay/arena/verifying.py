@@ -13,7 +13,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import cache
 from operator import itemgetter
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
-from sqlalchemy import Connection, Row, Table, bindparam, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, Table, func, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from tradeassay.account.daily_target import Booking, DailyTarget, DecisionPlayed, SharedTarget, Step, replay
@@ -33,32 +33,10 @@ from tradeassay.arena.replay import Evidence, ReplayStore
 from tradeassay.arena.rounds.deciding import Slots, Together, packets
 from tradeassay.arena.rounds.feed import PREFIX, SnapshotFeed
 from tradeassay.arena.season import BudgetRules, Season, amended
+from tradeassay.arena.state import tables as t
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.rows import ClosedSlot, Known, Round, Slot, read_row, unpacked
 from tradeassay.arena.state.store import Store, decided_row
-from tradeassay.arena.state.tables import (
-    CREATE_SLOTS,
-    amendments,
-    bookings,
-    corrections,
-    decisions,
-    door_agents,
-    events,
-    held_bars,
-    memories,
-    metadata,
-    price_vintages,
-    rewards,
-    rounds,
-    seasons,
-    skipped,
-    stream_calls,
-    stream_inbox,
-    stream_items,
-    stream_reviews,
-    stream_rounds,
-    workers,
-)
 from tradeassay.arena.web.serving import PlayOptions, play
 from tradeassay.arena.web.site import render, render_front
 from tradeassay.core.arena import Action, Packet, SettledOutcome
@@ -96,7 +74,7 @@ def verify_arena(db: str, *, home: Path | None = None, pages: Path | None = None
             copy = copied_database(db, Path(place))
             store = Store(open_engine(copy, durable=False, keep="://" in db))
             with store.read() as connection:
-                rows = connection.execute(select(seasons)).all()
+                rows = connection.execute(select(t.seasons)).all()
                 found = [_Season(connection, store, row, home) for row in rows]
                 for one in found:
                     one.check()
@@ -151,14 +129,14 @@ def copied_database(db: str, place: Path) -> str:
     except sqlite3.Error:
         held_there = []  # whoever reads it next says why
     for kind, name, sql in held_there:
-        if kind == "table" and name not in metadata.tables and not str(name).startswith("sqlite_"):
+        if kind == "table" and name not in t.metadata.tables and not str(name).startswith("sqlite_"):
             raise RunError(f"{db} holds a table '{str(name)[:80]}', which no arena has", hint="do not believe it")
         # A database that computes is refused: reading a view may never end, or give anything.
         computes = kind not in ("table", "index") or str(sql).upper().startswith("CREATE VIRTUAL")
         if computes and (kind, name, " ".join(str(sql).split())) != (
             "view",
             "slots",
-            " ".join(CREATE_SLOTS.split()),
+            " ".join(t.CREATE_SLOTS.split()),
         ):
             raise RunError(f"{db} holds a {kind} '{str(name)[:80]}', which no arena has", hint="do not open it")
     return str(copy)
@@ -187,24 +165,13 @@ def _chosen(season: Season) -> str:
 
 
 def _of_no_season(db: Connection, known: set[str]) -> Iterator[str]:
-    for table in (
-        rounds,
-        decisions,
-        bookings,
-        door_agents,
-        rewards,
-        events,
-        memories,
-        stream_items,
-        stream_rounds,
-        skipped,
-        amendments,
-    ):
+    owned = (t.rounds, t.decisions, t.bookings, t.door_agents, t.rewards, t.events, t.memories)
+    for table in (*owned, t.stream_items, t.stream_rounds, t.skipped, t.amendments):
         for season in db.execute(select(table.c.season).distinct()).scalars():
             if season not in known:
                 yield f"{table.name} has rows of '{str(season)[:80]}', which is not there"
-    orphans = select(bookings.c.id).outerjoin(decisions, decisions.c.id == bookings.c.slot)
-    for id in db.execute(orphans.where(decisions.c.id.is_(None)).limit(_MOST)).scalars():
+    orphans = select(t.bookings.c.id).outerjoin(t.decisions, t.decisions.c.id == t.bookings.c.slot)
+    for id in db.execute(orphans.where(t.decisions.c.id.is_(None)).limit(_MOST)).scalars():
         yield f"booking {id} belongs to no decision"
 
 
@@ -223,7 +190,7 @@ def _other_pages(store: Store, folder: Path) -> Iterator[str]:
 
     yield from compared(render_front(store))
     with store.read() as db:
-        ids = db.execute(select(seasons.c.id)).scalars().all()
+        ids = db.execute(select(t.seasons.c.id)).scalars().all()
     for id in ids:
         season = read_season(store, id)
         assert season is not None  # it was read just now
@@ -272,17 +239,17 @@ class _Season:
 
     def _people(self, season: Season) -> None:
         """Check what is said of workers, of agents at the doors, and of experts."""
-        played = select(func.count(rounds.c.id)).where(rounds.c.season == season.id)
-        counted = select(func.sum(workers.c.rounds)).where(workers.c.season == season.id)
-        there, told = (self._db.execute(query).scalar() or 0 for query in (played, counted))
+        own = {"season": season.id}
+        there = self._db.execute(select(func.count(t.rounds.c.id)).filter_by(**own)).scalar_one()
+        told = self._db.execute(select(func.sum(t.workers.c.rounds)).filter_by(**own)).scalar() or 0
         if told > there:
             self._broken("workers", f"workers say that they played {told} rounds; the journal has {there}")
         inside = {entry.id for entry in season.everyone if entry.architecture not in OUTSIDE}
-        registered = select(door_agents.c.entry).where(door_agents.c.season == season.id)
+        registered = select(t.door_agents.c.entry).filter_by(**own)
         for entry in sorted(inside & set(self._db.execute(registered).scalars())):
             self._broken("doors", f"an agent is registered for '{entry}', who decides here")
-        judged = select(func.count(stream_reviews.c.item)).join(stream_items)
-        if told := self._db.execute(judged.where(stream_items.c.season == season.id)).scalar_one():
+        judged = select(func.count(t.stream_reviews.c.item)).join(t.stream_items)
+        if told := self._db.execute(judged.where(t.stream_items.c.season == season.id)).scalar_one():
             self._say("experts' judgements", "cannot be checked", f"{told} are as recorded")
 
     def _spec(self) -> Season | None:
@@ -307,18 +274,16 @@ class _Season:
         the journal before the first session that it changes, and signed where the spec names a key.
         """
         made, before = self._store.amendments(season.id), season.sha256
-        kinds = (events.c.season == season.id, events.c.kind.in_(("amended", "opened")))
+        query = select(t.events.c.kind, t.events.c.body).filter_by(season=season.id).order_by(t.events.c.seq)
         told: list[tuple[str, dict[str, str]]] = []  # with the newest session of every asset by then
         opened: dict[str, str] = {}
-        for kind, body in self._db.execute(
-            select(events.c.kind, events.c.body).where(*kinds).order_by(events.c.seq)
-        ):
-            if kind == "opened":
-                here = msgspec.json.decode(body, type=dict[str, Any])
-                asset, session = str(here.get("asset")), str(here.get("session"))
-                opened[asset] = max(opened.get(asset, ""), session)
-            else:
+        for kind, body in self._db.execute(query.where(t.events.c.kind.in_(("amended", "opened")))):
+            if kind == "amended":
                 told.append((body, dict(opened)))
+                continue
+            here = msgspec.json.decode(body, type=dict[str, Any])
+            asset, session = str(here.get("asset")), str(here.get("session"))
+            opened[asset] = max(opened.get(asset, ""), session)
         written = [msgspec.json.encode(msgspec.structs.asdict(one)).decode() for one in made]
         if [body for body, _ in told] != written:
             self._broken("amendments", "the journal tells of others than are on record")
@@ -350,25 +315,20 @@ class _Season:
         except TradeassayError as error:
             self._settled("rounds and prices", iter([("the season", error.message)]))
             return
-        played = self._db.execute(select(rounds).where(rounds.c.season == season.id)).all()
-        edited = self._db.execute(select(stream_rounds).where(stream_rounds.c.season == season.id))
-        reached = {(row.asset, row.session) for row in (*played, *edited)}
+        played = self._all(t.rounds)
+        reached = {(row.asset, row.session) for row in (*played, *self._all(t.stream_rounds))}
         reached |= {(row.asset, row.next_session) for row in played}
         until = max((due.at for due in dues if (due.asset, due.session) in reached), default=0)
         spec = msgspec.json.decode(self._row.spec, type=Season)
         spec = msgspec.structs.replace(spec, budget=BudgetRules())  # what was over it depended on who was first
         with tempfile.TemporaryDirectory() as place:
             again = ReplayStore(open_engine(f"{place}/again.db", durable=False), evidence)
-            live = [
-                row._asdict()
-                for row in self._db.execute(select(stream_calls))
-                if parse_name(row.model).route != "scripted"
-            ]
-            said = self._db.execute(select(amendments).where(amendments.c.season == season.id)).mappings().all()
+            replies = self._db.execute(select(t.stream_calls)).all()
+            live = [row for row in replies if parse_name(row.model).route != "scripted"]
             with again.write("replies") as db:
-                for table, rows in ((stream_calls, live), (amendments, said)):
+                for table, rows in ((t.stream_calls, live), (t.amendments, self._all(t.amendments))):
                     if rows:
-                        db.execute(insert(table), [dict(row) for row in rows])
+                        db.execute(insert(table), [row._asdict() for row in rows])
             how = PlayOptions(worker="replay", opener=evidence.opener, feed=feed, outside=evidence.outside)
             gc.freeze()  # what is on record stays until the end: it need not be looked through again and again
             try:
@@ -394,35 +354,34 @@ class _Season:
         open_ = _under_way(here, there, dues, until)
         for claim, which in _CLAIMS.items():
             self._settled(claim, _differences(which, here, there, open_))
-        if self._row.created_at != (begun := again.execute(select(seasons.c.created_at)).scalar_one()):
+        if self._row.created_at != (begun := again.execute(select(t.seasons.c.created_at)).scalar_one()):
             self._broken("log", f"the season was created at {self._row.created_at}, played again at {begun}")
 
     # -- taken as recorded ---------------------------------------------------------------------------------------
 
     def _as_recorded(self, season: Season, evidence: Evidence) -> None:
-        mine = select(rounds).where(rounds.c.season == season.id).order_by(rounds.c.session, rounds.c.id)
-        played = self._db.execute(mine).all()
+        played = self._all(t.rounds, t.rounds.c.session, t.rounds.c.id)
         self._settled("information", self._packets(season, played))
         self._settled("log", self._begun(season, played))
         self._settled("rounds", self._rounds(season, evidence, played))
         self._settled("account", self._accounts(season, evidence, {row.id: row for row in played}))
-        revised = self._db.execute(select(corrections.c.id).where(corrections.c.season == season.id)).first()
-        if revised is not None:
+        revised = bool(self._all(t.corrections))
+        if revised:
             why = "prices were revised by their source: what was booked before a revision is as recorded"
             self._say("bookings before a revision", "cannot be checked", why)
-        if revised is not None and season.rules.cross_asset:
+        if revised and season.rules.cross_asset:
             why = "an account over all assets was revised while entries decided: what they were told is not known"
             self._say("decisions", "cannot be checked", why)
         elif self.violations:
             self._say("decisions", "cannot be checked", "what they follow from is contradicted")
         else:
-            decided = asyncio.run(self._decisions(season, evidence, played, revised=revised is not None))
+            decided = asyncio.run(self._decisions(season, evidence, played, revised=revised))
             self._settled("decisions", iter((*decided, *evidence.faults)))
 
     def _begun(self, season: Season, played: Iterable[Row[Any]]) -> Found:
         """The journal begins with the season, when it was created, and a round came later."""
-        created, begins = self._row.created_at, (events.c.season == season.id, events.c.kind == "season")
-        if self._db.execute(select(events.c.at).where(*begins)).scalars().all() != [created]:
+        created, begins = self._row.created_at, (t.events.c.season == season.id, t.events.c.kind == "season")
+        if self._db.execute(select(t.events.c.at).where(*begins)).scalars().all() != [created]:
             yield "the season", f"the journal does not begin when it was created, {created}"
         if (first := min((row.opened_at for row in played), default=created)) < created:
             yield "the season", f"it was created at {created}, after its first round of {first}"
@@ -457,9 +416,8 @@ class _Season:
             }
             if any(getattr(packet, name) != value for name, value in is_.items()):
                 yield _where(row), "what entries were shown speaks of another round, price or stage"
-            given = (stream_rounds.c.season == season.id, stream_rounds.c.asset == row.asset)
-            news = select(stream_rounds.c.news).where(*given, stream_rounds.c.session == row.session)
-            edited = self._db.execute(news).scalar()
+            given = {"season": season.id, "asset": row.asset, "session": row.session}
+            edited = self._db.execute(select(t.stream_rounds.c.news).filter_by(**given)).scalar()
             if edited is not None and edited.encode() != canonical_json(packet.news):
                 yield _where(row), "the news that entries were shown are not those of the round's edition"
 
@@ -472,7 +430,7 @@ class _Season:
         for asset, session, entry in evidence.rows:
             if entry not in everyone(session):
                 yield f"{asset} {session}", f"'{entry}' decides, who is not in the season"
-        gone = {(row.asset, row.session) for row in self._db.execute(_SKIPPED, {"season": season.id})}
+        gone = {(row.asset, row.session) for row in self._all(t.skipped)}
         by_asset: dict[str, list[Row[Any]]] = {}
         for row in played:
             by_asset.setdefault(row.asset, []).append(row)
@@ -502,8 +460,7 @@ class _Season:
         kind = SharedTarget if season.rules.cross_asset else DailyTarget
         policy = kind(hold=season.money.hold, fee_bp=season.money.fee_bp)
         accounts: dict[tuple[str, ...], list[Row[Any]]] = {}
-        mine = select(bookings).where(bookings.c.season == season.id).order_by(bookings.c.id)
-        for row in self._db.execute(mine):
+        for row in self._all(t.bookings, t.bookings.c.id):
             slot = slots.get(row.slot)
             if slot is None or slot.round not in played:
                 continue  # named already
@@ -531,16 +488,13 @@ class _Season:
         booked: dict[tuple[int, int], Row[Any]],
     ) -> Found:
         """Every decision is booked as far as its round is, and nobody is told another reward than it earned."""
-        earned: dict[int, float | None] = {}
         for slot in (one for one in slots.values() if one.round in played):
             round = played[slot.round]
             lines = [number for number in (0, 1) if (slot.id, number) in booked]
             if lines != list(range(_PHASES.index(round.phase) if round.phase in _PHASES else 0)):
                 yield f"{_where(round)}, {slot.entry}", f"it is not booked as its round is {round.phase}"
-        for (slot_id, number), row in sorted(booked.items()):
-            if number:
-                earned[slot_id] = row.earned
-        told = self._db.execute(select(rewards).where(rewards.c.season == season.id)).all()
+        earned = {slot_id: row.earned for (slot_id, number), row in sorted(booked.items()) if number}
+        told = self._all(t.rewards)
         wanted = earned if season.rules.feedback else {}
         if {row.slot: row.reward for row in told} != wanted:
             yield "rewards", "they are not what decisions earned, or the season's rules tell nobody"
@@ -586,8 +540,7 @@ class _Season:
                             found.append(
                                 (where, f"its {name} is {_short(getattr(made, name))}, not {_short(value)}")
                             )
-        kept = self._db.execute(select(memories).where(memories.c.season == season.id))
-        remembered = {(row.entry, row.asset): unpacked(row.body) for row in kept}
+        remembered = {(row.entry, row.asset): unpacked(row.body) for row in self._all(t.memories)}
         open_now = {place[2::-2] for place, row in evidence.rows.items() if row.status == "open"}
         if any(remembered.get(key) != body for key, body in memory.items() if key not in open_now):
             found.append(("memories", "they are not what the entries remember after their decisions"))
@@ -595,24 +548,18 @@ class _Season:
 
     def _outcomes_then(self, round: Row[Any]) -> dict[str, list[SettledOutcome]]:
         """Return the outcomes that entries were shown in a round: on the prices that were known then."""
-        begun = select(func.min(bookings.c.id)).join(decisions, decisions.c.id == bookings.c.slot)
-        cut = self._db.execute(begun.where(decisions.c.round == round.id)).scalar()
-        before = (rounds.c.season == round.season, rounds.c.asset == round.asset, rounds.c.session < round.session)
-        last = select(rounds.c.id).where(*before, rounds.c.phase == "settled")
-        ids = self._db.execute(last.order_by(rounds.c.session.desc()).limit(10)).scalars().all()
-        names = (
-            decisions.c.entry,
-            decisions.c.session,
-            decisions.c.action,
-            bookings.c.position,
-            bookings.c.earned,
-        )
-        query = select(*names).join(bookings, bookings.c.slot == decisions.c.id)
-        query = query.where(decisions.c.round.in_(ids), bookings.c.number >= 1)
+        begun = select(func.min(t.bookings.c.id)).join(t.decisions, t.decisions.c.id == t.bookings.c.slot)
+        cut = self._db.execute(begun.where(t.decisions.c.round == round.id)).scalar()
+        last = select(t.rounds.c.id).filter_by(season=round.season, asset=round.asset, phase="settled")
+        last = last.where(t.rounds.c.session < round.session).order_by(t.rounds.c.session.desc()).limit(10)
+        columns = (*t.decisions.c["entry", "session", "action"], *t.bookings.c["position", "earned"])
+        query = select(*columns).join(t.bookings, t.bookings.c.slot == t.decisions.c.id)
+        settled = t.decisions.c.round.in_(self._db.execute(last).scalars().all())
+        query = query.where(settled, t.bookings.c.number >= 1).order_by(t.bookings.c.number)
         if cut is not None:
-            query = query.where(bookings.c.id < cut)
+            query = query.where(t.bookings.c.id < cut)
         found: dict[tuple[str, str], SettledOutcome] = {}
-        for entry, session, action, position, earned in self._db.execute(query.order_by(bookings.c.number)):
+        for entry, session, action, position, earned in self._db.execute(query):
             outcome = SettledOutcome(
                 date=session, action=action or "HOLD", position=position, earned=earned or 0.0
             )
@@ -621,6 +568,10 @@ class _Season:
         for (entry, _), outcome in sorted(found.items()):
             told.setdefault(entry, []).append(outcome)
         return told
+
+    def _all(self, table: Table, *order: ColumnElement[Any]) -> Sequence[Any]:
+        """Return the season's rows of a table."""
+        return self._db.execute(select(table).filter_by(season=self._row.id).order_by(*order)).all()
 
     # -- what is said --------------------------------------------------------------------------------------------
 
@@ -647,8 +598,8 @@ class _Journal:
     def __init__(self, db: Connection, season: Season) -> None:
         self.twice: list[tuple[str, Place]] = []
         self._db, self._season = db, season
-        query = select(decisions.c.id, rounds.c.asset, rounds.c.session, decisions.c.entry)
-        query = query.join(rounds, rounds.c.id == decisions.c.round).where(decisions.c.season == season.id)
+        query = select(t.decisions.c.id, t.rounds.c.asset, t.rounds.c.session, t.decisions.c.entry)
+        query = query.join(t.rounds, t.rounds.c.id == t.decisions.c.round).where(t.decisions.c.season == season.id)
         self._slots = {id: tuple(place) for id, *place in db.execute(query)}
 
         self._read: dict[str, Rows] = {}
@@ -659,8 +610,8 @@ class _Journal:
             return self._read[table.name]
         key, _, order = _KEYS[table.name]
         named, kept, group = (_picked(table, names) for names in (key, _kept(table), order[1:]))
-        slotted = table is decisions or "slot" in table.c
-        slot_at = table.c.keys().index("id" if table is decisions else "slot") if slotted else 0
+        slotted = table is t.decisions or "slot" in table.c
+        slot_at = table.c.keys().index("id" if table is t.decisions else "slot") if slotted else 0
         found: Rows = {}
         count: Counter[Place] = Counter()
         query = select(table)
@@ -671,7 +622,7 @@ class _Journal:
         for row in self._db.execute(query).all():
             place: Place = named(row)
             own: Place = ()
-            if table is memories:
+            if table is t.memories:
                 own = (self._slots.get(row.slot),)
             elif slotted:
                 place = (*(self._slots.get(row[slot_at]) or ("nothing", "", row.entry)), *place)
@@ -720,13 +671,12 @@ _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
 its order with those within which the order is compared."""
 
 _CLAIMS: dict[str, tuple[Table, ...]] = {
-    "rounds and prices": (rounds, skipped, held_bars, price_vintages, corrections),
-    "information": (stream_items, stream_rounds, stream_calls, stream_inbox),
-    "decisions": (decisions, memories),
-    "account": (bookings, rewards),
-    "log": (events,),
+    "rounds and prices": (t.rounds, t.skipped, t.held_bars, t.price_vintages, t.corrections),
+    "information": (t.stream_items, t.stream_rounds, t.stream_calls, t.stream_inbox),
+    "decisions": (t.decisions, t.memories),
+    "account": (t.bookings, t.rewards),
+    "log": (t.events,),
 }
-_SKIPPED = select(skipped.c.asset, skipped.c.session).where(skipped.c.season == bindparam("season"))
 _SLOT = ("id", "round", "season", "asset", "session", "stage", "entry")
 
 
@@ -734,12 +684,12 @@ def _under_way(
     here: _Journal, there: _Journal, dues: dict[tuple[str, str], Instant], until: Instant
 ) -> set[Place]:
     """Return the rounds that are not as far as those of the replay, and that nothing came after."""
-    mine, at = here.rows(rounds), _kept(rounds).index("phase")
+    mine, at = here.rows(t.rounds), _kept(t.rounds).index("phase")
     newest: dict[str, str] = {}
     for asset, session in mine:
         newest[asset] = max(newest.get(asset, ""), session)
     found = set()
-    for (asset, session), row in there.rows(rounds).items():
+    for (asset, session), row in there.rows(t.rounds).items():
         if (asset, session) not in mine:
             if dues.get((asset, session)) == until and session > newest.get(asset, ""):
                 found.add((asset, session))
@@ -755,7 +705,7 @@ def _differences(tables: tuple[Table, ...], here: _Journal, there: _Journal, ope
         names = (*_kept(table), "place")  # of a row among its kind, where there is an order
         for place in {**again, **found}:
             given, wanted = found.get(place), again.get(place)
-            if given == wanted or (table is events and place[0] in ("review", "amended")):
+            if given == wanted or (table is t.events and place[0] in ("review", "amended")):
                 continue
             under_way = _about(table, place, open_)
             where = f"{table.name} {' '.join(map(str, place))[:120]}"
@@ -764,7 +714,7 @@ def _differences(tables: tuple[Table, ...], here: _Journal, there: _Journal, ope
             elif given is None:
                 if not under_way:
                     yield where, "it is missing: the season played again has it"
-            elif not (under_way and (table is memories or "open" in given)):
+            elif not (under_way and (table is t.memories or "open" in given)):
                 late = ("phase", "base_price", "next_price", "next_session") if under_way else ()
                 for name, one, other in zip(names, given, wanted, strict=False):
                     if name not in late and not _equal(one, other):
@@ -776,9 +726,9 @@ def _differences(tables: tuple[Table, ...], here: _Journal, there: _Journal, ope
 
 def _about(table: Table, place: Place, open_: set[Place]) -> bool:
     """Return whether a row is about one of the rounds in ``open_``."""
-    if table is memories:
+    if table is t.memories:
         return any(asset == place[0] for asset, _ in open_)
-    if table is events:
+    if table is t.events:
         try:
             told = msgspec.json.decode(place[1], type=dict[str, Any])
         except UNDECODABLE:
