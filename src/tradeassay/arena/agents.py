@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from tradeassay.agents.ama import Conduct, architectures, make_architecture
 from tradeassay.arena.season import BASELINE, Entry, Season
@@ -21,25 +21,26 @@ OUTSIDE = ("http", "subprocess", "python", "mcp")
 """Architectures that decide outside this process; whoever starts the season supplies their agents."""
 
 
+T = TypeVar("T")
 ModelOpener = Callable[[str, ModelParams], AbstractAsyncContextManager[Model]]
 """Opens a model by its name, where models are not opened as usual: their recorded answers, say."""
 
 
 class InsideAgent(Protocol):
-    """An agent that thinks with a model: a generator of questions, driven and recorded by the arena."""
+    """An agent that thinks with a model: a generator of questions, driven and recorded by the arena. The dialogue
+    of a decision depends on its arguments and the answers alone.
+    """
 
-    def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
-        """Return the dialogue of one decision. It must depend on its arguments and the answers alone."""
-        ...
+    def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation: ...
 
 
 @runtime_checkable
 class OutsideAgent(Protocol):
-    """An agent that decides by itself, over HTTP, a pipe or in Python; nothing it says is believed."""
+    """An agent that decides by itself, over HTTP, a pipe or in Python; nothing it says is believed. Every failure
+    is a choice with status ``failed``, never an exception.
+    """
 
-    async def decide(self, packet: Packet) -> AgentChoice:
-        """Return a choice; every failure is a choice with status ``failed``, never an exception."""
-        ...
+    async def decide(self, packet: Packet) -> AgentChoice: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +111,24 @@ async def entry_agents(
     Raises :class:`UserError` for an unknown architecture or rule, an architecture without a model, or an outside
     entry without an agent.
     """
+    params, models = season_params(season), dict[str, Model]()
     async with AsyncExitStack() as stack:
-        models: dict[str, Model] = {}
-        params = season_params(season)
         found = {}
         for entry in season.everyone:
-            if entry.model and entry.architecture in architectures.names() and entry.model not in models:
+            made = _made(season, entry, outside or {})
+            if isinstance(made, ConstantAction | Trend | OutsideAgent):
+                found[entry.id] = EntryAgent(made)
+                continue
+            if entry.model not in models:
                 if opener is not None:
                     opened = opener(entry.model, params)
                 else:
                     opened = open_model(entry.model, params, budget=budget, connections=connections, access=access)
                 models[entry.model] = await stack.enter_async_context(opened)
-            found[entry.id] = _agent(season, entry, models, outside or {}, recorded=opener is not None)
+            # A scripted or recorded model repeats its answers for free: no need to write them one by one.
+            paid = opener is None and parse_name(entry.model).route != "scripted"
+            model, recorded = models[entry.model], opener is not None
+            found[entry.id] = EntryAgent(made, model, each_call=paid, recorded=recorded)
         yield found
 
 
@@ -132,73 +139,39 @@ def season_params(season: Season) -> ModelParams:
     )
 
 
-def conduct_of(season: Season) -> Conduct:
-    return Conduct(
-        hold=season.money.hold,
-        allocations=season.rules.cross_asset,
-        messages=season.rules.messages,
-    )
-
-
-def check_entries(season: Season, outside: tuple[str, ...] = ()) -> None:
+def check_entries(season: Season, outside: Collection[str] = ()) -> None:
     """Raise what :func:`entry_agents` would raise, without opening a model; ``outside`` ids have an agent."""
     for entry in season.everyone:
-        kind = entry.architecture
-        if kind == "rule":
-            _rule(entry)
-        elif kind in OUTSIDE:
-            if entry.id not in outside:
-                raise _no_agent(entry)
-        else:
-            _known(entry)
-            make_architecture(kind, entry.params, conduct_of(season))
-            if not entry.model:
-                raise UserError(f"entry '{entry.id}' has no model", hint='add model = "scripted/sensible", say')
-            parse_name(entry.model)
+        _made(season, entry, dict.fromkeys(outside, ConstantAction("HOLD")))
 
 
-def _agent(
-    season: Season,
-    entry: Entry,
-    models: Mapping[str, Model],
-    outside: Mapping[str, OutsideAgent],
-    *,
-    recorded: bool = False,
-) -> EntryAgent:
-    if entry.architecture == "rule":
-        return EntryAgent(_rule(entry))
-    if entry.architecture in OUTSIDE:
-        if entry.id not in outside:
-            raise _no_agent(entry)
-        return EntryAgent(outside[entry.id])
-    _known(entry)
+def _made(season: Season, entry: Entry, outside: Mapping[str, T]) -> InsideAgent | T:
+    """Return who decides for an entry: a rule, an architecture for its model, or whoever is given ``outside``."""
+    kind = entry.architecture
+    if kind == "rule":
+        name = "buy" if entry.id == BASELINE else str(entry.params.get("rule", ""))
+        fixed: dict[str, Action] = {"buy": "BUY", "sell": "SELL", "hold": "HOLD"}
+        if name in fixed:
+            return ConstantAction(fixed[name])
+        if name == "trend":
+            return Trend()
+        hint = f"params.rule is one of {', '.join(RULES)}"
+        raise UserError(f"entry '{entry.id}' has no rule '{name}'", hint=hint)
+    if kind in OUTSIDE:
+        if entry.id in outside:
+            return outside[entry.id]
+        raise UserError(
+            f"entry '{entry.id}' decides outside ({kind}), but no agent is connected for it",
+            hint="register it first",
+        )
+    names = (*architectures.names(), "rule", *OUTSIDE)
+    if kind not in names:
+        hint = did_you_mean(kind, names, f"one of {', '.join(names)}")
+        raise UserError(f"entry '{entry.id}': no architecture '{kind}'", hint=hint)
+    rules = season.rules
+    conduct = Conduct(hold=season.money.hold, allocations=rules.cross_asset, messages=rules.messages)
+    made = make_architecture(kind, entry.params, conduct)
     if not entry.model:
         raise UserError(f"entry '{entry.id}' has no model", hint='add model = "scripted/sensible", say')
-    # A scripted or recorded model repeats its answers for free: no need to write them one by one.
-    paid = not recorded and parse_name(entry.model).route != "scripted"
-    made = make_architecture(entry.architecture, entry.params, conduct_of(season))
-    return EntryAgent(made, models[entry.model], each_call=paid, recorded=recorded)
-
-
-def _rule(entry: Entry) -> ConstantAction | Trend:
-    name = "buy" if entry.id == BASELINE else str(entry.params.get("rule", ""))
-    fixed: dict[str, Action] = {"buy": "BUY", "sell": "SELL", "hold": "HOLD"}
-    if name in fixed:
-        return ConstantAction(fixed[name])
-    if name == "trend":
-        return Trend()
-    raise UserError(f"entry '{entry.id}' has no rule '{name}'", hint=f"params.rule is one of {', '.join(RULES)}")
-
-
-def _known(entry: Entry) -> None:
-    names = (*architectures.names(), "rule", *OUTSIDE)
-    if entry.architecture not in names:
-        hint = did_you_mean(entry.architecture, names, f"one of {', '.join(names)}")
-        raise UserError(f"entry '{entry.id}': no architecture '{entry.architecture}'", hint=hint)
-
-
-def _no_agent(entry: Entry) -> UserError:
-    return UserError(
-        f"entry '{entry.id}' decides outside ({entry.architecture}), but no agent is connected for it",
-        hint="register it first",
-    )
+    parse_name(entry.model)
+    return made

@@ -16,12 +16,12 @@ from platform import python_version
 from typing import TypeVar
 
 import msgspec
-from sqlalchemy import select
+from sqlalchemy import Engine, select
 
 from tradeassay.agents.ama.prompts import PROMPTS
 from tradeassay.arena.agents import OUTSIDE, ModelOpener, season_params
-from tradeassay.arena.queries.seasons import read_season, season_ids, state_of
-from tradeassay.arena.queries.snapshot import board_of
+from tradeassay.arena.queries.seasons import opened_season, state_of
+from tradeassay.arena.queries.snapshot import SeasonSnapshot
 from tradeassay.arena.rounds.deciding import question_place
 from tradeassay.arena.rounds.feed import is_live
 from tradeassay.arena.season import Season
@@ -33,7 +33,6 @@ from tradeassay.arena.verifying import copied_database
 from tradeassay.arena.web.serving import PlayOptions, play
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
-from tradeassay.core.registry import did_you_mean
 from tradeassay.llm import CassetteStore, Model, ModelParams, QuestionPlace, open_model
 from tradeassay.llm.cassette import ENCODER, FORMAT, AnswerLine, HeadLine, asked, key_of
 from tradeassay.runs.store.archive import (
@@ -88,14 +87,13 @@ def pack_season(
     Raises :class:`UserError` for a season that could not be played again: one that is not finished, whose prices
     came live, whose news a model sums up, or in which somebody decides outside.
     """
-    with tempfile.TemporaryDirectory() as place, _opened(db, Path(place)) as store:
-        spec = _chosen(store, db, season)
+    with _copied(db, season) as (store, spec):
         _refuse(spec, finished=state_of(store, spec).status == "finished")
         found = {
             SEASON: spec.frozen,
             PROMPT_HASHES: msgspec.json.encode(_prompts()),
             DECISIONS: b"".join(msgspec.json.encode(one) + b"\n" for one in _decisions(store, spec.id)),
-            STANDINGS: msgspec.json.encode(board_of(str(store.engine.url.database), spec.id)),
+            STANDINGS: msgspec.json.encode(SeasonSnapshot(store, spec).board()),
             **_cassettes(store, spec),
         }
     return write_recording(
@@ -192,10 +190,10 @@ class _AsLong:
 def season_differences(opened: OpenRecording, db: Path) -> list[str]:
     """Return where the decisions or the standings of a season played again are not the recorded ones."""
     season = recorded_season(opened)
-    with tempfile.TemporaryDirectory() as place, _opened(db, Path(place)) as store:
+    with _copied(db, season.id) as (store, played):
         now: dict[str, object] = {
             DECISIONS: list(_decisions(store, season.id)),
-            STANDINGS: board_of(str(store.engine.url.database), season.id),
+            STANDINGS: SeasonSnapshot(store, played).board(),
             SEASON: msgspec.json.decode(season.frozen),
             PROMPT_HASHES: _prompts(),
         }
@@ -249,27 +247,17 @@ def _decisions(store: Store, season: str) -> Iterator[RecordedDecision]:
 
 
 def _slots(store: Store, season: str) -> list[Slot]:
-    query = select(slots).where(slots.c.season == season).order_by(slots.c.session, slots.c.asset, slots.c.entry)
-    with store.read() as db:
-        return [read_slot(row) for row in db.execute(query)]
+    query = select(slots).filter_by(season=season).order_by(slots.c.session, slots.c.asset, slots.c.entry)
+    return [read_slot(row) for row in store.rows(query)]
 
 
 @contextmanager
-def _opened(db: Path, place: Path) -> Iterator[Store]:
+def _copied(db: Path, season: str | None) -> Iterator[tuple[Store, Season]]:
     """Open a copy of a database: reading an old one would rewrite it."""
-    if not db.is_file():
-        raise UserError(f"there is no database '{db}'", hint="tradeassay arena run makes one")
-    store = Store(open_engine(copied_database(str(db), place), durable=False, keep=False))
-    try:
-        yield store
-    finally:
-        store.engine.dispose()
+    with tempfile.TemporaryDirectory() as place:
 
+        def opened(url: str) -> Engine:
+            return open_engine(copied_database(url, Path(place)), durable=False, keep=False)
 
-def _chosen(store: Store, db: Path, season: str | None) -> Season:
-    ids = season_ids(store)
-    found = read_season(store, season or next(iter(ids), ""))
-    if found is not None:
-        return found
-    hint = did_you_mean(season or "", ids, f"it has {', '.join(ids) or 'none yet'}")
-    raise UserError(f"'{db}' has no season '{season or ''}'", hint=hint)
+        with opened_season(str(db), season, opened) as found:
+            yield found

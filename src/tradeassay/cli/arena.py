@@ -365,7 +365,7 @@ def amend(action: str, what: tuple[str, ...], id: str | None, db: str, as_json: 
     key operator|expert [NAME]         give a key, shown only once; an older one stops working
     """
     _need_extra()
-    from tradeassay.arena.queries.seasons import opened_store, read_season, season_ids
+    from tradeassay.arena.queries.seasons import opened_season
 
     for name, value in given.items():
         if value and name != "sign" and name not in _ACTIONS[action]:
@@ -376,17 +376,13 @@ def amend(action: str, what: tuple[str, ...], id: str | None, db: str, as_json: 
     takes = _AMENDS.get(action) or _DOORS.get(action)
     if takes is not None and (not what or (len(what) > 1 and "=" not in takes)):
         raise click.UsageError(f"amend {action} takes {'one ' if '=' not in takes else ''}{takes}")
-    with opened_store(db, id) as store:
-        season = read_season(store, id or next(iter(season_ids(store)), ""))
-        assert season is not None  # it was found just now
+    with opened_season(db, id) as (store, season):
         if action in _AMENDS:
             _amend(store, season, action, what, given, as_json=as_json)
-        elif action in (*_DOORS, "applicants"):
+        elif action == "bar":
+            _bars(store, season, what, given["by"] or "operator", as_json=as_json)
+        else:
             _doors(store, season, action, what, given, as_json=as_json)
-    if action == "bar" and what:
-        _decide_bar(what, season.id, db, given["by"] or "operator", as_json=as_json)
-    elif action == "bar":
-        _list_bars(season.id, db, as_json=as_json)
 
 
 def _amend(
@@ -471,32 +467,25 @@ def _give_key(what: tuple[str, ...], db: str, *, revoke: bool, as_json: bool) ->
         say(f"the key of {kind} '{name}' is revoked")
 
 
-def _list_bars(season: str, db: str, *, as_json: bool) -> None:
-    from tradeassay.arena.queries.seasons import opened_store
-    from tradeassay.arena.rounds.held_bars import held_bars_of
-
-    with opened_store(db, season) as store:
-        found = held_bars_of(store, season)
-    if as_json:
-        print_json(found)
-        return
-    rows = [(b.asset, b.session, f"{b.price:g}", b.since, b.word or "waiting", b.reason) for b in found]
-    print_table(f"held bars of '{season}'", ("asset", "session", "price", "since", "word", "reason"), rows)
-
-
-def _decide_bar(what: tuple[str, ...], season: str, db: str, by: str, *, as_json: bool) -> None:
-    from tradeassay.arena.queries.seasons import opened_store
-    from tradeassay.arena.rounds.held_bars import say_word
+def _bars(store: Store, season: Season, what: tuple[str, ...], by: str, *, as_json: bool) -> None:
+    from tradeassay.arena.rounds.held_bars import held_bars_of, say_word
     from tradeassay.core.time import WallClock, iso
 
+    if not what:
+        found = held_bars_of(store, season.id)
+        if as_json:
+            print_json(found)
+            return
+        rows = [(b.asset, b.session, f"{b.price:g}", b.since, b.word or "waiting", b.reason) for b in found]
+        print_table(f"held bars of '{season.id}'", ("asset", "session", "price", "since", "word", "reason"), rows)
+        return
     if len(what) != 3 or what[2] not in ("accept", "refuse"):
         raise click.UsageError("amend bar takes ASSET, SESSION and accept or refuse")
     asset, session, word = what
-    with opened_store(db, season) as store:
-        now = iso(WallClock().now())
-        say_word(store, season, asset, session, "accept" if word == "accept" else "refuse", by, now)
+    now = iso(WallClock().now())
+    say_word(store, season.id, asset, session, "accept" if word == "accept" else "refuse", by, now)
     if as_json:
-        print_json({"season": season, "asset": asset, "session": session, "word": word, "by": by})
+        print_json({"season": season.id, "asset": asset, "session": session, "word": word, "by": by})
     else:
         say(f"{asset} {session}: {word}")
 
@@ -527,10 +516,10 @@ def health(db: str, as_json: bool) -> None:
 
 def _show_rewards(db: str, season: str | None, entry: str, as_json: bool) -> None:
     from tradeassay.arena.queries.decisions import experiences
-    from tradeassay.arena.queries.seasons import opened_store, season_ids
+    from tradeassay.arena.queries.seasons import opened_season
 
-    with opened_store(db, season) as store:
-        found = experiences(store, season or next(iter(season_ids(store)), ""), entry)
+    with opened_season(db, season) as (store, chosen):
+        found = experiences(store, chosen.id, entry)
     if as_json:
         print_json(found)
         return

@@ -555,17 +555,14 @@ def compose_seasons(folder: Path, record: PaperRecord) -> tuple[PaperPage, Badge
     from contextlib import ExitStack
 
     from tradeassay.arena.queries.paper import ama_page
-    from tradeassay.arena.queries.seasons import opened_store, read_season, season_ids
+    from tradeassay.arena.queries.seasons import opened_season
     from tradeassay.arena.queries.snapshot import SeasonSnapshot
 
     with ExitStack() as stack:
         made = []
         badges: dict[tuple[str, str], None] = {}
         for name in record.runs:
-            store = stack.enter_context(opened_store(str(folder / name)))
-            season = read_season(store, next(iter(season_ids(store)), ""))
-            if season is None:
-                raise UserError(f"{folder / name} holds no season", hint="reproduce the paper again")
+            store, season = stack.enter_context(opened_season(str(folder / name)))
             made.append(SeasonSnapshot(store, season))
             answers = "replayed answers" if name in record.replayed else "models as named"
             data = "real data" if made[-1].badges.data == "real" else "synthetic data"

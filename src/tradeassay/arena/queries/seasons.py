@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-from sqlalchemy import func, select
+from sqlalchemy import Engine, func, select
 
 from tradeassay.arena.agents import OUTSIDE
 from tradeassay.arena.rounds.feed import PREFIX
@@ -98,19 +98,33 @@ def read_season(store: Store, id: str) -> Season | None:
 
 
 @contextmanager
-def opened_store(db: str, season: str | None = None) -> Iterator[Store]:
-    """Open a database that is there; raises :class:`UserError` without one, or without the season."""
+def opened_store(db: str, opened: Callable[[str], Engine] = open_engine) -> Iterator[Store]:
+    """Open a database that is there; raises :class:`UserError` without one."""
     if "://" not in db and not Path(db).is_file():
         raise UserError(f"there is no database '{db}'", hint="tradeassay arena run --replay synthetic makes one")
-    store = Store(open_engine(db))
+    store = Store(opened(db))
     try:
-        ids = season_ids(store)
-        if season is not None and season not in ids:
-            hint = did_you_mean(season, ids, f"it has {', '.join(ids) or 'none yet'}")
-            raise UserError(f"'{db}' has no season '{season}'", hint=hint)
         yield store
     finally:
         store.engine.dispose()
+
+
+@contextmanager
+def opened_season(
+    db: str, id: str | None = None, opened: Callable[[str], Engine] = open_engine
+) -> Iterator[tuple[Store, Season]]:
+    """Open a database and one of its seasons (None: the newest); raises :class:`UserError` without either."""
+    with opened_store(db, opened) as store:
+        ids = season_ids(store)
+        season = read_season(store, next(iter(ids), "") if id is None else id)
+        if season is None:
+            hint = (
+                did_you_mean(id or "", ids, f"it has {', '.join(ids)}")
+                if ids
+                else "tradeassay arena run plays one"
+            )
+            raise UserError(f"'{db}' has no season" + (f" '{id}'" if id else ""), hint=hint)
+        yield store, season
 
 
 def badges_of(season: Season) -> SeasonBadges:

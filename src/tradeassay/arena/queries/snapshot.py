@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import Literal, TypeVar, cast
 
@@ -17,10 +16,8 @@ from tradeassay.arena.queries.seasons import (
     SeasonFacts,
     badges_of,
     facts_of,
-    opened_store,
+    opened_season,
     progress_of,
-    read_season,
-    season_ids,
 )
 from tradeassay.arena.season import BASELINE, Season
 from tradeassay.arena.standings import (
@@ -315,7 +312,7 @@ def board_of(db: str, season: str | None = None, wanted: Filter | None = None) -
 
     Raises :class:`UserError` for a missing database, an unknown season, or a filter that does not fit.
     """
-    with _opened(db, season) as (store, found):
+    with opened_season(db, season) as (store, found):
         wanted = wanted or Filter()
         first, last = _check_filter(found, wanted)
         # Tokens and dollars are sums over the sessions asked for, so the period is the database's to choose.
@@ -341,12 +338,3 @@ def _check_filter(season: Season, wanted: Filter) -> tuple[str | None, str | Non
     if first and last and last < first:
         raise UserError("the period ends before it begins", hint="swap its two days")
     return first, last
-
-
-@contextmanager
-def _opened(db: str, season: str | None) -> Iterator[tuple[Store, Season]]:
-    with opened_store(db, season) as store:
-        found = read_season(store, season or next(iter(season_ids(store)), ""))
-        if found is None:
-            raise UserError(f"'{db}' has no season", hint="tradeassay arena run plays one")
-        yield store, found
