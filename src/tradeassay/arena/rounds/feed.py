@@ -151,15 +151,10 @@ class SnapshotFeed:
                 self._snapshots |= SnapshotFeed.open(season, self._home)._snapshots
             snapshot = self._snapshots[asset.dataset]
             rows = snapshot.rows(*season.days(asset))
-            for row in rows:
-                day = str(snapshot.sessions[row])
+            for row in range(rows.start, min(rows.stop + 1, len(snapshot.sessions))):
+                day, closing = str(snapshot.sessions[row]), row == rows.stop
                 at = snapshot.at(row, "close").clock + (season.on(day).delay_s or 0) * SECOND
-                found.append(Due(at=at, place=place, asset=asset.symbol, session=day))
-            after = rows.stop
-            if after < len(snapshot.sessions):
-                day = str(snapshot.sessions[after])
-                at = snapshot.at(after, "close").clock + (season.on(day).delay_s or 0) * SECOND
-                found.append(Due(at=at, place=place, asset=asset.symbol, session=day, closing=True))
+                found.append(Due(at=at, place=place, asset=asset.symbol, session=day, closing=closing))
         return tuple(sorted(found))
 
     def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> AssetFacts | None:
@@ -167,23 +162,19 @@ class SnapshotFeed:
         view = _at_close(snapshot, session, at)
         if view is None or asset.symbol not in view.symbols:
             return None
-        days = view.sessions(HISTORY + 1)
-        prices = view.bars("close", HISTORY + 1)[:, view.column(asset.symbol)]
-        if not _is_price(prices[-1]):
+        closes = view.bars("close", 21)[:, view.column(asset.symbol)]
+        if not _is_price(closes[-1]):
             return None
-        points = tuple(
-            PricePoint(date=str(day), price=float(price))
-            for day, price in zip(days[:-1], prices[:-1], strict=True)
-            if _is_price(price)
-        )
+        days = view.sessions(HISTORY + 1)
+        shown = zip(days[:-1], closes[-days.shape[0] : -1], strict=True)
+        points = tuple(PricePoint(date=str(day), price=float(one)) for day, one in shown if _is_price(one))
         told = view if view.clock == at else snapshot.as_of(at)  # what was published after the close, too
         news = told.news(at - news_days * DAY, symbols=[asset.symbol], limit=20)
-        closes = view.bars("close", 21)[:, view.column(asset.symbol)]
         month = closes.shape[0] == 21 and _is_price(closes[0])
         annual, annual_at = _report(told, asset.symbol, annual=True)
         quarterly, quarterly_at = _report(told, asset.symbol, annual=False)
         return AssetFacts(
-            price=float(prices[-1]),
+            price=float(closes[-1]),
             history=points,
             momentum=float(closes[-1] / closes[0] - 1.0) if month else None,
             news=tuple(
@@ -209,8 +200,7 @@ class SnapshotFeed:
         row = int(np.searchsorted(days, np.datetime64(session, "D")))
         if row == days.shape[0] or str(days[row]) != session:
             return None
-        lookback = days.shape[0] - row
-        closes = view.bars("close", lookback, adjust="total" if dividends else "split")
+        closes = view.bars("close", days.shape[0] - row, adjust="total" if dividends else "split")
         price = closes[0, view.column(asset.symbol)]
         return float(price) if np.isfinite(price) else None
 
@@ -383,15 +373,11 @@ class LiveFeed:
         first: str | None = None,
         renamed: Mapping[str, str] | None = None,
     ) -> None:
-        self._home = home
-        self._clock = clock or WallClock()
-        self._fetch = fetch or self._fetch_and_store
-        self.blocking = fetch is None
+        self._home, self._clock, self._first, self._renamed = home, clock or WallClock(), first, renamed or {}
+        self._fetch, self.blocking = fetch or self._fetch_and_store, fetch is None
         self._owner = "".join(c if c.isalnum() else "-" for c in owner.lower())
         self._snapshots: dict[str, tuple[str, Snapshot]] = {}
         self._rests: dict[str, Instant] = {}
-        self._first = first
-        self._renamed = renamed or {}
         self._lock = Lock()
         self.last_trouble = ""
 
@@ -498,9 +484,8 @@ class LiveFeed:
         back = (parse_day(session) - parse_day(asset.first or self._first or session)).days
         first = str(parse_day(session) - timedelta(days=max(DAYS_BACK, min(back, MOST_DAYS_BACK))))
         days = {"symbols": (asset.symbol,), "first": first, "last": session}
-        options = {**days, "allow_partial": True, "forgive": True}
         try:
-            self._fetch(source, name, options)
+            self._fetch(source, name, {**days, "allow_partial": True, "forgive": True})
             folder = snapshot_folder(name, self._home)
             snapshot = open_snapshot(folder)
         # Not there yet, a vendor in trouble, or a clock that was set back behind the close: asked again.
@@ -527,10 +512,7 @@ class LiveFeed:
         values = {name: view.bars(name)[:, column] for name in fields}
         # The last one that there is: a vendor may have lost yesterday's.
         told = [place for place, close in enumerate(values["close"][:-1]) if _is_price(close)][-1:]
-        made = [
-            VendorBar(**{name: float(values[name][place]) for name in fields})  # type: ignore[arg-type]  # all are floats
-            for place in (-1, *told)
-        ]
+        made = [msgspec.convert({n: float(values[n][place]) for n in fields}, VendorBar) for place in (-1, *told)]
         second = None
         if asset.second:
             other = self._look(asset, asset.second.removeprefix(PREFIX), session, "-second")

@@ -62,6 +62,36 @@ class Missed(Exception):
     """The time of a session is over before its round could be opened; the text says why."""
 
 
+class _Tries:
+    """What has been tried in vain so far: how often, how long the next pause is, since when."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner, self._count, self._wait = runner, 0, runner.patience.first_s
+        self._began, self._since = runner.clock.now(), runner.real_time()
+
+    async def again(self, part: str, error: Exception) -> None:
+        """Pause before the next try; raises ``error``, or :class:`Stalled`, where there should be none."""
+        patience, clock = self._runner.patience, self._runner.clock
+        self._count += 1
+        if not clock.live:
+            if isinstance(error, DATABASE):
+                over = self._runner.real_time() - self._since >= patience.replay_give_up_s
+            else:
+                over = self._count >= patience.tries or isinstance(error, FutureDataError)
+            if over:
+                raise error
+            await asyncio.sleep(min(patience.replay_s * 2**self._count, 2.0))
+            return
+        passed = clock.now() - self._began
+        if passed > patience.give_up_s * SECOND and isinstance(error, SQLAlchemyError | OSError):
+            raise Stalled(
+                f"{part} has failed for {passed // SECOND} seconds: {error}",
+                hint="start the arena again once it is mended; nothing is lost",
+            ) from error
+        await clock.wait_until(clock.now() + int(self._wait * SECOND))
+        self._wait = min(self._wait * 2, patience.longest_s)
+
+
 class RetryPatience(msgspec.Struct, frozen=True, kw_only=True):
     """How failures are borne: the first pause and the longest, in seconds, and when a live worker gives up.
 
@@ -282,8 +312,7 @@ class Runner:
 
     async def _opened(self, due: Due, stage: Stage) -> Round | None:
         """Return a session's round, opened now where it was not; None when there will be none."""
-        wait, closes_at = self.patience.first_s, self.season.closes(due.asset, due.session, due.at)
-        tries, began, since = 0, self.clock.now(), self.real_time()
+        tries, closes_at = _Tries(self), self.season.closes(due.asset, due.session, due.at)
         while True:
             self._beat()
             late = await self._late(due.asset, due.session, due.at)
@@ -296,17 +325,13 @@ class Runner:
             except Missed as missed:
                 return await self._skipped(due, stage, str(missed))
             except Exception as error:
-                part, level = _part(error, due.asset)
-                self.health.trouble(part, error, level)
-                tries += 1
-                if not self.clock.live:
-                    await self._replay_again(error, tries, since)
-                    continue
+                held = isinstance(error, Held)
+                part = "database" if isinstance(error, SQLAlchemyError) else "round"
+                part = f"bar of {due.asset}" if held else part
+                self.health.trouble(part, error, "alarm" if held else "stalled")
                 if late and not isinstance(error, SQLAlchemyError | OSError):
                     return await self._skipped(due, stage, f"{type(error).__name__}: {error}")
-                self._give_up(part, self.clock.now() - began, error)
-                await self._pause(wait)
-                wait = min(wait * 2, self.patience.longest_s)
+                await tries.again(part, error)
                 continue
             for part in (f"vendor of {due.asset}", f"bar of {due.asset}", "database", "round"):
                 self.health.fine(part)
@@ -511,7 +536,7 @@ class Runner:
 
     async def _patiently(self, do: Callable[[], T], part: str = "database") -> T:
         """Do something until it works. Raises :class:`Stalled` when it has not for too long."""
-        wait, began, tries, since = self.patience.first_s, self.clock.now(), 0, self.real_time()
+        tries = _Tries(self)
         while True:
             try:
                 found = do()
@@ -519,39 +544,10 @@ class Runner:
                 raise
             except Exception as error:
                 self.health.trouble(part, error)
-                tries += 1
-                if not self.clock.live:
-                    await self._replay_again(error, tries, since)
-                    continue
-                self._give_up(part, self.clock.now() - began, error)
-                await self._pause(wait)
-                wait = min(wait * 2, self.patience.longest_s)
+                await tries.again(part, error)
             else:
                 self.health.fine(part)
                 return found
 
-    async def _replay_again(self, error: Exception, tries: int, since: float) -> None:
-        """Pause before a step of a replay is tried again; raises ``error`` where that would not help."""
-        waited = self.real_time() - since
-        if isinstance(error, DATABASE):
-            if waited >= self.patience.replay_give_up_s:
-                raise error
-        elif tries >= self.patience.tries or isinstance(error, FutureDataError):
-            raise error
-        await asyncio.sleep(min(self.patience.replay_s * 2**tries, 2.0))
-
-    def _give_up(self, part: str, since: int, error: BaseException) -> None:
-        if since > self.patience.give_up_s * SECOND and isinstance(error, SQLAlchemyError | OSError):
-            raise Stalled(
-                f"{part} has failed for {since // SECOND} seconds: {error}",
-                hint="start the arena again once it is mended; nothing is lost",
-            ) from error
-
     async def _pause(self, seconds: float) -> None:
         await self.clock.wait_until(self.clock.now() + int(seconds * SECOND))
-
-
-def _part(error: BaseException, asset: str) -> tuple[str, Level]:
-    if isinstance(error, Held):
-        return f"bar of {asset}", "alarm"
-    return "database" if isinstance(error, SQLAlchemyError) else "round", "stalled"
