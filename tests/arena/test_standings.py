@@ -15,9 +15,10 @@ from tradeassay.arena.standings import (
     EntrySeries,
     Filter,
     LineBook,
+    account_band,
     behaviour,
     first_day,
-    luck_band,
+    luck_percentiles,
     pace,
     read_lines,
     split_variance,
@@ -172,12 +173,12 @@ def test_luck_puts_a_seer_on_top_and_a_coin_in_the_middle() -> None:
         ("seer", "X"): line("seer", "X", seer * market, seer, market),
         ("coin", "X"): line("coin", "X", coin * market, coin, market),
     }
-    band = luck_band(lines, "X", 0.0)
-    assert band is not None
-    assert band.percentiles["seer"].value == 1.0
-    assert 0.02 < (band.percentiles["coin"].value or 0) < 0.98
-    assert (band.low <= band.middle).all() and (band.middle <= band.high).all()
-    assert luck_band(lines, "Y", 0.0) is None
+    found = luck_percentiles(lines, "X", 0.0)
+    assert found["seer"].value == 1.0
+    assert 0.02 < (found["coin"].value or 0) < 0.98
+    _, (low, middle, high) = account_band(lines, 0.0)
+    assert (low <= middle).all() and (middle <= high).all()
+    assert luck_percentiles(lines, "Y", 0.0) == {}
 
 
 def test_random_traders_change_as_often_as_the_entries() -> None:

@@ -12,7 +12,7 @@ from tradeassay.arena.season import BASELINE, Entry, Season
 from tradeassay.core.arena import Action, AgentChoice, Deliberation, Packet
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import did_you_mean
-from tradeassay.llm import Access, Budget, Model, ModelParams, open_model, parse_name
+from tradeassay.llm import Model, ModelParams, open_model, parse_name
 
 RULES = ("buy", "sell", "hold", "trend")
 """What an entry of architecture ``rule`` may have as its parameter ``rule``."""
@@ -100,9 +100,6 @@ async def entry_agents(
     season: Season,
     *,
     outside: Mapping[str, OutsideAgent] | None = None,
-    budget: Budget | None = None,
-    connections: int = 10,
-    access: Access | None = None,
     opener: ModelOpener | None = None,
 ) -> AsyncIterator[dict[str, EntryAgent]]:
     """Open every model once and make the agent of every entry; leaving the block closes the models.
@@ -120,10 +117,7 @@ async def entry_agents(
                 found[entry.id] = EntryAgent(made)
                 continue
             if entry.model not in models:
-                if opener is not None:
-                    opened = opener(entry.model, params)
-                else:
-                    opened = open_model(entry.model, params, budget=budget, connections=connections, access=access)
+                opened = (opener or open_model)(entry.model, params)
                 models[entry.model] = await stack.enter_async_context(opened)
             # A scripted or recorded model repeats its answers for free: no need to write them one by one.
             paid = opener is None and parse_name(entry.model).route != "scripted"

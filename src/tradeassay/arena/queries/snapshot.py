@@ -32,7 +32,7 @@ from tradeassay.arena.standings import (
     account_band,
     behaviour,
     first_day,
-    luck_band,
+    luck_percentiles,
     read_lines,
     split_variance,
     standings,
@@ -194,11 +194,10 @@ class SeasonSnapshot:
     @cached_property
     def luck(self) -> dict[str, dict[str, Measure]]:
         """Where the entries lie among random traders: asset -> entry."""
-        bands = {
-            asset.symbol: luck_band(self.lines, asset.symbol, self.season.fee_on, draws=1000)
+        return {
+            asset.symbol: luck_percentiles(self.lines, asset.symbol, self.season.fee_on, draws=1000)
             for asset in self.season.assets
         }
-        return {asset: {} if band is None else band.percentiles for asset, band in bands.items()}
 
     @cached_property
     def first_day(self) -> dict[str, dict[str, str]]:

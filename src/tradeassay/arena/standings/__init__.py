@@ -1,7 +1,7 @@
 """Who stands where, how sure that is, and what it is made of. Computed from settled slots alone."""
 
 from tradeassay.arena.standings.board import BoardConfig, Pace, Standing, Standings, account, pace, standings
-from tradeassay.arena.standings.luck import LuckBand, account_band, luck_band
+from tradeassay.arena.standings.luck import account_band, luck_percentiles
 from tradeassay.arena.standings.series import (
     Behaviour,
     EntrySeries,
@@ -13,26 +13,3 @@ from tradeassay.arena.standings.series import (
     read_lines,
 )
 from tradeassay.arena.standings.variance import VarianceSplit, split_variance
-
-__all__ = [
-    "Behaviour",
-    "BoardConfig",
-    "EntrySeries",
-    "Filter",
-    "LineBook",
-    "Lines",
-    "LuckBand",
-    "Pace",
-    "Standing",
-    "Standings",
-    "VarianceSplit",
-    "account",
-    "account_band",
-    "behaviour",
-    "first_day",
-    "luck_band",
-    "pace",
-    "read_lines",
-    "split_variance",
-    "standings",
-]

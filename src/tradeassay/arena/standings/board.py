@@ -9,10 +9,9 @@ together.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
-from collections.abc import Collection, Hashable, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -90,21 +89,13 @@ class Standings(msgspec.Struct, frozen=True, kw_only=True):
     lucky: Measure = not_scored("no settled session yet")
 
 
-Scores = tuple[dict[str, Measure], Measure]
-"""An account's measures, and what it made more than buy and hold."""
-
-
 def standings(
     season: Season,
     lines: Mapping[tuple[str, str], EntrySeries],
     config: BoardConfig | None = None,
-    known: MutableMapping[Hashable, Scores] | None = None,
 ) -> Standings:
-    """Return the standings over the given lines, best cumulative return first.
-
-    ``known`` remembers what accounts scored, for other selections with the same accounts among them.
-    """
-    config, known = config or BoardConfig(), {} if known is None else known
+    """Return the standings over the given lines, best cumulative return first."""
+    config = config or BoardConfig()
     by_entry: dict[str, list[EntrySeries]] = {}
     for (entry, _), line in lines.items():
         by_entry.setdefault(entry, []).append(line)
@@ -129,28 +120,22 @@ def standings(
     ahead = _ahead({entry: ranked_by[entry] for entry in sorted(ranked_by)}, config)
     rows = []
     for entry, found in by_entry.items():
-        base = held[entry]
-        both = paths[entry].tobytes() + (b"" if base is None else base.tobytes())
-        key = (entry, _kind(found), len(played), hashlib.sha256(both).digest())
-        if key not in known:
-            excess = (
-                _excess(paths[entry], base, _level(len(played), config))
-                if entry != BASELINE
-                else not_scored("this is the baseline")
-            )
-            panel = ama_panel(paths[entry], _kind(found), season.money, config.bootstrap)
-            if ruined_at(paths[entry]) is not None:  # resampled days without that one would be another account's
-                gone = Measure(value=-1.0, n=paths[entry].size, note=RUIN)
-                panel = {**panel, "CR": gone, "AR": gone, "MDD": gone}
-            known[key] = panel, excess
-        day = ruined_at(paths[entry])
+        path, excess = paths[entry], not_scored("this is the baseline")
+        if entry != BASELINE:
+            excess = _excess(path, held[entry], _level(len(played), config))
+        panel = ama_panel(path, _kind(found), season.money, config.bootstrap)
+        day = ruined_at(path)
+        if day is not None:  # resampled days without that one would be another account's
+            gone = Measure(value=-1.0, n=path.size, note=RUIN)
+            panel = {**panel, "CR": gone, "AR": gone, "MDD": gone}
         rows.append(
             msgspec.structs.replace(
-                _row(season, entry, found, known[key], ranks.get(entry)),
+                _row(season, entry, found, panel, ranks.get(entry)),
+                excess=excess,
                 e_value=e_values.get(entry),
                 found=found_by.get(entry),
                 ahead_of=ahead.get(entry, ()),
-                ruined=None if day is None else days[day - paths[entry].size],
+                ruined=None if day is None else days[day - path.size],
                 since=joined.get(entry),
             )
         )
@@ -244,7 +229,11 @@ def _kind(found: Sequence[EntrySeries]) -> Kind:
 
 
 def _row(
-    season: Season, entry: str, found: Sequence[EntrySeries], scores: Scores, rank: tuple[Measure, int, int] | None
+    season: Season,
+    entry: str,
+    found: Sequence[EntrySeries],
+    measures: dict[str, Measure],
+    rank: tuple[Measure, int, int] | None,
 ) -> Standing:
     who = season.entry(entry)
     costs = [line.usd for line in found]
@@ -263,8 +252,8 @@ def _row(
         model=who.model,
         assets=tuple(sorted(line.asset for line in found)),
         sessions=sum(len(line.sessions) for line in found),
-        measures=scores[0],
-        excess=scores[1],
+        measures=measures,
+        excess=none,
         e_value=None,
         found=None,
         ahead_of=(),

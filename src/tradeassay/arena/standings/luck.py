@@ -8,7 +8,6 @@ among them says how easily luck does as well.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,27 +22,14 @@ Fee = float | Callable[[str], float]
 """What a change of position costs, in basis points; or that of a session, where it changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class LuckBand:
-    """Quantiles of random accounts on one asset, shape (n + 1,), and every entry's percentile among them."""
-
-    asset: str
-    sessions: tuple[str, ...]
-    low: Floats
-    middle: Floats
-    high: Floats
-    percentiles: dict[str, Measure]
-
-
-def luck_band(
+def luck_percentiles(
     lines: Mapping[tuple[str, str], EntrySeries], asset: str, fee_bp: Fee, *, draws: int = 2000, seed: int = 0
-) -> LuckBand | None:
-    """Return the band of an asset, or None when nobody has a settled session on it. 90 % lie inside it."""
+) -> dict[str, Measure]:
+    """Return every entry's percentile among random accounts on one asset."""
     found = [line for (entry, a), line in lines.items() if a == asset and entry != BASELINE]
     if not found:
-        return None
+        return {}
     sessions, nav = _random_accounts(found, fee_bp, draws, np.random.default_rng(seed))
-    low, middle, high = np.quantile(nav, (0.05, 0.5, 0.95), axis=0)
     ends, percentiles = nav[:, -1], {}
     for line in found:
         last = line.nav[-1]
@@ -54,7 +40,7 @@ def luck_band(
             if whole
             else not_scored("did not play all sessions of this asset")
         )
-    return LuckBand(asset, sessions, low, middle, high, percentiles)
+    return percentiles
 
 
 def account_band(
