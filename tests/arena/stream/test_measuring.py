@@ -140,7 +140,10 @@ def test_experts_confirm_and_their_agreement_is_reported(store) -> None:
     assert found.agreement.value == pytest.approx(8 / 15)  # worked by hand in tests/metrics/test_agreement.py
     assert found.confirmed.value == pytest.approx(4 / 6) and found.rightly_rejected.value == 0.5
     assert found.rejected.value == 0.25 and found.rejections == {"numbers": 1}
-    assert [(s.source, s.published, s.rejected) for s in found.sources] == [("Talk", 0, 1), ("Wire", 3, 0)]
+    assert [(s["source"], s["published"], s["rejected"]) for s in found.sources] == [
+        ("Talk", 0, 1),
+        ("Wire", 3, 0),
+    ]
 
 
 def test_a_second_verdict_replaces_the_first_and_nonsense_is_refused(store) -> None:

@@ -85,7 +85,7 @@ def test_an_item_is_published_with_all_its_sources(store) -> None:
     (shown,) = publish(due(), told)  # type: ignore[misc]  # without a model it is no awaitable
     assert shown.text == TEXT and shown.source == "Wire"
     page = item_page(store, "s", shown.id)
-    assert [(p.source, p.url) for p in page.provenances] == [
+    assert [(p["source"], p["url"]) for p in page.provenances] == [
         ("Wire", "https://news.example/1"),
         ("Ledger", "https://news.example/2"),
     ]

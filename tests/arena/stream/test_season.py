@@ -79,6 +79,6 @@ def test_a_season_has_figures(tmp_path, short, feed: SnapshotFeed) -> None:
     store = Store(open_engine(url, durable=False))
     found = quality(store, short.id)
     assert found.kinds["price"] == sum(not due.closing for due in feed.due(short))
-    assert found.news == sum(s.published + s.merged + s.rejected for s in found.sources)
+    assert found.news == sum(s["published"] + s["merged"] + s["rejected"] for s in found.sources)
     assert found.agreement.value is None and found.agreement.reason == "no unit has two ratings"
     store.engine.dispose()

@@ -11,11 +11,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 from sqlalchemy import delete, func, insert, select
 
+from tradeassay.arena.state.rows import read_row
 from tradeassay.arena.state.store import Store, tell
 from tradeassay.arena.state.tables import stream_items, stream_reviews
 from tradeassay.arena.stream.items import CHECKS, StreamItem
@@ -27,7 +28,6 @@ from tradeassay.metrics.agreement import krippendorff_alpha
 from tradeassay.metrics.intervals import rate_measure
 
 Verdict = Literal["confirm", "reject"]
-VERDICTS: tuple[Verdict, ...] = ("confirm", "reject")
 DRAWS = 500
 _EXPERT = re.compile(r"[\w][\w .@-]{0,63}")
 
@@ -49,7 +49,7 @@ def confirm(
 
     ``at`` is an ISO time (None: now). Raises :class:`UserError` for an unknown item, verdict or expert's name.
     """
-    if verdict not in VERDICTS:
+    if verdict not in get_args(Verdict):
         raise UserError(f"'{verdict}' is not a verdict", hint="say 'confirm' or 'reject'")
     if not _EXPERT.fullmatch(expert):
         raise UserError("an expert needs a name", hint="use up to 64 letters, digits, spaces, dots, @ and dashes")
@@ -57,11 +57,10 @@ def confirm(
         item=item, expert=expert, verdict=verdict, note=note[:2000], at=at or iso(WallClock().now())
     )
     with store.write("review") as db:
-        season = db.execute(select(stream_items.c.season).where(stream_items.c.id == item)).scalar()
+        season = db.execute(select(stream_items.c.season).filter_by(id=item)).scalar()
         if season is None:
             raise UserError(f"there is no item '{item[:40]}'", hint="take an id from the stream's page")
-        mine = (stream_reviews.c.item == item, stream_reviews.c.expert == expert)
-        db.execute(delete(stream_reviews).where(*mine))
+        db.execute(delete(stream_reviews).filter_by(item=item, expert=expert))
         db.execute(insert(stream_reviews).values(**msgspec.structs.asdict(review)))
         tell(db, season, "review", review.at, {"item": item, "expert": expert, "verdict": verdict})
     return review
@@ -74,27 +73,14 @@ def reviews(store: Store, season: str, item: str | None = None) -> tuple[ItemRev
     query = query.where(stream_items.c.season == season).order_by(own.item, own.expert)
     if item is not None:
         query = query.where(own.item == item)
-    names = ItemReview.__struct_fields__
-    with store.read() as db:
-        return tuple(ItemReview(**{name: getattr(row, name) for name in names}) for row in db.execute(query))
-
-
-class Provenance(msgspec.Struct, frozen=True, kw_only=True):
-    """Where one telling of a story was found."""
-
-    item: str
-    source: str
-    url: str
-    published_at: str
-    fetched_at: str
-    content_sha256: str
+    return tuple(read_row(ItemReview, row) for row in store.rows(query))
 
 
 class ItemPage(msgspec.Struct, frozen=True, kw_only=True):
-    """An item with all its provenances (its own first) and its reviews."""
+    """An item with its reviews, and where each telling of its story was found (its own first)."""
 
     item: StreamItem
-    provenances: tuple[Provenance, ...]
+    provenances: tuple[dict[str, str], ...]
     reviews: tuple[ItemReview, ...]
 
 
@@ -104,15 +90,15 @@ def item_page(store: Store, season: str, id: str) -> ItemPage:
     item = next((one for one in found if one.id == id), None)
     if item is None:
         raise UserError(f"season '{season}' has no item '{id[:40]}'", hint="take an id from the stream's page")
-    copied = Provenance.__struct_fields__[1:]
+    copied = ("source", "url", "published_at", "fetched_at", "content_sha256")
     places = [
-        Provenance(item=one.id, **{name: getattr(one, name) for name in copied})
+        {"item": one.id, **{name: getattr(one, name) for name in copied}}
         for one in (item, *(one for one in found if one.id != id))
     ]
     return ItemPage(item=item, provenances=tuple(places), reviews=reviews(store, season, id))
 
 
-class CheckAccuracy(msgspec.Struct, frozen=True, kw_only=True):
+class CheckAccuracy(msgspec.Struct, frozen=True):
     """A check on one part of the labelled items: counts and measures.
 
     ``rejection`` takes the five checks of a summary together: is what should not be shown held back?
@@ -150,16 +136,9 @@ _RECORDED = (
 
 
 def accuracy(check: str, part: str, items: int, faults: int, alarms: int, caught: int) -> CheckAccuracy:
-    return CheckAccuracy(
-        check=check,
-        part=part,
-        items=items,
-        faults=faults,
-        alarms=alarms,
-        caught=caught,
-        precision=rate_measure(caught, alarms, nothing="it raised no alarm"),
-        recall=rate_measure(caught, faults, nothing="there was nothing to find"),
-    )
+    precision = rate_measure(caught, alarms, nothing="it raised no alarm")
+    recall = rate_measure(caught, faults, nothing="there was nothing to find")
+    return CheckAccuracy(check, part, items, faults, alarms, caught, precision, recall)
 
 
 @lru_cache(maxsize=1)
@@ -171,23 +150,14 @@ def recorded_accuracy() -> tuple[CheckAccuracy, ...]:
     return tuple(accuracy(*row) for row in _RECORDED)
 
 
-class SourceQuality(msgspec.Struct, frozen=True, kw_only=True):
-    """One source's items by what became of them, and how many contradict another item."""
-
-    source: str
-    published: int
-    merged: int
-    rejected: int
-    contradicting: int
-
-
 class StreamQuality(msgspec.Struct, frozen=True, kw_only=True):
     """A season's stream in figures. Shares are of news items and have Wilson intervals.
 
-    ``rejections`` counts rejected items by the check that failed first; ``kinds`` all items by kind;
-    ``by`` the published news by who summarised them. ``confirmed`` is the share of experts' verdicts on published
-    items that confirm, ``rightly_rejected`` the share of verdicts on rejected items that agree with the rejection.
-    ``agreement`` is Krippendorff's alpha; ``checks`` were measured on the labelled set, not on this season.
+    ``rejections`` counts rejected items by the check that failed first; ``kinds`` all items by kind; ``by`` the
+    published news by who summarised them, ``sources`` each source's items by what became of them. ``confirmed`` is
+    the share of experts' verdicts on published items that confirm, ``rightly_rejected`` the share of verdicts on
+    rejected items that agree with the rejection. ``agreement`` is Krippendorff's alpha; ``checks`` were measured on
+    the labelled set, not on this season.
     """
 
     season: str
@@ -200,7 +170,7 @@ class StreamQuality(msgspec.Struct, frozen=True, kw_only=True):
     languages: dict[str, int]
     by: dict[str, int]
     rejections: dict[str, int]
-    sources: tuple[SourceQuality, ...]
+    sources: tuple[dict[str, Any], ...]
     reviewed: int
     experts: int
     confirmed: Measure
@@ -210,16 +180,14 @@ class StreamQuality(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def quality(store: Store, season: str) -> StreamQuality:
-    own = stream_items.c
+    own, found = stream_items.c, reviews(store, season)
     picked = (own.source, own.status, own.language, own.summary_by, own.contradicts)
-    news = (own.season == season, own.kind == "news")
-    found = reviews(store, season)
-    with store.read() as db:
-        rows = db.execute(select(*picked, func.count().label("n")).where(*news).group_by(*picked)).all()
-        reasons = db.execute(select(own.reason).where(*news, own.status == "rejected")).scalars().all()
-        kinds = db.execute(select(own.kind, func.count()).where(own.season == season).group_by(own.kind)).all()
-        judged = sorted({review.item for review in found})
-        fates = {row.id: row.status for row in db.execute(select(own.id, own.status).where(own.id.in_(judged)))}
+    news = {"season": season, "kind": "news"}
+    rows = store.rows(select(*picked, func.count().label("n")).filter_by(**news).group_by(*picked))
+    reasons = store.rows(select(own.reason).filter_by(**news, status="rejected"))
+    kinds = store.rows(select(own.kind, func.count()).filter_by(season=season).group_by(own.kind))
+    judged = sorted({review.item for review in found})
+    fates = dict(tuple(row) for row in store.rows(select(own.id, own.status).where(own.id.in_(judged))))
     total = sum(row.n for row in rows)
     count: Counter[tuple[str, str]] = Counter()
     for row in rows:
@@ -243,11 +211,8 @@ def quality(store: Store, season: str) -> StreamQuality:
         kinds=dict(sorted((name, int(n)) for name, n in kinds)),
         languages=_sums((row.language, row.n) for row in rows),
         by=_sums((row.summary_by, row.n) for row in rows if row.status == "published"),
-        rejections=_sums((reason.partition(":")[0], 1) for reason in reasons),
-        sources=tuple(
-            SourceQuality(source=source, **{name: count[source, name] for name in fate_names})
-            for source in sources
-        ),
+        rejections=_sums((reason.partition(":")[0], 1) for (reason,) in reasons),
+        sources=tuple({"source": one, **{name: count[one, name] for name in fate_names}} for one in sources),
         reviewed=len(rated),
         experts=len({review.expert for review in found}),
         confirmed=rate_measure(shown.count("confirm"), len(shown), nothing="no expert has judged an item"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, insert, or_, select
+from sqlalchemy import and_, bindparam, insert, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from tradeassay.arena.rounds.feed import Due
@@ -30,26 +30,14 @@ _IDS = msgspec.json.Decoder(tuple[str, ...])
 _RAW = msgspec.json.Decoder(RawItem)
 _REPLY = msgspec.json.Decoder(ModelReply)
 
-_OF = {
-    table.name: (table.c.season == bindparam("season"), table.c.asset == bindparam("asset"))
-    for table in (stream_rounds, stream_items, stream_inbox)
-}
-_GIVEN = select(stream_rounds.c.news).where(*_OF["stream_rounds"], stream_rounds.c.session == bindparam("session"))
+_OF: dict[str, Any] = {name: bindparam(name) for name in ("season", "asset")}
+_GIVEN = select(stream_rounds.c.news).filter_by(**_OF, session=bindparam("session"))
 _RECENT = and_(stream_items.c.kind == "news", stream_items.c.published_at >= bindparam("since"))
-_KNOWN = (
-    select(stream_items)
-    .where(*_OF["stream_items"], or_(_RECENT, stream_items.c.id.in_(bindparam("ids", expanding=True))))
-    .order_by(stream_items.c.published_at)
-)
-_CAME_IN = (
-    select(stream_inbox.c.body)
-    .where(
-        *_OF["stream_inbox"],
-        stream_inbox.c.known_at >= bindparam("since"),
-        stream_inbox.c.known_at <= bindparam("at"),
-    )
-    .order_by(stream_inbox.c.known_at, stream_inbox.c.key)
-)
+_KNOWN = select(stream_items).filter_by(**_OF).order_by(stream_items.c.published_at)
+_KNOWN = _KNOWN.where(or_(_RECENT, stream_items.c.id.in_(bindparam("ids", expanding=True))))
+_CAME_IN = select(stream_inbox.c.body).filter_by(**_OF)
+_CAME_IN = _CAME_IN.where(stream_inbox.c.known_at.between(bindparam("since"), bindparam("at")))
+_CAME_IN = _CAME_IN.order_by(stream_inbox.c.known_at, stream_inbox.c.key)
 _ADD_ITEM, _ADD_ROUND = insert(stream_items), insert(stream_rounds)
 
 
@@ -76,19 +64,15 @@ class StreamStore:
 
     def news(self, due: Due) -> tuple[NewsShown, ...] | None:
         """Return what a round was given before, or None when it was given nothing yet."""
-        with self._store.read() as db:
-            return self._news(db, due)
-
-    def _news(self, db: Connection, due: Due) -> tuple[NewsShown, ...] | None:
-        body = db.execute(_GIVEN, {"season": self._season, "asset": due.asset, "session": due.session}).scalar()
+        given = {"season": self._season, "asset": due.asset, "session": due.session}
+        body = self._store.scalar(_GIVEN, given)
         return None if body is None else _NEWS.decode(body)
 
     def known(self, asset: str, raw: Sequence[RawItem], since: Instant) -> tuple[StreamItem, ...]:
         """Return the asset's items on record that matter now: news from ``since`` on, and what came in again."""
         ids = [item_id(self._season, asset, one) for one in raw]
         asked = {"season": self._season, "asset": asset, "since": iso(since), "ids": ids}
-        with self._store.read() as db:
-            return tuple(_read_item(row) for row in db.execute(_KNOWN, asked))
+        return tuple(_read_item(row) for row in self._store.rows(_KNOWN, asked))
 
     def write(self, due: Due, edition: Edition) -> tuple[NewsShown, ...]:
         """Write an edition, or return the one that is there: the first one counts."""
@@ -96,9 +80,6 @@ class StreamStore:
         row = {"season": self._season, "asset": due.asset, "session": due.session, "decision_time": iso(due.at)}
         try:
             with self._store.write("stream") as db:
-                there = self._news(db, due)
-                if there is not None:
-                    return there
                 if edition.items:
                     db.execute(_ADD_ITEM, [_row(item) for item in edition.items])
                 db.execute(_ADD_ROUND, {**row, "news": body.decode(), "sha256": sha256_bytes(body)})
@@ -114,11 +95,11 @@ class StreamStore:
 
     def reply(self, question: Question, model: str) -> ModelReply | None:
         """Return the answer a question had before; raises :class:`DataError` when it was another question."""
-        where = (stream_calls.c.item == question.item, stream_calls.c.number == question.number)
-        with self._store.read() as db:
-            row = db.execute(select(stream_calls).where(*where)).first()
-        if row is None:
+        asked = select(stream_calls).filter_by(item=question.item, number=question.number)
+        found = self._store.rows(asked)
+        if not found:
             return None
+        row = found[0]
         if (row.request_sha256, row.model) != (sha256_of(question.request), model):
             raise DataError(
                 f"item {question.item} was summarised with another model or prompt before",
@@ -145,10 +126,9 @@ class StreamStore:
             known_at = max(parse_iso(item.published_at), parse_iso(item.fetched_at))
             row = {"season": self._season, "asset": item.asset, "key": key, "known_at": known_at}
             rows[item.asset, key] = {**row, "body": msgspec.json.encode(item).decode()}
-        own = stream_inbox.c
+        query = select(*stream_inbox.c["asset", "key"]).filter_by(season=self._season)
         with self._store.write("inbox") as db:
-            query = select(own.asset, own.key).where(own.season == self._season)
-            found = db.execute(query.where(own.key.in_([key for _, key in rows])))
+            found = db.execute(query.where(stream_inbox.c.key.in_([key for _, key in rows])))
             there = {(row.asset, row.key) for row in found}
             fresh = [row for place, row in rows.items() if place not in there]
             if fresh:
@@ -162,8 +142,7 @@ class StreamStore:
         ends would hold up the round.
         """
         asked = {"season": self._season, "asset": asset, "since": since, "at": at}
-        with self._store.read() as db:
-            found = [_RAW.decode(body) for body in db.execute(_CAME_IN, asked).scalars()]
+        found = [_RAW.decode(body) for (body,) in self._store.rows(_CAME_IN, asked)]
         count: Counter[str] = Counter()
         newest = []
         for item in reversed(found):
@@ -195,28 +174,22 @@ class ItemsWanted(msgspec.Struct, frozen=True, kw_only=True):
     status: Status | None = None
     kind: Kind | None = "news"
 
-    def where(self, season: str) -> list[ColumnElement[Any]]:
-        asked = msgspec.structs.asdict(self)
-        wanted = [stream_items.c[name] == value for name, value in asked.items() if value is not None]
-        return [stream_items.c.season == season, *wanted]
-
 
 EVERY_NEWS = ItemsWanted()
 
 
 def items(
-    store: Store, season: str, wanted: ItemsWanted = EVERY_NEWS, *, limit: int = 100, offset: int = 0
+    store: Store, season: str, wanted: ItemsWanted = EVERY_NEWS, *, limit: int = 100
 ) -> tuple[StreamItem, ...]:
     """Return items, newest first."""
-    query = select(stream_items).where(*wanted.where(season))
+    asked = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value is not None}
+    query = select(stream_items).filter_by(season=season, **asked)
     query = query.order_by(stream_items.c.published_at.desc(), stream_items.c.id)
-    with store.read() as db:
-        return tuple(_read_item(row) for row in db.execute(query.limit(limit).offset(offset)))
+    return tuple(_read_item(row) for row in store.rows(query.limit(limit)))
 
 
 def tellings(store: Store, season: str, id: str) -> list[StreamItem]:
     """Return an item and those that were merged into it, in the order they came out."""
     mine = (stream_items.c.id == id) | (stream_items.c.merged_into == id)
     query = select(stream_items).where(stream_items.c.season == season, mine)
-    with store.read() as db:
-        return [_read_item(row) for row in db.execute(query.order_by(stream_items.c.published_at))]
+    return [_read_item(row) for row in store.rows(query.order_by(stream_items.c.published_at))]
