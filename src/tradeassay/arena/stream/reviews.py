@@ -156,8 +156,8 @@ class StreamQuality(msgspec.Struct, frozen=True, kw_only=True):
     ``rejections`` counts rejected items by the check that failed first; ``kinds`` all items by kind; ``by`` the
     published news by who summarised them, ``sources`` each source's items by what became of them. ``confirmed`` is
     the share of experts' verdicts on published items that confirm, ``rightly_rejected`` the share of verdicts on
-    rejected items that agree with the rejection. ``agreement`` is Krippendorff's alpha; ``checks`` were measured on
-    the labelled set, not on this season.
+    rejected items that agree with the rejection. ``agreement`` is Krippendorff's alpha; ``checks`` were measured
+    on the labelled set, not on this season.
     """
 
     season: str

@@ -140,15 +140,13 @@ class _Guarded:
             await refused(scope, receive, send)
             return
         if any(c < " " for c in scope["path"]):  # no address of ours; a database could not even look for it
-            await Response(b'{"detail":"there is nothing here"}', 404, media_type="application/json")(
-                scope, receive, send
-            )
+            refused = Response(b'{"detail":"there is nothing here"}', 404, media_type="application/json")
+            await refused(scope, receive, send)
             return
         client = scope["client"][0] if scope.get("client") else "?"
         if self._busy[client] >= AT_ONCE:
-            await Response("too many requests at once", 429, {"retry-after": "1"}, "text/plain")(
-                scope, receive, send
-            )
+            refused = Response("too many requests at once", 429, {"retry-after": "1"}, "text/plain")
+            await refused(scope, receive, send)
             return
         self._busy[client] += 1
         try:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 from fastapi import APIRouter, Response
-from sqlalchemy import Connection, func, select
+from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
@@ -18,7 +18,7 @@ from tradeassay.arena.rounds.held_bars import HeldBar, held_bars_of
 from tradeassay.arena.rounds.prices import Revision, revisions
 from tradeassay.arena.state.rows import Skipped
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import corrections, decisions, held_bars, rounds, skipped
+from tradeassay.arena.state.tables import decisions, metadata, rounds
 
 DAY_S = 86_400.0
 
@@ -65,44 +65,49 @@ class SeasonBooks(msgspec.Struct, frozen=True, kw_only=True):
 
 def season_books(store: Store, newest: int = 20) -> tuple[SeasonBooks, ...]:
     """Return what every season has on record; of corrections, bars held back and sessions skipped the newest."""
-    counts: dict[tuple[str, str], dict[str, int]] = {}
-    every = season_ids(store)
-    with store.read() as db:
-        played = select(rounds.c.season, rounds.c.phase, func.count()).group_by(rounds.c.season, rounds.c.phase)
-        for where, value, count in db.execute(played):
-            counts.setdefault(("rounds", where), {})[value] = count
-        for where, value, count in _slots(db):
-            counts.setdefault(("slots", where), {})[value] = count
-        query = select(corrections.c.season, func.count()).group_by(corrections.c.season)
-        corrected = {id: count for id, count in db.execute(query)}
+    counts = _counts(store)
+
+    def by(name: str, id: str) -> dict[str, int]:
+        return {value: count for where, value, count in counts[name] if where == id}
+
     return tuple(
         SeasonBooks(
             season=id,
-            rounds=counts.get(("rounds", id), {}),
-            slots=counts.get(("slots", id), {}),
-            corrections=corrected.get(id, 0),
-            revisions=revisions(store, id, newest) if corrected.get(id) else (),
+            rounds=by("rounds", id),
+            slots=by("slots", id),
+            corrections=sum(by("corrections", id).values()),
+            revisions=revisions(store, id, newest),
             held=held_bars_of(store, id)[:newest],
             skipped=store.skipped(id)[-newest:],
         )
-        for id in every
+        for id in season_ids(store)
     )
 
 
-def _slots(db: Connection) -> list[tuple[str, str, int]]:
-    """Count the slots of every season by status; of rounds that are not settled only the open and the other ones.
+def _counts(store: Store) -> dict[str, list[tuple[str, str, int]]]:
+    """Count what is on record, by season and by status, phase or asset.
 
-    Who watches the numbers could tell from them how a competitor's decision ended: one that failed holds.
+    Slots of rounds that are not settled are only open or not: who watches the numbers could tell from them how a
+    competitor's decision ended, for one that failed holds.
     """
+    counted = {}
+    for name, label in _COUNTED.items():
+        table = metadata.tables[name]
+        query = select(table.c.season, table.c[label], func.count()).group_by(table.c.season, table.c[label])
+        counted[name] = [tuple(row) for row in store.rows(query)]
     season, status = decisions.c.season, decisions.c.status
     every = select(season, status, func.count()).group_by(season, status)
     early = every.where(decisions.c.round.in_(select(rounds.c.id).where(rounds.c.phase != "settled")))
-    found = {(where, what): count for where, what, count in db.execute(every)}
-    for where, what, count in db.execute(early):
+    found = {(where, what): count for where, what, count in store.rows(every)}
+    for where, what, count in store.rows(early):
         if what != "open":
             found[where, what] = found.get((where, what), 0) - count
             found[where, "sealed"] = found.get((where, "sealed"), 0) + count
-    return [(where, what, count) for (where, what), count in sorted(found.items()) if count]
+    counted["slots"] = [(where, what, count) for (where, what), count in sorted(found.items()) if count]
+    return counted
+
+
+_COUNTED = {"rounds": "phase", "corrections": "asset", "skipped_sessions": "asset", "held_bars": "asset"}
 
 
 def health_routes(store: Store, own: Callable[[], Health | None]) -> APIRouter:
@@ -139,27 +144,14 @@ def _metrics(store: Store, own: Health | None) -> Iterator[str]:
         ),
     ]
     if health.database == "ok":
-        with store.read() as db:
-            counted = [("slots", "status", _slots(db))]
-            for name, column in (
-                ("rounds", rounds.c.phase),
-                ("corrections", corrections.c.asset),
-                ("skipped_sessions", skipped.c.asset),
-                ("held_bars", held_bars.c.asset),
-            ):
-                season = column.table.c.season
-                rows = db.execute(select(season, column, func.count()).group_by(season, column))
-                counted.append((name, column.name, [(where, value, count) for where, value, count in rows]))
+        labels_of, counts = {"slots": "status", **_COUNTED}, _counts(store)
         found += [
-            (name, "gauge", [({"season": where, label: value}, count) for where, value, count in rows])
-            for name, label, rows in counted
+            (name, "gauge", [({"season": where, label: value}, count) for where, value, count in counts[name]])
+            for name, label in labels_of.items()
         ]
     for name, kind, values in found:
         yield f"# TYPE tradeassay_{name} {kind}"
         for labels, value in values:
-            written = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+            plain = {k: v.translate({92: "\\\\", 34: '\\"', 10: " "}) for k, v in labels.items()}
+            written = ",".join(f'{key}="{text}"' for key, text in plain.items())
             yield f"tradeassay_{name}{f'{{{written}}}' if written else ''} {value}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
