@@ -16,17 +16,7 @@ import msgspec
 
 from tradeassay.arena.agents import OUTSIDE, check_entries
 from tradeassay.arena.rounds.feed import SnapshotFeed, check_data, is_live
-from tradeassay.arena.season import (
-    AMENDABLE,
-    BASELINE,
-    Amendment,
-    Asset,
-    Change,
-    Entry,
-    Season,
-    amended,
-    check_written,
-)
+from tradeassay.arena.season import AMENDABLE, BASELINE, Amendment, Asset, Change, Entry, Season, check_written
 from tradeassay.arena.state.store import Store
 from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError, UserError
 from tradeassay.core.time import parse_day
@@ -120,11 +110,8 @@ def _end(season: Season, asked: Asked, played: dict[str, str]) -> Made:
         raise UserError(f"every season has '{BASELINE}'", hint="name another entry")
     if any((one.change, one.what) == (asked.change, name) for one in season.amendments):
         raise UserError(f"'{name}' has been {'retired' if retires else 'withdrawn'} already")
-    return (
-        name,
-        _day(season, asked, played.get(name, "") if retires else max(played.values(), default=""), begins=False),
-        "",
-    )
+    reached = played.get(name, "") if retires else max(played.values(), default="")
+    return name, _day(season, asked, reached, begins=False), ""
 
 
 def _begin(season: Season, asked: Asked, played: dict[str, str]) -> Made:
@@ -141,15 +128,10 @@ def _begin(season: Season, asked: Asked, played: dict[str, str]) -> Made:
     try:
         made = msgspec.convert({name: asked.what, **given}, type=kind)
     except msgspec.ValidationError as error:
-        hint = (
-            "give NAME=VALUE as in a season's file: architecture=rule rule=trend, kind=stock dataset=live/yfinance"
-        )
+        hint = "NAME=VALUE as in a season's file: architecture=rule rule=trend, kind=stock dataset=live/yfinance"
         raise UserError(f"{asked.change} {asked.what}: {error}", hint=hint) from error
-    return (
-        asked.what,
-        _day(season, asked, max(played.values(), default=""), begins=True),
-        msgspec.json.encode(made).decode(),
-    )
+    day = _day(season, asked, max(played.values(), default=""), begins=True)
+    return asked.what, day, msgspec.json.encode(made).decode()
 
 
 def _rename(season: Season, asked: Asked, played: dict[str, str]) -> Made:

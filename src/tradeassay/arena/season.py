@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -162,6 +162,18 @@ class BudgetRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return any(getattr(self, name) is not None for name in self.__struct_fields__)
 
 
+_RANGES: dict[str, tuple[float, float]] = {
+    "cash": (1e-6, 1e15),
+    "fee_bp": (0.0, 5000.0),
+    "temperature": (0.0, 10.0),
+    "max_tokens": (1, 10**7),
+    "news_days": (0, 3650),
+    "seed": (0, 2**63 - 1),
+    "window_s": (1, 10**9),
+    "timeout_s": (1, 10**9),
+    "warmup": (0, 10**6),
+    "delay_s": (0, 10**9),
+}
 LIVE_DELAY_S = 900
 """How long after the close a live season decides unless it says otherwise: vendors need a while for the last bar.
 """
@@ -251,17 +263,15 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         for day in (self.live_from, *(asset.live_from for asset in self.assets)):
             if day is not None:
                 parse_day(day)
-        if self.delay_s is not None and self.delay_s < 0:
-            raise UserError(f"season '{self.id}' decides before the close", hint="delay_s >= 0")
         if self.filings.edgar and "@" not in self.filings.contact:
             raise UserError(
                 "EDGAR asks every reader for a mail address", hint='add contact = "you@example.org" to [filings]'
             )
-        for name, least in (("warmup", 0), ("window_s", 1), ("timeout_s", 1), ("cash", 1e-9)):
+        for name, (low, high) in _RANGES.items():
             value = getattr(self, name)
-            if not value >= least:
-                hint = "at least 0" if name == "warmup" else "more than 0"
-                raise UserError(f"season '{self.id}': {name} = {value} makes no sense", hint=f"give {hint}")
+            if value is not None and not low <= value <= high:
+                hint = f"give {low:g} to {high:g}"
+                raise UserError(f"season '{self.id}': {name} = {value:g} makes no sense", hint=hint)
 
     def days(self, asset: Asset) -> tuple[str, str | None]:
         return asset.first or self.first, asset.last or self.last
@@ -424,9 +434,7 @@ _UNSEEN = ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")
 
 
 def check_written(season: Season) -> None:
-    """Refuse numbers out of reason, and names that a page cannot show as they are: too long, or with characters
-    that nobody sees.
-    """
+    """Refuse names that a page cannot show as they are: too long, or with characters that nobody sees."""
     named = [("title", season.title, 200)]
     named += [("symbol of an asset", asset.symbol, 64) for asset in season.assets]
     for entry in season.entries:
@@ -439,26 +447,10 @@ def check_written(season: Season) -> None:
             raise UserError(f"the {what} has the invisible character U+{ord(hidden):04X}", hint="leave it out")
     if not all(asset.symbol.strip() for asset in season.assets):
         raise UserError("an asset has no symbol", hint="give every asset one")
-    fee = 0.0 if season.fee_bp is None else season.fee_bp
-    for name, value, low, high in (
-        ("cash", season.cash, 1e-6, 1e15),
-        ("fee_bp", fee, 0.0, 5000.0),
-        ("temperature", season.temperature, 0.0, 10.0),
-        ("max_tokens", season.max_tokens, 1, 10**7),
-        ("news_days", season.news_days, 0, 3650),
-        ("seed", season.seed, 0, 2**63 - 1),
-        ("window_s", season.window_s, 1, 10**9),
-        ("timeout_s", season.timeout_s, 1, 10**9),
-        ("warmup", season.warmup, 0, 10**6),
-    ):
-        if not low <= value <= high:
-            raise UserError(f"{name} = {value:g} makes no sense", hint=f"give {low:g} to {high:g}")
 
 
 def _check_ids(season: Season) -> None:
-    named: list[tuple[Literal["season", "entry"], str]] = [("season", season.id)]
-    named += [("entry", entry.id) for entry in season.entries]
-    for what, id in named:
+    for what, id in (("season", season.id), *(("entry", entry.id) for entry in season.entries)):
         if not _ID.fullmatch(id):
             raise UserError(f"{what} id '{id}'", hint="use up to 64 of a-z, 0-9, dot, dash and underscore")
     if not season.assets:
@@ -479,7 +471,7 @@ def demo_season(seed: int = 7, *, first: str = "2022-03-01", last: str = "2022-1
     return Season(
         id=f"demo-{seed}",
         title="Replayed synthetic days",
-        assets=_assets(seed),
+        assets=tuple(_assets(seed)),
         entries=(
             *(
                 Entry(id=f"{kind}-{model.removeprefix('scripted/')}", architecture=kind, model=model)
@@ -494,18 +486,13 @@ def demo_season(seed: int = 7, *, first: str = "2022-03-01", last: str = "2022-1
     )
 
 
-def _assets(seed: int) -> tuple[Asset, ...]:
-    """Return the first two ordinary instruments of each world, by name."""
+def _assets(seed: int) -> Iterator[Asset]:
+    """Yield the first two ordinary instruments of each world, by name."""
     from tradeassay.data import load_dataset
 
-    found: list[Asset] = []
-    for kind, preset in (("stock", "us"), ("crypto", "crypto")):
+    kinds: tuple[tuple[Kind, str], ...] = (("stock", "us"), ("crypto", "crypto"))
+    for kind, preset in kinds:
         dataset = f"synthetic/{preset}:{seed}"
-        snapshot = load_dataset(dataset)
-        view = snapshot.at(0, "close")
+        view = load_dataset(dataset).at(0, "close")
         plain = [symbol for symbol in view.symbols if view.instrument(symbol).kind == kind]
-        found += [
-            Asset(symbol=symbol, kind="stock" if kind == "stock" else "crypto", dataset=dataset)
-            for symbol in plain[:2]
-        ]
-    return tuple(found)
+        yield from (Asset(symbol=symbol, kind=kind, dataset=dataset) for symbol in plain[:2])
