@@ -16,7 +16,17 @@ import msgspec
 
 from tradeassay.arena.agents import OUTSIDE, check_entries
 from tradeassay.arena.rounds.feed import SnapshotFeed, check_data, is_live
-from tradeassay.arena.season import AMENDABLE, BASELINE, Amendment, Asset, Change, Entry, Season, check_written
+from tradeassay.arena.season import (
+    AMENDABLE,
+    BASELINE,
+    Amendment,
+    Asset,
+    Change,
+    Entry,
+    Season,
+    amended,
+    check_written,
+)
 from tradeassay.arena.state.store import Store
 from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError, UserError
 from tradeassay.core.time import parse_day
