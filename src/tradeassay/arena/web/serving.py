@@ -28,14 +28,7 @@ from tradeassay.arena.agents import OUTSIDE, EntryAgent, ModelOpener, OutsideAge
 from tradeassay.arena.api.doors import Doors, KeyKind
 from tradeassay.arena.api.outside import outside_agents
 from tradeassay.arena.clock import ArenaClock, LiveClock, ReplayClock, parse_speed
-from tradeassay.arena.rounds.feed import (
-    LiveFeed,
-    PriceFeed,
-    SnapshotFeed,
-    check_data,
-    is_live,
-    parse_renamed,
-)
+from tradeassay.arena.rounds.feed import LiveFeed, PriceFeed, SnapshotFeed, check_data, is_live, parse_renamed
 from tradeassay.arena.rounds.health import Health, Mark, give_back, own_name
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Season
@@ -190,21 +183,12 @@ class Player:
     """
 
     def __init__(
-        self,
-        season: Season,
-        store: Store,
-        speed: float | None,
-        say: Callable[[str], None] = lambda text: None,
-        *,
-        allow: Sequence[Network] = (),
-        renamed: Sequence[str] = (),
-        ended: Callable[[], None] = lambda: None,
-        webhook: str = "",
+        self, season: Season, store: Store, how: Serving, say: Callable[[str], None], ended: Callable[[], None]
     ) -> None:
-        self._webhook, self._season = webhook, season.id
-        how = PlayOptions(allow=allow, renamed=renamed, told=self._hear)
-        self._play: Callable[[], Coroutine[Any, Any, int]] = lambda: play(season, store, speed, how=how)
-        self._say, self._ended = say, ended
+        speed, allow = parse_speed(how.speed), parse_networks(how.allow)
+        options = PlayOptions(allow=allow, renamed=how.renamed, told=self._hear)
+        self._play: Callable[[], Coroutine[Any, Any, int]] = lambda: play(season, store, speed, how=options)
+        self._webhook, self._season, self._say, self._ended = how.webhook, season.id, say, ended
         self.health: Health | None = None
         self.error: Exception | None = None
         self._running: tuple[asyncio.AbstractEventLoop, asyncio.Task[int] | None] | None = None
@@ -212,7 +196,9 @@ class Player:
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name=f"season-{season.id}", daemon=True)
 
-    def start(self) -> None:
+    def start(self, come: Callable[[], bool] = lambda: True) -> None:
+        """Begin, once somebody has ``come``."""
+        self._come = come
         self._thread.start()
 
     def stop(self, timeout_s: float = 20.0) -> bool:
@@ -230,12 +216,13 @@ class Player:
             self._thread.join(timeout_s)
         return self._stopped
 
-    def join(self, timeout_s: float | None = None) -> bool:
-        """Wait for the season's end; False when it is still played."""
-        self._thread.join(timeout_s)
-        return not self._thread.is_alive()
-
     def _run(self) -> None:
+        if not self._come():
+            self._say("waiting for the first agent to register")
+            while not self._come():
+                if self._stopping.wait(0.3):
+                    return
+            self._say("the first agent is here; the season begins")
         try:
             done = asyncio.run(self._main())
             self._say(f"season over: {done} rounds finished now")
@@ -378,7 +365,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     Without a season what the database holds is shown. Stopping is clean and starting again resumes. Raises
     :class:`UserError` for a season that cannot be played or a database that cannot be opened.
     """
-    pace = parse_speed(how.speed)
+    parse_speed(how.speed)
     if how.embed and not re.fullmatch(r"\*|https?://[A-Za-z0-9.:-]+", how.embed):
         raise UserError(f"'{how.embed[:80]}' is no origin", hint="--embed https://blog.example.org, or '*'")
     if how.webhook and not how.webhook.startswith(("http://", "https://")):
@@ -392,33 +379,22 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
         # A replay knows no time but its own.
         store.found_season(season, iso(WallClock().now() if is_live(season) else 0))
         parse_renamed(season, how.renamed)
-        player = Player(
-            season,
-            store,
-            pace,
-            say,
-            allow=parse_networks(how.allow),
-            renamed=how.renamed,
-            webhook=how.webhook,
-            ended=lambda: setattr(server, "should_exit", True),
-        )
+        player = Player(season, store, how, say, ended=lambda: setattr(server, "should_exit", True))
     _show_keys(doors, how, say)
 
     def own() -> Health | None:
         return None if player is None else player.health
 
-    app = create_app(
-        Arena(
-            doors=doors,
-            folder=how.folder,
-            register=how.register,
-            apply=how.apply,
-            embed=how.embed,
-            own=own,
-        )
+    arena = Arena(
+        doors=doors,
+        folder=how.folder,
+        register=how.register,
+        apply=how.apply,
+        embed=how.embed,
+        own=own,
     )
     config = uvicorn.Config(
-        app,
+        create_app(arena),
         host=how.host,
         port=how.port,
         log_level="warning",
@@ -432,16 +408,14 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     PatientProtocol.proxies = parse_networks(how.proxies)
     server = ArenaServer(config, doors.closing)
     done = threading.Event()
-    writing = threading.Thread(
-        target=PageWriter(store, how.folder, own=own).follow, args=(done,), name="pages", daemon=True
-    )
+    pages = PageWriter(store, how.folder, own=own)
+    writing = threading.Thread(target=pages.follow, args=(done,), name="pages", daemon=True)
     sys.setswitchinterval(SWITCH_S)
     writing.start()
     say(f"arena: http://{how.host}:{how.port}/  (stop with Ctrl-C)")
     if player is not None and season is not None and how.wait:
-        say("waiting for the first agent to register")
-        waiting = (player, lambda: server.should_exit, lambda: bool(doors.registered(season.id)))
-        threading.Thread(target=_start_later, args=(*waiting, say), name="open-season", daemon=True).start()
+        id = season.id
+        player.start(lambda: bool(doors.registered(id)))
     elif player is not None:
         player.start()
     try:
@@ -458,16 +432,6 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
         store.engine.dispose()
     if player is not None and player.error is not None:
         raise player.error
-
-
-def _start_later(
-    player: Player, over: Callable[[], bool], come: Callable[[], bool], say: Callable[[str], None]
-) -> None:
-    while not over() and not come():
-        time.sleep(0.3)
-    if not over():
-        say("the first agent is here; the season begins")
-        player.start()
 
 
 def _show_keys(doors: Doors, how: Serving, say: Callable[[str], None]) -> None:
