@@ -12,11 +12,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
 
-from tradeassay.arena.season import BASELINE, Season
+from tradeassay.arena.season import BASELINE, Entry, Season
 from tradeassay.arena.standings.series import EntrySeries
 from tradeassay.benchmarks.ama.rules import Kind, ama_panel
 from tradeassay.core.measure import Measure, not_scored, plain_sum
@@ -128,17 +129,15 @@ def standings(
         if day is not None:  # resampled days without that one would be another account's
             gone = Measure(value=-1.0, n=path.size, note=RUIN)
             panel = {**panel, "CR": gone, "AR": gone, "MDD": gone}
-        rows.append(
-            msgspec.structs.replace(
-                _row(season, entry, found, panel, ranks.get(entry)),
-                excess=excess,
-                e_value=e_values.get(entry),
-                found=found_by.get(entry),
-                ahead_of=ahead.get(entry, ()),
-                ruined=None if day is None else days[day - path.size],
-                since=joined.get(entry),
-            )
-        )
+        compared: dict[str, Any] = {
+            "excess": excess,
+            "e_value": e_values.get(entry),
+            "found": found_by.get(entry),
+            "ahead_of": ahead.get(entry, ()),
+            "ruined": None if day is None else days[day - path.size],
+            "since": joined.get(entry),
+        }
+        rows.append(_row(season.entry(entry), found, ranks.get(entry), measures=panel, **compared))
     rows.sort(key=lambda row: (row.entry not in played | {BASELINE}, -(row.measures["CR"].value or 0.0)))
     made = {row.entry: row.measures["CR"].value for row in rows if row.entry in ranked_by}
     if joined:
@@ -229,13 +228,8 @@ def _kind(found: Sequence[EntrySeries]) -> Kind:
 
 
 def _row(
-    season: Season,
-    entry: str,
-    found: Sequence[EntrySeries],
-    measures: dict[str, Measure],
-    rank: tuple[Measure, int, int] | None,
+    entry: Entry, found: Sequence[EntrySeries], rank: tuple[Measure, int, int] | None, **compared: Any
 ) -> Standing:
-    who = season.entry(entry)
     costs = [line.usd for line in found]
     statuses = [status for line in found for status in line.statuses]
     none = not_scored(
@@ -246,17 +240,12 @@ def _row(
     best, low, high = rank if rank is not None else (none, None, None)
     return Standing(
         rank=None,
-        entry=entry,
-        label=who.shown,
-        architecture=who.architecture,
-        model=who.model,
+        entry=entry.id,
+        label=entry.shown,
+        architecture=entry.architecture,
+        model=entry.model,
         assets=tuple(sorted(line.asset for line in found)),
         sessions=sum(len(line.sessions) for line in found),
-        measures=measures,
-        excess=none,
-        e_value=None,
-        found=None,
-        ahead_of=(),
         best=best,
         rank_low=low,
         rank_high=high,
@@ -264,6 +253,7 @@ def _row(
         missed=statuses.count("missed"),
         tokens=sum(line.tokens for line in found),
         usd=None if any(c is None for c in costs) else plain_sum(c for c in costs if c is not None),
+        **compared,
     )
 
 

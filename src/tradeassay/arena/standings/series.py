@@ -92,10 +92,7 @@ Lines = Mapping[tuple[str, str], EntrySeries]
 def read_lines(store: Store, season: Season, wanted: Filter | None = None) -> Lines:
     """Return a season's lines that pass a filter, by entry and asset; those with nothing settled are left out."""
     wanted = wanted or Filter()
-    where: list[ColumnElement[bool]] = []
-    for column, values in ((decisions.c.entry, wanted.entries), (decisions.c.asset, wanted.assets)):
-        if values is not None:
-            where.append(column.in_(values))
+    where: list[ColumnElement[bool]] = [] if wanted.assets is None else [decisions.c.asset.in_(wanted.assets)]
     if wanted.first is not None:
         where.append(decisions.c.session >= wanted.first)
     if wanted.last is not None:
@@ -123,11 +120,10 @@ class LineBook:
 
     def lines(self) -> Lines:
         """Return the lines as of now; what was returned before does not change."""
-        mine = corrections.c.season == self._season.id
-        settled = select(rounds.c.id).where(rounds.c.season == self._season.id, rounds.c.phase == "settled")
+        mine = {"season": self._season.id}
         with self._lock, self._store.read() as db:
-            corrected = db.execute(select(func.max(corrections.c.id)).where(mine)).scalar()
-            known = set(db.execute(settled).scalars())
+            corrected = db.execute(select(func.max(corrections.c.id)).filter_by(**mine)).scalar()
+            known = set(db.execute(select(rounds.c.id).filter_by(**mine, phase="settled")).scalars())
             new = known - self._rounds
             if new or corrected != self._corrected:
                 few = self._rounds and corrected == self._corrected and len(new) <= self.FEW
@@ -166,11 +162,10 @@ def _joined(line: EntrySeries, part: EntrySeries) -> EntrySeries:
 
 _SETTLED = (
     select(
-        *(decisions.c[name] for name in ("entry", "asset", "session", "action", "status")),
-        *(bookings.c[name] for name in ("position_before", "position", "fee")),
-        *(decisions.c[name] for name in ("input_tokens", "output_tokens", "usd", "round", "id")),
-        bookings.c.earned,
-        bookings.c.nav_before,
+        *decisions.c["entry", "asset", "session", "action", "status"],
+        *bookings.c["position_before", "position", "fee"],
+        *decisions.c["input_tokens", "output_tokens", "usd", "round", "id"],
+        *bookings.c["earned", "nav_before"],
     )
     .join(bookings, (bookings.c.slot == decisions.c.id) & (bookings.c.number == 1))
     .order_by(decisions.c.entry, decisions.c.asset, decisions.c.session)
@@ -179,16 +174,14 @@ _SETTLED = (
 
 def _read(db: Connection, season: Season, *where: ColumnElement[bool]) -> Lines:
     # What each settled round's asset did, the trailing return that was shown in it, and its price.
-    asked = select(rounds.c.id, rounds.c.base_price, rounds.c.next_price, rounds.c.momentum, rounds.c.price)
+    asked = select(*rounds.c["id", "base_price", "next_price", "momentum", "price"])
     moves = {
         id: (later / base - 1.0, float("nan") if momentum is None else momentum, price)
-        for id, base, later, momentum, price in db.execute(
-            asked.where(rounds.c.season == season.id, rounds.c.phase == "settled")
-        )
+        for id, base, later, momentum, price in db.execute(asked.filter_by(season=season.id, phase="settled"))
     }
     # What corrected decisions earned on the newest prices, and the account before them, by slot.
-    newest = select(bookings.c.slot, bookings.c.earned, bookings.c.restated_before)
-    newest = newest.where(bookings.c.season == season.id, bookings.c.number > 1).order_by(bookings.c.number)
+    newest = select(*bookings.c["slot", "earned", "restated_before"]).filter_by(season=season.id)
+    newest = newest.where(bookings.c.number > 1).order_by(bookings.c.number)
     restated = {slot: (earned, before) for slot, earned, before in db.execute(newest)}
     query = _SETTLED.where(decisions.c.season == season.id, decisions.c.stage == "live", *where)
     grouped: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
@@ -252,9 +245,11 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
 
 def behaviour(entry: str, lines: Iterable[EntrySeries]) -> Behaviour:
     found = [line for line in lines if line.entry == entry]
-    held = np.concatenate([line.positions for line in found]) if found else np.empty(0, dtype=np.int64)
-    trailing = np.concatenate([line.trailing for line in found]) if found else np.empty(0)
-    moved = np.concatenate([line.moved for line in found]) if found else np.empty(0)
+    empty = np.empty(0)
+    held, trailing, moved = (
+        np.concatenate([empty, *(getattr(line, name) for line in found)])
+        for name in ("positions", "trailing", "moved")
+    )
     n = held.size
     known = (held != 0) & np.isfinite(trailing) & (trailing != 0)
     along = rate_measure(
