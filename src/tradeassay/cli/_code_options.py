@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tradeassay.cli._options import Advanced, one_each, split_list
+from tradeassay.cli._options import COUNT, FILE, NATURAL, add_options, advanced, one_each, option, split_list
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -38,9 +38,8 @@ _NAMES = {
 
 SYSTRADE_OPTIONS = (
     click.option("--strategy", "strategies", multiple=True, metavar="ID", help="systrade: only these strategies."),
-    click.option(
+    advanced(
         "--iterations",
-        cls=Advanced,
         type=click.IntRange(1, 10),
         metavar="N",
         help="systrade: number of submissions. Default: 4.",
@@ -52,45 +51,30 @@ SYSTRADE_OPTIONS = (
         metavar="MODEL",
         help="systrade: a model that marks submissions, blind; repeat for several.",
     ),
-    click.option(
-        "--to-the-end", cls=Advanced, is_flag=True, help="systrade: continue after the target is reached."
-    ),
+    advanced("--to-the-end", is_flag=True, help="systrade: continue after the target is reached."),
     click.option("--dataset", metavar="NAME", help="systrade, --task-file: stored bars, not synthetic ones."),
-    click.option(
-        "--symbols", cls=Advanced, metavar="A,B", help="systrade: which of the data set's symbols are the legs."
-    ),
-    click.option(
+    advanced("--symbols", metavar="A,B", help="systrade: which of the data set's symbols are the legs."),
+    advanced(
         "--splits",
-        cls=Advanced,
         metavar="D,D,D",
         help="systrade: with --dataset, the days on which development and test begin and the test has ended.",
     ),
-    click.option(
+    advanced(
         "--minutes",
-        cls=Advanced,
-        type=click.IntRange(0),
+        type=NATURAL,
         metavar="N",
         help="systrade: this many minute bars, for strategies that have a minute version.",
     ),
-    click.option(
-        "--data-seed", cls=Advanced, type=int, metavar="N", help="systrade: which synthetic year. Default: 1."
-    ),
+    advanced("--data-seed", type=int, metavar="N", help="systrade: which synthetic year. Default: 1."),
 )
 _FILTERS = (
-    click.option(
-        "--difficulty",
-        cls=Advanced,
-        multiple=True,
-        metavar="NAME",
-        help="easy, medium or hard; repeat for several.",
-    ),
-    click.option("--timeframe", cls=Advanced, multiple=True, metavar="NAME", help="1d, 1h, 30m, 15m, 5m or 1m."),
-    click.option("--family", cls=Advanced, multiple=True, metavar="NAME", help="trend, breakout, calendar ..."),
-    click.option("--sample", type=click.IntRange(1), metavar="N", help="Only this many of them, evenly spread."),
-    click.option(
+    advanced("--difficulty", multiple=True, metavar="NAME", help="easy, medium or hard; repeat for several."),
+    advanced("--timeframe", multiple=True, metavar="NAME", help="1d, 1h, 30m, 15m, 5m or 1m."),
+    advanced("--family", multiple=True, metavar="NAME", help="trend, breakout, calendar ..."),
+    click.option("--sample", type=COUNT, metavar="N", help="Only this many of them, evenly spread."),
+    advanced(
         "--task-file",
-        cls=Advanced,
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         metavar="FILE.json",
         help="Your copy of the public 400-task file, instead of our tasks.",
     ),
@@ -108,18 +92,16 @@ _RUN = (
     ),
     click.option("-t", "--task", "task", multiple=True, metavar="ID", help="Only these tasks."),
     *_FILTERS,
-    click.option(
+    advanced(
         "--wording",
         "wordings",
-        cls=Advanced,
         multiple=True,
         metavar="NAME",
         help="formal (default) or conversational; repeat for both.",
     ),
-    click.option(
+    advanced(
         "--framework",
         "frameworks",
-        cls=Advanced,
         multiple=True,
         metavar="NAME",
         help="backtrader (default) or frame; repeat for both.",
@@ -131,48 +113,28 @@ _RUN = (
         metavar="NAME",
         help="single-turn (default) or agentic; repeat for both.",
     ),
-    click.option("--turns", type=click.IntRange(1), metavar="N", help="Answers per agentic task. Default: 10."),
-    click.option(
+    click.option("--turns", type=COUNT, metavar="N", help="Answers per agentic task. Default: 10."),
+    advanced(
         "--history",
-        cls=Advanced,
         type=click.Choice(["full", "last"]),
         help="What a later turn sees of the earlier ones. Default: last.",
     ),
     click.option("--judge", metavar="MODEL", help="A language judge beside the behavioural one."),
-    click.option(
-        "--strict", cls=Advanced, is_flag=True, help="quantcode: a call that the kernel refuses fails a program."
-    ),
-    click.option(
+    advanced("--strict", is_flag=True, help="quantcode: a call that the kernel refuses fails a program."),
+    advanced(
         "--decides",
-        cls=Advanced,
         type=click.Choice(["reference-first", "behaviour", "language", "both"]),
         help="Which judge decides the judge stage. Default: reference-first.",
     ),
-    click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Answers per task."),
-    click.option(
-        "--temperature", cls=Advanced, type=float, help="Sampling temperature of the writer. Default: 0."
-    ),
-    click.option(
-        "--max-tokens", cls=Advanced, type=click.IntRange(1), help="Longest answer of the writer. Default: 16384."
-    ),
-    click.option(
+    option("--seeds", type=COUNT, default=1, help="Answers per task."),
+    advanced("--temperature", type=float, help="Sampling temperature of the writer. Default: 0."),
+    advanced("--max-tokens", type=COUNT, help="Longest answer of the writer. Default: 16384."),
+    advanced(
         "--secret",
-        cls=Advanced,
         metavar="HEX",
         help="Secret that the judged markets are drawn from; give an earlier run's to repeat it. Default: random.",
     ),
 )
-
-
-def add_options(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
-    """Return a decorator that adds options to a command, in their order."""
-
-    def add(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
 
 
 filter_options = add_options(_FILTERS)

@@ -65,19 +65,35 @@ def _help_advanced(context: click.Context, option: click.Parameter, wanted: bool
         context.exit()
 
 
-out_option = click.option(
-    "--runs",
-    "out",
-    cls=Advanced,
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("runs"),
-    show_default=True,
-    metavar="FOLDER",
-    help="Folder of the runs.",
+def add_options(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
+    """Return a decorator that adds options to a command, in their order."""
+
+    def add(command: F) -> F:
+        for one in reversed(options):
+            command = one(command)
+        return command
+
+    return add
+
+
+COUNT, NATURAL = click.IntRange(1), click.IntRange(0)
+FILE, FOLDER = click.Path(path_type=Path, dir_okay=False), click.Path(path_type=Path, file_okay=False)
+
+
+def option(*names: str, **fields: Any) -> Callable[[F], F]:
+    """Return an option whose help shows its default."""
+    return click.option(*names, **{"show_default": True, **fields})
+
+
+def advanced(*names: str, **fields: Any) -> Callable[[F], F]:
+    """Return an option that ``--help`` only names; it shows its default."""
+    return option(*names, cls=Advanced, **fields)
+
+
+out_option = advanced(
+    "--runs", "out", type=FOLDER, default=Path("runs"), metavar="FOLDER", help="Folder of the runs."
 )
-workers_option = click.option(
-    "--workers", cls=Advanced, type=click.IntRange(1), help="Processes to use. Default: one per core."
-)
+workers_option = advanced("--workers", type=COUNT, help="Processes to use. Default: one per core.")
 
 
 def page_option(what: str = "page", **fields: Any) -> Callable[[F], F]:
@@ -99,12 +115,10 @@ def executor_option(
 ) -> Callable[[F], F]:
     """Return the option that says where many independent pieces are worked on."""
     words = {"local": "local processes", "inline": "this process", "ray": "a Ray cluster"}
-    return click.option(
+    return advanced(
         "--executor",
-        cls=Advanced,
         type=click.Choice(choices),
         default=default,
-        show_default=True,
         callback=_with_ray,
         help=f"Where to run: {', '.join(words[one] for one in choices)}. The result is the same.",
     )
@@ -143,29 +157,15 @@ def find_run(name: str, out: Path) -> Path:
 _ASKING = (
     click.option("--max-usd", type=float, metavar="DOLLARS", help="Hard cap on what the whole run may spend."),
     click.option("--replay", is_flag=True, help="Recorded answers only: no network, no key, the same bytes."),
-    click.option("--base-url", cls=Advanced, metavar="URL", help="Another server that speaks the provider's API."),
-    click.option(
-        "--concurrency",
-        cls=Advanced,
-        type=click.IntRange(1),
-        default=8,
-        show_default=True,
-        help="Episodes in conversation at the same time.",
-    ),
-    click.option(
-        "--prices",
-        cls=Advanced,
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE.toml",
-        help="Prices of models that override the packaged ones.",
-    ),
+    advanced("--base-url", metavar="URL", help="Another server that speaks the provider's API."),
+    advanced("--concurrency", type=COUNT, default=8, help="Episodes in conversation at the same time."),
+    advanced("--prices", type=FILE, metavar="FILE.toml", help="Prices of models that override the packaged ones."),
 )
 
 
 def asking_options(command: F, *, several: bool = False) -> F:
     """Add how models are asked; with ``several`` recordings of several models can be named."""
-    for option in reversed(_ASKING):
-        command = option(command)
+    command = add_options(_ASKING)(command)
     return click.option(
         "--cassettes",
         type=click.Path(path_type=Path),
@@ -197,89 +197,78 @@ def take_asking(options: dict[str, Any], out: Path | None = None, benchmark: str
     return Asking(**taken)
 
 
-def spec_options(command: F) -> F:
-    """Add the arguments that describe a run."""
-    for option in reversed(
-        (
-            click.argument("what", nargs=-1, required=True, metavar="BENCHMARK... | SPEC.toml"),
-            click.option(
-                "-a",
-                "--agent",
-                "agents",
-                multiple=True,
-                metavar="NAME[:KEY=VALUE,...]",
-                help="An agent, with parameters; repeat for several. Default: every rule, or only the models.",
-            ),
-            click.option(
-                "-m",
-                "--model",
-                "models",
-                multiple=True,
-                metavar="PROVIDER/MODEL",
-                callback=one_each,
-                help="A language model, e.g. openai/gpt-5 or scripted/sensible; repeat for several.",
-            ),
-            click.option(
-                "--mask",
-                "masks",
-                multiple=True,
-                metavar="LEVEL[,LEVEL]",
-                help="What is hidden from models: bright, stock-blind, date-blind, blinded.",
-            ),
-            click.option(
-                "--mode",
-                "modes",
-                multiple=True,
-                metavar="MODE[,MODE]",
-                help="What models may use: memory-only, fixed-candidate, open-research.",
-            ),
-            click.option(
-                "--window",
-                "windows",
-                multiple=True,
-                metavar="CODE[,CODE]",
-                help="Named sessions of the benchmark, e.g. W4 or long; after-cutoff, after-2025-06-01.",
-            ),
-            click.option(
-                "-p",
-                "--set",
-                "settings",
-                cls=Advanced,
-                multiple=True,
-                metavar="KEY=VALUE[,VALUE]",
-                help="Any other setting of the conversation; several values make a grid.",
-            ),
-            click.option("--seeds", default=1, show_default=True, help="Run every agent under this many seeds."),
-            click.option("--dataset", metavar="NAME", help="Trade a data set other than the benchmark's own."),
-            click.option("--first", metavar="DAY", help="First session to trade, YYYY-MM-DD."),
-            click.option("--last", metavar="DAY", help="Last session to trade, YYYY-MM-DD."),
-            click.option(
-                "--index",
-                cls=Advanced,
-                metavar="NAME",
-                help="The index to compare with, or none. Default: by its role.",
-            ),
-            click.option(
-                "--universe",
-                cls=Advanced,
-                metavar="NAME[:N]",
-                help="What may be bought: an index's members, all, or the N most traded, e.g. hs300:50.",
-            ),
-            click.option(
-                "--secret",
-                cls=Advanced,
-                metavar="HEX",
-                help="Secret that aliases are drawn from; give an earlier run's to repeat it. Default: random.",
-            ),
-            click.option(
-                "--slug",
-                metavar="NAME",
-                help="Name of the run's folder; the same slug resumes. Default: from its content.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+spec_options = add_options(
+    (
+        click.argument("what", nargs=-1, required=True, metavar="BENCHMARK... | SPEC.toml"),
+        click.option(
+            "-a",
+            "--agent",
+            "agents",
+            multiple=True,
+            metavar="NAME[:KEY=VALUE,...]",
+            help="An agent, with parameters; repeat for several. Default: every rule, or only the models.",
+        ),
+        click.option(
+            "-m",
+            "--model",
+            "models",
+            multiple=True,
+            metavar="PROVIDER/MODEL",
+            callback=one_each,
+            help="A language model, e.g. openai/gpt-5 or scripted/sensible; repeat for several.",
+        ),
+        click.option(
+            "--mask",
+            "masks",
+            multiple=True,
+            metavar="LEVEL[,LEVEL]",
+            help="What is hidden from models: bright, stock-blind, date-blind, blinded.",
+        ),
+        click.option(
+            "--mode",
+            "modes",
+            multiple=True,
+            metavar="MODE[,MODE]",
+            help="What models may use: memory-only, fixed-candidate, open-research.",
+        ),
+        click.option(
+            "--window",
+            "windows",
+            multiple=True,
+            metavar="CODE[,CODE]",
+            help="Named sessions of the benchmark, e.g. W4 or long; after-cutoff, after-2025-06-01.",
+        ),
+        advanced(
+            "-p",
+            "--set",
+            "settings",
+            multiple=True,
+            metavar="KEY=VALUE[,VALUE]",
+            help="Any other setting of the conversation; several values make a grid.",
+        ),
+        option("--seeds", default=1, help="Run every agent under this many seeds."),
+        click.option("--dataset", metavar="NAME", help="Trade a data set other than the benchmark's own."),
+        click.option("--first", metavar="DAY", help="First session to trade, YYYY-MM-DD."),
+        click.option("--last", metavar="DAY", help="Last session to trade, YYYY-MM-DD."),
+        advanced("--index", metavar="NAME", help="The index to compare with, or none. Default: by its role."),
+        advanced(
+            "--universe",
+            metavar="NAME[:N]",
+            help="What may be bought: an index's members, all, or the N most traded, e.g. hs300:50.",
+        ),
+        advanced(
+            "--secret",
+            metavar="HEX",
+            help="Secret that aliases are drawn from; give an earlier run's to repeat it. Default: random.",
+        ),
+        click.option(
+            "--slug",
+            metavar="NAME",
+            help="Name of the run's folder; the same slug resumes. Default: from its content.",
+        ),
+    )
+)
+"""The arguments that describe a run."""
 
 
 def only_benchmark(described: dict[str, Any]) -> bool:

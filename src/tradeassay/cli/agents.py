@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradeassay.cli._options import Advanced, FoldedCommand, executor_option, split_list, workers_option
+from tradeassay.cli._options import FoldedCommand, advanced, executor_option, option, split_list, workers_option
 from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import UserError
 
@@ -76,7 +76,7 @@ _TRAINED = ("key", "model", "data", "trained on", "stopped on", "IC valid", "tes
 
 @click.command(cls=FoldedCommand)
 @click.option("--dataset", metavar="NAME", help="The data to train on, e.g. synthetic/ashare:7.")
-@click.option("--models", default="all", show_default=True, metavar="NAME[,NAME]", help="Which of the eighteen.")
+@option("--models", default="all", metavar="NAME[,NAME]", help="Which of the eighteen.")
 @click.option("--train", metavar="DAY..DAY", help="The window to train on.")
 @click.option("--valid", metavar="DAY..DAY", help="The window that decides when to stop.")
 @click.option("--test", metavar="DAY..DAY", help="The window to measure on. Default: the rest of the data.")
@@ -86,28 +86,20 @@ _TRAINED = ("key", "model", "data", "trained on", "stopped on", "IC valid", "tes
 @click.option("--small", is_flag=True, help="Small models that train in seconds.")
 @click.option("--check", is_flag=True, help="Also train each on shuffled outcomes, and say whether it beats that.")
 @click.option("--shuffled", is_flag=True, help="Train on shuffled outcomes: a baseline that knows nothing.")
-@click.option("--seed", default=0, show_default=True, help="Seed of everything random.")
-@click.option(
+@option("--seed", default=0, help="Seed of everything random.")
+@advanced(
     "--settings",
-    cls=Advanced,
     default="ours",
-    show_default=True,
     metavar="WHOSE[,WHOSE]",
     help="ours, qlib (the defaults of Qlib's classes), or both side by side.",
 )
-@click.option(
-    "--horizon", cls=Advanced, default=5, show_default=True, help="Sessions over which an outcome is measured."
-)
-@click.option(
-    "--purge", cls=Advanced, default=5, show_default=True, help="Sessions kept free between two windows."
-)
-@click.option("--threads", cls=Advanced, default=2, show_default=True, help="Threads to train with.")
-@click.option(
+@advanced("--horizon", default=5, help="Sessions over which an outcome is measured.")
+@advanced("--purge", default=5, help="Sessions kept free between two windows.")
+@advanced("--threads", default=2, help="Threads to train with.")
+@advanced(
     "--device",
-    cls=Advanced,
     type=click.Choice(["auto", "cpu", "gpu"]),
     default="auto",
-    show_default=True,
     help="Where to train networks; auto uses a GPU if there is one.",
 )
 @workers_option

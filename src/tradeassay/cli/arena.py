@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tradeassay.cli._options import Advanced, FoldedCommand
+from tradeassay.cli._options import NATURAL, Advanced, FoldedCommand, advanced, option
 from tradeassay.cli._output import json_option, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -31,10 +31,9 @@ def _without_password(context: click.Context, option: click.Parameter, db: str) 
     return db
 
 
-_db = click.option(
+_db = option(
     "--db",
     default="arena.db",
-    show_default=True,
     metavar="URL",
     envvar="TRADEASSAY_ARENA_DB",
     show_envvar=True,
@@ -48,22 +47,13 @@ _replay = click.option(
 _season = click.option(
     "--season", "file", type=click.Path(path_type=Path), help="Play the season in this TOML file."
 )
-_speed = click.option("--speed", default="1d/2s", show_default=True, help="Replayed time per real time, or max.")
-_convention = click.option(
-    "--convention",
-    type=click.Choice(["sound", "paper"]),
-    default="sound",
-    show_default=True,
-    help="For the built-in season.",
+_speed = option("--speed", default="1d/2s", help="Replayed time per real time, or max.")
+_convention = option(
+    "--convention", type=click.Choice(["sound", "paper"]), default="sound", help="For the built-in season."
 )
-_seed = click.option(
-    "--seed", type=click.IntRange(0), default=7, show_default=True, help="For the built-in season."
-)
+_seed = option("--seed", type=NATURAL, default=7, help="For the built-in season.")
 _allow = click.option(
-    "--allow",
-    multiple=True,
-    metavar="NETWORK",
-    help="A private network where agents may be, e.g. 127.0.0.0/8.",
+    "--allow", multiple=True, metavar="NETWORK", help="A private network where agents may be, e.g. 127.0.0.0/8."
 )
 _pages = click.option(
     "--pages",
@@ -73,10 +63,7 @@ _pages = click.option(
 )
 
 _renamed = click.option(
-    "--renamed",
-    multiple=True,
-    metavar="OLD=NEW",
-    help="A live symbol that its vendor has renamed, e.g. FB=META.",
+    "--renamed", multiple=True, metavar="OLD=NEW", help="A live symbol that its vendor has renamed, e.g. FB=META."
 )
 
 
@@ -87,16 +74,15 @@ _renamed = click.option(
 @_db
 @_convention
 @_seed
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True)
+@option("--host", default="127.0.0.1", help="Where to listen.")
+@option("--port", type=click.IntRange(1, 65535), default=8000)
 @click.option("--expert", "experts", multiple=True, help="Someone who may judge news; their key is shown once.")
 @click.option("--register", is_flag=True, help="Allow registration over HTTP; the operator's key is shown once.")
 @click.option("--apply", "applying", is_flag=True, help="Anybody may ask to be let in; the operator approves.")
 @_allow
-@click.option(
+@advanced(
     "--proxy",
     "proxies",
-    cls=Advanced,
     multiple=True,
     metavar="NETWORK",
     help="A proxy that says whose request it passes on (X-Forwarded-For), e.g. 127.0.0.1.",
@@ -180,7 +166,7 @@ def serve(
 @arena.command()
 @_replay
 @_season
-@click.option("--speed", default="max", show_default=True, help="Replayed time per real time, or max.")
+@option("--speed", default="max", help="Replayed time per real time, or max.")
 @_db
 @_convention
 @_seed

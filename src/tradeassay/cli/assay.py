@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from tradeassay.cli._options import (
-    Advanced,
+    COUNT,
+    NATURAL,
     FoldedCommand,
+    add_options,
+    advanced,
     executor_option,
     file_option,
     find_run,
+    option,
     out_option,
     page_option,
     workers_option,
@@ -32,29 +35,14 @@ if TYPE_CHECKING:
     from tradeassay.core.measure import Measure
     from tradeassay.runs import Run
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _trades_options(command: F) -> F:
-    """Add the options about a table's trades."""
-    for option in (
-        click.option(
-            "--turnover",
-            cls=Advanced,
-            type=click.FloatRange(0.0),
-            help="For a table of returns: yearly one-way turnover.",
+_trades_options = add_options(
+    (
+        advanced("--names", type=COUNT, help="For a table of returns: how many names were held."),
+        advanced(
+            "--turnover", type=click.FloatRange(0.0), help="For a table of returns: yearly one-way turnover."
         ),
-        click.option(
-            "--names",
-            cls=Advanced,
-            type=click.IntRange(1),
-            help="For a table of returns: how many names were held.",
-        ),
-    ):
-        command = option(command)
-    return command
-
-
+    )
+)
 _TABLES = (".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".ods")
 
 
@@ -96,28 +84,17 @@ def assay() -> None:
     """
 
 
-_trials = click.option(
-    "--trials",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="How many strategies were tried before this one was shown.",
+_trials = option(
+    "--trials", type=COUNT, default=1, help="How many strategies were tried before this one was shown."
 )
 _watched = click.option(
     "--watched", is_flag=True, help="It still grows and is looked at again: intervals that hold however often."
 )
-_capacity = click.option(
-    "--capacity",
-    cls=Advanced,
-    is_flag=True,
-    help="Show what larger accounts would have left of the edge.",
-)
-_portfolios = click.option(
+_capacity = advanced("--capacity", is_flag=True, help="Show what larger accounts would have left of the edge.")
+_portfolios = advanced(
     "--portfolios",
-    cls=Advanced,
-    type=click.IntRange(0),
+    type=NATURAL,
     default=10_000,
-    show_default=True,
     help="Random portfolios of the luck baseline (fewer where that is enough); 0 for none.",
 )
 
@@ -208,30 +185,21 @@ def _memory_records(name: str, run: Run) -> list[MemoryRecord]:
 @assay.command("file", cls=FoldedCommand)
 @click.argument("table", metavar="FILE")
 @click.option(
-    "--against",
-    metavar="MARKET",
-    help="sp500, nasdaq, us-market, a file of a benchmark's returns, or a column.",
+    "--against", metavar="MARKET", help="sp500, nasdaq, us-market, a file of a benchmark's returns, or a column."
 )
 @click.option("--cash", metavar="FILE", help="What cash earned: a file, or french; none for returns beyond it.")
 @click.option(
     "--factors", metavar="FILE", help="Returns of styles, a column each (RF and Mkt-RF among them), or french."
 )
 @click.option("--dataset", metavar="NAME", help="The data set with the prices of what was held.")
-@click.option(
-    "--universe",
-    cls=Advanced,
-    metavar="NAME",
-    default="all",
-    show_default=True,
-    help="An index of the data set, or all.",
-)
+@advanced("--universe", metavar="NAME", default="all", help="An index of the data set, or all.")
 @file_option("--weights", "The weights that were held, beside a table of returns.")
 @click.option("--prices", metavar="FILE", help="For a trade log: bars of what was traded, instead of --dataset.")
 @click.option(
     "--cash-at-start", type=click.FloatRange(0.0, min_open=True), help="For a trade log: what it began with."
 )
-@click.option("--until", cls=Advanced, metavar="DAY", help="For a trade log: hold on after its last trade.")
-@click.option("--symbol", cls=Advanced, metavar="NAME", help="For a list of decisions: what was bought and sold.")
+@advanced("--until", metavar="DAY", help="For a trade log: hold on after its last trade.")
+@advanced("--symbol", metavar="NAME", help="For a list of decisions: what was bought and sold.")
 @click.option(
     "--between",
     type=click.Choice(["cash", "hold"]),
@@ -247,24 +215,15 @@ def _memory_records(name: str, run: Run) -> list[MemoryRecord]:
     help="What the numbers are. Default: guessed from their size.",
 )
 @click.option("--dates", type=click.Choice(["dmy", "mdy"]), help="Which way 03/04/2024 is read.")
-@click.option(
+@advanced(
     "--dividends",
-    cls=Advanced,
     type=click.FloatRange(0.0, 1.0),
     default=0.025,
-    show_default=True,
     help="The most that the market's returns leave out a year; 0 for none.",
 )
-@click.option(
-    "--interest",
-    cls=Advanced,
-    type=click.FloatRange(0.0, 1.0),
-    default=0.05,
-    show_default=True,
-    help="The most that cash earned in a year.",
-)
+@advanced("--interest", type=click.FloatRange(0.0, 1.0), default=0.05, help="The most that cash earned in a year.")
 @_portfolios
-@click.option("--benchmark", cls=Advanced, metavar="ID", help="The benchmark whose rules a luck baseline follows.")
+@advanced("--benchmark", metavar="ID", help="The benchmark whose rules a luck baseline follows.")
 @_capacity
 @_trades_options
 @json_option
@@ -318,9 +277,7 @@ def assay_file(
 
 
 @assay.command("self-test")
-@click.option(
-    "--worlds", type=click.IntRange(1), default=10, show_default=True, help="Synthetic worlds to judge agents in."
-)
+@option("--worlds", type=COUNT, default=10, help="Synthetic worlds to judge agents in.")
 @_trials
 @_portfolios
 @workers_option
@@ -452,11 +409,9 @@ def _cell(measure: Measure | None, *, ratio: bool = False) -> str:
 @click.option(
     "--agent", "agents", multiple=True, metavar="NAME", help="Only this agent of the run; repeat for several."
 )
-@click.option("--portfolios", type=click.IntRange(100), default=10_000, show_default=True, help="How many.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other portfolios.")
-@click.option(
-    "--by", type=click.Choice(["return", "sharpe"]), default="return", show_default=True, help="What to rank by."
-)
+@option("--portfolios", type=click.IntRange(100), default=10_000, help="How many.")
+@option("--seed", type=NATURAL, default=0, help="Draws other portfolios.")
+@option("--by", type=click.Choice(["return", "sharpe"]), default="return", help="What to rank by.")
 @click.option(
     "--benchmark", metavar="ID", help="For a table of returns: the benchmark whose market and rules are used."
 )
@@ -530,27 +485,20 @@ _SHARE = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 @click.command()
 @click.argument("run", required=False)
 @out_option
-@click.option("--ir", type=float, default=1.0, show_default=True, help="The yearly information ratio to detect.")
-@click.option("--sessions", type=click.IntRange(1), default=252, show_default=True, help="Sessions played.")
-@click.option("--seeds", type=click.IntRange(1), default=1, show_default=True, help="Repetitions of the agent.")
-@click.option("--level", type=_SHARE, default=0.95, show_default=True, help="Confidence level of the test.")
-@click.option(
-    "--power", "wanted", type=_SHARE, default=0.8, show_default=True, help="Probability of detecting the ratio."
-)
-@click.option("--agents", type=click.IntRange(1), default=1, show_default=True, help="Agents judged together.")
-@click.option(
+@option("--ir", type=float, default=1.0, help="The yearly information ratio to detect.")
+@option("--sessions", type=COUNT, default=252, help="Sessions played.")
+@option("--seeds", type=COUNT, default=1, help="Repetitions of the agent.")
+@option("--level", type=_SHARE, default=0.95, help="Confidence level of the test.")
+@option("--power", "wanted", type=_SHARE, default=0.8, help="Probability of detecting the ratio.")
+@option("--agents", type=COUNT, default=1, help="Agents judged together.")
+@option(
     "--seed-correlation",
     type=click.FloatRange(0.0, 1.0),
     default=0.5,
-    show_default=True,
     help="Correlation of two seeds' active returns.",
 )
-@click.option(
-    "--autocorrelation",
-    type=click.FloatRange(-0.9, 0.9),
-    default=0.0,
-    show_default=True,
-    help="Autocorrelation of active returns.",
+@option(
+    "--autocorrelation", type=click.FloatRange(-0.9, 0.9), default=0.0, help="Autocorrelation of active returns."
 )
 @json_option
 def power(
@@ -624,11 +572,11 @@ def _recorded_power(folder: Path, ir: float, as_json: bool) -> None:
 
 @click.command("leak-test")
 @click.argument("agents", nargs=-1, required=True, metavar="AGENT...")
-@click.option("--benchmark", metavar="ID", default="daily-us-v1", show_default=True, help="The benchmark to play.")
+@option("--benchmark", metavar="ID", default="daily-us-v1", help="The benchmark to play.")
 @click.option("--dataset", metavar="NAME", help="A data set other than the benchmark's own.")
 @click.option("--first", metavar="DAY", help="First session, YYYY-MM-DD. Default: the benchmark's.")
 @click.option("--sessions", type=click.IntRange(2), help="Decisions to test. Default: all; 40 for a model.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other futures.")
+@option("--seed", type=NATURAL, default=0, help="Draws other futures.")
 @workers_option
 @executor_option()
 @json_option

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradeassay.benchmarks.rules_text import rules_text
+from tradeassay.cli._options import FOLDER
 from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import UserError
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--cards",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="FOLDER",
     help="Write a data card and Croissant metadata for NAME, or for every benchmark.",
 )

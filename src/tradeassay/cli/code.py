@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tradeassay.cli._code_options import add_options, draw_of, filter_options, run_options, take_spec, take_tasks
+from tradeassay.cli._code_options import draw_of, filter_options, run_options, take_spec, take_tasks
 from tradeassay.cli._options import (
-    Advanced,
+    COUNT,
+    FOLDER,
+    NATURAL,
     FoldedCommand,
+    add_options,
+    advanced,
     asking_options,
     executor_option,
     find_run,
+    option,
     out_option,
     page_option,
     split_list,
@@ -49,24 +54,18 @@ _REPORTS = (
     click.option("--junit", type=_FILE, metavar="FILE", help="With --spec: write the gates as JUnit XML."),
     click.option("--sarif", type=_FILE, metavar="FILE", help="With --spec: write the findings as SARIF."),
     click.option("--bar-log", type=_FILE, metavar="FILE", help="With --spec: write the audit log by bars as CSV."),
-    click.option(
+    advanced(
         "--since",
-        cls=Advanced,
-        type=click.Path(path_type=Path, file_okay=False),
+        type=FOLDER,
         metavar="FOLDER",
         help="With --spec: an earlier submission; was it repaired, or changed into something else?",
     ),
     click.option("--dataset", metavar="NAME", help="With --spec or --task-file: stored bars, not synthetic."),
-    click.option("--symbols", cls=Advanced, metavar="A,B", help="With --dataset: which of its symbols is meant."),
-    click.option(
-        "--splits",
-        cls=Advanced,
-        metavar="D,D,D",
-        help="With --dataset: first days of development, test, and what follows.",
+    advanced("--symbols", metavar="A,B", help="With --dataset: which of its symbols is meant."),
+    advanced(
+        "--splits", metavar="D,D,D", help="With --dataset: first days of development, test, and what follows."
     ),
-    click.option(
-        "--data-seed", cls=Advanced, type=int, default=1, show_default=True, help="Which of the secret's years."
-    ),
+    advanced("--data-seed", type=int, default=1, help="Which of the secret's years."),
 )
 
 
@@ -81,9 +80,7 @@ def code() -> None:
 @click.option(
     "--slug", metavar="NAME", help="Name of the run's folder; the same slug resumes. Default: from its content."
 )
-@click.option(
-    "--retry-failed", cls=Advanced, is_flag=True, help="Play failed episodes again; recorded answers are reused."
-)
+@advanced("--retry-failed", is_flag=True, help="Play failed episodes again; recorded answers are reused.")
 @asking_options
 @out_option
 @workers_option
@@ -136,7 +133,7 @@ def default_slug(benchmark: str, spec: Any) -> str:
 @click.option(
     "--spec", metavar="STRATEGY", help="The strategy that a folder is for; see tradeassay code strategies."
 )
-@click.option("--framework", type=click.Choice(["backtrader", "frame"]), default="backtrader", show_default=True)
+@option("--framework", type=click.Choice(["backtrader", "frame"]), default="backtrader")
 @click.option("--judge", metavar="MODEL", help="A model that reads the program as well.")
 @click.option(
     "--task-file",
@@ -254,13 +251,11 @@ def _refuse_given(what: str, **given: Any) -> None:
 @code.command()
 @click.argument("task", required=False)
 @filter_options
-@click.option("--wording", type=click.Choice(["formal", "conversational"]), default="formal", show_default=True)
-@click.option("--framework", type=click.Choice(["backtrader", "frame"]), default="backtrader", show_default=True)
+@option("--wording", type=click.Choice(["formal", "conversational"]), default="formal")
+@option("--framework", type=click.Choice(["backtrader", "frame"]), default="backtrader")
 @click.option("--reference", is_flag=True, help="With TASK: print its reference program instead of its words.")
-@click.option(
-    "--draw", type=click.IntRange(1), metavar="N", help="Draw N new tasks of --family (or a split, or all)."
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="With --draw: the same seed, the same tasks.")
+@click.option("--draw", type=COUNT, metavar="N", help="Draw N new tasks of --family (or a split, or all).")
+@option("--seed", type=int, default=0, help="With --draw: the same seed, the same tasks.")
 @json_option
 def tasks(
     task: str | None,
@@ -323,7 +318,7 @@ def tasks(
 @click.option("--secret", metavar="HEX", help="Secret that the judged markets are drawn from. Default: random.")
 @click.option(
     "--look-ahead",
-    type=click.IntRange(0),
+    type=NATURAL,
     is_flag=False,
     flag_value=0,
     metavar="[SEED]",
@@ -374,7 +369,7 @@ def validate(
 @click.option("--semantics", is_flag=True, help="With STRATEGY: print its frozen semantics instead of its doc.")
 @click.option(
     "--reference",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="FOLDER",
     help="With STRATEGY: write the reference submission there, to start from.",
 )
@@ -507,15 +502,9 @@ def _show_reward(
 
 @code.command()
 @click.argument("names", nargs=-1, metavar="[STRATEGY]...")
-@click.option(
-    "--variants",
-    type=click.IntRange(1),
-    default=17,
-    show_default=True,
-    help="Settings per strategy; the first are the frozen ones.",
-)
-@click.option("--tapes", type=click.IntRange(1), default=3, show_default=True, help="Synthetic years of days.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other settings.")
+@option("--variants", type=COUNT, default=17, help="Settings per strategy; the first are the frozen ones.")
+@option("--tapes", type=COUNT, default=3, help="Synthetic years of days.")
+@option("--seed", type=NATURAL, default=0, help="Draws other settings.")
 @workers_option
 @executor_option("local")
 @json_option
@@ -597,7 +586,7 @@ def _validate_look_ahead(seed: int, as_json: bool) -> int:
 @code.command()
 @click.argument("what", nargs=-1, required=True, metavar="RUN | TABLE.csv...")
 @click.option("--key", type=_FILE, help="With tables: the key that was written with the form.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws another order.")
+@option("--seed", type=NATURAL, default=0, help="Draws another order.")
 @click.option(
     "-o",
     "--out",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tradeassay.cli._options import parse_settings
+from tradeassay.cli._options import COUNT, option, parse_settings
 from tradeassay.cli._output import say
 
 
@@ -17,15 +17,15 @@ from tradeassay.cli._output import say
 @click.option("-p", "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any other setting.")
 @click.option("--dataset", metavar="NAME", help="A data set other than the benchmark's own.")
 @click.option("--window", help="Named sessions, e.g. W4.")
-@click.option("--sessions", type=click.IntRange(1), help="Stop after this many sessions.")
+@click.option("--sessions", type=COUNT, help="Stop after this many sessions.")
 @click.option(
     "--run",
     "folder",
     type=click.Path(path_type=Path),
     help="Make a run of it here; started again, it goes on behind the last answer.",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="For an arena: where to listen.")
-@click.option("--port", type=click.IntRange(1, 65535), default=8001, show_default=True, help="For an arena.")
+@option("--host", default="127.0.0.1", help="For an arena: where to listen.")
+@option("--port", type=click.IntRange(1, 65535), default=8001, help="For an arena.")
 @click.option(
     "--allow-host", "hosts", multiple=True, help="For an arena: another host name, as passed on by a proxy."
 )

@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradeassay.cli._options import Advanced, FoldedCommand, find_run, out_option, page_option, split_list
+from tradeassay.cli._options import (
+    COUNT,
+    FILE,
+    FOLDER,
+    NATURAL,
+    FoldedCommand,
+    advanced,
+    find_run,
+    option,
+    out_option,
+    page_option,
+    split_list,
+)
 from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import UserError
 
@@ -26,19 +38,13 @@ def memory() -> None:
 
 _cassettes = click.option(
     "--cassettes",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="FOLDER|recorded/MODEL",
     help="Record answers here, and ask nothing twice; or a recorded audit.",
 )
 _replay = click.option("--replay", is_flag=True, help="Recorded answers only: no network, no key.")
 _max_usd = click.option("--max-usd", type=float, metavar="DOLLARS", help="Hard cap on what all models may spend.")
-_concurrency = click.option(
-    "--concurrency",
-    type=click.IntRange(1),
-    default=16,
-    show_default=True,
-    help="Questions asked at the same time.",
-)
+_concurrency = option("--concurrency", type=COUNT, default=16, help="Questions asked at the same time.")
 
 
 @memory.command(cls=FoldedCommand)
@@ -52,54 +58,30 @@ _concurrency = click.option(
 )
 @click.option("--dataset", metavar="NAME", help="The data set to ask about.")
 @click.option("--run", metavar="RUN", help="Ask about the names and days that the model traded in a run.")
-@click.option("--questions", type=click.IntRange(1), default=500, show_default=True, help="How many, about.")
-@click.option(
-    "--wordings",
-    cls=Advanced,
-    type=click.IntRange(1, 4),
-    default=2,
-    show_default=True,
-    help="Ways to ask each fact.",
+@option("--questions", type=COUNT, default=500, help="How many, about.")
+@advanced("--wordings", type=click.IntRange(1, 4), default=2, help="Ways to ask each fact.")
+@advanced("--samples", type=COUNT, default=2, help="Answers to each wording.")
+@advanced(
+    "--horizon", type=click.Choice(["day", "week", "month"]), default="week", help="Of the moves asked for a run."
 )
-@click.option(
-    "--samples",
-    cls=Advanced,
-    type=click.IntRange(1),
-    default=2,
-    show_default=True,
-    help="Answers to each wording.",
-)
-@click.option(
-    "--horizon",
-    cls=Advanced,
-    type=click.Choice(["day", "week", "month"]),
-    default="week",
-    show_default=True,
-    help="Of the moves asked for a run.",
-)
-@click.option(
+@advanced(
     "--every",
-    cls=Advanced,
-    type=click.IntRange(1),
+    type=COUNT,
     metavar="SESSIONS",
     help="How often a move asked for a run begins; as often as one ends where not given.",
 )
-@click.option(
+@advanced(
     "--logprobs",
-    cls=Advanced,
-    type=click.IntRange(0),
+    type=NATURAL,
     default=40,
-    show_default=True,
     help="Facts whose log-probabilities are asked for too, where the server gives them.",
 )
-@click.option("--first", cls=Advanced, metavar="DAY", help="First day to ask about.")
-@click.option("--last", cls=Advanced, metavar="DAY", help="Last day to ask about.")
+@advanced("--first", metavar="DAY", help="First day to ask about.")
+@advanced("--last", metavar="DAY", help="Last day to ask about.")
 @click.option(
     "--cutoff", type=click.DateTime(["%Y-%m-%d"]), metavar="DAY", help="The day the model's knowledge ends."
 )
-@click.option(
-    "--seed", cls=Advanced, type=click.IntRange(0), default=0, show_default=True, help="Draws other questions."
-)
+@advanced("--seed", type=NATURAL, default=0, help="Draws other questions.")
 @click.option("--plan", "only_plan", is_flag=True, help="Say what it would cost, and ask nothing.")
 @_max_usd
 @_cassettes
@@ -171,21 +153,19 @@ def recall(
 @memory.command()
 @click.argument("run")
 @click.option("--agent", metavar="NAME", help="Whose decisions; the run's only model where not given.")
-@click.option(
+@option(
     "--share",
     type=click.FloatRange(0.0, 1.0, min_open=True),
     default=0.2,
-    show_default=True,
     help="Of the decisions, asked again in every changed market.",
 )
-@click.option(
+@option(
     "--arms",
     default="again,prices,names,news,date",
-    show_default=True,
     metavar="ARM[,ARM]",
     help="What is changed; again is nothing.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other decisions.")
+@option("--seed", type=NATURAL, default=0, help="Draws other decisions.")
 @_max_usd
 @_cassettes
 @_replay
@@ -262,49 +242,38 @@ def _only_model(run: Run | None) -> str:
 
 
 @memory.command()
-@click.option("--benchmark", metavar="ID", default="ktdfin-v1", show_default=True, help="A benchmark with masks.")
+@option("--benchmark", metavar="ID", default="ktdfin-v1", help="A benchmark with masks.")
 @click.option("--dataset", metavar="NAME", help="A data set other than the benchmark's own.")
-@click.option(
-    "--mask",
-    "masks",
-    default="blinded",
-    show_default=True,
-    metavar="LEVEL[,LEVEL]",
-    help="bright, stock-blind, date-blind, blinded.",
+@option(
+    "--mask", "masks", default="blinded", metavar="LEVEL[,LEVEL]", help="bright, stock-blind, date-blind, blinded."
 )
-@click.option(
+@option(
     "--hardening",
     "hardenings",
     default="plain",
-    show_default=True,
     metavar="NAME[,NAME]",
     help="plain, rebased, scaled, scrubbed, or all; each includes those before it.",
 )
-@click.option(
-    "--attackers",
-    default="levels,grid",
-    show_default=True,
-    metavar="NAME[,NAME]",
-    help="Models. All programs are always included.",
+@option(
+    "--attackers", default="levels,grid", metavar="NAME[,NAME]", help="Models. All programs are always included."
 )
-@click.option("--probes", type=click.IntRange(1), default=200, show_default=True, help="Pairs of stock and day.")
-@click.option(
+@option("--probes", type=COUNT, default=200, help="Pairs of stock and day.")
+@option(
     "--mode",
     type=click.Choice(["memory-only", "fixed-candidate", "open-research"]),
     default="open-research",
-    show_default=True,
     help="What the model is shown.",
 )
 @click.option(
     "--window", "windows", default="", metavar="CODE[,CODE]", help="Named windows. Default: all short ones."
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Draws other pairs.")
+@option("--seed", type=NATURAL, default=0, help="Draws other pairs.")
 @_max_usd
 @_cassettes
 @_replay
 @click.option(
     "--answers",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="Write every answer here, with the truth, one JSON object per line.",
 )

@@ -12,10 +12,12 @@ import click
 
 from tradeassay.benchmarks.exhibits import PAPERS
 from tradeassay.cli._options import (
-    Advanced,
+    COUNT,
     FoldedCommand,
+    advanced,
     asking_options,
     one_each,
+    option,
     out_option,
     split_list,
     take_asking,
@@ -71,8 +73,8 @@ _HEADLINE = {"mask": "blinded", "mode": "open-research"}
     callback=one_each,
     help="A model to ask; repeat for several.",
 )
-@click.option("--seeds", default=1, show_default=True, help="Repetitions of every agent.")
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="quantcode, systrade: only N of the tasks.")
+@option("--seeds", default=1, help="Repetitions of every agent.")
+@click.option("--sample", type=COUNT, metavar="N", help="quantcode, systrade: only N of the tasks.")
 @click.option("--grid", is_flag=True, help="All cells of the paper instead of its main table only.")
 @click.option("--judge", metavar="MODEL", help="quantcode: the language judge, as the paper has one.")
 @click.option("--dataset", metavar="NAME", help="quantcode: stored bars for the tasks of a task file.")
@@ -80,19 +82,14 @@ _HEADLINE = {"mask": "blinded", "mode": "open-research"}
 @click.option(
     "--reviewer", "reviewers", multiple=True, metavar="MODEL", help="systrade: marks submissions; repeat."
 )
-@click.option(
+@advanced(
     "--probes",
-    cls=Advanced,
-    type=click.IntRange(1),
+    type=COUNT,
     default=200,
-    show_default=True,
     help="ktdfin --grid: pairs of stock and day that attackers of the mask are asked about.",
 )
-@click.option(
-    "--attribution/--no-attribution",
-    default=True,
-    show_default=True,
-    help="Split returns into market, style, selection and trading.",
+@option(
+    "--attribution/--no-attribution", default=True, help="Split returns into market, style, selection and trading."
 )
 @click.option("--slug", metavar="NAME", help="Name of the folder. Default: paper-PAPER.")
 @partial(asking_options, several=True)

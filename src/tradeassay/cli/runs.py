@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from tradeassay.cli._options import (
-    Advanced,
     FoldedCommand,
+    advanced,
     asking_options,
     build_spec,
     executor_option,
     file_option,
     find_run,
     only_benchmark,
+    option,
     out_option,
     page_option,
     program_spec,
@@ -47,22 +48,15 @@ if TYPE_CHECKING:
 @click.command(cls=FoldedCommand)
 @spec_options
 @click.option("--plan", is_flag=True, help="Only estimate what it would take: calls, tokens, dollars, time, disk.")
-@click.option(
-    "--beacon",
-    cls=Advanced,
-    metavar="VALUE",
-    help="Value of the beacon that the spec draws its secret from, as hex.",
-)
-@click.option(
+@advanced("--beacon", metavar="VALUE", help="Value of the beacon that the spec draws its secret from, as hex.")
+@advanced(
     "--with",
     "beside",
-    cls=Advanced,
     type=click.Choice(["recall"]),
     help="Ask its models what they remember when it is over, and judge it with that.",
 )
-@click.option(
+@advanced(
     "--hardened",
-    cls=Advanced,
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     metavar="FILE",
     help="Play under the mask that `memory probe --harden ATTACKER --json` ended with.",
@@ -443,7 +437,7 @@ def _printable(words: str) -> str:
     type=click.Choice(["mlflow", "wandb", "nowhere"]),
     help="Log numbers and page to a tracker ([tracking]); nowhere prints what would be logged.",
 )
-@click.option("--project", default="tradeassay", show_default=True, help="The tracker's experiment or project.")
+@option("--project", default="tradeassay", help="The tracker's experiment or project.")
 @out_option
 @json_option
 def report(
