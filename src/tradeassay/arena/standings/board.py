@@ -228,13 +228,13 @@ def _kind(found: Sequence[EntrySeries]) -> Kind:
 
 
 def _row(
-    entry: Entry, found: Sequence[EntrySeries], rank: tuple[Measure, int, int] | None, **compared: Any
+    entry: Entry, lines: Sequence[EntrySeries], rank: tuple[Measure, int, int] | None, **compared: Any
 ) -> Standing:
-    costs = [line.usd for line in found]
-    statuses = [status for line in found for status in line.statuses]
+    costs = [line.usd for line in lines]
+    statuses = [status for line in lines for status in line.statuses]
     none = not_scored(
         "too few settled sessions, or nobody to be compared with"
-        if _decided(found)
+        if _decided(lines)
         else "it never decided, so it has no rank"
     )
     best, low, high = rank if rank is not None else (none, None, None)
@@ -244,14 +244,14 @@ def _row(
         label=entry.shown,
         architecture=entry.architecture,
         model=entry.model,
-        assets=tuple(sorted(line.asset for line in found)),
-        sessions=sum(len(line.sessions) for line in found),
+        assets=tuple(sorted(line.asset for line in lines)),
+        sessions=sum(len(line.sessions) for line in lines),
         best=best,
         rank_low=low,
         rank_high=high,
         failed=statuses.count("failed"),
         missed=statuses.count("missed"),
-        tokens=sum(line.tokens for line in found),
+        tokens=sum(line.tokens for line in lines),
         usd=None if any(c is None for c in costs) else plain_sum(c for c in costs if c is not None),
         **compared,
     )
