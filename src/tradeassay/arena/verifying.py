@@ -27,7 +27,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from tradeassay.account.daily_target import Booking, DailyTarget, DecisionPlayed, SharedTarget, Step, replay
 from tradeassay.arena.agents import OUTSIDE, entry_agents
 from tradeassay.arena.amending import check_signature
-from tradeassay.arena.queries.seasons import read_season
+from tradeassay.arena.queries.seasons import read_season, season_ids
 from tradeassay.arena.queries.snapshot import SeasonSnapshot
 from tradeassay.arena.replay import Evidence, ReplayStore
 from tradeassay.arena.rounds.deciding import Slots, Together, packets
@@ -189,9 +189,7 @@ def _other_pages(store: Store, folder: Path) -> Iterator[str]:
                 yield f"{path} is not what the journal gives"
 
     yield from compared(render_front(store))
-    with store.read() as db:
-        ids = db.execute(select(t.seasons.c.id)).scalars().all()
-    for id in ids:
+    for id in season_ids(store):
         season = read_season(store, id)
         assert season is not None  # it was read just now
         yield from compared(render(SeasonSnapshot(store, season)))

@@ -207,10 +207,8 @@ def read_workers(store: Store, season: str | None = None, now: float | None = No
     query = select(workers).order_by(workers.c.season, workers.c.worker)
     if season is not None:
         query = query.where(workers.c.season == season)
-    with store.read() as db:
-        rows = db.execute(query).all()
     found = []
-    for row in rows:
+    for row in store.rows(query):
         silent = max(at - row.beat, 0.0)
         state: WorkerState = row.state
         since = row.since

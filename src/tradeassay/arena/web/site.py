@@ -122,12 +122,11 @@ def render(
     yield f"{home}feed.xml", atom(state).encode()
     yield f"{home}standings.json", msgspec.json.encode(state.board())
     yield f"{home}equity.json", msgspec.json.encode(state.equity())
-    with state.store.read() as db:
-        mine = select(rounds.c.asset, rounds.c.session).where(rounds.c.season == season.id)
-        played = [(asset, day) for asset, day in db.execute(mine.order_by(rounds.c.session))]
-        if items is None:
-            known = select(stream_items.c.id).where(stream_items.c.season == season.id)
-            items = set(db.execute(known.where(stream_items.c.kind == "news")).scalars())
+    mine = select(rounds.c.asset, rounds.c.session).filter_by(season=season.id).order_by(rounds.c.session)
+    played = [(asset, day) for asset, day in state.store.rows(mine)]
+    if items is None:
+        known = select(stream_items.c.id).filter_by(season=season.id, kind="news")
+        items = {id for (id,) in state.store.rows(known)}
     before: dict[str, str] = {}
     for asset, day in played:
         if shown is None or (asset, day) in shown:
@@ -319,15 +318,13 @@ class PageWriter:
         self._folder.mkdir(parents=True, exist_ok=True)
         with self._locked():
             written = 0
-            with self._store.read() as db:
-                newest = db.execute(select(func.max(events.c.seq))).scalar() or 0
+            newest = self._store.scalar(select(func.max(events.c.seq))) or 0
             if newest < self._seen:  # an older database was restored under us
                 self._followed.clear()
                 self._seen = 0
             moved = (events.c.kind.not_in(_ANSWERS), events.c.seq > (0 if everything else self._seen))
             query = select(events.c.season, func.max(events.c.seq)).where(*moved).group_by(events.c.season)
-            with self._store.read() as db:
-                newer = {season: seq for season, seq in db.execute(query)}
+            newer = {season: seq for season, seq in self._store.rows(query)}
             if everything or newer or not self._seen:
                 written += sum(self._write(path, content) for path, content in render_front(self._store))
             for id, seq in newer.items():
@@ -409,11 +406,8 @@ class PageWriter:
         return found.seq
 
     def _event(self, seq: int) -> str:
-        with self._store.read() as db:
-            row = db.execute(
-                select(events.c.season, events.c.kind, events.c.body).where(events.c.seq == seq)
-            ).first()
-        return hashlib.sha256(repr(row).encode()).hexdigest()[:16]
+        found = self._store.rows(select(*events.c["season", "kind", "body"]).filter_by(seq=seq))
+        return hashlib.sha256(repr(found).encode()).hexdigest()[:16]
 
     def _changed(self, season: str, since: int) -> tuple[set[tuple[str, str]], set[str]] | None:
         """Return the rounds and the news whose pages are others than at an event; None where all may be, because
