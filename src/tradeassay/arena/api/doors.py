@@ -375,8 +375,10 @@ class Doors:
 
     def key_owner(self, kind: KeyKind, key: str) -> str | None:
         part = _TOKEN.fullmatch(key)
-        query = select(keys).filter_by(id=part[1] if part else "", kind=kind, revoked_at=None)
-        return next((str(row.name) for row in self.store.rows(query) if part and _fits(part, row)), None)
+        if part is None:
+            return None
+        found = self.store.rows(select(keys).filter_by(id=part[1], kind=kind, revoked_at=None))
+        return next((str(row.name) for row in found if _fits(part, row)), None)
 
     def count(self, added: Mapping[str, int], minute: int) -> dict[str, int]:
         """Add to this minute's counts and return them, over all processes; older minutes are forgotten."""
