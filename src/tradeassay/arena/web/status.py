@@ -91,18 +91,18 @@ def _counts(store: Store) -> dict[str, list[tuple[str, str, int]]]:
     competitor's decision ended, for one that failed holds.
     """
     counted = {}
-    for name, label in _COUNTED.items():
-        table = metadata.tables[name]
-        query = select(table.c.season, table.c[label], func.count()).group_by(table.c.season, table.c[label])
-        counted[name] = [tuple(row) for row in store.rows(query)]
     season, status = decisions.c.season, decisions.c.status
     every = select(season, status, func.count()).group_by(season, status)
     early = every.where(decisions.c.round.in_(select(rounds.c.id).where(rounds.c.phase != "settled")))
-    found = {(where, what): count for where, what, count in store.rows(every)}
-    for where, what, count in store.rows(early):
-        if what != "open":
-            found[where, what] = found.get((where, what), 0) - count
-            found[where, "sealed"] = found.get((where, "sealed"), 0) + count
+    with store.read() as db:  # at one moment
+        for name, label in _COUNTED.items():
+            by = (metadata.tables[name].c.season, metadata.tables[name].c[label])
+            counted[name] = [tuple(row) for row in db.execute(select(*by, func.count()).group_by(*by))]
+        found = {(where, what): count for where, what, count in db.execute(every)}
+        for where, what, count in db.execute(early):
+            if what != "open":
+                found[where, what] = found.get((where, what), 0) - count
+                found[where, "sealed"] = found.get((where, "sealed"), 0) + count
     counted["slots"] = [(where, what, count) for (where, what), count in sorted(found.items()) if count]
     return counted
 
