@@ -19,7 +19,7 @@ from tradeassay.arena.season import Entry, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import Arena, create_app
-from tradeassay.arena.web.serving import Player
+from tradeassay.arena.web.serving import Player, Serving
 from tradeassay.arena.web.site import PageWriter
 
 
@@ -172,7 +172,7 @@ def test_the_webhook_hears_what_begins_to_fail_and_that_it_is_over(tmp_path: Pat
     store = _Forgetful(open_engine(str(tmp_path / "arena.db"), durable=False))
     entries = (Entry(id="bull", architecture="rule", params={"rule": "buy"}),)
     season = make_season(id="told", entries=entries, first="2022-06-01", last="2022-06-02")
-    player = Player(season, store, None, webhook=f"http://127.0.0.1:{ear.server_port}/")
+    player = Player(season, store, Serving(speed="max", webhook=f"http://127.0.0.1:{ear.server_port}/"))
     player.start()
     assert player.join(60) and player.error is None
     until = time.monotonic() + 20

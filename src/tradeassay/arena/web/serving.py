@@ -183,7 +183,12 @@ class Player:
     """
 
     def __init__(
-        self, season: Season, store: Store, how: Serving, say: Callable[[str], None], ended: Callable[[], None]
+        self,
+        season: Season,
+        store: Store,
+        how: Serving,
+        say: Callable[[str], None] = lambda text: None,
+        ended: Callable[[], None] = lambda: None,
     ) -> None:
         speed, allow = parse_speed(how.speed), parse_networks(how.allow)
         options = PlayOptions(allow=allow, renamed=how.renamed, told=self._hear)
@@ -215,6 +220,11 @@ class Player:
         if self._thread.is_alive():
             self._thread.join(timeout_s)
         return self._stopped
+
+    def join(self, timeout_s: float | None = None) -> bool:
+        """Wait for the season's end; False when it is still played."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         if not self._come():
