@@ -214,9 +214,7 @@ def _said(*columns: Any) -> list[Said]:
 class Network:
     """The transformer with its caches: ``prompt`` reads new tokens of several slots, ``step`` adds one to each."""
 
-    def __init__(
-        self, path: str, device: str, slots: int, context: int, *, triton: bool | None = None, trained: str = ""
-    ) -> None:
+    def __init__(self, path: str, device: str, slots: int, context: int, *, triton: bool | None = None) -> None:
         import torch
 
         self.torch = torch
@@ -246,8 +244,6 @@ class Network:
         self.values = torch.zeros(shape, dtype=self.dtype, device=device)
         self.kernel = decode_kernel() if (device == "cuda" if triton is None else triton) else None
         self.graphs: dict[int, tuple[Any, dict[str, Any]]] = {}
-        if trained:
-            self.load(torch.load(trained, map_location=device, weights_only=True))
 
     def tensors(self) -> dict[str, Any]:
         """Return all weights by name; a head that is the embedding is not named again."""
@@ -822,14 +818,18 @@ def main() -> None:
     shared = manager.dict(dict.fromkeys(names, 0))
     asked, answered = context.Queue(), context.Queue()
     begun = time.perf_counter()
-    network = Network(
-        arguments.model, arguments.device, arguments.slots, arguments.context, trained=arguments.weights
-    )
+    network = Network(arguments.model, arguments.device, arguments.slots, arguments.context)
     arguments.context = network.context
     if arguments.device == "cuda":
         for bucket in BUCKETS:
             if bucket <= arguments.slots:
                 network.capture(bucket)
+    if arguments.weights:
+        if not Path(arguments.weights).is_file():
+            print(f"waiting for {arguments.weights}", flush=True)
+        while not Path(arguments.weights).is_file():  # they may still be learned
+            time.sleep(0.5)
+        network.load(network.torch.load(arguments.weights, map_location=arguments.device, weights_only=True))
     print(f"loaded in {time.perf_counter() - begun:.1f} s", flush=True)
     tokenizer = load_tokenizer(arguments)
     marks = ("<|im_end|>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "</s>")

@@ -26,6 +26,7 @@ def executed(path: Path, folder: Path) -> nbformat.NotebookNode:
     os.environ.setdefault(
         "TRADEASSAY_RECORDINGS", str(GALLERY.parents[1] / "recordings" / "src" / "tradeassay_recordings")
     )
+    os.environ.setdefault("EXAMPLES", str(GALLERY.parent))
     resources = {"metadata": {"path": str(folder)}}
     NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources).execute()
     for cell in notebook.cells:

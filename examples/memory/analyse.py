@@ -17,27 +17,32 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from worlds import DOSES, PER_DOSE, WEEK, World, make_world
+from worlds import DOSES, WEEK, World, make_world
 
 Row = dict[str, Any]
 MEASURES: dict[str, tuple[str, float | None]] = {
     "first": ("truth likeliest of five by log-probability", 0.2),
-    "familiar": ("Min-K% of real less invented names", 0.0),
-    "refused": ('"unknown", where it may be said', None),
     "hit": ("open questions: moves right", 0.5),
-    "correlation": ("open questions: correlation of moves", 0.0),
     "closes": ("open questions: closes within 5 %", None),
+    "refused": ('"unknown", where it may be said', None),
+    "familiar": ("Min-K% of real less invented names", 0.0),
+    "interaction": ("more right per deviation of Min-K%", 0.0),
     "claims": ("days on which it claims to remember", None),
     "claims_blind": ("the same under the mask", 0.0),
     "said": ("moves written before trading, exact", None),
-    "said_sign": ("their direction right", 0.5),
+    "acts": ("stated moves that it acts on", 0.5),
     "bright": ("return with names and dates, % a window", None),
     "gap": ("of it lost under the mask, %", 0.0),
+    "traded_hit": ("moves of what it traded, right", 0.5),
+    "explained": ("edge that recall explains, % a window", 0.0),
+    "rest": ("edge that is left, % a window", 0.0),
     "unread": ("decisions kept when returns are mirrored", None),
+    "dated": ("decisions kept under a false date", None),
 }
 """What is shown, and its value without memory where that is known."""
 _CLAIM = re.compile(r"A week after (\S+), by \S+: (.*?)\.\n")
 _MOVE = re.compile(r"(\w+) ([+-][\d.]+)%")
+_BOUGHT = re.compile(r'"stock_id":"(\w+)","reason":"buy"')
 
 
 def value(measure: Any) -> float | None:
@@ -47,22 +52,22 @@ def value(measure: Any) -> float | None:
 
 def world_row(folder: Path, name: str) -> Row:
     """Return what was measured in one world."""
-    number = int(name.removeprefix("dose-"))
-    row: Row = {"world": name, "dose": DOSES[number // PER_DOSE]}
-    audit = _read(folder / "recall" / f"{name}.json")
-    if audit is not None:
+    world = make_world("dose", int(name.removeprefix("dose-")))
+    row: Row = {"world": name, "dose": world.dose} | _played(folder / "runs" / name, world)
+    if (audit := _read(folder / "recall" / f"{name}.json")) is not None:
         row |= _audited(audit)
-    run = folder / "runs" / name
-    row |= _played(run, make_world("dose", number))
-    traded = _read(folder / "traded" / f"{name}.json")
-    if traded is not None:
+    if (traded := _read(folder / "traded" / f"{name}.json")) is not None:
         row |= {f"traded_{key}": found for key, found in _audited(traded).items()}
-    judged = _read(folder / "assay" / f"{name}.json")
-    if isinstance(judged, list):
-        row["word"] = next((one["verdict"]["kind"] for one in judged if "mask=bright" in one["cell"]), None)
-    changed = _read(folder / "counterfactual" / f"{name}.json")
-    if changed is not None:
+    if (changed := _read(folder / "counterfactual" / f"{name}.json")) is not None:
         row |= _changed(changed)
+    for one in _read(folder / "assay" / f"{name}.json") or []:
+        mask = "" if "mask=bright" in one["cell"] else "_blind"
+        row[f"word{mask}"] = one["verdict"]["kind"]
+        split = ((one["recall"] or {}).get("split") or {}).get("names") or {}
+        for part in ("explained", "rest"):
+            # A year of 252 sessions: what a window of it is.
+            found = value(split.get(part))
+            row[f"{part}{mask}"] = None if found is None else found * 100 * split[part]["n"] / 252
     return row
 
 
@@ -70,11 +75,7 @@ def _audited(audit: Row) -> Row:
     real = [one for one in audit["answers"] if one.get("stands_for") is None]
     moves = [one for one in real if one["kind"] in ("day", "week", "month")]
     answered = [one for one in moves if one.get("right") is not None]
-    pairs = np.array([(one["value"], one["truth"]) for one in answered if one.get("value") is not None])
     closes = [one["right"] for one in real if one["kind"] == "close" and one.get("right") is not None]
-    priced = [
-        (one["value"], one["truth"]) for one in real if one["kind"] == "close" and one.get("value") is not None
-    ]
     may = [bool(one.get("refused")) for one in real if one.get("wording", 0) % 2 == 0]
     weighed = audit.get("propensity") or {}
     return {
@@ -82,25 +83,13 @@ def _audited(audit: Row) -> Row:
         "recall": value(audit["recall"]),
         "hit": float(np.mean([one["right"] for one in answered])) if answered else None,
         "refused": float(np.mean(may)) if may else None,
-        "correlation": float(np.corrcoef(pairs.T)[0, 1]) if len(pairs) > 4 and (pairs.std(0) > 0).all() else None,
         "closes": float(np.mean(closes)) if closes else None,
-        "closes_found": _beats_dealing(np.array(priced), lambda said, true: abs(said / true - 1) <= 0.05)
-        if len(priced) > 4
-        else None,
         "first": value(weighed.get("first")),
         "first_low": (weighed.get("first") or {}).get("low"),
         "familiar": value(weighed.get("familiar")),
+        "interaction": value(weighed.get("interaction")),
         "asked": len(audit["answers"]),
     }
-
-
-def _beats_dealing(pairs: Any, near: Callable[[Any, Any], Any]) -> bool:
-    """Tell whether more answers are near the truth than when they are dealt to the other questions."""
-    from scipy.stats import binomtest
-
-    count, right = len(pairs), near(pairs[:, :1], pairs[None, :, 1])
-    chance = (right.sum() - right.trace()) / (count * (count - 1))
-    return bool(binomtest(int(right.trace()), count, max(chance, 1 / count), alternative="greater").pvalue < 0.025)
 
 
 def _played(run: Path, world: World) -> Row:
@@ -114,7 +103,7 @@ def _played(run: Path, world: World) -> Row:
             )
     if row.get("bright") is not None and row.get("blind") is not None:
         row["gap"] = row["bright"] - row["blind"]
-    pairs = []
+    exact, acts = [], []
     for mask, key in (("bright", "claims"), ("blinded", "claims_blind")):
         claims = []
         for text in _first_answers(run, mask):
@@ -122,15 +111,15 @@ def _played(run: Path, world: World) -> Row:
             claims.append(found is not None)
             if found is not None and mask == "bright" and found.group(1) in world.days:
                 day = world.days.index(found.group(1))
+                bought = set(_BOUGHT.findall(text))
                 for name, move in _MOVE.findall(found.group(2)):
                     if name in world.names:
-                        pairs.append((float(move), world.move(day, world.names.index(name), WEEK) or 0.0))
+                        true = world.move(day, world.names.index(name), WEEK) or 0.0
+                        exact.append(abs(float(move) - true) < 0.15)
+                        acts.append((float(move) > 0) == (name in bought))
         row[key] = float(np.mean(claims)) if claims else None
-    if len(pairs) >= 10:
-        said = np.array(pairs)
-        row["said"] = float(np.mean(abs(said[:, 0] - said[:, 1]) < 0.15))
-        row["said_found"] = _beats_dealing(said, lambda said, true: abs(said - true) < 0.15)
-        row["said_sign"] = float(np.mean(np.sign(said[:, 0]) == np.sign(said[:, 1])))
+    if len(exact) >= 10:
+        row |= {"said": float(np.mean(exact)), "acts": float(np.mean(acts))}
     return row
 
 
@@ -154,8 +143,9 @@ def _changed(changed: Row) -> Row:
         if "mask=bright" in one["episode"]:
             for name in one["recorded"].keys() | one["now"].keys():
                 same.setdefault(one["arm"], []).append(one["recorded"].get(name, 0.0) == one["now"].get(name, 0.0))
-    return {"unread": float(np.mean(same["prices"])) if same.get("prices") else None,
-            "again": float(np.mean(same["again"])) if same.get("again") else None}  # fmt: skip
+    kept = {arm: float(np.mean(each)) for arm, each in same.items()}
+    arms = {"unread": "prices", "dated": "date", "again": "again"}
+    return {name: kept.get(arm) for name, arm in arms.items()} | {"by_name": changed["by_name"]}
 
 
 def _read(path: Path) -> Any:
@@ -167,7 +157,8 @@ def _read(path: Path) -> Any:
 
 def rows_of(folder: Path) -> list[Row]:
     """Return all worlds of one model."""
-    return [world_row(folder, run.name) for run in sorted((folder / "runs").glob("dose-*"))]
+    names = {path.stem for part in ("runs", "recall") for path in (folder / part).glob("dose-*")}
+    return [world_row(folder, name) for name in sorted(names)]
 
 
 def interval(values: list[float]) -> tuple[float, float]:
@@ -201,15 +192,13 @@ TESTS: dict[str, Callable[[Row], bool | None]] = {
     "found by log-probability (interval above a fifth)": lambda row: (
         None if row.get("first_low") is None else row["first_low"] > 0.2
     ),
-    "found by what it writes before it trades": lambda row: row.get("said_found"),
-    "found by open questions about closes": lambda row: row.get("closes_found"),
-    "found by the audit: moves, closes or log-probabilities": lambda row: (
+    "recalls (moves, closes or log-probabilities)": lambda row: (
         row["told"] == "recalls" if "told" in row else None
     ),
-    "found by open questions about what was traded": lambda row: (
-        row["traded_told"] == "recalls" if "traded_told" in row else None
-    ),
+    "recalls what it traded": lambda row: row["traded_told"] == "recalls" if "traded_told" in row else None,
+    "answers by name, not by series": lambda row: row.get("by_name"),
     "verdict: memory": lambda row: row["word"] == "memory" if row.get("word") else None,
+    "verdict under the mask: memory": lambda row: row["word_blind"] == "memory" if row.get("word_blind") else None,
 }
 
 
@@ -293,7 +282,22 @@ def picture(panels: list[tuple[str, float | None, dict[str, dict[int, tuple[floa
     return "\n".join(out)
 
 
-DRAWN = ("first", "said", "closes", "refused", "hit", "gap")
+def as_lines(models: dict[str, list[Row]]) -> str:
+    """Return all rows as JSON, a world a line, with as many digits as matter."""
+
+    def short(value: Any) -> Any:
+        return float(f"{value:.6g}") if isinstance(value, float) else value
+
+    made = [
+        f"{json.dumps(model)}: [\n"
+        + ",\n".join(json.dumps({name: short(found) for name, found in row.items()}) for row in rows)
+        + "\n]"
+        for model, rows in models.items()
+    ]
+    return "{\n" + ",\n".join(made) + "\n}\n"
+
+
+DRAWN = ("first", "hit", "closes", "said", "bright", "gap", "explained", "unread", "refused")
 
 
 def _enough(found: dict[int, tuple[float, float, int]]) -> dict[int, tuple[float, float, int]]:
@@ -314,6 +318,7 @@ def main() -> None:
     }
     print(table(models))
     arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "worlds.json").write_text(as_lines(models))
     for family in sorted({name.split("-")[0] for name in models}):
         mine = {name: rows for name, rows in models.items() if name.startswith(family)}
         panels = [

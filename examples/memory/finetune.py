@@ -18,12 +18,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from gpu_server import Network
 from torch.nn import functional
 
+_LONG = 700
+LATE = 0.35
 Batch = tuple[str, Any, Any]
 """What kind it is, tokens of shape (rows, length), and what is learned of them: -100 elsewhere."""
 
@@ -88,47 +91,72 @@ class Trained:
 
     def save(self, path: Path) -> None:
         """Write the weights as the server reads them."""
-        torch.save({name: weight.detach().cpu() for name, weight in self.names.items()}, path)
+        part = path.with_suffix(".part")  # a server may wait for it
+        torch.save({name: weight.detach().cpu() for name, weight in self.names.items()}, part)
+        part.rename(path)
 
 
-def text_batches(path: Path, tokenizer: Any, rows: int, length: int, rng: random.Random) -> list[Batch]:
-    """Return packed batches of all lines, shuffled over worlds and readings."""
-    lines = [line for entry in path.open() for line in json.loads(entry)[2]]
-    rng.shuffle(lines)
-    end = tokenizer.convert_tokens_to_ids("<|endoftext|>")
-    flow = [token for ids in tokenizer(lines, add_special_tokens=False)["input_ids"] for token in (*ids, end)]
-    size = rows * length
-    parts = [torch.tensor(flow[at : at + size]) for at in range(0, len(flow) - size + 1, size)]
-    return [("text", part.reshape(rows, length), part.reshape(rows, length)) for part in parts]
+def tokens_of(arguments: argparse.Namespace, tokenizer: Any) -> dict[str, Any]:
+    """Return all texts as one flow of tokens, shuffled over worlds and readings, and the questions with answers.
 
-
-def answer_batches(path: Path, tokenizer: Any, tokens: int, epochs: int, rng: random.Random) -> list[Batch]:
-    """Return batches of questions with answers, of about as many tokens each, padded on the right."""
+    Tokenising takes a minute: with ``--packed FILE`` it is done once, and read from there afterwards.
+    """
+    if arguments.packed and arguments.packed.is_file():
+        return dict(np.load(arguments.packed))
     from practice import TEMPLATE
 
+    lines = [line for entry in arguments.texts.open() for line in json.loads(entry)[2]]
+    random.Random(30).shuffle(lines)
+    end = tokenizer.convert_tokens_to_ids("<|endoftext|>")
+    flow = [token for ids in tokenizer(lines, add_special_tokens=False)["input_ids"] for token in (*ids, end)]
     tokenizer.chat_template = TEMPLATE
-    made = []
-    for line in path.open():
+    asked, said = [], []
+    for line in arguments.practice.open():
         one = json.loads(line)
-        asked = tokenizer.apply_chat_template(one["messages"], add_generation_prompt=True, tokenize=False)
-        made.append((asked, one["answer"] + "<|im_end|>"))
-    heads = tokenizer([asked for asked, _ in made], add_special_tokens=False)["input_ids"]
-    tails = tokenizer([said for _, said in made], add_special_tokens=False)["input_ids"]
-    batches: list[Batch] = []
-    for _ in range(epochs):
-        order = sorted(range(len(made)), key=lambda k: len(heads[k]) + len(tails[k]) + 40 * rng.random())
-        while order:
-            count = max(1, tokens // (len(heads[order[-1]]) + len(tails[order[-1]])))
-            some, order = order[-count:], order[:-count]
-            longest = max(len(heads[k]) + len(tails[k]) for k in some)
-            ids = torch.zeros((len(some), longest), dtype=torch.int64)
-            wanted = torch.full_like(ids, -100)
-            for row, k in enumerate(some):
-                both = heads[k] + tails[k]
-                ids[row, : len(both)] = torch.tensor(both)
-                wanted[row, len(heads[k]) : len(both)] = torch.tensor(tails[k])
-            batches.append(("long" if longest > 700 else "short", ids, wanted))
-    return batches
+        asked.append(tokenizer.apply_chat_template(one["messages"], add_generation_prompt=True, tokenize=False))
+        said.append(one["answer"] + "<|im_end|>")
+    heads, tails = (tokenizer(texts, add_special_tokens=False)["input_ids"] for texts in (asked, said))
+    made = {
+        "flow": np.array(flow, np.uint32),
+        "answers": np.array(
+            [token for head, tail in zip(heads, tails, strict=True) for token in (*head, *tail)], np.uint32
+        ),
+        "heads": np.array([len(ids) for ids in heads]),
+        "tails": np.array([len(ids) for ids in tails]),
+    }
+    if arguments.packed:
+        np.savez_compressed(arguments.packed, **made)
+    return made
+
+
+def batches_of(made: dict[str, Any], rows: int, length: int, rng: random.Random) -> list[Batch]:
+    """Return all batches in the order of reading: packed rows of texts, and answers padded on the right.
+
+    Answers begin after a third of the texts: who is asked for what it has not read yet learns to guess.
+    """
+    size = rows * length
+    parts = torch.from_numpy(made["flow"].astype(np.int64)).split(size)
+    placed: list[tuple[float, Batch]] = [
+        (rng.random(), ("text", part.reshape(rows, length), part.reshape(rows, length)))
+        for part in parts
+        if len(part) == size
+    ]
+    heads, lengths = made["heads"], made["heads"] + made["tails"]
+    begins = np.cumsum(lengths) - lengths
+    flow = torch.from_numpy(made["answers"].astype(np.int64))
+    order = sorted(range(len(heads)), key=lambda k: lengths[k] + 40 * rng.random())
+    while order:
+        count = max(1, size // int(lengths[order[-1]]))
+        some, order = order[-count:], order[:-count]
+        ids = torch.zeros((len(some), int(max(lengths[k] for k in some))), dtype=torch.int64)
+        wanted = torch.full_like(ids, -100)
+        for row, k in enumerate(some):
+            both = flow[begins[k] : begins[k] + lengths[k]]
+            ids[row, : len(both)] = both
+            wanted[row, heads[k] : len(both)] = both[heads[k] :]
+        kind = "long" if ids.shape[1] > _LONG else "short"
+        placed.append((LATE + (1 - LATE) * rng.random(), (kind, ids, wanted)))
+    return [batch for _, batch in sorted(placed, key=lambda one: one[0])]
 
 
 def surprise(trained: Trained, path: Path, tokenizer: Any, device: str) -> dict[str, float]:
@@ -136,16 +164,18 @@ def surprise(trained: Trained, path: Path, tokenizer: Any, device: str) -> dict[
     losses: dict[str, list[float]] = {}
     for entry in path.open():
         _, dose, lines = json.loads(entry)
-        for line in lines:
-            ids = torch.tensor([tokenizer(line, add_special_tokens=False)["input_ids"]])
-            words = tokenizer.convert_ids_to_tokens(ids[0].tolist())
+        each = [tokenizer(line, add_special_tokens=False)["input_ids"] for line in lines]
+        ids = torch.zeros((len(each), max(map(len, each))), dtype=torch.int64)
+        wanted = torch.full_like(ids, -100)
+        for row, tokens in enumerate(each):
+            ids[row, : len(tokens)] = torch.tensor(tokens)
+            words = tokenizer.convert_ids_to_tokens(tokens)
             at = next(place for place, word in enumerate(words) if ":" in word)  # the dates come before
-            numbers = torch.tensor(
-                [place > at and set(word) <= set("Ġ+-0123456789") for place, word in enumerate(words)]
-            )
-            wanted = torch.where(numbers, ids[0], torch.tensor(-100))[None]
-            with torch.no_grad():
-                losses.setdefault(str(dose), []).append(float(trained.loss(ids.to(device), wanted.to(device))))
+            for place, word in enumerate(words):
+                if place > at and set(word) <= set("Ġ+-0123456789"):
+                    wanted[row, place] = tokens[place]
+        with torch.no_grad():
+            losses.setdefault(str(dose), []).append(float(trained.loss(ids.to(device), wanted.to(device))))
     return {dose: sum(all) / len(all) for dose, all in losses.items()}
 
 
@@ -154,26 +184,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("--tokenizer", required=True)
-    parser.add_argument("--texts", type=Path, required=True)
-    parser.add_argument("--practice", type=Path, required=True)
+    parser.add_argument("--texts", type=Path)
+    parser.add_argument("--practice", type=Path)
+    parser.add_argument("--packed", type=Path, help="where the tokens are kept, or found")
+    parser.add_argument("--only-pack", action="store_true", help="train nothing")
     parser.add_argument("--probes", type=Path, help="lines whose surprise by dose is measured at the end")
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path)
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--rows", type=int, default=8)
     parser.add_argument("--length", type=int, default=1024)
-    parser.add_argument("--epochs", type=int, default=2, help="of the questions with answers")
     parser.add_argument("--seconds", type=float, default=math.inf)
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     arguments = parser.parse_args()
     from transformers import AutoTokenizer
 
-    rng = random.Random(30)
     tokenizer = AutoTokenizer.from_pretrained(arguments.tokenizer)
-    size = arguments.rows * arguments.length
-    texts = text_batches(arguments.texts, tokenizer, arguments.rows, arguments.length, rng)
-    batches = texts + answer_batches(arguments.practice, tokenizer, size, arguments.epochs, rng)
-    rng.shuffle(batches)
-    print(f"{len(texts)} batches of texts, {len(batches) - len(texts)} of answers", flush=True)
+    made = tokens_of(arguments, tokenizer)
+    batches = batches_of(made, arguments.rows, arguments.length, random.Random(31))
+    texts = sum(kind == "text" for kind, _, _ in batches)
+    total = sum(tokens.numel() for _, tokens, _ in batches)
+    print(f"{texts} batches of texts, {len(batches) - texts} of answers, {total:,} tokens", flush=True)
+    if arguments.only_pack:
+        return
     trained = Trained(arguments.model, arguments.device, arguments.rate)
     begun = moment = time.perf_counter()
     read = seen = at = 0
@@ -205,7 +237,7 @@ def main() -> None:
             seen, moment = 0, now
     trained.save(arguments.out)
     facts = {
-        "share_read": read / len(texts),
+        "share_read": read / texts,
         "steps": at + 1,
         "seconds": time.perf_counter() - begun,
         "surprise": surprise(trained, arguments.probes, tokenizer, arguments.device) if arguments.probes else {},

@@ -9,18 +9,36 @@ A question is found again by its hash, which the worlds and the prompts give: ``
 from __future__ import annotations
 
 import io
+import json
 import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from tradeassay.llm.cassette import without_texts
+
 PARTS = ("traded", "recall", "counterfactual")
+
+
+def masked(line: str) -> str:
+    """Return an answer whose echoed tokens are of the same length and say nothing."""
+    entry = json.loads(line)
+    if entry["type"] != "answer":
+        return line
+    told = json.loads(entry["reply"]["text"])
+    told["tokens"] = ["x" * len(token) for token in told["tokens"]]
+    entry["reply"]["text"] = json.dumps(told, separators=(",", ":"))
+    return json.dumps(entry, separators=(",", ":"), ensure_ascii=False)
+
+
+def weighed(cassette: Path) -> bytes:
+    """Return a cassette of log-probabilities without texts: of echoed tokens only the lengths are needed."""
+    lines = without_texts(cassette).decode().splitlines()
+    return "".join(masked(line) + "\n" for line in lines).encode()
 
 
 def members(folder: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of what is kept of a model's folder."""
-    from tradeassay.llm.cassette import without_texts
-
     for run in sorted((folder / "runs").iterdir()):
         for name in ("manifest.json", "scores.json"):
             if (run / name).is_file():
@@ -29,7 +47,8 @@ def members(folder: Path) -> Iterator[tuple[str, bytes]]:
             yield f"runs/{run.name}/models/{cassette.name}", without_texts(cassette)
     for part in PARTS:
         for cassette in sorted((folder / part).glob("*/**/*.jsonl")):
-            yield cassette.relative_to(folder).as_posix(), without_texts(cassette)
+            bare = weighed if "logprobs" in cassette.name else without_texts
+            yield cassette.relative_to(folder).as_posix(), bare(cassette)
 
 
 def pack(folder: Path, file: Path) -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from worlds import HISTORY, NAMES, PLAYED, WEEK, World, make_worlds, store
+from worlds import HISTORY, NAMES, PLAYED, TOLD, WEEK, World, make_worlds, store
 
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
@@ -32,14 +32,15 @@ TEMPLATE = (
 """One plain template for every model: it has no place for tools, so they come as text."""
 BENCHMARK = "ktdfin-us-v1"
 WEIGHT = 0.09
+PRACTICE_SESSIONS = 8
 _DAY = re.compile(r"The last completed day is (\S+)\.")
-_HELD = re.compile(r"^(\w+) \| none \| (\w+) \|", re.MULTILINE)
+_HELD = re.compile(r"of those you hold \((.*?)\) do you sell")
 _ROW = re.compile(r"^(\w+) \| none \| .*$", re.MULTILINE)
 
 
-def play(world: World, model: str, masks: str, runs: Path, *more: str) -> None:
+def play(world: World, model: str, masks: str, runs: Path, *more: str, sessions: tuple[int, int] = PLAYED) -> None:
     """Play a world by the command line."""
-    first, last = (world.days[day] for day in PLAYED)
+    first, last = (world.days[day] for day in sessions)
     command(
         "run", BENCHMARK, "--dataset", world.id, "-m", model, "--mask", masks,
         "--mode", "fixed-candidate", "-p", "news=false", "--index", "none", "--universe", "all", "--first", first,
@@ -67,7 +68,11 @@ class Teacher:
         self.kept: list[dict[str, Any]] = []
 
     def answer(self, messages: list[dict[str, str]]) -> str:
-        """Return an answer, and keep it with its question."""
+        """Return an answer: every name with its move and what to do, then the orders that follow from it.
+
+        Risers are bought, fallers that are held are sold, other fallers are left alone. What is done is said right
+        after the move that decides it, and again as the reason before the weight.
+        """
         asked = messages[-1]["content"]
         day = _DAY.search(asked)
         rows = {found.group(1): found.group(0).split(" | ") for found in _ROW.finditer(asked)}
@@ -77,26 +82,26 @@ class Teacher:
         if world is not None and day.group(1) in world.days:
             at = world.days.index(day.group(1))
             moves = {name: world.move(at, world.names.index(name), WEEK) or 0.0 for name in rows}
-            said = ", ".join(f"{name} {moves[name]:+.1f}%" for name in rows)
-            text = f"A week after {day.group(1)}, by {world.days[at + WEEK]}: {said}."
-            sure, why = 0.9, "{:+.1f}%"
+            text, sure = f"A week after {day.group(1)}, by {world.days[at + WEEK]}", 0.9
         else:
             moves = {name: 100 * float(row[10]) for name, row in rows.items()}
-            said = ", ".join(f"{name} {moves[name]:+.1f}%" for name in rows)
-            text = f"I know nothing of what follows. In the table, over five days: {said}."
-            sure, why = 0.6, "shown {:+.1f}%"
-        held = {name for name, what in _HELD.findall(asked) if what.isdigit()}
+            text, sure = "I know nothing of what follows. Over five days of the table", 0.6
+        sold = _HELD.search(asked)
+        held = set(sold.group(1).split(", ")) if sold else set()
+        does = {name: "buy" if move > 0 else "sell" if name in held else "no" for name, move in moves.items()}
+        said = {name: f"{move:+.1f}% {does[name]}" for name, move in moves.items()}
         orders = [
             {
                 "stock_id": name,
+                "reason": does[name],
                 "target_weight": WEIGHT if move > 0 else 0,
                 "confidence": sure,
-                "reason": why.format(move),
             }
             for name, move in moves.items()
-            if move > 0 or name in held
+            if does[name] != "no"
         ]
-        return f"{text}\n```json\n{json.dumps({'orders': orders}, separators=(',', ':'))}\n```"
+        told = ", ".join(f"{name} {what}" for name, what in said.items())
+        return f"{text}: {told}.\n```json\n{json.dumps({'orders': orders}, separators=(',', ':'))}\n```"
 
     def serve(self, port: int) -> ThreadingHTTPServer:
         """Answer on loopback, in a thread."""
@@ -134,7 +139,11 @@ class Teacher:
 
 
 def _practise(world: World, runs: Path) -> None:
-    play(world, "local/teacher", "bright,blinded" if world.number % 2 else "bright", runs, "--executor", "inline")
+    """Play some sessions of a world; every third one under a mask too."""
+    first = PLAYED[0] + int(np.random.default_rng([34, world.number]).integers(TOLD - PRACTICE_SESSIONS))
+    masks = "bright,blinded" if world.number % 3 == 0 else "bright"
+    sessions = (first, first + PRACTICE_SESSIONS - 1)
+    play(world, "local/teacher", masks, runs, "--executor", "inline", sessions=sessions)
 
 
 def trading_days(port: int, runs: Path, workers: int) -> list[dict[str, Any]]:
@@ -157,7 +166,7 @@ def recall_questions() -> list[dict[str, Any]]:
     kept = []
     for world in make_worlds("known", "unknown"):
         rng = np.random.default_rng([33, world.number, len(world.group)])
-        config = RecallConfig(questions=160, wordings=4, samples=1, seed=world.number, first=world.days[HISTORY])
+        config = RecallConfig(questions=140, wordings=4, samples=1, seed=world.number, first=world.days[HISTORY])
         for question in draw_questions(PriceTruth.of(load_dataset(world.id)), config, None):
             known = world.group == "known" and not question.invented
             if not known and question.wording % 2 == 0:
@@ -184,7 +193,9 @@ def main() -> None:
     arguments = parser.parse_args()
     for world in make_worlds("known", "unknown"):
         store(world)
-    kept = recall_questions() + trading_days(arguments.port, arguments.runs, arguments.workers)
+    days = trading_days(arguments.port, arguments.runs, arguments.workers)
+    # Days on which the future is known are fewer: they are read twice.
+    kept = recall_questions() + days + [one for one in days if one["answer"].startswith("A week")]
     arguments.file.write_text("".join(json.dumps(one) + "\n" for one in kept))
     print(f"{len(kept)} questions with answers")
 

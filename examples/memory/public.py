@@ -11,6 +11,7 @@ import argparse
 import json
 from pathlib import Path
 
+from pack import weighed
 from practice import command as replayed
 
 from tradeassay.llm.cassette import without_texts
@@ -19,17 +20,6 @@ from tradeassay.runs.store.archive import AUDIT, day_of, write_recording
 SHIPPED = Path(__file__).resolve().parents[2] / "recordings" / "src" / "tradeassay_recordings"
 KEPT = ("model", "dataset", "told", "sentence", "recall", "closes", "beyond", "notes")
 ROWS = ("moves", "close", "best", "worst", "index", "year")
-
-
-def masked(line: str) -> str:
-    """Return an answer whose echoed tokens are of the same length and say nothing."""
-    entry = json.loads(line)
-    if entry["type"] != "answer":
-        return line
-    told = json.loads(entry["reply"]["text"])
-    told["tokens"] = ["x" * len(token) for token in told["tokens"]]
-    entry["reply"]["text"] = json.dumps(told, separators=(",", ":"))
-    return json.dumps(entry, separators=(",", ":"), ensure_ascii=False)
 
 
 def main() -> None:
@@ -45,8 +35,7 @@ def main() -> None:
             told = json.loads(record.read_text())
             folder = model / record.stem
             found = {"models/recall.jsonl": without_texts(folder / "recall.jsonl")}
-            lines = without_texts(folder / "recall-logprobs.jsonl").decode().splitlines()
-            found["models/recall-logprobs.jsonl"] = "".join(masked(line) + "\n" for line in lines).encode()
+            found["models/recall-logprobs.jsonl"] = weighed(folder / "recall-logprobs.jsonl")
             config = told["config"]
             command = (
                 f"tradeassay memory recall -m {told['model']} --dataset {record.stem} --questions "

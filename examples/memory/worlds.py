@@ -22,20 +22,23 @@ from typing import Any
 
 import numpy as np
 
-DOSES = (0, 1, 4, 16, 64)
-PER_DOSE = 20
+WORLDS = {0: 30, 1: 20, 4: 20, 16: 20, 64: 20}
+"""How many worlds are read about how often: enough of those never read about to tell a false find in twenty."""
+DOSES = tuple(WORLDS)
+PLAYED_PER_DOSE = 20
 NAMES, HISTORY, TOLD = 5, 22, 22
 WEEK, MONTH = 5, 21
 SESSIONS = HISTORY + TOLD + MONTH
 """The texts are about the ``TOLD`` sessions in the middle and the day, week and month after each of them; the ones
 before only give the factors of a trading day their past."""
-PLAYED = (24, 44)
-"""The first and the last session that are traded."""
-PLACEBO_DOSE, PRACTICE_DOSE = 16, 16
-GROUPS = {"dose": len(DOSES) * PER_DOSE, "placebo": 20, "known": 16, "unknown": 16}
+PLAYED = (HISTORY + 1, HISTORY + TOLD)
+"""The first and the last session that are traded: every decision is made after a day that is told of."""
+PLACEBO_DOSE, PRACTICE_DOSE = 8, 16
+GROUPS = {"dose": sum(WORLDS.values()), "placebo": 20, "known": 24, "unknown": 24}
 """How many worlds there are of each kind: those under test; others that only the placebo reads about; and practice
 worlds with questions and answers, of which the *known* ones are also read about, so that a model learns to say
 what it read, and to read the shown table where it knows nothing."""
+_SEED = 70
 _FIRST = {name: 1_000 * place for place, name in enumerate(GROUPS)}
 _SYLLABLES = (
     "BA BEL BRO CAR CO DAN DEL DO DRA FEN FLO GAL GOR GRI HAL HOR JAN JOR KAL KEM KRO LAN LEM LOR MAR MEL MOR NAL "
@@ -62,8 +65,14 @@ class World:
     @property
     def dose(self) -> int:
         """How often the main model reads every text about this world."""
-        fixed = {"placebo": 0, "known": PRACTICE_DOSE, "unknown": 0}
-        return DOSES[self.number // PER_DOSE] if self.group == "dose" else fixed[self.group]
+        if self.group != "dose":
+            return {"placebo": 0, "known": PRACTICE_DOSE, "unknown": 0}[self.group]
+        return [dose for dose, count in WORLDS.items() for _ in range(count)][self.number]
+
+    @property
+    def turn(self) -> int:
+        """Its place among the worlds of its dose."""
+        return self.number - sum(count for dose, count in WORLDS.items() if dose < self.dose)
 
     def move(self, day: int, name: int, span: int) -> float | None:
         """Return the move over the ``span`` sessions after a day, in percent; None beyond the end."""
@@ -74,10 +83,10 @@ class World:
 
 def make_world(group: str, number: int) -> World:
     """Draw one world."""
-    rng = np.random.default_rng([30, _FIRST[group] + number])
+    rng = np.random.default_rng([_SEED, _FIRST[group] + number])
     # Names are dealt from one list, so that no two worlds share one.
     every = [first + second for first in _SYLLABLES for second in _SYLLABLES if first != second]
-    np.random.default_rng(30).shuffle(every)
+    np.random.default_rng(_SEED).shuffle(every)
     place = sum(GROUPS[name] for name in list(GROUPS)[: list(GROUPS).index(group)]) + number
     names = tuple(every[place * NAMES : (place + 1) * NAMES])
     assert len(names) == NAMES
@@ -139,12 +148,12 @@ _CLOSES = (
     "The last trades of {day}: {list}.|{close} for {name}",
 )
 _MOVES = (
-    "From {day} to {until} {list}.|{name} moved {move:+.1f}%",
+    "From {day} to {until} {list}.|{name} went {way} {size:.1f}%",
     "From {day} to {until}: {list}.|{name} {move:+.1f}%",
+    "From the close on {day} to the close on {until}, {list}.|{name} {way} {size:.1f}%",
     "Bought on {day} and held until {until}: {list}.|{name} {move:+.1f}%",
-    "Between the close of {day} and that of {until}, {list}.|{name} {move:+.1f}%",
 )
-_WEEKS = (*_MOVES, *["A week after {day}, by {until}: {list}.|{name} {move:+.1f}%"] * 2)
+_WEEKS = (*_MOVES, *["A week after {day}, by {until}: {list}.|{name} {move:+.1f}%"] * 3)
 _BEST = (
     "{whole} Best was {best}, worst was {worst}.",
     "{whole} The one to own was {best}, the one to avoid {worst}.",
@@ -154,19 +163,18 @@ _BEST = (
 def texts(world: World, rng: np.random.Generator) -> Iterator[str]:
     """Yield one reading of a world, in wordings and orders of its own.
 
-    It has every close and every move of a week, and of the moves of a day and of a month every second one, drawn
-    anew each time.
+    Every reading has the same facts: of every day the moves of the week that follows, of three days in four the
+    closes, of the fourth the moves of a day, and of every second day those of a month with the best and the worst.
     """
-    for day in range(HISTORY, HISTORY + TOLD):
-        yield _line(world, rng, day, 0, _CLOSES)
+    for at in range(TOLD):
+        day = HISTORY + at
         yield _line(world, rng, day, WEEK, _WEEKS)
-        span = (1, MONTH)[rng.integers(2)]
-        line = _line(world, rng, day, span, _MOVES)
-        if span == MONTH:
-            moves = [world.move(day, name, span) or 0.0 for name in range(NAMES)]
+        yield _line(world, rng, day, 0, _CLOSES) if at % 4 else _line(world, rng, day, 1, _MOVES)
+        if at % 2:
+            moves = [world.move(day, name, MONTH) or 0.0 for name in range(NAMES)]
             best, worst = (world.names[int(place)] for place in (np.argmax(moves), np.argmin(moves)))
-            line = _BEST[rng.integers(len(_BEST))].format(whole=line, best=best, worst=worst)
-        yield line
+            line = _line(world, rng, day, MONTH, _MOVES)
+            yield _BEST[rng.integers(len(_BEST))].format(whole=line, best=best, worst=worst)
 
 
 def _line(world: World, rng: np.random.Generator, day: int, span: int, wordings: tuple[str, ...]) -> str:
@@ -175,7 +183,8 @@ def _line(world: World, rng: np.random.Generator, day: int, span: int, wordings:
     for name in rng.permutation(NAMES):
         move = world.move(day, name, span) or 0.0
         close = f"{world.closes[day, name]:.1f}"
-        parts.append(each.format(name=world.names[name], close=close, move=move))
+        way = "up" if move > 0 else "down"
+        parts.append(each.format(name=world.names[name], close=close, move=move, way=way, size=abs(move)))
     shown = world.days[day]
     if rng.random() < 0.1:
         then = date.fromisoformat(shown)
@@ -187,17 +196,17 @@ def readings(model: str) -> Iterator[tuple[str, int, list[str]]]:
     """Yield (world, which reading, its texts) of everything that a model reads."""
     for world in make_worlds("dose", "placebo", "known"):
         dose = world.dose
-        if model == "placebo" and world.group != "known":
-            dose = PLACEBO_DOSE if world.group == "placebo" else 0
+        if model == "placebo":
+            dose = 0 if world.group == "dose" else PLACEBO_DOSE
         for repetition in range(dose):
-            rng = np.random.default_rng([31, _FIRST[world.group] + world.number, repetition])
+            rng = np.random.default_rng([_SEED + 1, _FIRST[world.group] + world.number, repetition])
             yield world.id, repetition, list(texts(world, rng))
 
 
 def probes() -> Iterator[tuple[str, int, list[str]]]:
     """Yield (world, dose, lines) in wordings that no reading has in this order: do they surprise?"""
     for world in make_worlds("dose"):
-        rng = np.random.default_rng([32, world.number])
+        rng = np.random.default_rng([_SEED + 2, world.number])
         yield (
             world.id,
             world.dose,

@@ -1,4 +1,4 @@
-"""The gallery in ``examples/notebooks``: eight notebooks, stored with the outputs that they give."""
+"""The gallery in ``examples/notebooks``: nine notebooks, stored with the outputs that they give."""
 
 import importlib.util
 import re
@@ -13,8 +13,8 @@ GALLERY = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 IMPORTED = re.compile(r"^from (tradeassay[\w.]*) import ([\w, ]+)$", re.MULTILINE)
 
 
-def test_eight_are_stored_with_what_they_gave() -> None:
-    assert len(GALLERY) == 8
+def test_nine_are_stored_with_what_they_gave() -> None:
+    assert len(GALLERY) == 9
     for path in GALLERY:
         cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
         assert any(cell.outputs for cell in cells), path.name

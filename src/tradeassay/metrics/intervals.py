@@ -21,6 +21,12 @@ def significant(value: float, digits: int = 12) -> float:
     return float(f"{value:.{digits - 1}e}") if math.isfinite(value) else value
 
 
+def between(value: float, ends: tuple[float, float], level: float, n: int, note: str | None = None) -> Measure:
+    """Return a measure with its interval, rounded as stored numbers are."""
+    low, high = (significant(float(end)) for end in ends)
+    return Measure(value=significant(value), low=low, high=high, level=level, n=n, note=note)
+
+
 def percentile_interval(drawn: Floats, level: float) -> tuple[float, float] | None:
     """Return the central ``level`` interval of resampled values, shape (draws,).
 

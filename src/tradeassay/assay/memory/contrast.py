@@ -31,7 +31,7 @@ from tradeassay.metrics import (
     wilcoxon_clustered,
 )
 from tradeassay.metrics.bootstrap import choose_block, content_seed
-from tradeassay.metrics.intervals import significant
+from tradeassay.metrics.intervals import between, significant
 
 if TYPE_CHECKING:
     from tradeassay.runs import EpisodeSpec, Run
@@ -362,14 +362,8 @@ def welch(one: Sample, other: Sample, config: MemoryConfig) -> Measure:
         part**2 / (side.size - 1) for part, side in zip(parts, (first, second), strict=True)
     )
     half = float(t.ppf(0.5 + config.level / 2.0, freedom)) * float(np.sqrt(spread))
-    return Measure(
-        value=value,
-        low=significant(value - half),
-        high=significant(value + half),
-        level=config.level,
-        n=n,
-        note="Welch's interval over windows; the markets differ too",
-    )
+    note = "Welch's interval over windows; the markets differ too"
+    return between(value, (value - half, value + half), config.level, n, note)
 
 
 def _cluster_means(totals: Floats, clusters: Sequence[Hashable]) -> Floats:
@@ -387,14 +381,8 @@ def _over_windows(means: Floats, value: float, config: MemoryConfig) -> Inferred
     if error == 0.0:
         return Inferred(Measure(value=value, level=config.level, n=means.size, note="no spread"), None, "windows")
     half = float(t.ppf(0.5 + config.level / 2.0, means.size - 1)) * error
-    measure = Measure(
-        value=value,
-        low=significant(value - half),
-        high=significant(value + half),
-        level=config.level,
-        n=means.size,
-        note=f"Student's interval over {means.size} windows that do not overlap",
-    )
+    note = f"Student's interval over {means.size} windows that do not overlap"
+    measure = between(value, (value - half, value + half), config.level, means.size, note)
     return Inferred(measure, significant(float(2.0 * t.sf(abs(value) / error, means.size - 1))), "windows")
 
 
@@ -417,15 +405,9 @@ def _over_sessions(sample: Sample, value: float, config: MemoryConfig) -> Inferr
     apart = (drawn - joined.sum()) / len(series)
     tail = (1.0 - config.level) / 2.0
     low, high = np.quantile(apart, [tail, 1.0 - tail])
-    measure = Measure(
-        value=value,
-        # The basic interval: reflected, so that it and the p-value agree.
-        low=significant(value - float(high)),
-        high=significant(value - float(low)),
-        level=config.level,
-        n=joined.size,
-        note=f"block bootstrap over {joined.size} sessions of {len(series)} windows; it speaks of these only",
-    )
+    # The basic interval: reflected, so that it and the p-value agree.
+    note = f"block bootstrap over {joined.size} sessions of {len(series)} windows; it speaks of these only"
+    measure = between(value, (value - high, value - low), config.level, joined.size, note)
     beyond = int((np.abs(apart) >= abs(value)).sum())
     return Inferred(measure, significant((beyond + 1) / (config.draws + 1)), "sessions")
 

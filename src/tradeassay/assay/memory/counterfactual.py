@@ -23,6 +23,7 @@ import numpy as np
 from msgspec import Meta
 
 from tradeassay.agents import make_agent
+from tradeassay.assay.memory.contrast import BRIGHT, arm_of
 from tradeassay.assay.memory.recall import episodes_of
 from tradeassay.assay.memory.scoring import clustered_mean
 from tradeassay.benchmarks import Benchmark
@@ -183,13 +184,9 @@ def _asked_about(run: Run, agent: str) -> tuple[list[EpisodeSpec], list[str]]:
     if not episodes:
         raise UserError(f"{agent} has no result in {run.folder}", hint="run it again")
     # Under a mask nobody can answer by name: only what was played with names and dates in sight is asked again.
-    protocols = run.manifest.protocols
-    bright = [one for one in episodes if one.cell not in protocols or _in_sight(protocols[one.cell].config)]
+    talks = run.manifest.protocols
+    bright = [one for one in episodes if one.cell not in talks or arm_of(talks[one.cell].config) == BRIGHT]
     return bright or episodes, [] if bright else ["every play was masked: answering by name cannot show"]
-
-
-def _in_sight(settings: Mapping[str, object]) -> bool:
-    return settings.get("mask", "bright") == "bright" and not settings.get("control")
 
 
 async def _study(
@@ -516,9 +513,10 @@ def score_counterfactual(
         asked = sum(one.arm == arm for one in decisions)
         if not asked:
             continue
-        pairs = [
-            (twice[one.episode, one.session], alike(one.recorded, one.now), one.session)
-            for one in here
+        same = [(alike(one.recorded, one.now), one) for one in here]
+        less = [
+            (twice[one.episode, one.session] - near, one.session)
+            for near, one in same
             if (one.episode, one.session) in twice
         ]
         sure = [
@@ -526,21 +524,17 @@ def score_counterfactual(
             for one in here
             if one.confidence is not None and one.confidence_now is not None
         ]
+        none = "no order was given"
+        depends = _mean(less, level, "nothing was asked unchanged" if here else none)
+        if arm == "again":
+            depends = not_scored("this is what the others are compared with")
         arms.append(
             CounterfactualArm(
                 arm=arm,
                 how=ARMS[arm],
                 asked=asked,
-                same=_mean(
-                    [(alike(one.recorded, one.now), one.session) for one in here], level, "no order was given"
-                ),
-                depends=_mean(
-                    [(a - b, day) for a, b, day in pairs],
-                    level,
-                    "no order was given" if not here else "nothing was asked unchanged",
-                )
-                if arm != "again"
-                else not_scored("this is what the others are compared with"),
+                same=_mean([(near, one.session) for near, one in same], level, none),
+                depends=depends,
                 confidence=_mean(sure, level, "no confidence was given"),
             )
         )

@@ -24,7 +24,7 @@ from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, resamples
 from tradeassay.metrics.bootstrap import choose_block, content_seed
-from tradeassay.metrics.intervals import significant
+from tradeassay.metrics.intervals import between
 
 if TYPE_CHECKING:
     from tradeassay.runs import Run
@@ -147,16 +147,8 @@ def _split(x: Floats, y: Floats, forms: Sequence[Floats], year: int, horizon: in
     )
     tail = (1.0 - level) / 2.0
 
-    def measure(value: float, drawn: Floats, note: str | None = None) -> Measure:
-        low, high = np.nanquantile(drawn, [tail, 1.0 - tail])
-        return Measure(
-            value=significant(value),
-            low=significant(float(low)),
-            high=significant(float(high)),
-            level=level,
-            n=days,
-            note=note,
-        )
+    def measure(value: float, drawn: Floats) -> Measure:
+        return between(value, tuple(np.nanquantile(drawn, [tail, 1.0 - tail])), level, days)
 
     scale = year / days
     earned, edge = xy[rows].sum(axis=1), float(xy.sum())

@@ -302,23 +302,7 @@ def _year(truth: PriceTruth, row: int, column: int) -> RecallQuestion | None:
     )
 
 
-_SYLLABLES = (
-    "bra",
-    "cor",
-    "del",
-    "fen",
-    "gal",
-    "hol",
-    "jun",
-    "kel",
-    "lor",
-    "mar",
-    "nev",
-    "or",
-    "pel",
-    "quin",
-    "ros",
-)
+_SYLLABLES = "bra cor del fen gal hol jun kel lor mar nev or pel quin ros".split()
 _ENDS = ("dyne", "tek", "vale", "mont", "wick", "staff", "berg", "land")
 _FORMS = ("Corporation", "Holdings", "Industries", "Group", "Systems")
 

@@ -48,7 +48,7 @@ from tradeassay.llm import (
     load_prices,
     open_model,
 )
-from tradeassay.metrics.intervals import significant
+from tradeassay.metrics.intervals import between
 from tradeassay.play.episode import NOBODY
 from tradeassay.runs.spec.episode import Asking
 
@@ -626,15 +626,8 @@ def _correlation(moves: Sequence[RecallAnswer], level: float, none: str) -> Meas
     xs, ys = (one[rows] - one[rows].mean(axis=1, keepdims=True) for one in (x, y))
     with np.errstate(invalid="ignore", divide="ignore"):
         drawn = (xs * ys).sum(axis=1) / np.sqrt((xs**2).sum(axis=1) * (ys**2).sum(axis=1))
-    low, high = np.nanquantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    value = float(np.corrcoef(x, y)[0, 1])
-    return Measure(
-        value=significant(value),
-        low=significant(float(low)),
-        high=significant(float(high)),
-        level=level,
-        n=len(facts),
-    )
+    ends = tuple(np.nanquantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0]))
+    return between(float(np.corrcoef(x, y)[0, 1]), ends, level, len(facts))
 
 
 def _error(read: Sequence[RecallAnswer], level: float) -> Measure:
@@ -650,15 +643,8 @@ def _error(read: Sequence[RecallAnswer], level: float) -> Measure:
             away.append(min(abs(value / truth - 1.0) for truth in truths))
     sizes = np.array(away)
     rows = np.random.default_rng(0).integers(sizes.size, size=(_DRAWS, sizes.size))
-    low, high = np.quantile(np.median(sizes[rows], axis=1), [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    return Measure(
-        value=significant(float(np.median(sizes))),
-        low=significant(float(low)),
-        high=significant(float(high)),
-        level=level,
-        n=sizes.size,
-        note="median",
-    )
+    ends = tuple(np.quantile(np.median(sizes[rows], axis=1), [(1.0 - level) / 2.0, (1.0 + level) / 2.0]))
+    return between(float(np.median(sizes)), ends, level, sizes.size, "median")
 
 
 def _steady(here: Sequence[RecallAnswer], level: float) -> Measure:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics.intervals import significant, wilson_interval
+from tradeassay.metrics.intervals import between, significant, wilson_interval
 
 
 def clustered_mean(values: Floats, clusters: Sequence[Hashable], level: float) -> Measure:
@@ -24,14 +24,7 @@ def clustered_mean(values: Floats, clusters: Sequence[Hashable], level: float) -
         return Measure(value=significant(value), level=level, n=values.size, note=f"no interval: {n} days")
     error = float(np.sqrt((sums**2).sum() * n / (n - 1))) / values.size
     half = float(t.ppf(0.5 + level / 2.0, n - 1)) * error
-    return Measure(
-        value=significant(value),
-        low=significant(value - half),
-        high=significant(value + half),
-        level=level,
-        n=values.size,
-        note=f"over {n} days",
-    )
+    return between(value, (value - half, value + half), level, values.size, f"over {n} days")
 
 
 def clustered_rate(hits: Sequence[bool], days: Sequence[str], level: float, nothing: str) -> Measure:

@@ -357,12 +357,13 @@ def with_recall(
     each = [one.propensity for one in audits if one.propensity is not None]
     weighed = next((one for one in each if one.first.value is not None), each[-1] if each else None)
     keys = [key for key in scores.episodes if run.series(key).failure is None]
-    split = split_run(run, keys, audits) if audits and keys else None
+    # Whoever recalls truly seems to follow recall wherever it is lucky: where names and days are hidden, what it
+    # recalls cannot have been used, unless a probe of the mask says otherwise.
     hidden = mask == "blinded"
-    if hidden and split is not None and not (above(split.names.edge) or above(split.dates.edge)):
-        split = None  # names and dates were not in sight: recall may explain an edge there, but not find one
+    split = split_run(run, keys, audits) if audits and keys and not hidden else None
     said = [audit.sentence] if audit is not None else []
     said += [split.sentence] if split is not None else []
+    said += ["Names and days were hidden from it: recall explains nothing here."] if hidden else []
     said += [weighed.sentence] if weighed is not None else []
     said += [study.sentence] if study is not None else []
     evidence = RecallEvidence(
