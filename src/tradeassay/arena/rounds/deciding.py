@@ -210,14 +210,17 @@ class Together(Generic[A, B]):
         try:
             asked = [what for what, _ in now]
             found = await asyncio.to_thread(self._do, asked) if self._thread else self._do(asked)
-        except Exception as error:
-            if len(now) > 1 and not isinstance(error, OperationalError):  # one of them may have spoilt it for all
+        except BaseException as error:  # nobody else would hear of it, and those who wait would wait for ever
+            apart = isinstance(error, Exception) and not isinstance(error, OperationalError)
+            if len(now) > 1 and apart:  # one of them may have spoilt it for all
                 for one in now:
                     await self._answer([one])
                 return
             for _, answer in now:
                 if not answer.done():
                     answer.set_exception(error)
+            if isinstance(error, asyncio.CancelledError):
+                raise
             return
         for (_, answer), given in zip(now, found, strict=True):
             if not answer.done():  # whoever asked may have gone
