@@ -149,7 +149,9 @@ def test_a_forgotten_sandbox_is_closed(machine: None) -> None:
 def test_a_lost_zygote_is_replaced(machine: None) -> None:
     with Sandbox(BARE) as sandbox:
         first = zygote(sandbox)
+        whole = family(first)
         os.kill(first, signal.SIGKILL)
+        assert all(gone(pid) for pid in whole)
         assert sandbox.run(GOOD).ok
         assert zygote(sandbox) != first
 

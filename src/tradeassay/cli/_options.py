@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,7 +51,12 @@ class FoldedCommand(click.Command):
             if ctx.meta.get("advanced"):
                 _write(formatter, ctx, advanced)
             else:
-                formatter.write_text(f"{', '.join(one.opts[-1] for one in advanced)}: see --help-advanced")
+                names = f"{', '.join(one.opts[-1] for one in advanced)}: see\N{NO-BREAK SPACE}--help-advanced"
+                indent = " " * formatter.current_indent
+                text = textwrap.fill(
+                    names, formatter.width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+                )
+                formatter.write(text.replace("\N{NO-BREAK SPACE}", " ") + "\n")
 
 
 def _write(formatter: click.HelpFormatter, ctx: click.Context, options: Sequence[click.Option]) -> None:

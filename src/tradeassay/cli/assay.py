@@ -99,7 +99,7 @@ _portfolios = advanced(
 )
 
 
-@assay.command("run")
+@assay.command("run", cls=FoldedCommand)
 @click.argument("run")
 @click.option(
     "--agent", "agents", multiple=True, metavar="NAME", help="Only this agent of the run; repeat for several."
