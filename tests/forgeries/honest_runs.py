@@ -68,12 +68,17 @@ def trade(*words: object) -> Callable[[Path], Path]:
 
 
 def own(root: Path) -> Path:
+    """Play agents of files as people call them: with a space, behind a link, on a pipe."""
     (root / "my_agent.py").write_text(AGENT)
+    (root / "the boss's.py").write_text(AGENT.replace("Mine", "Boss"))
+    (root / "newest.py").symlink_to(root / "news.py")
+    (root / "news.py").write_text(AGENT.replace("Mine", "News"))
     (root / "on_a_pipe.py").write_text(PIPE)
     return play(
         root,
         *("run", "daily-us-v1", "--last", "2022-01-12", "--slug", "own"),
         *("-a", f"{root}/my_agent.py:Mine", "-a", f"pipe:command=python {root}/on_a_pipe.py"),
+        *("-a", f"{root}/the boss's.py:Boss", "-a", f"{root}/newest.py:News"),
     )
 
 

@@ -415,23 +415,33 @@ def own_files(name: str, params: Mapping[str, Param]) -> dict[str, str]:
     Those are a rule's or a class's file, the files that a program's command names, and whatever Python files these
     import from their own folder. Only whoever starts a run may ask: the paths in a received one are never opened.
     """
-    roots: list[Path] = []
-    if name == NAME:
-        roots = [Path(str(params.get("path", "")))]
-    elif name == "python":
-        module = str(params.get("class", "")).rpartition(":")[0]
-        roots = [Path(module)] if module.endswith(".py") else [_module_file(module)]
+    roots = named_files(name, params)
+    if name == "python" and not roots:
+        roots = [_module_file(str(params.get("class", "")).rpartition(":")[0])]
     elif name == "pipe":
         words = shlex.split(str(params.get("command", "")))
-        roots = [Path(word) for word in words if word.count("/") or Path(word).suffix]
         roots += [_module_file(after) for word, after in itertools.pairwise(words) if word == "-m"]
     found: dict[Path, str] = {}
     for root in roots:
         if root.is_file():
-            base = root.resolve().parent
-            for file in _imported(root.resolve(), base):
-                found[file] = file.relative_to(base).as_posix()
+            whole = root.resolve()
+            for file in _imported(whole, whole.parent):
+                found[file] = root.name if file == whole else file.relative_to(whole.parent).as_posix()
     return {label: sha256_file(file) for file, label in found.items()}
+
+
+def named_files(name: str, params: Mapping[str, Param]) -> list[Path]:
+    """Return the paths that an agent's parameters name; nothing is looked up or opened."""
+    if name == NAME:
+        return [Path(str(params.get("path", "")))]
+    if name == "python":
+        module = str(params.get("class", "")).rpartition(":")[0]
+        return [Path(module)] if module.endswith(".py") else []
+    try:
+        words = shlex.split(str(params.get("command", ""))) if name == "pipe" else []
+    except ValueError:  # an open quote
+        words = []
+    return [Path(word) for word in words if word.count("/") or Path(word).suffix]
 
 
 def _module_file(module: str) -> Path:

@@ -18,6 +18,7 @@ import msgspec
 
 from tradeassay.agents import make_agent
 from tradeassay.agents.own_file import NAME as OWN_FILE
+from tradeassay.agents.own_file import OPEN
 from tradeassay.core.agent import CostlyAgent
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UNDECODABLE, MissingExtra, RunError, UserError
@@ -62,7 +63,11 @@ def replay_rule(task: PlayTask) -> Replayed:
     name = task.episode.agent.name
     if name == OWN_FILE:
         # A recorded run must never decide which file is executed: it may have been sent by anybody.
-        raise NotReplayable("its decisions come from a program of the runner's, which is not run here")
+        files = task.episode.agent.params.get("files", OPEN)
+        raise NotReplayable(
+            "its decisions come from a program of the runner's, which is not run here; that files were "
+            f"{files} to it is the runner's word"
+        )
     try:
         agent = make_agent(name, task.episode.agent.params)
     except MissingExtra as error:

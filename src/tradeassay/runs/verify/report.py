@@ -18,6 +18,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 import msgspec
 
 from tradeassay.agents import agents
+from tradeassay.agents.own_file import named_files
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.benchmarks.programs import CodeProtocol, CodeSpec, code_benchmarks
 from tradeassay.core.errors import TradeassayError
@@ -85,7 +86,6 @@ OWN_SECRET = (
 )
 _LEAST, _MOST = 1e-5, 1e8
 """Seconds: less than any step takes, and more than any run did."""
-_PYTHON_FILE = re.compile(r"[^/\\s]+\.py\b")
 _OUT_OF_TIME = re.compile(rb"not done after [0-9.e+]+ s\b|[0-9] s of processor time")
 """The sandbox's words about a program that its clock ended; how far one gets depends on the machine."""
 _TABLED = frozenset(("price_as_of", "price_source", "cutoff"))
@@ -416,7 +416,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
         """Compare the runner's own files with the copies that are here; name the others, with their hashes."""
         files = self._manifest.files or {}
         for agent in self._manifest.spec.agents:
-            named = {one for word in agent.params.values() for one in _PYTHON_FILE.findall(str(word))}
+            named = {one.name for one in named_files(agent.name, agent.params) if one.suffix == ".py"}
             for name in sorted(named - {Path(one).name for one in files.get(agent.title, ())}):
                 self._broken("files", f"{name} of '{agent.title}' has no hash on record")
         unseen, place = [], None if self._ways.copies is None else self._ways.copies.resolve()
