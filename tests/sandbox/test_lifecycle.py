@@ -255,21 +255,6 @@ def test_the_zygote_is_alone_and_shares_no_memory(sandbox: Sandbox) -> None:
     assert shared == []
 
 
-def test_the_memory_children_inherit_holds_no_path_of_this_installation(sandbox: Sandbox) -> None:
-    if sandbox.tier.level != "strong":
-        pytest.skip("without namespaces folders keep their names")
-    inner = family(zygote(sandbox))[-1]
-    here = [os.fsencode(one) for one in (sys.prefix, Path(tradeassay.__file__).parents[1], Path.cwd())]
-    with Path(f"/proc/{inner}/mem").open("rb", buffering=0) as memory:
-        for line in Path(f"/proc/{inner}/maps").read_text().splitlines():
-            span, rights, *_ = line.split()
-            low, high = (int(end, 16) for end in span.split("-"))
-            if rights.startswith("r") and not line.endswith(("[vvar]", "[vvar_vclock]", "[vsyscall]")):
-                memory.seek(low)
-                held = memory.read(high - low)
-                assert not [path for path in here if path in held], line
-
-
 def test_modules_that_are_not_installed_are_named(machine: None) -> None:
     with Sandbox(SandboxConfig(preload=("math", "not_a_module_at_all"))) as sandbox:
         assert sandbox.absent == ("not_a_module_at_all",)
