@@ -23,6 +23,7 @@ from sqlalchemy.exc import OperationalError
 from tests.arena.virtual import VirtualTime
 
 from tradeassay.account.daily_target import Booking, follow, target_growth
+from tradeassay.arena import clock as arena_clock
 from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.api.doors import Doors, Offer, TurnedAway
 from tradeassay.arena.api.outside import DoorAgent, OfferWatch
@@ -37,7 +38,7 @@ from tradeassay.arena.state.tables import bookings, decisions, rounds, skipped
 from tradeassay.arena.verifying import verify_arena
 from tradeassay.core.arena import AgentChoice, PricePoint
 from tradeassay.core.errors import SourceError
-from tradeassay.core.time import DAY, MINUTE, SECOND, iso, midnight, parse_day
+from tradeassay.core.time import DAY, MINUTE, SECOND, WallClock, iso, midnight, parse_day
 
 ASSETS = ("ONE", "TWO")
 KINDS = (
@@ -405,21 +406,25 @@ def test_a_doubted_bar_waits_for_a_word(tmp_path: Path) -> None:
     store.engine.dispose()
 
 
-def behind_a_door(folder: Path) -> tuple[Any, ...]:
+def behind_a_door(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, ...]:
     """Found a season of three sessions with one agent, anna, who answers at a door."""
     season = season_of(3, entries=(Entry(id="anna", architecture="mcp"),))
     time = VirtualTime(midnight(parse_day(season.first)) + 3600 * SECOND)
     world = World(season, 3, {}, time, seed=1)
     store = Store(open_engine(str(folder / "doors.db"), durable=False))
     store.found_season(season, season.first)
-    doors = Doors(store, real_time=lambda: time.now() / SECOND)
+    monkeypatch.setattr(WallClock, "now", lambda _: time.now())
+    monkeypatch.setattr(arena_clock, "_since_boot", lambda: time.passed)
+    doors = Doors(store)
     anna = doors.register("soak", "anna", now=season.first).agent
     return season, time, world, store, doors, anna
 
 
-def test_an_acknowledged_answer_counts_though_nobody_was_there_to_take_it(tmp_path: Path) -> None:
+def test_an_acknowledged_answer_counts_though_nobody_was_there_to_take_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The worker dies, the agent answers in time, the worker comes back after the time to decide is over."""
-    season, time, world, store, doors, anna = behind_a_door(tmp_path)
+    season, time, world, store, doors, anna = behind_a_door(tmp_path, monkeypatch)
 
     def play():
         agents = {
@@ -444,7 +449,9 @@ def test_an_acknowledged_answer_counts_though_nobody_was_there_to_take_it(tmp_pa
             await asyncio.sleep(20)
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
+        time.jump(3600)  # and the machine's clock is wrong, for a moment
         taken = answer("in-time-1")
+        time.jump(-3600)
         await asyncio.sleep(season.window_s + 60)
         with pytest.raises(TurnedAway, match="time to decide is over"):  # its price may be known by now
             answer("too-late-1")
@@ -461,8 +468,10 @@ def test_an_acknowledged_answer_counts_though_nobody_was_there_to_take_it(tmp_pa
     store.engine.dispose()
 
 
-def test_an_acknowledged_answer_counts_though_whoever_waited_had_just_given_up(tmp_path: Path) -> None:
-    season, time, world, store, doors, anna = behind_a_door(tmp_path)
+def test_an_acknowledged_answer_counts_though_whoever_waited_had_just_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    season, time, world, store, doors, anna = behind_a_door(tmp_path, monkeypatch)
     taken = []
 
     class GivesUp(ConstantAction):

@@ -11,15 +11,18 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import msgspec
 import pytest
+from tests.arena.virtual import VirtualTime
 
 from tradeassay.agents.ama import InvestorAgent
 from tradeassay.arena.agents import Trend
+from tradeassay.arena.recording import pack_season, replayed_differences
 from tradeassay.arena.rounds.feed import SnapshotFeed
-from tradeassay.arena.season import Season, demo_season
+from tradeassay.arena.season import BudgetRules, Season, demo_season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.rows import packed, unpacked
 from tradeassay.arena.state.store import Store
@@ -31,6 +34,7 @@ from tradeassay.core.dialogue import Usage
 from tradeassay.core.errors import RunError, TradeassayError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.llm.scripted.traders import ScriptedProvider
+from tradeassay.runs.store.archive import open_recording
 
 OPPOSITE = {"BUY": "SELL", "SELL": "BUY", "HOLD": "BUY"}
 
@@ -369,6 +373,71 @@ def test_a_model_that_did_not_answer_is_named_with_its_count(tmp_path: Path) -> 
         db.execute("UPDATE decisions SET input_tokens = 0, output_tokens = 0, usd = 0.0 WHERE calls > 0")
 
     assert "tokens: cannot be checked: openai/gpt-x counts" in said(forged(path, tmp_path / "g.db", free))
+
+
+@pytest.mark.parametrize("busy", [False, True], ids=["hangs", "busy machine"])
+def test_a_scripted_model_that_ran_out_of_time_is_named_and_not_accused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy: bool
+) -> None:
+    """Whoever says so where the replies are there is contradicted, and whoever takes them away is counted."""
+    monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "home"))
+    demo = demo_season(first="2022-03-14", last="2022-03-16", warmup=1)
+    desk = tuple(entry for entry in demo.entries if entry.id in ("trade-sensible", "trend"))
+    season = msgspec.structs.replace(
+        tiny(), last="2022-03-16", entries=desk, assets=tiny().assets[:1], timeout_s=1
+    )
+    honest, asked, time = ScriptedProvider.attempt, count(1), VirtualTime(0)
+
+    async def attempt(self, *args):  # type: ignore[no-untyped-def]
+        if next(asked) == 4:  # the last of four questions that are asked together
+            await (asyncio.sleep(0.5) if busy else asyncio.Event().wait())
+            time.passed += 0.6
+            await asyncio.sleep(0)  # all four are answered, and the desk is not told any more
+        return await honest(self, *args)
+
+    db, late = tmp_path / "arena.db", "cannot be checked: {} decisions ran out of time, as recorded"
+    with monkeypatch.context() as patch:
+        patch.setattr(ScriptedProvider, "attempt", attempt)
+        store = Store(open_engine(str(db), durable=False))
+        time.run(play(season, store, None))
+        store.engine.dispose()
+    with closing(sqlite3.connect(db)) as read:
+        row = read.execute("SELECT id, calls FROM decisions WHERE failures LIKE '%timeout%'").fetchall()
+        assert row == [(1, 4)]
+        assert read.execute("SELECT count(*) FROM calls WHERE slot = 1").fetchone() == (4 if busy else 3,)
+
+    recording, again = tmp_path / "season.tar.xz", tmp_path / "again.db"
+    pack_season(db, recording, engine="", precision="")
+    assert replayed_differences(open_recording(recording)) == []
+    assert main(["arena", "run", "--cassettes", str(recording), "--db", str(again)]) == 0
+    live = (msgspec.structs.replace(season.assets[0], dataset="live/yfinance"),)
+    unproven = another_spec(**{**msgspec.structs.asdict(season), "assets": live})
+    for one in (db, again, forged(db, tmp_path / "live.db", unproven)):
+        assert main(["verify", str(one)]) == 3 and late.format(1) in said(one)
+
+    def ran_out(db: sqlite3.Connection) -> None:
+        db.execute(
+            "UPDATE decisions SET status = 'failed', action = 'HOLD', confidence = NULL, allocation = NULL,"
+            " reasoning = '', talk = '[]', failures = (SELECT failures FROM decisions WHERE id = 1)"
+            " WHERE entry = 'trade-sensible' AND session = '2022-03-16'"
+        )
+
+    def without_replies(db: sqlite3.Connection) -> None:
+        ran_out(db)
+        db.execute("DELETE FROM calls WHERE slot = (SELECT max(slot) FROM calls)")
+
+    said_so = said(forged(db, tmp_path / "f.db", ran_out))
+    assert (
+        "trade-sensible: its status is 'failed', played again 'decided'" in said_so and late.format(1) in said_so
+    )
+    assert late.format(2) in said(forged(db, tmp_path / "g.db", without_replies))
+
+
+def test_decisions_over_the_budget_are_named_and_not_accused(tmp_path: Path) -> None:
+    path = played(tmp_path / "f.db", msgspec.structs.replace(tiny(), budget=BudgetRules(tokens=9000)))
+    found = verify_arena(str(path))
+    assert found.exit_code == 3 and not found.violations
+    assert any("decisions were over the budget" in one for one in found.unchecked)
 
 
 def test_a_season_that_is_cut_short_says_so(season: Path, tmp_path: Path) -> None:

@@ -22,7 +22,8 @@ from tradeassay.agents.ama.prompts import PROMPTS
 from tradeassay.arena.agents import OUTSIDE, ModelOpener, season_params
 from tradeassay.arena.queries.seasons import opened_season, state_of
 from tradeassay.arena.queries.snapshot import SeasonSnapshot
-from tradeassay.arena.rounds.deciding import question_place
+from tradeassay.arena.replay import Place, slot_of
+from tradeassay.arena.rounds.deciding import NeverAsked, question_place
 from tradeassay.arena.rounds.feed import is_live
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.engine import open_engine
@@ -153,7 +154,9 @@ def replaying(opened: OpenRecording) -> ModelOpener:
         recorded = [msgspec.json.decode(line, type=RecordedDecision) for line in lines]
     except UNDECODABLE as error:
         raise RunError(f"a recorded decision cannot be read: {error}", hint="get the recording again") from None
-    timed_out = {(one.asset, one.entry, one.session) for one in recorded if "timeout" in one.failures}
+    timed_out = {
+        (one.asset, one.session, one.entry): one.calls or 0 for one in recorded if "timeout" in one.failures
+    }
 
     @asynccontextmanager
     async def open_recorded(name: str, params: ModelParams) -> AsyncIterator[Model]:
@@ -165,11 +168,9 @@ def replaying(opened: OpenRecording) -> ModelOpener:
 
 
 class _AsLong:
-    """Answers from a recording; where a decision ran out of time then, it does so at the same question."""
+    """Answers from a recording; a decision that ran out of time then does so again, after as many questions."""
 
-    def __init__(
-        self, inner: Model, tapes: _Tapes, params: ModelParams, timed_out: set[tuple[str, str, str]]
-    ) -> None:
+    def __init__(self, inner: Model, tapes: _Tapes, params: ModelParams, timed_out: dict[Place, int]) -> None:
         self._inner, self._tapes, self._params, self._timed_out = inner, tapes, params, timed_out
 
     @property
@@ -178,12 +179,10 @@ class _AsLong:
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Return the recorded answer; raises :class:`TimeoutError` where none came in time."""
-        asset, entry = place.episode.split("/", 1)[1].rsplit("/", 1)
-        day = str(place.step)
-        if (asset, entry, f"{day[:4]}-{day[4:6]}-{day[6:]}") in self._timed_out:
+        if (calls := self._timed_out.get(slot_of(place))) is not None:
             key = key_of(asked(self.name, self._params, request, place))
             if self._tapes.find(place.episode, key) is None:
-                raise TimeoutError
+                raise TimeoutError if place.index < calls else NeverAsked
         return await self._inner.ask(request, place)
 
 

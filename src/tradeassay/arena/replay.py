@@ -81,9 +81,18 @@ class Evidence:
         """Open a model for the replay: a scripted one answers anew, of any other only the replies are known."""
         if parse_name(name).route == "scripted":
             async with open_model(name, params) as model:
-                yield _Remembered(model, self._said.setdefault((name, params), {}))
+                yield _Remembered(self, model, self._said.setdefault((name, params), {}))
         else:
             yield RecordedModel(self, name)
+
+    def ended_before(self, place: QuestionPlace) -> bool:
+        """Return whether a decision is recorded to have ended without a reply to this question: even a scripted
+        model runs out of time on a busy machine, and is not asked over the budget.
+        """
+        where = slot_of(place)
+        row = self.rows.get(where)
+        failure = None if row is None else _no_reply_because(row)
+        return failure is not None and failure.kind != "agent" and place.index not in self.calls(*where)
 
     def check(self, closed: ClosedSlot) -> ClosedSlot:
         """Compare what was asked and replied in a slot played again with the record, and return its decision.
@@ -114,14 +123,17 @@ class Evidence:
             )
         if not any(one.text == NO_REPLY for one in closed.choice.failures):
             return closed
-        failures = () if row.status != "failed" else _read_failures(row)
-        kind = failures[0].kind if len(failures) == 1 else ""
-        if kind not in _UNANSWERED or (kind == "over_budget" and not self._season.budget.any):
+        failure = _no_reply_because(row)
+        if failure is None or (failure.kind == "over_budget" and not self._season.budget.any):
             self.faults.append((where, "the replies on record end before its decision"))
             return closed
-        self.taken[_UNANSWERED[kind]] += 1
-        closed = msgspec.structs.replace(closed, choice=msgspec.structs.replace(closed.choice, failures=failures))
-        return closed if kind != "over_budget" else msgspec.structs.replace(closed, calls=0, usage=Usage(usd=0.0))
+        self.taken[_UNANSWERED[failure.kind]] += 1
+        choice = msgspec.structs.replace(closed.choice, failures=(failure,))
+        if failure.kind == "over_budget":
+            return msgspec.structs.replace(closed, choice=choice, calls=0, usage=Usage(usd=0.0))
+        # Time may run out when all that was asked is answered, and before the desk asks on.
+        asked = row.calls if there and len(there) == row.calls else closed.calls
+        return msgspec.structs.replace(closed, choice=choice, calls=asked)
 
     def count(self, model: str, request: AskModel, reply: ModelReply, where: str) -> None:
         """Take note of a reply that cannot be made again, and of counts of tokens that cannot be."""
@@ -135,10 +147,12 @@ class Evidence:
 class _Remembered:
     """A scripted model, which replies the same to desks of one kind that ask the very same question."""
 
-    def __init__(self, model: Model, said: dict[int, tuple[AskModel, ModelReply]]) -> None:
-        self.name, self._model, self._said = model.name, model, said
+    def __init__(self, evidence: Evidence, model: Model, said: dict[int, tuple[AskModel, ModelReply]]) -> None:
+        self.name, self._evidence, self._model, self._said = model.name, evidence, model, said
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
+        if self._evidence.ended_before(place):
+            raise RunError(NO_REPLY)
         known = self._said.get(id(request))  # the question is kept, so that its id stays its own
         if known is None:
             if len(self._said) >= 1024:
@@ -155,13 +169,12 @@ class RecordedModel:
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Return the reply on record; raises :class:`RunError` where there is none."""
-        asset, entry = place.episode.split("/", 1)[1].rsplit("/", 1)
-        day = str(place.step)
-        call = self._evidence.calls(asset, f"{day[:4]}-{day[4:6]}-{day[6:]}", entry).get(place.index)
+        asset, session, entry = slot_of(place)
+        call = self._evidence.calls(asset, session, entry).get(place.index)
         if call is None:
             raise RunError(NO_REPLY)
         reply = msgspec.json.decode(call.reply, type=ModelReply)
-        self._evidence.count(self.name, request, reply, f"{asset} {day}, {entry}")
+        self._evidence.count(self.name, request, reply, f"{asset} {session}, {entry}")
         return reply
 
 
@@ -187,6 +200,19 @@ class RecordedAgent:
 
 
 _SAID = ("action", "reasoning", "status", "confidence", "allocation", "message")
+
+
+def slot_of(place: QuestionPlace) -> Place:
+    """Return whose question it is, and about what."""
+    asset, entry = place.episode.split("/", 1)[1].rsplit("/", 1)
+    day = str(place.step)
+    return asset, f"{day[:4]}-{day[4:6]}-{day[6:]}", entry
+
+
+def _no_reply_because(row: Any) -> ChoiceFailure | None:
+    """Return why a decision failed without a reply, as recorded; None for any other decision."""
+    failures = _read_failures(row) if row.status == "failed" else ()
+    return failures[0] if len(failures) == 1 and failures[0].kind in _UNANSWERED else None
 
 
 def _read_failures(row: Any) -> tuple[ChoiceFailure, ...]:

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import event
 
 from tradeassay.arena.rounds.feed import AssetFacts, Due
 from tradeassay.arena.season import Asset, Entry, Season
@@ -256,6 +257,20 @@ def test_nothing_later_than_the_decision_reaches_an_agent(tmp_path_factory, from
         assert {i.source for i in kept if i.source.startswith("box")} == early
     finally:
         engine.dispose()
+
+
+def test_what_another_worker_fetched_in_the_same_moment_is_no_trouble(store) -> None:
+    came, at = {"kind": "news", "asset": "ACME", "source": "Wire", "url": "", "text": ""}, iso(AT)
+    item = RawItem(id="1", title="Notice", published_at=at, fetched_at=at, **came)
+    faster = []
+
+    @event.listens_for(store.engine, "before_cursor_execute")
+    def write_first(connection, cursor, statement, parameters, context, executemany) -> None:
+        if "INTO stream_inbox" in statement and not faster:
+            faster.append(cursor.execute(statement, parameters))
+
+    StreamStore(store, "s").put([item])
+    assert faster and StreamStore(store, "s").inbox("ACME", AT - HOUR, AT) == (item,)
 
 
 def test_a_late_report_is_refused_too(store) -> None:

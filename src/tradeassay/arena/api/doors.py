@@ -14,27 +14,26 @@ import hashlib
 import hmac
 import re
 import secrets
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from threading import Event, Lock
 from typing import Annotated, Any, Literal
 
 import msgspec
 from sqlalchemy import BindParameter, Connection, bindparam, delete, func, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 from starlette.concurrency import run_in_threadpool
 
 from tradeassay.agents.foreign.ama import TradingAction, to_choice
 from tradeassay.agents.foreign.transport import Unusable, parse_target
 from tradeassay.arena.agents import OUTSIDE
+from tradeassay.arena.clock import LiveClock
 from tradeassay.arena.queries.seasons import read_season
 from tradeassay.arena.rounds.deciding import Together, packets
 from tradeassay.arena.rounds.feed import is_live
 from tradeassay.arena.season import BASELINE, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.rows import Stage, Status, read_row, read_slot
-from tradeassay.arena.state.store import Store
+from tradeassay.arena.state.store import Store, insert_unless
 from tradeassay.arena.state.tables import decisions, rewards, rounds, slots
 from tradeassay.arena.state.tables import door_agents as agents
 from tradeassay.arena.state.tables import door_applicants as applicants
@@ -213,9 +212,9 @@ def _issued(token: str, id: str, season: str, entry: str, address: str | None) -
 class Doors:
     """Registration and everything behind it, over one database. Methods may be called from any thread."""
 
-    def __init__(self, store: Store, *, real_time: Callable[[], float] = time.time) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
-        self._real_time = real_time
+        self._clock = LiveClock()  # as rounds have it: a clock that is wrong for a minute shuts nobody out
         self._seasons: dict[str, tuple[float, Season]] = {}
         self._hashes: dict[int, str] = {}  # of the packets that were sent, by slot
         self._lock = Lock()
@@ -384,11 +383,10 @@ class Doors:
         """Add to this minute's counts and return them, over all processes; older minutes are forgotten."""
         if not added:
             return {}
-        make = postgresql.insert if self.store.engine.dialect.name == "postgresql" else sqlite.insert
-        row = make(counts)
-        more = {"count": counts.c.count + row.excluded.count}
-        add = row.on_conflict_do_update(index_elements=["key", "minute"], set_=more)
         with self.store.change() as db:
+            row = insert_unless(db, counts)
+            more = {"count": counts.c.count + row.excluded.count}
+            add = row.on_conflict_do_update(index_elements=["key", "minute"], set_=more)
             db.execute(
                 add, [{"key": key[:80], "minute": minute, "count": number} for key, number in added.items()]
             )
@@ -475,7 +473,7 @@ class Doors:
         answered = set(db.execute(_ANSWERED, some).scalars())
         asked = {"some": [made[n].agent.id for n in taken], "given": [made[n].nonce for n in taken]}
         seen = {(agent, nonce) for agent, nonce in db.execute(_SEEN, asked)}
-        at, used, rows = self._real_time(), [], []
+        at, used, rows = self._now(), [], []
         for number, body in taken.items():
             one = made[number]
             if (one.agent.id, one.nonce) in seen:
@@ -530,13 +528,16 @@ class Doors:
         """Return whether the time to decide is over in a live season, though nobody may be there to close it."""
         spec = self._season(row.season)
         closes = spec.closes(row.asset, row.session, parse_iso(row.decision_time))
-        return is_live(spec) and self._real_time() * SECOND > closes
+        return is_live(spec) and self._clock.now() > closes
 
     # -- small things --------------------------------------------------------------------------------------------
 
+    def _now(self) -> float:
+        return self._clock.now() / SECOND
+
     def _season(self, id: str, entry: str = BASELINE) -> Season:
         """Return a season as it has become; what was read a moment ago counts, unless it lacks an ``entry``."""
-        known, now = self._seasons.get(id), self._real_time()
+        known, now = self._seasons.get(id), self._now()
         if known is None or not 0 <= now - known[0] < FRESH_S or all(e.id != entry for e in known[1].everyone):
             found = read_season(self.store, id)
             if found is None:

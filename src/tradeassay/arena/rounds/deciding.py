@@ -116,6 +116,10 @@ class _SlotRecord:
         self.usage = self.usage.plus(reply.usage)
 
 
+class NeverAsked(TimeoutError):
+    """A recorded decision ran out of time when all it had asked was answered, before this question."""
+
+
 class _NoModel:
     """Answers for an entry without a model."""
 
@@ -255,7 +259,9 @@ class Slots:
             else:
                 making = _choose(slot, agent, packet, known, record)
                 decided = _closed(slot, packet, record, await asyncio.wait_for(making, self.season.timeout_s))
-        except TimeoutError:
+        except TimeoutError as error:
+            if isinstance(error, NeverAsked):
+                record.count = record.answered
             late = f"no decision within {self.season.timeout_s} s"
             decided = _closed(slot, packet, record, _failure("timeout", late))
         except (SQLAlchemyError, CassetteMismatch):

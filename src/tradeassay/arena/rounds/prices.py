@@ -17,13 +17,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import Connection, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from tradeassay.account.daily_target import DailyTarget, DecisionPlayed, SharedTarget, Step, replay
 from tradeassay.arena.rounds.held_bars import end_hold, held_bar, held_bars_of, hold_bar
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.rows import Round, Stage, read_row
-from tradeassay.arena.state.store import ROUND, Store, tell
+from tradeassay.arena.state.store import ROUND, Store, insert_unless, tell
 from tradeassay.arena.state.tables import bookings, corrections, decisions, price_vintages, rewards, rounds
 from tradeassay.core.time import SECOND, parse_iso
 
@@ -94,8 +93,7 @@ def record_closes(
         number = 0 if there is None else there.number + 1
         rows.append({**row, "number": number, "used": int(session in used)})
     if rows:  # another worker may have written the same a moment ago; what differs is another vintage next time
-        made = postgresql.insert if db.dialect.name == "postgresql" else sqlite.insert
-        db.execute(made(price_vintages).on_conflict_do_nothing(), rows)
+        db.execute(insert_unless(db, price_vintages).on_conflict_do_nothing(), rows)
 
 
 def correct(

@@ -15,7 +15,8 @@ from threading import Lock
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Engine, Select, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Engine, Select, Table, bindparam, delete, func, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 from tradeassay.account.daily_target import Booking
@@ -418,6 +419,11 @@ def _insert_calls(db: Connection, made: Sequence[tuple[int, ModelCall]]) -> None
         rows.append({"slot": slot, **msgspec.structs.asdict(call), **bodies})
     if rows:
         db.execute(_ADD_CALL, rows)
+
+
+def insert_unless(db: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """Return an insert that can be told what to do about a row that another worker wrote a moment ago."""
+    return (postgresql if db.dialect.name == "postgresql" else sqlite).insert(table)
 
 
 def tell(db: Connection, season: str, kind: str, at: str, body: dict[str, Any]) -> None:

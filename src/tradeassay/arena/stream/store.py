@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from tradeassay.arena.rounds.feed import Due
 from tradeassay.arena.state.rows import packed, unpacked
-from tradeassay.arena.state.store import Store, tell
+from tradeassay.arena.state.store import Store, insert_unless, tell
 from tradeassay.arena.state.tables import stream_calls, stream_inbox, stream_items, stream_rounds
 from tradeassay.arena.stream.items import ItemCheck, Kind, RawItem, Status, StreamItem, content_hash, item_id
 from tradeassay.core.arena import NewsShown
@@ -130,9 +130,9 @@ class StreamStore:
         with self._store.write("inbox") as db:
             found = db.execute(query.where(stream_inbox.c.key.in_([key for _, key in rows])))
             there = {(row.asset, row.key) for row in found}
-            fresh = [row for place, row in rows.items() if place not in there]
-            if fresh:
-                db.execute(insert(stream_inbox), fresh)
+            fresh = [row for place, row in sorted(rows.items()) if place not in there]
+            if fresh:  # another worker may write the same now; in one order neither waits for the other
+                db.execute(insert_unless(db, stream_inbox).on_conflict_do_nothing(), fresh)
         return len(fresh)
 
     def inbox(self, asset: str, since: Instant, at: Instant) -> tuple[RawItem, ...]:
