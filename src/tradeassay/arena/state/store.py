@@ -423,7 +423,7 @@ def _insert_calls(db: Connection, made: Sequence[tuple[int, ModelCall]]) -> None
 
 def insert_unless(db: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
     """Return an insert that can be told what to do about a row that another worker wrote a moment ago."""
-    return (postgresql if db.dialect.name == "postgresql" else sqlite).insert(table)
+    return postgresql.insert(table) if db.dialect.name == "postgresql" else sqlite.insert(table)
 
 
 def tell(db: Connection, season: str, kind: str, at: str, body: dict[str, Any]) -> None:
