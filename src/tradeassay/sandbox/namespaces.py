@@ -57,7 +57,7 @@ def find_roots() -> LibraryRoots:
         os.path.dirname(os.__file__),
     )
     covered = [os.path.join(folder, name) for folder in stdlib for name in _SITE_NAMES]
-    sites = {entry for entry in sys.path if os.path.isdir(entry) and not _is_stdlib(entry, stdlib)}
+    sites = _sites(stdlib)
     packages = package_roots(sites, [*_module_files(), *_mapped_files()])
     packages |= {os.path.join(site, "tzdata") for site in sites}
     return LibraryRoots(
@@ -66,6 +66,11 @@ def find_roots() -> LibraryRoots:
         packages=tuple(sorted(path for path in packages if os.path.exists(path))),
         zones=(_ZONES,) if os.path.isdir(_ZONES) else (),
     )
+
+
+def _sites(stdlib: Iterable[str]) -> list[str]:
+    """Return the folders of the search path that hold packages, in its order."""
+    return [entry for entry in dict.fromkeys(sys.path) if os.path.isdir(entry) and not _is_stdlib(entry, stdlib)]
 
 
 def _is_stdlib(entry: str, stdlib: Iterable[str]) -> bool:
@@ -202,11 +207,9 @@ def plan_view() -> dict[str, str]:
         return {}
     view = {INTERPRETER: base}
     site = f"{LIBRARIES}/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
-    stdlib = (os.path.dirname(os.__file__),)
-    for entry in dict.fromkeys(sys.path):
-        if os.path.isdir(entry) and not _is_stdlib(entry, stdlib):
-            first = os.path.basename(entry) == "site-packages" and site not in view
-            view[site if first else f"{LIBRARIES}/{len(view)}"] = entry
+    for entry in _sites((os.path.dirname(os.__file__),)):
+        first = os.path.basename(entry) == "site-packages" and site not in view
+        view[site if first else f"{LIBRARIES}/{len(view)}"] = entry
     if fonts := os.environ.get("MPLCONFIGDIR"):
         view[_FONTS] = fonts
     return view
