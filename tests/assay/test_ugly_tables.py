@@ -127,6 +127,7 @@ def numbers() -> Iterator[Ugly]:
         "decimal commas": ("Datum;Rendite", ";", lambda r: comma(f"{r:.6f}")),
         "German per cent": ("Datum;Tagesrendite in %", ";", lambda r: comma(f"{100 * r:.4f}")),
         "German per cent signs": ("Datum;Wertentwicklung", ";", lambda r: comma(f"{100 * r:.4f} %")),
+        "German per cent, three digits": ("Datum;Rendite", ";", lambda r: comma(f"{100 * r:.3f} %")),
         "Italian": ("Data;Rendimento", ";", lambda r: comma(f"{100 * r:.4f}%")),
         "French": ("Date;Rendement", ";", lambda r: comma(f"{100 * r:.4f} %")),
         "Spanish": ("Fecha;Rentabilidad", ";", lambda r: comma(f"{100 * r:.4f} %")),

@@ -416,13 +416,14 @@ def read_numbers(name: str, title: str, values: Sequence[Any], days: Sequence[st
 
 
 def decimal_comma(cells: Sequence[str]) -> bool:
-    """Return whether commas separate decimals: the last sign of two is the decimal one, and so is a lone comma."""
+    """Return whether commas separate decimals: the last sign of two is the decimal one, and so is a lone comma.
+    ``0,762`` is no group of thousands: those begin with another digit than 0."""
     texts = [_bare_number(cell) for cell in cells]
     for text in texts:
         if "," in text and "." in text:
             return text.rindex(",") > text.rindex(".")
     commas = [text for text in texts if "," in text]
-    return bool(commas) and not all(re.fullmatch(r"[^,]*\d{1,3}(,\d{3})+", text) for text in commas)
+    return bool(commas) and not all(re.fullmatch(r"[^,\d]*[1-9]\d{0,2}(,\d{3})+", text) for text in commas)
 
 
 def read_number(text: str, *, comma: bool) -> float:
