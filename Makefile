@@ -12,9 +12,10 @@ test:                    ## style, types, import contracts and all tests that ar
 	$(MAKE) --no-print-directory -j2 check suite
 system:
 	scripts/system-packages
-# Three workers for two cores: every tenth second a test waits for a server, a signal or a browser.
+# Three workers for two cores: every tenth second a test waits for a server, a signal or a browser. Each of them
+# collects all tests, and rewriting their assertions doubles that: only what failed is run again for its words.
 suite: .venv/.test       ## only the tests that are not slow
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal --assert=plain || { $(BIN)/python -m pytest --last-failed --last-failed-no-failures none; exit 1; }
 test-all: system .venv/.test-all  ## the same with the slow tests, the live sources, Ray and the factor models
 	$(MAKE) check
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n 2 --dist worksteal -m "not network" -o timeout=3600

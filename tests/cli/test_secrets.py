@@ -12,9 +12,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-pytest.importorskip("inspect_ai")
-pytest.importorskip("openai")
-
 from tradeassay.cli import main
 from tradeassay.core.secrets import REMOVED
 from tradeassay.llm import RetryPolicy

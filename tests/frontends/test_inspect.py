@@ -1,31 +1,44 @@
-"""The benchmarks through Inspect's own front door, with a mock model."""
+"""The benchmarks through Inspect's own front door, with a mock model or one that answers as the scripted do."""
 
 import json
 import math
 import re
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("inspect_ai")
-
-from inspect_ai import eval as inspect_eval
-from inspect_ai.log import EvalLog
-from inspect_ai.model import ModelOutput, ModelUsage, get_model
-from inspect_ai.tool import ToolCall as InspectCall
-from inspect_ai.tool import ToolFunction
-
 from tradeassay.api import make_spec
+from tradeassay.benchmarks.quantcode import load_task
+from tradeassay.benchmarks.systrade import load_reference
 from tradeassay.core.dialogue import AskModel, Message, ToolCall, ToolSpec
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import STEP_DECODER
-from tradeassay.frontends.inspect_tasks import EVENTS, SPENDING, ktdfin, stockbench
+from tradeassay.llm import scripted_models
 from tradeassay.llm.scripted.traders import Sensible
 from tradeassay.runs import run
+from tradeassay.sandbox import ask_kernel, refusal
 
-USAGE = ModelUsage(input_tokens=100, output_tokens=10, total_tokens=110)
+
+def task(name: str, **settings: Any) -> Any:
+    """Return a task. Inspect is imported by the tests that use it: every worker collects this file."""
+    from tradeassay.frontends import inspect_tasks
+
+    return getattr(inspect_tasks, name)(**settings)
+
+
+def say(text: str, tool: str | None = None, arguments: dict[str, Any] | None = None) -> Any:
+    """Return an answer in Inspect's form: a text, or a call of a tool."""
+    from inspect_ai.model import ModelOutput, ModelUsage
+
+    if tool is None:
+        output = ModelOutput.from_content("mockllm/model", text)
+    else:
+        output = ModelOutput.for_tool_call("mockllm/model", tool, arguments or {})
+    output.usage = ModelUsage(input_tokens=100, output_tokens=10, total_tokens=110)
+    return output
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -34,21 +47,20 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Any:
         patch.setenv("TRADEASSAY_HOME", str(tmp_path_factory.mktemp("home")))
         patch.setenv("INSPECT_DISPLAY", "none")
         yield
+    if tasks := sys.modules.get("tradeassay.frontends.inspect_tasks"):
+        tasks._SANDBOX.close()
 
 
-def holds(input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutput:
+def holds(input: Any, tools: Any, tool_choice: Any, config: Any) -> Any:
     """Answer as a model that abstains, in whatever form it is asked for."""
-    if isinstance(tool_choice, ToolFunction):
-        arguments = {"orders": [], "overall_reason": "nothing looks better than cash today"}
-        output = ModelOutput.for_tool_call("mockllm/model", tool_choice.name, arguments)
-    else:
-        output = ModelOutput.from_content("mockllm/model", "I have seen enough.")
-    output.usage = USAGE
-    return output
+    arguments = {"orders": [], "overall_reason": "nothing looks better than cash today"}
+    return say("I have seen enough.", getattr(tool_choice, "name", None), arguments)
 
 
-def sensible(input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutput:
+def sensible(input: Any, tools: Any, tool_choice: Any, config: Any) -> Any:
     """Let the scripted model answer, through Inspect's forms."""
+    from inspect_ai.tool import ToolCall as InspectCall
+
     messages = tuple(
         Message(
             role=message.role,
@@ -67,20 +79,17 @@ def sensible(input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutp
         )
         for tool in tools
     )
-    must = tool_choice.name if isinstance(tool_choice, ToolFunction) else None
+    must = getattr(tool_choice, "name", None)
     reply = Sensible().answer(AskModel(purpose="any", messages=messages, tools=offered, must_call=must))
-    output = ModelOutput.from_content("mockllm/model", reply.text)
+    output = say(reply.text)
     output.message.tool_calls = [
         InspectCall(id=call.id, function=call.name, arguments=json.loads(call.arguments)) for call in reply.calls
     ] or None
-    output.usage = USAGE
     return output
 
 
-def says_nothing(input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutput:
-    output = ModelOutput.from_content("mockllm/model", "I would rather not.")
-    output.usage = USAGE
-    return output
+def says_nothing(input: Any, tools: Any, tool_choice: Any, config: Any) -> Any:
+    return say("I would rather not.")
 
 
 @pytest.fixture(autouse=True)
@@ -89,12 +98,15 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def play(task: Any, answers: Any, tmp_path: Path) -> EvalLog:
+def play(task: Any, answers: Any, tmp_path: Path) -> Any:
+    from inspect_ai import eval as inspect_eval
+    from inspect_ai.model import get_model
+
     model = get_model("mockllm/model", custom_outputs=answers, memoize=False)
     return inspect_eval(task, model=model, log_dir=str(tmp_path), display="none")[0]
 
 
-def outcome(log: EvalLog) -> tuple[Any, dict[str, float]]:
+def outcome(log: Any) -> tuple[Any, dict[str, float]]:
     assert log.status == "success", log.error
     assert log.samples is not None and log.samples[0].scores is not None and log.results is not None
     metrics = {score.name: score.metrics["mean"].value for score in log.results.scores}
@@ -123,7 +135,7 @@ def fetching_a_tokenizer() -> Exception:
 
 @pytest.mark.slow
 def test_ktdfin_is_played_and_scored(tmp_path: Path) -> None:
-    log = play(ktdfin(mask="blinded", days=3, seeds=2), holds, tmp_path)
+    log = play(task("ktdfin", mask="blinded", days=3, seeds=2), holds, tmp_path)
     assert log.status == "success", log.error
     assert log.samples is not None and len(log.samples) == 2
     for sample in log.samples:
@@ -132,19 +144,19 @@ def test_ktdfin_is_played_and_scored(tmp_path: Path) -> None:
         assert sample.scores is not None
         value = sample.scores["outcome_scorer"].value
         assert value == {"cumulative_return": 0.0, "failed_days": 0.0}
-        assert sample.store[SPENDING]["calls"] >= 6
+        assert sample.store["tradeassay:spending"]["calls"] >= 6
         shown = json.dumps([message.model_dump() for message in sample.messages], default=str)
         assert "IDXF" not in shown
 
 
-def kept_journal(log: EvalLog, sample: str) -> list[str]:
+def kept_journal(log: Any, sample: str) -> list[str]:
     """Return the journal of a masked episode, which is in no log."""
     assert log.eval.metadata is not None
     return (Path("runs") / log.eval.metadata["kept"] / f"{sample}.jsonl").read_text().splitlines()
 
 
 def test_inspect_and_a_run_give_the_same_journal(tmp_path: Path) -> None:
-    log = play(ktdfin(mask="blinded", days=3, benchmark="ktdfin-v1"), sensible, tmp_path / "logs")
+    log = play(task("ktdfin", mask="blinded", days=3, benchmark="ktdfin-v1"), sensible, tmp_path / "logs")
     assert log.samples is not None
     settings = {"mask": "blinded", "mode": "open-research"}
     spec = make_spec(
@@ -167,7 +179,7 @@ def test_inspect_and_a_run_give_the_same_journal(tmp_path: Path) -> None:
 
 
 def test_days_without_a_usable_answer_count(tmp_path: Path) -> None:
-    log = play(ktdfin(mode="memory-only", days=2), says_nothing, tmp_path)
+    log = play(task("ktdfin", mode="memory-only", days=2), says_nothing, tmp_path)
     score, metrics = outcome(log)
     assert score.explanation == "no usable answer in any of 2 sessions"
     assert score.metadata is not None and score.metadata["failed"] is True
@@ -179,10 +191,10 @@ def test_days_without_a_usable_answer_count(tmp_path: Path) -> None:
 def test_one_good_day_of_two_is_scored_and_the_other_counted(tmp_path: Path) -> None:
     asked = iter(range(99))
 
-    def one_day(*args: Any) -> ModelOutput:
+    def one_day(*args: Any) -> Any:
         return holds(*args) if next(asked) < 1 else says_nothing(*args)
 
-    score, metrics = outcome(play(ktdfin(mode="memory-only", days=2), one_day, tmp_path))
+    score, metrics = outcome(play(task("ktdfin", mode="memory-only", days=2), one_day, tmp_path))
     assert score.value == {"cumulative_return": 0.0, "failed_days": 0.5} and metrics["failed_days"] == 0.5
 
 
@@ -198,18 +210,18 @@ def test_an_episode_that_broke_off_says_why_and_counts_what_it_missed(
 ) -> None:
     asked = iter(range(99))
 
-    def breaks(*args: Any) -> ModelOutput:
+    def breaks(*args: Any) -> Any:
         if next(asked) < 1:
             return holds(*args)
         raise raised() if callable(raised) else raised
 
-    score, metrics = outcome(play(ktdfin(mode="memory-only", days=4), breaks, tmp_path))
+    score, metrics = outcome(play(task("ktdfin", mode="memory-only", days=4), breaks, tmp_path))
     assert score.explanation is not None and score.explanation.startswith(told), score.explanation
     assert metrics["failed_days"] == 0.75 and math.isnan(metrics["cumulative_return"])
 
 
 def test_the_sample_holds_the_conversation(tmp_path: Path) -> None:
-    log = play(ktdfin(mask="blinded", days=2), sensible, tmp_path)
+    log = play(task("ktdfin", mask="blinded", days=2), sensible, tmp_path)
     assert log.samples is not None
     said = log.samples[0].messages[1:]  # what comes first is the sample's own title
     assert [message.role for message in said].count("system") == 2, "a conversation of its own for every day"
@@ -220,32 +232,99 @@ def test_the_sample_holds_the_conversation(tmp_path: Path) -> None:
 
 
 def test_stockbench_speaks_too(tmp_path: Path) -> None:
-    log = play(stockbench(days=2), says_nothing, tmp_path)
+    log = play(task("stockbench", days=2), says_nothing, tmp_path)
     assert log.status == "success", log.error
     assert log.samples is not None
-    assert len(log.samples[0].store[EVENTS]) == 2
+    assert len(log.samples[0].store["tradeassay:events"]) == 2
 
 
 def test_what_a_run_would_refuse_a_task_refuses() -> None:
     with pytest.raises(UserError, match="cannot take mask"):
-        ktdfin(mask="dark")
+        task("ktdfin", mask="dark")
     with pytest.raises(UserError, match="has no setting 'inputz'"):
-        stockbench(settings={"inputz": "all"})
+        task("stockbench", settings={"inputz": "all"})
     with pytest.raises(UserError, match="count from 1"):
-        ktdfin(days=0)
+        task("ktdfin", days=0)
 
 
 def test_a_key_reaches_no_log_of_inspects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key = "sk-proj-Xb4Rn8Tq2Wz6Ym0Kc9Lv5Pd3"
     monkeypatch.setenv("ECHOING_API_KEY", key)
 
-    def echoes(input: Any, tools: Any, tool_choice: Any, config: Any) -> ModelOutput:
-        output = ModelOutput.from_content("mockllm/model", f"You sent {key}.")
-        output.usage = USAGE
-        return output
+    def echoes(input: Any, tools: Any, tool_choice: Any, config: Any) -> Any:
+        return say(f"You sent {key}.")
 
-    log = play(ktdfin(mode="memory-only", days=1), echoes, tmp_path)
+    log = play(task("ktdfin", mode="memory-only", days=1), echoes, tmp_path)
     told = log.model_dump_json()
     at = told.find(key)
     assert at < 0, told[at - 600 : at]
     assert "[secret removed]" in told
+
+
+TASK = "d-sma-cross-long"
+
+
+def silent_coder(input: Any, tools: Any, tool_choice: Any, config: Any) -> Any:
+    messages = tuple(Message(role=message.role, text=message.text) for message in input)
+    turns = sum(message.role == "assistant" for message in messages)
+    coder = scripted_models.get("coder-silent")()
+    return say(coder.answer(AskModel(purpose="write", messages=messages, attempt=turns + 1)).text)
+
+
+@pytest.mark.slow
+def test_no_code_is_a_zero_at_every_stage(tmp_path: Path) -> None:
+    log = play(task("quantcode", setting="agentic", turns=2, tasks=TASK), silent_coder, tmp_path)
+    assert log.status == "success", log.error
+    (sample,) = log.samples or []
+    score = (sample.scores or {})["stage_scorer"]
+    assert score.value == {"compile": 0, "backtest": 0, "trade": 0, "lookahead": 0, "solved": 0, "turns": 2}
+    assert score.metadata is not None and score.metadata["failure_class"] == "no-code"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(refusal(ask_kernel()) is not None, reason="this machine cannot hold untrusted code")
+def test_a_right_program_is_solved_and_every_turn_is_in_the_store(tmp_path: Path) -> None:
+    built = task("quantcode", tasks=TASK, wording="conversational", judge="scripted/code-judge")
+    log = play(built, lambda *asked: say(f"```python\n{load_task(TASK).reference}\n```"), tmp_path)
+    assert log.status == "success", log.error
+    (sample,) = log.samples or []
+    score = (sample.scores or {})["stage_scorer"]
+    assert isinstance(score.value, dict) and score.value["solved"] == 1.0 == score.value["lookahead"]
+    outcome = sample.store["tradeassay:outcome"]
+    assert outcome["wording"] == "conversational" and "class SmaCrossLong" in outcome["turns"][0]["code"]
+    assert outcome["turns"][0]["evaluation"]["judge_language"]["judge"] == "scripted/code-judge"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"setting": "agentc"}, "agentc"),
+        ({"tasks": "d-sma-cros"}, "did you mean d-sma-cross-long"),
+        ({"difficulty": "hard", "timeframe": "1m", "family": "calendar"}, "no task is left"),
+        ({"decides": "both"}, "no judge is named"),
+    ],
+)
+def test_bad_arguments(given: dict[str, str], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        task("quantcode", **given)
+
+
+@pytest.mark.slow
+def test_a_strategy_is_built_through_inspect(tmp_path: Path) -> None:
+    built = task(
+        "systrade", strategies="bollinger", iterations=1, reviewers="scripted/builder-gold", secret="ab" * 16
+    )
+    reference = load_reference("bollinger")
+    text = f"```json\n{reference.card}\n```\n\n```python\n{reference.source}\n```"
+    log = play(built, lambda *asked: say(text), tmp_path)
+    assert log.status == "success", log.error
+    (sample,) = log.samples or []
+    score = (sample.scores or {})["card_scorer"]
+    assert isinstance(score.value, dict) and score.value["valid"] == 1.0 and score.value["D1"] == 10.0
+    review = sample.store["tradeassay:outcome"]["iterations"][0]["reviews"][0]
+    assert review["reviewer"] == "scripted/builder-gold"
+
+
+def test_a_strategy_that_is_not_there() -> None:
+    with pytest.raises(UserError, match="did you mean bollinger"):
+        task("systrade", strategies="bolinger")

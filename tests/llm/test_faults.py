@@ -7,8 +7,6 @@ from types import SimpleNamespace
 
 import pytest
 
-pytest.importorskip("inspect_ai")
-
 from tradeassay.core.time import FixedClock, moment, parse_iso
 from tradeassay.llm.via_inspect.wire import read_fault
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from arch.bootstrap import StationaryBootstrap, optimal_block_length
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +22,8 @@ def autoregressive(n: int, phi: float, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("n", [20, 83, 250, 1000])
 @pytest.mark.parametrize("phi", [0.0, 0.3, 0.8, 0.97, -0.4])
 def test_block_length_is_archs(n: int, phi: float) -> None:
+    from arch.bootstrap import optimal_block_length
+
     values = autoregressive(n, phi, n)
     expected = float(optimal_block_length(values)["stationary"].iloc[0])
     assert mean_block_length(values) == pytest.approx(max(1.0, expected), rel=1e-9)
@@ -80,6 +81,8 @@ def test_the_stream_is_pinned() -> None:
 
 
 def test_like_archs_bootstrap() -> None:
+    from arch.bootstrap import StationaryBootstrap
+
     values = autoregressive(300, 0.5, 4) * 0.01 + 0.001
     block = mean_block_length(values)
     ours = np.concatenate([sharpe(values[rows], 252) for rows in resamples(300, 2000, block, 3)])

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from arch.bootstrap import SPA, StepM
 
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import BootstrapConfig, superior
@@ -29,6 +28,8 @@ def test_a_planted_winner_is_named() -> None:
 
 
 def test_it_is_arch_underneath() -> None:
+    from arch.bootstrap import SPA
+
     near = SPA(-BASE, -TABLE, block_size=3, reps=1500, bootstrap="stationary", seed=1)
     near.compute()
     found = superior(TABLE, BASE, bootstrap=BootstrapConfig(draws=1500, block=3.0))
@@ -53,6 +54,8 @@ def test_too_short_and_nonsense() -> None:
 
 def test_everybody_may_be_superior_in_more_than_one_step() -> None:
     """arch's own loop over steps ends in an empty array where a later step takes out the last one."""
+    from arch.bootstrap import StepM
+
     many = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)

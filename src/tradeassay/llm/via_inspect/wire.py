@@ -26,7 +26,6 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
-from inspect_ai.model import ModelAPI, ModelOutput
 
 from tradeassay.core.secrets import (
     KNOWN,
@@ -442,7 +441,7 @@ class RawCall(msgspec.Struct, frozen=True):
     arguments: str
 
 
-def keep_raw_responses(api: ModelAPI) -> None:
+def keep_raw_responses(api: Any) -> None:
     """Make an Inspect provider hand its raw responses to :data:`RESPONSE`, all without configured secrets. Inspect
     logs what this returns or raises, so the secrets go here, whatever client the provider uses."""
     refresh()  # Inspect may have read keys from a file
@@ -466,10 +465,10 @@ def keep_raw_responses(api: ModelAPI) -> None:
 def _clean(result: Any) -> Any:
     if not KNOWN:
         return result
-    if isinstance(result, ModelOutput):
+    if hasattr(result, "model_dump_json"):  # Inspect's output
         raw = result.model_dump_json().encode()
         cleaned = clean_foreign(raw)
-        return result if cleaned is raw else ModelOutput.model_validate_json(cleaned)
+        return result if cleaned is raw else type(result).model_validate_json(cleaned)
     if isinstance(result, tuple):
         output, call = result
         call.request, call.response = clean_tree(call.request), clean_tree(call.response)
