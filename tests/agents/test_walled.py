@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import sys
 import tomllib
 from importlib.resources import files
@@ -63,15 +65,24 @@ class Mine:
         return Decision(orders=(order,), reason=f"{{what}}; {{kind}}")
 """
 READS = {
-    "a file": "lambda: open({home!r} + '/store/tiny-us/manifest.json').read()",
-    "its own folder": "lambda: open(Path(__file__).parent / 'future.csv').read()",
-    "the generator": "lambda: __import__('tradeassay.data.synthetic')",
-    "a package's prices": "lambda: __import__('arch.data.sp500').data.sp500.load()",
-    "another process": "lambda: open(f'/proc/{{os.getppid()}}/mem', 'rb').read(1)",
-    "the network": "lambda: __import__('socket').create_connection(('127.0.0.1', 9), 1)",
-    "a program": "lambda: __import__('subprocess').run(['/bin/true'], check=True)",
-    "a file to write": "lambda: open(Path(__file__).parent / 'left.txt', 'w').write('1')",
+    "a file": "open({home!r} + '/store/tiny-us/manifest.json').read()",
+    "its own folder": "open(Path(__file__).parent / 'future.csv').read()",
+    "the generator": "__import__('tradeassay.data.synthetic')",
+    "a package's prices": "__import__('arch.data.sp500').data.sp500.load()",
+    "another process": "open(f'/proc/{{os.getppid()}}/mem', 'rb').read(1)",
+    "the network": "__import__('socket').create_connection(('127.0.0.1', 9), 1)",
+    "a program": "__import__('subprocess').run(['/bin/true'], check=True)",
+    "a file to write": "open(Path(__file__).parent / 'left.txt', 'w').write('1')",
 }
+TRIES = """
+
+def said(attempt):
+    try:
+        attempt()
+    except Exception as error:
+        return str(error)
+    return "reached"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -137,18 +148,26 @@ def test_a_run_records_whether_files_were_open(home: Path, tmp_path: Path) -> No
     assert files_open("python", {}) and not files_open("equal-weight", {})
 
 
-@pytest.mark.parametrize("what", READS)
-def test_nothing_beside_the_view_can_be_reached(what: str, home: Path, tmp_path: Path) -> None:
-    text = written(tmp_path / "agent", READS[what].format(home=str(home)))
-    name, params = own_agent(text, {})
-    agent = make_agent(name, params)
+def test_nothing_beside_the_view_can_be_reached(home: Path, tmp_path: Path) -> None:
+    tries = ", ".join(f"{what!r}: said(lambda: {how.format(home=str(home))})" for what, how in READS.items())
+    text = written(tmp_path / "agent", f"lambda: repr({{{tries}}})")
+    path = tmp_path / "agent" / "mine.py"
+    path.write_text(path.read_text() + TRIES)
     market = Market(load_dataset("tiny-us", home), benchmarks.get("tiny-us-v1").market)
-    seen = market.reset()
-    agent.begin(EpisodeInfo(episode="one", seed=0, rules=market.rules), np.random.default_rng(0))
-    with pytest.raises(Exception, match=r"Permission|not permitted|Operation|denied") as caught:
-        agent.answer(AskDecision(seen))
-    assert "mine.py, line" in str(caught.value)
+    info, request = EpisodeInfo(episode="one", seed=0, rules=market.rules), AskDecision(market.reset())
+    agent = make_agent(*own_agent(text, {}))
+    agent.begin(info, np.random.default_rng(0))
+    found = ast.literal_eval(agent.answer(request).reason.partition("; ")[0])
+    assert list(found) == list(READS)
+    for what, words in found.items():
+        assert re.search(r"Permission|not permitted|Operation|denied", words), (what, words)
     assert not (tmp_path / "agent" / "left.txt").exists()
+    # What an agent does not catch names the line of its file.
+    agent = make_agent(*own_agent(written(tmp_path / "agent", f"lambda: {READS['its own folder']}"), {}))
+    agent.begin(info, np.random.default_rng(0))
+    with pytest.raises(Exception, match="Permission denied") as caught:
+        agent.answer(request)
+    assert "mine.py, line" in str(caught.value) and "Permission denied" in str(caught.value)
 
 
 def test_a_file_that_needs_the_data_is_refused_before_it_plays(home: Path, tmp_path: Path) -> None:

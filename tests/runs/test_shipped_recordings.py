@@ -26,6 +26,7 @@ SHIPPED, AUDITS = list_recordings(), list_recordings(AUDIT)
 MOST_MEGABYTES = 25.0
 SAMPLE = ("qwen2.5-coder-1.5b/arena", "smollm2/systrade")
 """What is played again by default: a month of four architectures, and programs with their patches."""
+AUDIT_SAMPLE = "smollm2/recall-fakestockdata"
 
 
 def test_all_recordings_together_stay_small() -> None:
@@ -58,7 +59,10 @@ def test_a_recording_gives_its_scores_again(one: RecordingInfo, tmp_path: Path) 
     assert score_differences(opened, tmp_path / "again") == []
 
 
-@pytest.mark.parametrize("one", AUDITS, ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "one",
+    [pytest.param(one, marks=() if one.name == AUDIT_SAMPLE else pytest.mark.slow, id=one.name) for one in AUDITS],
+)
 def test_an_audit_is_listed_holds_no_prices_and_is_asked_again(
     one: RecordingInfo, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
