@@ -105,7 +105,6 @@ REFUSALS: dict[str, str] = {
 
 
 def refusal_in_words(reason: str) -> str:
-    """Return an exchange's reason in words."""
     return REFUSALS.get(reason, reason.replace("_", " "))
 
 
@@ -126,6 +125,5 @@ def cell(value: object) -> str:
 
 
 def unknown_fields(body: Mapping[str, object], known: Iterable[str]) -> list[str]:
-    """Return the fields of an answer that nobody asked for."""
     allowed = set(known)
     return [key for key in body if key not in allowed]

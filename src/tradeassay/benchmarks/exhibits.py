@@ -96,7 +96,6 @@ class PaperPage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        """All tables that were filled."""
         return tuple(table for one in self.exhibits for table in one.ours.tables)
 
 
@@ -159,7 +158,6 @@ def middle(values: Sequence[float], nothing: str = "not run") -> Measure:
 
 
 def mean_of(values: Iterable[float | None], nothing: str = "not run") -> Measure:
-    """Return the mean of what is known."""
     known = [value for value in values if value is not None]
     return Measure(value=significant(float(np.mean(known))), n=len(known)) if known else not_scored(nothing)
 

@@ -168,7 +168,6 @@ class CodeRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def overlap(best: Measure, second: Measure) -> str:
-    """Say whether the intervals of the best and of the next one overlap."""
     if best.low is not None and second.high is not None and best.low > second.high:
         return "the intervals do not overlap"
     return "the intervals overlap, so they cannot be told apart"
@@ -278,9 +277,7 @@ class CodeProtocol(Protocol):
         """Return everything that decides a result, by name: hashes and versions. A change prevents a resume."""
         ...
 
-    def roles(self, item: Item) -> dict[str, Role]:
-        """Return the episode's models by role."""
-        ...
+    def roles(self, item: Item) -> dict[str, Role]: ...
 
     def dialogue(self, item: Item) -> CodeDialogue[Any]:
         """Return a fresh dialogue for an episode. The same replies make the same record."""
@@ -298,9 +295,7 @@ class CodeProtocol(Protocol):
         """Work something out; called from several threads. What it returns must be the same every time."""
         ...
 
-    def ended(self, record: Any) -> Ending:
-        """Say whether a record is a result."""
-        ...
+    def ended(self, record: Any) -> Ending: ...
 
     def inconsistencies(self, record: Any) -> Iterator[tuple[int, str]]:
         """Yield the contradictions within a record: the turn (from 0), and what does not fit."""
@@ -311,9 +306,7 @@ class CodeProtocol(Protocol):
         ...
 
     @classmethod
-    def rows(cls, scores: Any) -> tuple[CodeRow, ...]:
-        """Return the rows by which two runs are compared."""
-        ...
+    def rows(cls, scores: Any) -> tuple[CodeRow, ...]: ...
 
     @classmethod
     def tables(
@@ -339,7 +332,6 @@ _BUILT_IN = ("tradeassay.benchmarks.quantcode.benchmark", "tradeassay.benchmarks
 
 
 def code_benchmarks() -> tuple[str, ...]:
-    """Return the ids of all benchmarks of programs."""
     for module in _BUILT_IN:
         import_module(module)
     return tuple(code_protocols.names())

@@ -21,7 +21,6 @@ _KNOWS = {
 
 
 def rules_text(benchmark: Benchmark) -> str:
-    """Return the rules page of one benchmark."""
     market = benchmark.market
     venue = venues.get(market.venue).limited(max_weight=market.max_weight, max_positions=market.max_positions)
     parts = (

@@ -24,7 +24,6 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def figure(measure: Measure, form: str = "{:.2f}", *, bar: bool = False) -> Cell:
-    """Return a measure in a table."""
     return Cell(measure=measure, form=form, bar=bar)
 
 
@@ -34,7 +33,6 @@ def amount(value: float | None, form: str = "{:,.0f}", unknown: str = "price unk
 
 
 def counted(value: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun."""
     return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
 
 
@@ -47,7 +45,6 @@ class Row(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def line(name: str, *cells: Cell, ours: bool = False) -> Row:
-    """Return a row of a table under its name."""
     return Row(Cell(name), cells, ours=ours)
 
 

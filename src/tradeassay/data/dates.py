@@ -70,7 +70,6 @@ _serial_1904 = partial(_serial, epoch=_OLD_MAC_EPOCH)
 
 
 def _weekend(parse: Parser, cells: Sequence[str]) -> float:
-    """Return the share of cells that fall on a weekend."""
     days = [parse(cell) for cell in cells if _reads(parse, cell)]
     return sum(day.weekday() > 4 for day in days) / max(1, len(days))
 

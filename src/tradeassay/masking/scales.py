@@ -263,11 +263,9 @@ class ShownBars:
         return self._view.symbols
 
     def sessions(self, lookback: int) -> Days:
-        """Return the true sessions."""
         return self._view.sessions(lookback)
 
     def days(self, lookback: int) -> tuple[str, ...]:
-        """Return the true sessions as ISO days."""
         return tuple(np.datetime_as_string(self._view.sessions(lookback), unit="D").tolist())
 
     def bars(self, field: Field, lookback: int) -> Floats:

@@ -103,7 +103,6 @@ def _alpha(counts: _Matrix, values: Sequence[Rating], level: Level) -> float:
 
 
 def _distances(margins: _Matrix, values: Sequence[Rating], level: Level) -> _Matrix:
-    """Return the squared difference of every pair of values."""
     if level == "nominal":
         return 1.0 - np.eye(margins.size)
     if level == "interval":

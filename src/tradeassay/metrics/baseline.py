@@ -53,7 +53,6 @@ class AgainstBaseline(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def same(self) -> bool:
-        """Whether the two paths are the same."""
         return self.difference.low == self.difference.high == 0.0
 
     def said_of(self, name: str) -> str:

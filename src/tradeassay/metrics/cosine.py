@@ -100,7 +100,6 @@ def growth_interval(returns: Floats, *, periods: float, level: float = 0.95, lea
 
 
 def growth_ends(logs: Measure) -> Measure:
-    """Return a measure of log growth as one of growth."""
     if logs.value is None:
         return logs
     value, low, high = (

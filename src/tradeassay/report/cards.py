@@ -168,7 +168,6 @@ def _about_programs(name: str) -> BenchmarkCard:
 
 
 def data_card(about: BenchmarkCard) -> str:
-    """Return a benchmark version's card as Markdown."""
     rows = [
         ("data", about.dataset),
         ("kind", about.kind),

@@ -417,8 +417,6 @@ def _far(chart: Equity, look: ChartLook) -> bool:
 
 
 def _logged(chart: Equity) -> Equity:
-    """Return a chart of returns as one of log growth."""
-
     def logs(values: Sequence[float | None]) -> tuple[float | None, ...]:
         return tuple(None if value is None else math.log1p(max(value, -0.999)) for value in values)
 

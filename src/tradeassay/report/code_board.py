@@ -61,7 +61,6 @@ def _entry(cell: Cell, *, interval: bool) -> Text:
 
 
 def print_evaluation(found: Evaluation, *, name: str) -> None:
-    """Print what was found about one program."""
     from rich.text import Text
 
     console = stdout()
@@ -78,7 +77,6 @@ def print_evaluation(found: Evaluation, *, name: str) -> None:
 
 
 def print_check(check: SubmissionCheck, *, name: str) -> None:
-    """Print what was found about one submission."""
     from rich.text import Text
 
     console = stdout()

@@ -68,7 +68,6 @@ def write_code_html(run: CodeRun, path: Path | None = None, verified: VerifyRepo
 
 
 def render_code_html(run: CodeRun, page: Shown, verified: VerifyReport | None = None) -> str:
-    """Return the page of a finished run."""
     versions = run.manifest.versions
     drawn = [section.curves for section in page.sections if section.curves is not None]
     drawn += [curves for one in page.paper.exhibits for curves in one.ours.curves]
@@ -105,7 +104,6 @@ def paste_table(run: CodeRun) -> PasteTable:
 
 
 def pasted(cell: Cell) -> PasteCell:
-    """Return an entry of a table to be pasted elsewhere."""
     if cell.measure is None or cell.form in ("dollars", "tokens"):
         found = cell_shown(cell)
         return PasteCell(found.text, found.value, reason=found.note or None if found.value is None else None)

@@ -91,7 +91,6 @@ class MeasureShown(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def small(self) -> str:
-        """What is printed small below the number."""
         return self.interval or self.note
 
 

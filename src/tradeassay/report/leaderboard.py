@@ -63,7 +63,6 @@ def print_leaderboard(source: Run | CodeRun | RunSummary) -> None:
 
 
 def print_comparison(comparison: RunComparison) -> None:
-    """Print two runs side by side on stdout."""
     stdout().print(side_by_side(comparison))
 
 

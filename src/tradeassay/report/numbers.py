@@ -60,7 +60,6 @@ def written(value: float, form: str) -> str:
 
 
 def form_of(name: str) -> str:
-    """Return the form of a measure of the catalogue."""
     if BY_ID[name].unit == "fraction":
         return "change" if name in SIGNED else "share"
     return "signed" if name in SIGNED else "number"
@@ -85,7 +84,6 @@ def month_text(value: float) -> str:
 
 
 def p_value(value: float) -> str:
-    """Return a p-value with as many digits as it deserves."""
     return "p < 0.01" if value < 0.01 else f"p = {value:.2f}"
 
 
@@ -111,7 +109,6 @@ def count(value: int, singular: str, plural: str | None = None) -> str:
 
 
 def info(name: str) -> MeasureInfo:
-    """Return a measure's entry in the catalogue."""
     return BY_ID[name]
 
 

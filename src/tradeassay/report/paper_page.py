@@ -44,7 +44,6 @@ def write_paper(page: PaperPage, folder: Path, badges: Sequence[tuple[str, str]]
 
 
 def day_chart(curves: Curves, look: dict[str, LineStyle]) -> Markup:
-    """Return the lines of a figure over days."""
     lines = tuple(Curve(entry=name, label=name, baseline=False, returns=values) for name, values in curves.lines)
     about = f"{len(lines)} lines from {curves.x[0]} to {curves.x[-1]}: " + ", ".join(
         name for name, _ in curves.lines

@@ -23,7 +23,6 @@ _EXAMPLES = 12
 
 
 def write_recall(report: RecallReport, path: Path) -> Path:
-    """Write the page of an audit and return its path."""
     shown = [one for one in report.answers if one.right][: _EXAMPLES // 2]
     shown += [one for one in report.answers if not one.right][: _EXAMPLES - len(shown)]
     context = {"report": report, "chart": recall_chart(report), "examples": shown}
@@ -60,6 +59,5 @@ def recall_chart(report: RecallReport) -> Markup | None:
 
 
 def write_counterfactual(report: CounterfactualReport, path: Path) -> Path:
-    """Write the page of a counterfactual study and return its path."""
     changed = [one for one in report.decisions if one.arm != "again" and (one.recorded or one.now)][:_EXAMPLES]
     return write_page(path, render_page("counterfactual.html.j2", {"report": report, "examples": changed}))

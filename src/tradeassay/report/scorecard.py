@@ -40,7 +40,6 @@ def write_check_html(check: SubmissionCheck, path: Path) -> Path:
 
 
 def write_cards(page: Shown, badges: Badges, place: Path) -> None:
-    """Write the scorecards of a run beside its page."""
     for key, card in page.cards.items():
         about = (*badges, ("plain", f"iteration {card.iteration}"))
         text = render_card(card, about, back=f"../{place.name}")

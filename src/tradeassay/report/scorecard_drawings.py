@@ -149,7 +149,6 @@ def _leg(trail: Trail, path: LegPath, whole: bool) -> LegChart:
 
 
 def mark_words(mark: Mark) -> str:
-    """Return a decision in words."""
     ours = "nothing" if mark.share is None else f"{mark.share:+.3f} of equity {mark.signal}".rstrip()
     theirs = "nothing" if mark.frozen is None else f"{mark.frozen:+.3f} of equity {mark.frozen_signal}".rstrip()
     if mark.kind == "both":

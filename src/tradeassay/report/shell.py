@@ -76,7 +76,6 @@ def render_page(template: str, context: dict[str, Any], *, scripts: Sequence[str
 
 
 def write_page(path: Path, text: str) -> Path:
-    """Write a page to ``path`` (creating its folder) and return it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # Text of a model may hold lone surrogates, which cannot be encoded.
     write_atomic(path, text.encode("utf-8", "replace"))

@@ -269,7 +269,6 @@ def _board(run: Run, summary: RunSummary, name: str, checked: Attestation) -> li
 
 
 def _programs(run: CodeRun, table: PasteTable, name: str, checked: Attestation) -> list[SiteRow]:
-    """Return the rows of a run of programs, with the columns of its own table."""
     return [
         SiteRow(
             benchmark=run.benchmark,

@@ -276,8 +276,6 @@ def _counted(text: object) -> int:
 
 
 def paper_verdict(workers: int | None, progress: CountListener | None) -> Callable[[Path], Attestation]:
-    """Return what verifies a run of a paper."""
-
     def verdict(folder: Path) -> Attestation:
         try:
             return attest(folder, workers=workers, progress=progress)

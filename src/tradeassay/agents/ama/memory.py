@@ -122,7 +122,6 @@ class LayeredMemory(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, items=(*self.items, item), next_id=self.next_id + 1)
 
     def recall(self, question: str, config: LayerConfig) -> tuple[Item, ...]:
-        """Return the best items of every layer for a question, layer by layer, best first."""
         if not self.items:
             return ()
         vectors = np.stack([embed(item.text) for item in self.items])

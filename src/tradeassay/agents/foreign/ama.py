@@ -137,7 +137,6 @@ def request_body(packet: Packet, *, model: str = "", own: bool = True) -> Packet
 
 
 def contract_body(packet: Packet, *, model: str = "", wire: str = "ama") -> dict[str, Any]:
-    """Return a packet as the published servers take it."""
     symbol = packet.symbol
     told = [f"{item.title}. {item.text}" if item.text else item.title for item in packet.news]
     body: dict[str, Any] = {

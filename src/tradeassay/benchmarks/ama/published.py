@@ -48,7 +48,6 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def published() -> AmaPublished:
-    """Return the figures of the paper."""
     return read_published(__package__, AmaPublished)
 
 

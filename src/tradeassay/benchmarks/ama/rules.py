@@ -61,7 +61,6 @@ SOUND = AmaRules(convention="sound", hold="keep", fee_bp=5.0, stock_year=252, cr
 
 
 def rules_for(convention: Convention) -> AmaRules:
-    """Return the rules of a convention."""
     return PAPER if convention == "paper" else SOUND
 
 

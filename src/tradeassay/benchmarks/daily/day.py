@@ -180,7 +180,6 @@ class ByObservation:
         """Nothing is drawn."""
 
     def dialogue(self, observation: Observation) -> DayProtocol:
-        """Return one day."""
         return day(observation, self._config)
 
     def remember(self, observation: Observation, decision: Decision) -> None:

@@ -120,7 +120,6 @@ class QuantCodeProtocol(CodeProtocol):
         return tuple(said)
 
     def episodes(self) -> tuple[CodeItem, ...]:
-        """Return every combination that the tasks have."""
         return self._episodes
 
     @cached_property

@@ -209,7 +209,6 @@ def _text_of(file: Path) -> str:
 
 
 def task_line(task: CodeTask) -> TaskLine:
-    """Return a task as a list shows it."""
     return TaskLine(
         id=task.id,
         title=task.title,

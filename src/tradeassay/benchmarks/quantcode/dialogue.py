@@ -54,7 +54,6 @@ class QuantCodeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def allowed_turns(self) -> int:
-        """How many answers the model has."""
         return self.turns if self.setting == "agentic" else 1
 
 
@@ -68,11 +67,9 @@ class ModelJudge:
 
     @property
     def prompts(self) -> JudgePrompts:
-        """The prompts it is asked with."""
         return judge_prompts(self.framework)
 
     def ask(self, request: AskModel) -> ModelReply:
-        """Answer one request."""
         return self.answer(request)
 
 
@@ -117,7 +114,6 @@ class ProgramFeedback(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def feedback_on(evaluation: Evaluation, settings: QuantCodeSettings, turn: int) -> ProgramFeedback:
-    """Return the feedback on a program that was not accepted."""
     stage = evaluation.outcome
     findings = tuple(_findings(evaluation, settings))
     prose, left = "\n".join(map(_in_prose, findings)), _left(settings, turn)
@@ -132,7 +128,6 @@ def _in_prose(found: ProgramComplaint) -> str:
 
 
 def feedback_on_no_code(extraction: Extraction, settings: QuantCodeSettings, turn: int) -> ProgramFeedback:
-    """Return the feedback on an answer without a program."""
     detail = _NO_CODE.get(extraction.missing, "the answer holds no program")
     findings = (ProgramComplaint(kind="no_code", error_class=extraction.missing.replace(" ", "_"), detail=detail),)
     example = PROMPTS.fill(f"example.{settings.framework}").strip()

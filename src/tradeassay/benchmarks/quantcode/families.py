@@ -97,7 +97,6 @@ def grammar() -> Grammar:
 
 
 def families() -> Mapping[str, FamilySpec]:
-    """Return all families by name."""
     return grammar().families
 
 

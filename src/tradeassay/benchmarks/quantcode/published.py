@@ -85,7 +85,6 @@ class QuantcodePublished(PrintedRow, frozen=True, kw_only=True):
 
 @cache
 def published() -> QuantcodePublished:
-    """Return the tables of the paper."""
     return read_published(__package__, QuantcodePublished)
 
 

@@ -95,11 +95,9 @@ class CellScores(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The row's full name."""
         return f"{self.model}, {self.setting}, {self.wording}, {self.framework}"
 
     def row(self) -> CodeRow:
-        """Return the row by which two runs are compared."""
         rates = self.rates
         stages = {"compile": rates.compile, "backtest": rates.backtest, "trade": rates.trade, "judge": rates.judge}
         return CodeRow(
@@ -137,7 +135,6 @@ def quantcode_scores(
 
 
 def stage_rates(episodes: Sequence[CodeItem], records: Mapping[str, TaskOutcome]) -> StageRates:
-    """Return the stage rates of items."""
     found = [records.get(episode.key) for episode in episodes]
     told = [record for record in found if record is not None and record.stage != "no_answer"]
     scored = [record for record in told if record.solved is not None]

@@ -81,7 +81,6 @@ def _plain(symbol: str) -> str:
 
 
 def _shorter(task: CodeTask, snapshot: Snapshot, view: AsOfView, symbol: str) -> TaskBars:
-    """Return the bars of a timeframe shorter than a day."""
     length, wanted = snapshot.facts.minutes_per_bar, MINUTES[task.timeframe]
     if wanted % length:
         raise UserError(

@@ -78,7 +78,6 @@ def quantcode_tables(
     records: Mapping[str, TaskOutcome],
     endings: Mapping[str, Ending],
 ) -> Shown:
-    """Return what is shown of a finished run."""
     cells = sorted(scores.cells, key=lambda one: 1.0 if one.rates.judge.value is None else -one.rates.judge.value)
     headline, support = _in_words(cells)
     by_key = {item.key: item for item in items}

@@ -157,12 +157,10 @@ def _said(error: str, body: object, fields: Sequence[str]) -> str:
 
 
 def in_words(complaint: AnswerComplaint) -> str:
-    """Return a complaint as one line."""
     return complaint.detail if complaint.symbol is None else f"{complaint.symbol}: {complaint.detail}"
 
 
 def reason_of(decided: Decided) -> str:
-    """Return the reasons as one line of bounded length."""
     return _SPACE.sub(" ", "; ".join(decided.reasons)).strip()[:LONGEST_REASON]
 
 

@@ -272,7 +272,6 @@ class Briefing:
         return recent_news(self.observation.view, self.session, self.by_symbol, self.config)
 
     def fundamentals(self, symbol: str) -> FundamentalsShown:
-        """Return what is known about one name."""
         return self._fundamentals.of(symbol, self.by_symbol[symbol].price)
 
     @cached_property

@@ -115,7 +115,6 @@ class _Talk:
         return Message(role="system", text=PROMPTS.fill(f"system.{self.config.prompt}", **costs))
 
     def play(self) -> Dialogue:
-        """Ask, and return the decision."""
         try:
             picked = yield from self._ask(self._overview())
             if picked:

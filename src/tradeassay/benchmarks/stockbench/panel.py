@@ -59,7 +59,6 @@ class ErrorProfile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def error_profile(records: Iterable[StepRecord]) -> ErrorProfile:
-    """Return the error profile of one or more journals."""
     sessions, unanswered = 0, 0
     with_kind = dict.fromkeys((*MISTAKES, "give_up", *NOTES), 0)
     refused = dict.fromkeys(MISTAKES, 0)
@@ -119,7 +118,6 @@ class StockbenchSetting(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def published() -> Published[StockbenchFigure]:
-    """Return the figures of the paper."""
     return read_published(__package__, Published[StockbenchFigure])
 
 

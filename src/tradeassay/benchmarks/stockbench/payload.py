@@ -20,7 +20,6 @@ _PIECE = re.compile(r"[A-Za-z]{1,4}|[0-9]{1,3}|[^\sA-Za-z0-9]|[^\S ]+| {2,}")
 
 @lru_cache(maxsize=256)
 def tokens_of(text: str) -> int:
-    """Return a conservative estimate of a text's tokens."""
     count = len(_PIECE.findall(text))
     if not text.isascii():
         count += len(text.encode("utf-8", "surrogatepass")) - len(text)
@@ -28,7 +27,6 @@ def tokens_of(text: str) -> int:
 
 
 def tokens_in(messages: Iterable[Message]) -> int:
-    """Return a conservative estimate of the tokens in messages."""
     return sum(tokens_of(message.text) + PER_MESSAGE for message in messages)
 
 

@@ -59,12 +59,10 @@ class StockbenchConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown
 
     @property
     def shows_news(self) -> bool:
-        """Whether news is among the inputs."""
         return self.inputs in ("all", "no-fundamentals")
 
     @property
     def shows_fundamentals(self) -> bool:
-        """Whether fundamentals are among the inputs."""
         return self.inputs in ("all", "no-news")
 
     @property

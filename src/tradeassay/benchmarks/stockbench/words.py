@@ -25,7 +25,6 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def overview_in_words(payload: str, config: StockbenchConfig) -> str:
-    """Return the first question."""
     seen = msgspec.json.decode(payload)
     return PROMPTS.fill(
         "overview",
@@ -41,7 +40,6 @@ def overview_in_words(payload: str, config: StockbenchConfig) -> str:
 
 
 def analysis_in_words(payload: str, config: StockbenchConfig) -> str:
-    """Return the second question."""
     rows = msgspec.json.decode(payload)["symbols"]
     shown = {"rows": _rows(rows), "fundamentals": _fundamentals(rows), "news": _news(rows, config)}
     return PROMPTS.fill("analysis", form=NOTES_FORM, **shown)

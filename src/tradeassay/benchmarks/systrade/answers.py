@@ -69,7 +69,6 @@ def read_halves(text: str, *, cut_off: bool = False) -> Halves:
 
 
 def _unfenced(text: str) -> str:
-    """Return a text without its fenced blocks."""
     kept, at = "", 0
     for opened, closed in pairs(text, _FENCE, FENCE_END):
         kept += text[at : opened.start()]

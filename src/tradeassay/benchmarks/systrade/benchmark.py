@@ -138,7 +138,6 @@ class SystradeProtocol(CodeProtocol):
         return found | installed_versions(_COMPUTING)
 
     def roles(self, item: Item) -> dict[str, Role]:
-        """Return the writer and the reviewers."""
         roles = {"writer": Role(model=item.model, params=self.spec.params)}
         for reviewer in self.spec.reviewers:
             roles[f"reviewer {reviewer}"] = Role(model=reviewer, params=self.spec.review_params)
@@ -278,7 +277,6 @@ class SystradeProtocol(CodeProtocol):
         return systrade_tables(spec, items, scores, records, endings)
 
     def year(self, strategy: str, split: SplitName) -> TaskBars:
-        """Return the bars of a split for a strategy."""
         if (strategy, split) in self._years:
             return self._years[strategy, split]
         spec, run = self.strategies[strategy], self.spec

@@ -114,7 +114,6 @@ Answer = ModelReply | ScoredIteration
 def build(
     spec: StrategySpec, model: str, settings: BuildSettings | None = None
 ) -> Generator[Request, Answer, StrategyOutcome]:
-    """Put a strategy to a model, iteration by iteration."""
     settings = settings or BuildSettings()
     talk = _Talk(spec, model, settings)
     number = 0
@@ -176,7 +175,6 @@ class _Talk:
 
     @property
     def previous(self) -> Submission | None:
-        """What a patch is counted against."""
         return None if self._base is None else self._base[0]
 
     def read(self, reply: ModelReply) -> tuple[Submission | None, str]:
@@ -270,7 +268,6 @@ class _Talk:
         return not scored.drift.accepted or _broke(self._base[2], scored)
 
     def outcome(self) -> StrategyOutcome:
-        """Return what came of the strategy."""
         return StrategyOutcome(
             strategy=self.spec.id,
             model=self.model,

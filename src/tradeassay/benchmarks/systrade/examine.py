@@ -350,7 +350,6 @@ class SubmissionCheck:
 
     @property
     def gates(self) -> GateReport:
-        """The verdict of each gate."""
         return self.scorecard.gates
 
     @property
@@ -359,11 +358,9 @@ class SubmissionCheck:
         return self.gates.passed and (self.drift is None or self.drift.accepted)
 
     def junit(self) -> str:
-        """Return the gates as JUnit XML."""
         return self.gates.junit()
 
     def sarif(self) -> str:
-        """Return the findings as SARIF."""
         return self.gates.sarif()
 
 
@@ -406,7 +403,6 @@ def twin_executor(opened: JobExecutor, config: SandboxConfig) -> TwinExecutor:
 
 
 def timeless(card: Scorecard) -> Scorecard:
-    """Return a scorecard without processor times."""
     gates = tuple(
         msgspec.structs.replace(gate, measures={k: v for k, v in gate.measures.items() if k != "cpu_s"})
         for gate in card.gates.gates
@@ -417,7 +413,6 @@ def timeless(card: Scorecard) -> Scorecard:
 def run_scenarios(
     submission: Submission, spec: StrategySpec, executor: JobExecutor, config: GateConfig
 ) -> dict[str, SubmissionRun]:
-    """Run a submission on the micro-scenarios alone."""
     ran = run_on([one.bars for one in spec.scenarios], submission, spec, executor, config)
     return dict(zip((one.name for one in spec.scenarios), ran, strict=True))
 

@@ -96,7 +96,6 @@ def bars_of(stored: ScenarioFile, semantics: Semantics) -> TaskBars:
 
 
 def actions_of(decisions: DecisionList, semantics: Semantics) -> tuple[Action, ...]:
-    """Return decisions in their stored form."""
     found = zip(decisions.row, decisions.leg, decisions.fraction, decisions.signal, strict=True)
     return tuple(
         (int(row), semantics.inputs.legs[leg], float(share), semantics.rules[signal].signal)
@@ -297,6 +296,5 @@ def write_reference(name: str, folder: Path) -> None:
 
 
 def schema_text(what: Literal["card", "semantics"]) -> str:
-    """Return a JSON schema."""
     schema = card_schema() if what == "card" else semantics_schema()
     return msgspec.json.format(schema, indent=2).decode()

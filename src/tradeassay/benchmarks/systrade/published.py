@@ -106,7 +106,6 @@ class SystradePublished(PrintedRow, frozen=True, kw_only=True):
 
 @cache
 def published() -> SystradePublished:
-    """Return the figures of the paper."""
     return read_published(__package__, SystradePublished)
 
 

@@ -60,7 +60,6 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     windows: Measure
 
     def row(self) -> CodeRow:
-        """Return the row by which two runs are compared."""
         return CodeRow(
             cell="all strategies",
             agent=self.model,

@@ -53,7 +53,6 @@ def systrade_tables(
     records: Mapping[str, StrategyOutcome],
     endings: Mapping[str, Ending],
 ) -> Shown:
-    """Return what is shown of a finished run."""
     models = sorted(scores.models, key=lambda row: (-(row.valid.value or 0.0), -(row.overall.value or 0.0)))
     headline, support = _in_words(models, sum(row.drifted for row in scores.iterations))
     reviewers = counted(len(spec.reviewers), "reviewer") if spec.reviewers else "no reviewers"
@@ -283,7 +282,6 @@ def _iterations(scores: SystradeScores, models: Sequence[ModelRow]) -> Iterator[
 
 
 def review_words(board: ReviewBoard) -> str:
-    """Return what is said above the tables of a review board."""
     tau = board.agreement
     note = tau.reason or tau.note
     words = "Reviewers did not know whose work they marked. Agreement between reviewers (mean Kendall tau): "

@@ -92,7 +92,6 @@ class Wording:
         return (Message(role="system", text=PROMPTS.fill("system").strip()), _user(user))
 
     def given(self, spec: StrategySpec, number: int) -> Given:
-        """Return the question as data."""
         return Given(session=f"iteration {number}", rules="{}", observation=_payload(spec, number))
 
     def refusal(self, spec: StrategySpec, unread: Unread) -> tuple[Message, ...]:
@@ -173,7 +172,6 @@ WORDING: Final = Wording()
 
 
 def hand_in_text(submission: Submission) -> str:
-    """Return a submission in the form in which it is asked for."""
     return f"```python\n{submission.source.strip()}\n```\n\n```json\n{submission.card.strip()}\n```"
 
 

@@ -205,7 +205,6 @@ def key_facts(
 def news_truths(
     config: SyntheticConfig, events: tuple[NewsEvent, ...], items: tuple[NewsItem, ...], days: Days
 ) -> tuple[NewsTruth, ...]:
-    """Return what every item is worth, in the order of the items."""
     return tuple(
         NewsTruth(
             id=item.id,

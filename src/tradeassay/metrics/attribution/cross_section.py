@@ -140,7 +140,6 @@ class StyleModel:
 
     @property
     def names(self) -> Ints:
-        """How many names are covered on each day."""
         counted: Ints = self.covered.sum(axis=1)
         return counted
 

@@ -124,7 +124,6 @@ class OpenRecording(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_season(self) -> bool:
-        """Whether this is a season of the arena and not a run."""
         return SEASON in self.label.files
 
 
@@ -251,7 +250,6 @@ def write_packed(file: Path, content: dict[str, bytes]) -> None:
 
 
 def benchmarks_of(manifest: Manifest) -> tuple[str, ...]:
-    """Return the ids of the benchmarks that a manifest is about."""
     return tuple(manifest.benchmarks) if isinstance(manifest, RunManifest) else (manifest.benchmark,)
 
 
@@ -465,7 +463,6 @@ def _roots() -> Iterator[Path]:
 
 
 def day_of(moment: float) -> str:
-    """Return the day of a file's time."""
     return iso(int(moment * SECOND))[:10]
 
 

@@ -133,7 +133,6 @@ def read_timing(path: Path) -> RunTiming:
 
 
 def add_timing(path: Path, episodes: dict[str, float], phases: dict[str, float]) -> None:
-    """Add the times of one start of a run."""
     before = read_timing(path)
     after = RunTiming(
         episodes={**before.episodes, **{key: round(seconds, 4) for key, seconds in episodes.items()}},

@@ -215,7 +215,6 @@ def window_key(protocol: str, convention: Convention, code: str) -> str:
 def windows_by_cell(
     episodes: tuple[EpisodeSpec, ...], datasets: Mapping[str, DatasetEntry]
 ) -> dict[str, NamedWindow]:
-    """Return the named window of every cell that has one."""
     found: dict[str, NamedWindow] = {}
     for episode in episodes:
         if episode.window is not None and episode.cell not in found:
@@ -345,7 +344,6 @@ _DECODER: msgspec.json.Decoder[Manifest] = msgspec.json.Decoder(Manifest)
 
 
 def agent_record(name: str) -> AgentRecord:
-    """Return where the code of an agent lives."""
     module = agents.get(name).__module__
     if module.split(".")[0] == "tradeassay":
         return AgentRecord(module=module)

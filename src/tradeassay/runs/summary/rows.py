@@ -194,7 +194,6 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def versus(self) -> AgainstBaseline | None:
-        """How it compares with the baseline; None for the baseline itself."""
         return self.row.versus_baseline
 
     @property

@@ -18,7 +18,6 @@ PROMPTS: Final = PromptFolder(__name__, "v1", (*_WRITER, *_JUDGE, "example.backt
 
 @cache
 def judge_prompts(framework: str = "backtrader") -> JudgePrompts:
-    """Return the prompts of the language judge."""
     return JudgePrompts(
         system=PROMPTS.text(f"judge.system.{framework}"),
         question=PROMPTS.text("judge.question"),
