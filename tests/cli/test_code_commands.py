@@ -41,7 +41,7 @@ def test_tasks_are_listed_filtered_and_shown(capsys: pytest.CaptureFixture[str])
         (["tasks", "--timeframe", "1m", "--family", "calendar", "--difficulty", "hard"], "no task is left"),
         (["tasks", "--task-file", "nowhere.json"], "there is no task file"),
         (["eval", "nowhere.py", "--task", TASK], "cannot be read: No such file"),
-        (["eval", ".", "--task", TASK], "cannot be read: Is a directory"),
+        (["eval", ".", "--task", TASK], ". is a folder"),
         (["eval", "picture.py", "--task", TASK], "not UTF-8 text"),
         (["eval", "mine.py", "--task", "d-sma"], "there is no task 'd-sma'"),
         (["run", "quantcode-v3", "-m", "scripted/coder-sma"], "did you mean quantcode-v1"),
@@ -145,6 +145,21 @@ def test_a_program_of_ones_own(capsys: pytest.CaptureFixture[str], place: Path) 
     found = json.loads(capsys.readouterr().out)
     assert found["outcome"] == "solved" and found["evaluation"]["judge_behaviour"]["agreement"] == 1.0
     assert found["evaluation"]["judge_language"]["status"] == "passed"
+
+
+@needs_walls
+def test_a_program_without_a_task_is_examined_but_not_judged(
+    capsys: pytest.CaptureFixture[str], place: Path
+) -> None:
+    body = "def signals(frame):\n    return (frame['close'].shift({}) > frame['close']).astype(float)\n"
+    (place / "late.py").write_text(body.format(1))
+    (place / "early.py").write_text(body.format(-1))
+    assert main(["code", "eval", "late.py", "--framework", "frame"]) == 0
+    assert "late.py without a task (frame): passed, not judged" in capsys.readouterr().out
+    assert main(["code", "eval", "early.py", "--framework", "frame", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["outcome"] == "lookahead"
+    assert main(["code", "eval", "late.py", "--reward"]) == 2
+    assert "--reward means nothing to a program without --task" in capsys.readouterr().err
 
 
 def test_a_validation_of_nothing_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_strategies_are_listed_shown_and_written(capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["eval", "mine"], "neither a task nor a strategy is named"),
+        (["eval", "mine"], "mine is a folder"),
         (["eval", "mine", "--spec", "bollinger", "--task", "x"], "--task and --spec are given"),
         (["eval", "mine", "--spec", "bolinger"], "did you mean bollinger"),
         (["eval", "nowhere", "--spec", "bollinger"], "has no readable strategy.py"),

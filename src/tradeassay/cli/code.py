@@ -60,7 +60,11 @@ _REPORTS = (
         metavar="FOLDER",
         help="With --spec: an earlier submission; was it repaired, or changed into something else?",
     ),
-    click.option("--dataset", metavar="NAME", help="With --spec or --task-file: stored bars, not synthetic."),
+    click.option(
+        "--dataset",
+        metavar="NAME",
+        help="With --spec or --task-file, or without a task: stored bars, not synthetic.",
+    ),
     advanced("--symbols", metavar="A,B", help="With --dataset: which of its symbols is meant."),
     advanced(
         "--splits", metavar="D,D,D", help="With --dataset: first days of development, test, and what follows."
@@ -166,7 +170,8 @@ def evaluate(
     """Check your own program or submission, without a model.
 
     \b
-    tradeassay code eval mine.py --task d-sma-cross-long     a program: stages, look-ahead, agreement, tricks
+    tradeassay code eval mine.py                             any program: does it run, trade, look ahead?
+    tradeassay code eval mine.py --task d-sma-cross-long     ... and does it do what the task says?
     tradeassay code eval ./mine --spec bollinger             a submission: its gates, scores, scorecard
     tradeassay code eval mine.py --task d-sma-cross-long --reward    a number to train on
 
@@ -186,10 +191,12 @@ def evaluate(
         )
         options = SubmissionOptions(**reports)
         return evaluate_submission(program, spec, options, as_json=as_json, secret=secret)
+    if program.is_dir():
+        raise UserError(f"{program} is a folder", hint="name its strategy with --spec, or a program in it")
+    _refuse_given("a program", **{name: reports[name] for name in _OF_FOLDERS})
     if task is None:
-        raise UserError("neither a task nor a strategy is named", hint="give --task, or --spec for a folder")
-    _refuse_given("a program with --task", **{name: reports[name] for name in _OF_FOLDERS})
-    if reward:
+        _refuse_given("a program without --task", task_file=task_file, judge=judge, reward=reward)
+    elif reward:
         _refuse_given("--reward", judge=judge, strict=strict, task_file=task_file, dataset=reports["dataset"])
         return _show_reward(program, task, framework, secret, judged=judged, as_json=as_json)
     if judged:
@@ -216,16 +223,17 @@ def evaluate(
         print_json({**about, "evaluation": found})
     else:
         unjudged = "" if chosen.has_reference or judge else " (no judge: the task has no reference program)"
-        _show_evaluation(found, f"{program.name}{unjudged}", home, chosen.lacks)
+        title = f"{program.name}{unjudged} on {task}" if task else f"{program.name} without a task"
+        _show_evaluation(found, title, home, chosen.lacks)
         if found.walls:
             say(f"ran behind {found.walls} walls; --secret {rules.secret} repeats this examination")
-    return 0 if found.outcome == "solved" else 1
+    return 0 if found.outcome == "solved" or (task is None and found.unopposed) else 1
 
 
-def _show_evaluation(found: Evaluation, name: str, home: TaskBars | None, lacks: Sequence[str]) -> None:
+def _show_evaluation(found: Evaluation, title: str, home: TaskBars | None, lacks: Sequence[str]) -> None:
     from tradeassay.report import print_evaluation
 
-    print_evaluation(found, name=name)
+    print_evaluation(found, title)
     if home is not None:
         first, last = (str(home.times[at])[:10] for at in (0, -1))
         say(f"on {home.rows} stored bars of {home.name}, {first} to {last}")

@@ -163,6 +163,11 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return "solved" if all(getattr(self, name).passed for name in STAGES) else "not_scored"
 
     @property
+    def unopposed(self) -> bool:
+        """Whether it runs, trades and was not seen to look ahead, and nobody judged what it does."""
+        return self.outcome == "not_scored" and all(getattr(self, name).passed for name in STAGES[:-1])
+
+    @property
     def grave_tricks(self) -> tuple[TrickFound, ...]:
         return tuple(trick for trick in self.tricks if trick.grave)
 

@@ -60,12 +60,14 @@ def _entry(cell: Cell, *, interval: bool) -> Text:
     return text
 
 
-def print_evaluation(found: Evaluation, *, name: str) -> None:
+def print_evaluation(found: Evaluation, title: str) -> None:
     from rich.text import Text
 
     console = stdout()
     verdict = {"solved": "passed", "not_scored": "not scored"}.get(found.outcome, f"failed ({found.outcome})")
-    console.print(Text(f"{name} on {found.task} ({found.framework}): {verdict}", style="bold"))
+    if found.unopposed:
+        verdict = "passed, not judged"
+    console.print(Text(f"{title} ({found.framework}): {verdict}", style="bold"))
     rows = []
     for stage in ("compile", "backtest", "trade", "lookahead", "judge"):
         result = found.stage(stage)

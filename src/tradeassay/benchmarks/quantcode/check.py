@@ -19,7 +19,7 @@ from tradeassay.code.bars import TaskBars
 from tradeassay.code.evaluation import EvaluateConfig, Evaluation, ask_judge, examine
 from tradeassay.code.program_source import check_compiles
 from tradeassay.code.running import Rules, open_code_executor, require_code_extra, rules_of
-from tradeassay.code.task import CodeTask, Framework
+from tradeassay.code.task import CodeTask, Expectations, FrameVariant, Framework, Sizing
 from tradeassay.code.validation import ProgramLine, ValidateConfig, ValidationReport, gathered, validate
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
@@ -181,11 +181,26 @@ class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
     source: str
 
 
-def find_task(task_id: str, file: Path | None = None) -> CodeTask:
+def find_task(task_id: str | None, file: Path | None = None) -> CodeTask:
     """Return one task of ours, of somebody's own file (``ID.toml``), or of a copy of the public file.
 
-    Raises :class:`UserError` with near names.
+    Without a name: days of one stock on which any strategy may trade, and nothing to compare it with. Raises
+    :class:`UserError` with near names.
     """
+    if task_id is None:
+        return CodeTask(
+            id="no-task",
+            title="Any strategy",
+            difficulty="easy",
+            timeframe="1d",
+            family=None,
+            formal="Any strategy.",
+            market="us",
+            bars=1000,
+            sizing=Sizing(kind="percent", value=95.0),
+            expect=Expectations(direction="both"),
+            frame=FrameVariant(formal="Any strategy.", conversational="", reference=""),
+        )
     if file is None:
         return load_task(task_id)
     own = file.suffix == ".toml"
