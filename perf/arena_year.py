@@ -5,8 +5,8 @@ ccxt, two RSS feeds and EDGAR's list.
     python perf/arena_year.py --days 365          # a year of two stocks and two coins
     python perf/arena_year.py --days 30 --folder /tmp/season
 
-Only the workers' clock is made: it runs quickly while nothing is due and slowly while rounds are open, is wrong
-now and then, and is the same for all. Vendors have the habits of docs/reference/arena.md, one every five days.
+Only the workers' clock is made: it leaps while nothing is due, goes slowly while rounds are open, is wrong now and
+then, and is the same for all. Vendors have the habits of docs/reference/arena.md, one every five days.
 Workers and the database are killed, both disks fill up, feeds die, both workers are replaced one after the
 other as in an upgrade, entries join, leave and are renamed. Afterwards every account is compared with plain
 arithmetic on the vendors' final prices, every acknowledged answer with what was booked, every alarm at the webhook
@@ -37,6 +37,7 @@ from datetime import UTC, date, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from typing import Any
 
 import httpx
@@ -65,11 +66,13 @@ from tradeassay.data import sessions_between
 FIRST = date(2025, 1, 6)
 STOCKS, COINS = ("TSLA", "NVDA"), ("BTC/USDT", "ETH/USDT")
 FOREIGN, HOSTILE = 5, 2
-FAST, SLOW, CAREFUL = 60_000.0, 150.0, 20.0
-"""Seconds of the season per second: while nothing is due, while rounds are open, while parts are away."""
+FAST, SLOW, CAREFUL = 2e6, 150.0, 20.0
+"""Seconds of the season per second: while nothing is due, while a round is waited for, while one is decided or a
+part is away.
+"""
 
 HOUR, DAY, DELAY = 3600.0, 86_400.0, 900.0
-SHORT, LONG = 25 * 60.0, 9 * HOUR
+SHORT, LONG, WINDOW = 25 * 60.0, 9 * HOUR, 1800.0
 """A fault that a round survives (25 minutes after the close, 10 after its decision is due), and one that not."""
 
 
@@ -111,7 +114,7 @@ def work(clock_file: str, proxy: str, bundle: str, arguments: list[str]) -> int:
     """Be ``tradeassay`` with another clock, and with the vendors' names leading to this machine."""
     from tradeassay.arena import clock as arena_clock
     from tradeassay.arena.rounds import health
-    from tradeassay.arena.stream import connectors
+    from tradeassay.arena.web import serving
     from tradeassay.cli import main as tradeassay
     from tradeassay.core.time import WallClock
     from tradeassay.data.connectors import common
@@ -145,8 +148,8 @@ def work(clock_file: str, proxy: str, bundle: str, arguments: list[str]) -> int:
     made, plain = common.Runtime, yahoo.browser_session
     common.Runtime = lambda **how: made(**{"sleep": sleep, **how})  # type: ignore[misc, assignment]
     yahoo.browser_session = lambda: plain(proxies={"https": proxy}, verify=bundle)  # type: ignore[assignment]
-    health.BEAT_S = 0.5  # in real seconds, and a day lasts five of them
-    connectors.SHARED_S, connectors.RESTS_S = 0.5, (1.0, 2.0, 5.0)
+    health.BEAT_S = 0.5  # in real seconds, and a day lasts a few of them
+    serving.MARK_S = 5 * DAY
     return tradeassay(arguments)
 
 
@@ -191,8 +194,8 @@ def season_of(days: int, feeds: str) -> Season:
         entries=(*inside, *rules, *more, *outside),
         first=str(FIRST),
         last=str(FIRST + timedelta(days=days - 1)),
-        timeout_s=20,
-        news=NewsRules(rss=(f"{feeds}/one.xml", f"{feeds}/two.xml"), every_s=2),
+        timeout_s=10,
+        news=NewsRules(rss=(f"{feeds}/one.xml", f"{feeds}/two.xml"), every_s=int(2 * HOUR)),
         filings=FilingRules(edgar=True, contact="operator@example.org", address=feeds),
     )
 
@@ -430,13 +433,13 @@ class Alarms:
 
 def guest(address: str, token: str, seed: int, over: threading.Event, told: dict[int, str], hostile: bool) -> None:
     """Fetch packets and answer them; a hostile one lies, repeats itself, claims others' slots, or says nothing."""
-    dice, mine = random.Random(seed), {"authorization": f"Bearer {token}"}
+    dice, mine, silent = random.Random(seed), {"authorization": f"Bearer {token}"}, -1
     with httpx.Client(base_url=address, timeout=30, headers=mine) as web:
         while not over.is_set():
             try:
-                found = web.get("/agents/me/packet?wait=2")
-                if found.status_code != 200:
-                    time.sleep(0.2)
+                found = web.get("/agents/me/packet?wait=5")
+                if found.status_code != 200 or found.json()["slot"] == silent:
+                    time.sleep(0.3)
                     continue
                 packet = found.json()
                 act = dice.choice(("BUY", "SELL", "HOLD"))
@@ -451,8 +454,8 @@ def guest(address: str, token: str, seed: int, over: threading.Event, told: dict
                         fresh = {"idempotency-key": os.urandom(8).hex()}
                         bad = web.post("/agents/me/choice", json=forged, headers=fresh)
                         assert bad.status_code in (404, 409, 422, 429, 503, 502), bad.text
-                    if dice.random() < 0.1:
-                        time.sleep(3)
+                    if dice.random() < 0.05:
+                        silent = packet["slot"]  # until its time is over
                         continue
                 key = {"idempotency-key": os.urandom(8).hex()}
                 if web.post("/agents/me/choice", json=sent, headers=key).status_code == 200:
@@ -540,6 +543,7 @@ class Play:
             data=disks.get("db"),
         )
         self.told: dict[int, str] = {}
+        self.web = httpx.Client()
         self.dues = sorted(
             (at + DELAY, symbol, day)
             for symbol in (*STOCKS, *COINS)
@@ -558,13 +562,22 @@ class Play:
         amend(self.store, here, Asked(change=change, what=what, values=values, now=self._now()))  # type: ignore[arg-type]
 
     def _away(
-        self, kind: str, raises: str, seconds: float, do: Callable[[], None], back: Callable[[], None]
+        self, kind: str, raises: str, do: Callable[[], None], back: Callable[[], None], seconds: float = 0.0
     ) -> None:
-        """Have a part away for some real seconds, while the season's time goes on with care."""
+        """Have a part away for some real seconds while the season's time goes on with care; without a number, from
+        before the next decision until eight minutes after it, while it can still be made.
+        """
         self.clock.run(CAREFUL)
         fault = Fault(kind, self.clock.steady(), math.inf, raises, "database|plan|round|news|vendor|asset|pages")
         self.world.faults.append(fault)
         do()
+        if not seconds:
+            due = min(one[0] for one in self.dues if one[0] > self.clock.steady())
+            for speed, until in ((FAST, due), (SLOW / 3, due + 480)):
+                self.clock.run(speed, until)
+                while self.clock.steady() < until:
+                    time.sleep(0.1)
+            self.clock.run(CAREFUL)
         time.sleep(seconds)
         back()
         self._healthy()
@@ -575,7 +588,7 @@ class Play:
         while time.monotonic() < until:
             self.stack.tend()
             try:
-                if httpx.get(f"{self.stack.address}/healthz", timeout=5).status_code == 200:
+                if self.web.get(f"{self.stack.address}/healthz", timeout=5).status_code == 200:
                     return
             except httpx.HTTPError:
                 pass
@@ -583,31 +596,26 @@ class Play:
         raise TimeoutError(f"not healthy again after fifteen minutes; see {self.folder}/stack.log")
 
     def kill(self, number: int) -> None:
-        self._away("killed", "", 0.5, self.stack.running[f"worker-{number}"].kill, lambda: None)
+        self._away("killed", "", self.stack.running[f"worker-{number}"].kill, lambda: None, 0.5)
 
     def replace(self, number: int) -> None:
-        self._away(
-            "upgraded",
-            "",
-            0.0,
-            lambda: self.stack.stop(f"worker-{number}"),
-            lambda: self.stack.start_worker(number),
-        )
+        worker = f"worker-{number}"
+        self._away("upgraded", "", lambda: self.stack.stop(worker), lambda: self.stack.start_worker(number), 0.1)
 
     def crash(self) -> None:
         def down() -> None:
             self.store.engine.dispose()
             self.stack.stop("db", signal.SIGQUIT)
 
-        self._away("database crashed", "database|plan", 3.0, down, self.stack.start_database)
+        self._away("database crashed", "database|plan", down, self.stack.start_database, 3.0)
 
     def full(self, disk: str) -> None:
         if disk not in self.disks:
             self.done.append(f"{disk} disk not filled: no small disk may be mounted here")
             return
         place, made = self.disks[disk], list[Path]()
-        raises = "database|plan" if disk == "db" else ""
-        self._away(f"{disk} disk full", raises, 8.0, lambda: made.append(fill(place)), lambda: made[0].unlink())
+        raises = "database|plan" if disk == "db" else "round|vendor of"
+        self._away(f"{disk} disk full", raises, lambda: made.append(fill(place)), lambda: made[0].unlink())
 
     def jump(self, seconds: float) -> None:
         """Set the machine's clock wrong for two minutes, and then right."""
@@ -623,39 +631,69 @@ class Play:
         self.world.feeds_down = down
         now = self.clock.steady()
         if down:
-            self.world.faults.append(Fault("feed", now, math.inf, "news: .*404"))
+            self.world.faults.append(Fault("feed", now, math.inf, "feed .*two.xml: .*404"))
         else:
             next(one for one in self.world.faults if one.kind == "feed" and one.ends == math.inf).ends = now
 
     def steps(self) -> list[tuple[float, str, Callable[[], None]]]:
-        return [
-            (0.06, "first worker killed", lambda: self.kill(0)),
-            (0.10, "clock an hour ahead for two minutes", lambda: self.jump(3600)),
-            (0.16, "feed dies", lambda: self.feeds(True)),
-            (0.22, "database crashed", self.crash),
-            (0.28, "feed comes back", lambda: self.feeds(False)),
-            (0.34, "disk of the database full", lambda: self.full("db")),
-            (0.40, "clock a year ahead for two minutes", lambda: self.jump(365 * DAY)),
-            (0.46, "an entry joined", lambda: self._amend("join", "late", architecture="rule", rule="sell")),
-            (0.50, "first worker upgraded", lambda: self.replace(0)),
-            (0.52, "second worker upgraded", lambda: self.replace(1)),
-            (0.58, "an entry withdrawn", lambda: self._amend("withdraw", "rule-hold")),
-            (0.64, "disk of the workers full", lambda: self.full("home")),
-            (0.70, "clock a day behind for two minutes", lambda: self.jump(-DAY)),
-            (0.76, "fee changed", lambda: self._amend("rule", "fee_bp", fee_bp=3)),
-            (0.82, "second worker killed", lambda: self.kill(1)),
-            (0.88, "database crashed", self.crash),
-        ]
+        """Return what is done and when, as a share of all decisions: once, or in a longer season every quarter."""
+        quarters = max(1, self.world.days // 90)
+        leaving = ("rule-hold", "trend-0", "trend-1", "trend-2")
 
-    def open_dues(self) -> list[tuple[float, str, str]]:
-        """Return the decisions that are due now and neither made nor given up."""
+        def quarter(number: int) -> list[tuple[float, str, Callable[[], None]]]:
+            late, gone, fee = f"late-{number}", leaving[number % 4], 3 + number
+            return [
+                (0.06, "first worker killed", lambda: self.kill(0)),
+                (0.10, "clock an hour ahead for two minutes", lambda: self.jump(3600)),
+                (0.16, "feed dies", lambda: self.feeds(True)),
+                (0.22, "database crashed", self.crash),
+                (0.28, "feed comes back", lambda: self.feeds(False)),
+                (0.34, "disk of the database full", lambda: self.full("db")),
+                (0.40, "clock a year ahead for two minutes", lambda: self.jump(365 * DAY)),
+                (0.46, "an entry joined", lambda: self._amend("join", late, architecture="rule", rule="sell")),
+                (0.50, "first worker upgraded", lambda: self.replace(0)),
+                (0.52, "second worker upgraded", lambda: self.replace(1)),
+                (0.58, "an entry withdrawn", lambda: self._amend("withdraw", gone)),
+                (0.64, "disk of the workers full", lambda: self.full("home")),
+                (0.70, "clock a day behind for two minutes", lambda: self.jump(-DAY)),
+                (0.76, "fee changed", lambda: self._amend("rule", "fee_bp", fee_bp=fee)),
+                (0.82, "second worker killed", lambda: self.kill(1)),
+                (0.88, "database crashed", self.crash),
+            ]
+
+        every = [(number, *one) for number in range(quarters) for one in quarter(number)]
+        return [((number + share) / quarters, what, do) for number, share, what, do in every]
+
+    def open_dues(self) -> tuple[list[tuple[float, str, str]], bool]:
+        """Return the decisions that are due now and neither made nor given up, and whether one is being made."""
         now = self.clock.steady()
         due = [one for one in self.dues if now - 3 * DAY < one[0] <= now + 1]
+        since = min((one[2] for one in due), default="9999")
         with self.store.read() as db:
-            query = select(rounds.c.asset, rounds.c.session).where(rounds.c.phase != "opened")
-            over = {(asset, session) for asset, session in db.execute(query)}
-        over |= {(skip.asset, skip.session) for skip in self.store.skipped("year")}
-        return [one for one in due if one[1:] not in over]
+            query = select(rounds.c.asset, rounds.c.session, rounds.c.phase).where(rounds.c.session >= since)
+            phases = {(asset, session): phase for asset, session, phase in db.execute(query)}
+        skipped = {(skip.asset, skip.session) for skip in self.store.skipped("year")}
+        left = [one for one in due if phases.get(one[1:], "opened") == "opened" and one[1:] not in skipped]
+        return left, any(one[1:] in phases for one in left)
+
+    def _held_up(self, waiting: list[tuple[float, str, str]]) -> float | None:
+        """Return until when vendors hold up all that is waited for, once their alarms were heard; else None."""
+        now, ends = self.clock.steady(), []
+        for due, symbol, _ in waiting:
+            group = STOCKS if symbol in STOCKS else COINS
+            faults = [
+                one
+                for one in self.world.faults
+                if one.session and one.kind != "restated" and one.begins <= now < min(one.ends, due + WINDOW)
+                if one.what == symbol or (one.kind in ("refusing", "broken") and one.what in group)
+            ]
+            heard = any(
+                at >= due - 1 and re.search(f"(vendor|bar) of {symbol}:", text) for at, text in self.alarms.heard
+            )
+            if not faults or not heard:
+                return None
+            ends.append(min(min(one.ends for one in faults), due + WINDOW) + 2)
+        return min(ends, default=None)
 
     def lead(self, minutes: float) -> None:
         """Play to the end, or so many minutes. Raises :class:`TimeoutError` when nothing moves for ten."""
@@ -666,28 +704,31 @@ class Play:
         while (now := self.clock.steady()) < end and time.monotonic() < over:
             self.stack.tend()
             passed = sum(1 for one in self.dues if one[0] <= now)
-            while steps and passed >= steps[0][0] * total:
-                _, what, do = steps.pop(0)
-                do()
-                self.done.append(what)
             try:
-                waiting = self.open_dues()
+                waiting, deciding = self.open_dues()
             except SQLAlchemyError:
                 time.sleep(0.5)
                 continue
+            while steps and passed >= steps[0][0] * total and not (waiting and steps[0][1].startswith("disk")):
+                _, what, do = steps.pop(0)
+                do()
+                self.done.append(what)
             if passed - len(waiting) != seen:
                 moved, seen = time.monotonic(), passed - len(waiting)
-                if seen % 40 == 0:
-                    print(f"{self._now()} {seen} of {total}", file=sys.stderr, flush=True)
+                print(f"{self._now()} {seen} of {total}", file=sys.stderr, flush=True)
             if time.monotonic() - moved > 600:
                 raise TimeoutError(f"{waiting[:4]} at {self._now()}; see {self.folder}/stack.log")
-            if waiting:
-                self.clock.run(SLOW)
-            else:
+            if not waiting:
                 # Stops where something is due next, so that nothing is overrun.
                 following = min((one[0] for one in self.dues if one[0] > now), default=end)
                 self.clock.run(FAST, following + 1)
-            time.sleep(0.1)
+            elif deciding:
+                self.clock.run(CAREFUL)
+            elif (until := self._held_up(waiting)) is not None:
+                self.clock.run(FAST, until)
+            else:
+                self.clock.run(SLOW)
+            time.sleep(0.05)
 
     def run(self, minutes: float) -> dict[str, Any]:
         began, over = time.monotonic(), threading.Event()
@@ -744,6 +785,7 @@ class Play:
             ],
             "verify": {0: "re-derived", 3: "nothing contradicted"}.get(checked.returncode, checked.stdout[-2000:]),
             "seconds": round(time.monotonic() - began),
+            "CPU seconds": round(sum(sum(getrusage(who)[:2]) for who in (RUSAGE_SELF, RUSAGE_CHILDREN))),
         }
 
 

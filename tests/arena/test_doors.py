@@ -22,7 +22,7 @@ from tradeassay.arena.api.doors import (
     RegisteredAgent,
 )
 from tradeassay.arena.api.outside import DoorAgent, OfferWatch, SeatedAgent, addresses, outside_agents
-from tradeassay.arena.api.router import DoorLimits, Limiter, SharedCounts, router
+from tradeassay.arena.api.router import DoorLimits, SharedCounts, router
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.rounds.deciding import Together
 from tradeassay.arena.rounds.feed import SnapshotFeed
@@ -34,6 +34,7 @@ from tradeassay.arena.state.tables import decisions, door_agents, slots
 from tradeassay.cli import main
 from tradeassay.core.arena import AgentChoice, Contribution, Packet
 from tradeassay.core.errors import UserError
+from tradeassay.core.time import SECOND, FixedClock
 
 NOW = "2022-06-01T00:00:00Z"
 SEASON = Season(
@@ -200,7 +201,7 @@ def test_two_agents_play_a_season_through_the_door(store: Store, crypto: Snapsho
             assert (await client.choose(told, "HOLD", key + "-again")).status_code == 409
         assert (await anna.get("")).json()["entry"] == "anna"
 
-    through(doors, talk, limits=DoorLimits(per_minute=6000, burst=1000))
+    through(doors, talk, limits=DoorLimits(per_minute=6000))
     with store.read() as db:
         found = db.execute(select(slots.c.entry, slots.c.action, slots.c.status).distinct()).all()
     assert set(found) == {
@@ -339,7 +340,7 @@ def test_bad_requests_are_refused(store: Store, crypto: SnapshotFeed) -> None:
         refused = await http.get("/agents/me/packet")
         assert refused.status_code == 401 and refused.headers["www-authenticate"] == "Bearer"
 
-    through(doors, talk, limits=DoorLimits(per_minute=6000, burst=1000))
+    through(doors, talk, limits=DoorLimits(per_minute=6000))
 
 
 def test_an_answer_to_another_packet_is_refused(store: Store, crypto: SnapshotFeed) -> None:
@@ -391,7 +392,7 @@ def test_too_many_requests(store: Store) -> None:
         stranger = Client(http, "ta-000000000000-" + "x" * 43)
         assert [(await stranger.get("")).status_code for _ in range(4)] == [401, 401, 429, 429]
 
-    through(doors, talk, limits=DoorLimits(per_minute=1, burst=3, strangers=2))
+    through(doors, talk, limits=DoorLimits(per_minute=3, strangers=2))
 
 
 def test_wrong_tokens_never_lock_a_right_one_out(store: Store) -> None:
@@ -409,29 +410,18 @@ def test_wrong_tokens_never_lock_a_right_one_out(store: Store) -> None:
 
 def test_limits_are_shared_between_processes(store: Store) -> None:
     doors = founded(store)
-    now = 6000.0
-    mine, theirs = (SharedCounts(Doors(store), every_s=0.0, real_time=lambda: now) for _ in range(2))
+    clocks = [FixedClock(6000 * SECOND) for _ in range(2)]
+    mine, theirs = (SharedCounts(Doors(store, clock), every_s=0.0) for clock in clocks)
     found = []
     for counts, name in ((mine, "anna"), (theirs, "anna"), (mine, "anna"), (theirs, "bert"), (theirs, "anna")):
         assert counts.due
         found.append(counts.add(name))
         counts.tell()
     assert found == [1, 1, 2, 1, 3] and mine.add("anna") == 4  # as heard when they were told last
-    now = 6060.0
+    clocks[1].advance(6060 * SECOND)
     assert theirs.add("anna") == 1 and doors.count({}, 101) == {}
-
-
-def test_a_bucket_fills_up_again() -> None:
-    now = 0.0
-    limiter = Limiter(60, 2, most=2, clock=lambda: now)
-    assert [limiter.take("a"), limiter.take("a"), limiter.take("a")] == [0.0, 0.0, pytest.approx(1.0)]
-    now = 1.0
-    assert limiter.take("a") == 0.0 and limiter.take("a") == pytest.approx(1.0)
-    for key in "bc":
-        limiter.take(key)
-    assert limiter.take("a") == 0.0  # forgotten: only two are kept
     with pytest.raises(UserError):
-        DoorLimits(burst=0)
+        DoorLimits(strangers=0)
 
 
 def test_the_operator_registers_over_http(store: Store) -> None:

@@ -113,7 +113,7 @@ def test_over_http_a_token_reaches_its_own_seat_only(doors: Doors) -> None:
     tokens = {id: doors.register("mcp", id, now=NOW).token for id in ("anna", "bert")}
 
     async def talk() -> None:
-        app = mcp_app(doors, limits=DoorLimits(per_minute=1, burst=9, body=5000))
+        app = mcp_app(doors, limits=DoorLimits(per_minute=9, body=5000))
         season = asyncio.create_task(runner(doors, "anna", "bert").run())
         transport = httpx.ASGITransport(app=app)
         async with alive(app), httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as http:

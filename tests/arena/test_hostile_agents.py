@@ -26,7 +26,7 @@ from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import calls, decisions, slots
 from tradeassay.core.dialogue import Usage
 
-ROOM = DoorLimits(per_minute=60_000, burst=10_000)
+ROOM = DoorLimits(per_minute=70_000)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from tradeassay.arena.rounds.feed import LiveFeed, calendar_of, is_live
 from tradeassay.arena.season import Asset, load_season
 from tradeassay.arena.stream.connectors import connectors_of
 from tradeassay.core.errors import UserError
-from tradeassay.core.time import FixedClock, midnight, parse_day
+from tradeassay.core.time import FixedClock, WallClock, midnight, parse_day
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs/howto/run-an-arena.md").read_text(encoding="utf-8")
@@ -46,7 +46,7 @@ def test_the_printed_seasons_are_seasons(tmp_path: Path) -> None:
         assert season.benchmark == "ama-v1"
     assert not is_live(spring) and is_live(winter)
     assert winter == load_season(ROOT / "examples/arena/live.toml")
-    sources = connectors_of(winter, fetch=lambda url: b"<rss></rss>")
+    sources = connectors_of(winter, WallClock(), fetch=lambda url: b"<rss></rss>")
     assert [one.asset for one in sources] == ["TSLA", "BMRN", "BTC/USDT", "ETH/USDT", "TSLA", "BMRN"]
     assert sources[0].read(0) == ()
     due = LiveFeed(clock=FixedClock(midnight(parse_day("2026-12-01")))).due(winter)
@@ -109,7 +109,7 @@ def test_what_is_wrong_in_a_season_is_named(tmp_path: Path) -> None:
         load_season(file)
     file.write_text(body + '[[entries]]\nid = "a"\narchitecture = "rule"\n[news]\nrss = ["nowhere"]\n')
     with pytest.raises(UserError, match="web address"):
-        connectors_of(load_season(file))
+        connectors_of(load_season(file), WallClock())
 
 
 def test_a_password_need_not_stand_in_the_list_of_processes(

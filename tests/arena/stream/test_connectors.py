@@ -13,7 +13,7 @@ from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream.connectors import EdgarFilings, RssNews, WebReader, collect
 from tradeassay.arena.stream.store import StreamStore
 from tradeassay.core.errors import SourceError, UserError
-from tradeassay.core.time import DAY, FixedClock, parse_iso
+from tradeassay.core.time import DAY, FixedClock, WallClock, parse_iso
 
 NOW = parse_iso("2025-04-02T12:00:00Z")
 RSS = b"""<rss version="2.0"><channel>
@@ -70,7 +70,7 @@ def test_edgar_lists_filings_with_their_acceptance() -> None:
 
 def test_only_the_web_is_fetched() -> None:
     with pytest.raises(SourceError, match="not a web address"):
-        WebReader()("file:///etc/hosts")
+        WebReader(WallClock())("file:///etc/hosts")
 
 
 def test_the_inbox_knows_when_it_got_what(tmp_path) -> None:
@@ -85,7 +85,7 @@ def test_the_inbox_knows_when_it_got_what(tmp_path) -> None:
     bad = RssNews(asset="ACME", url="https://y.example", source="Y", fetch=broken)
     clock = FixedClock(NOW)
     found = asyncio.run(collect(store, season, [bad, good], clock))
-    assert (found.new, found.failed) == (2, (("Y", "gone"),))
+    assert (found.new, found.failed) == (2, {"https://y.example": "gone"})
     clock.advance(NOW + 2 * DAY)
     assert asyncio.run(collect(store, season, [good], clock)).new == 0
     since, inbox = NOW - 3 * DAY, StreamStore(store, "s").inbox

@@ -22,7 +22,7 @@ from tradeassay.arena.stream import stream_publisher
 from tradeassay.arena.stream.connectors import WebReader, collect, connectors_of
 from tradeassay.arena.stream.store import StreamStore
 from tradeassay.core.errors import SourceError
-from tradeassay.core.time import DAY, FixedClock, parse_iso
+from tradeassay.core.time import DAY, SECOND, FixedClock, parse_iso
 from tradeassay.data import load_dataset
 from tradeassay.data.datasets import snapshot_folder
 from tradeassay.llm import ModelParams, open_model
@@ -94,7 +94,8 @@ def test_what_feeds_and_edgar_say_reaches_the_packet_once_and_nothing_else_does(
     with sources() as (base, _):
         season = season_of(tmp_path, base, [name for name in FEEDS if name != "many"])
         store.found_season(season, SIGHT)
-        asyncio.run(collect(store, season, connectors_of(season), FixedClock(wall.now())))
+        clock = FixedClock(wall.now())
+        asyncio.run(collect(store, season, connectors_of(season, clock), clock))
 
     async def play() -> None:
         async with open_model(season.summary.model, ModelParams(temperature=0.0, max_tokens=800)) as model:
@@ -136,10 +137,10 @@ def test_what_feeds_and_edgar_say_reaches_the_packet_once_and_nothing_else_does(
 
 def test_each_source_that_cannot_be_read_is_named_and_stops_no_other(tmp_path: Path, store) -> None:
     with sources() as (base, asked):
-        season = season_of(tmp_path, base)
-        found = asyncio.run(collect(store, season, connectors_of(season), FixedClock(parse_iso(SIGHT))))
+        season, clock = season_of(tmp_path, base), FixedClock(parse_iso(SIGHT))
+        found = asyncio.run(collect(store, season, connectors_of(season, clock), clock))
         assert asked["/submissions/CIK0000000009.json"] == 1
-    said = [why for _, why in found.failed]
+    said = list(found.failed.values())
     assert len(said) == sum(map(len, REFUSED.values()))
     for words, names in REFUSED.items():
         assert sum(words in why for why in said) >= len(names), (names, said)
@@ -149,22 +150,22 @@ def test_each_source_that_cannot_be_read_is_named_and_stops_no_other(tmp_path: P
 
 
 def test_a_feed_is_asked_once_for_all_assets_and_then_whether_it_changed() -> None:
-    now = 0.0
+    clock = FixedClock(0)
     with sources() as (base, asked):
-        reader = WebReader(now=lambda: now)
+        reader = WebReader(clock)
         first = reader(f"{base}/good.xml")
         assert reader(f"{base}/good.xml") == first and asked["/good.xml"] == 1
-        now = 300.0
+        clock.advance(300 * SECOND)
         assert reader(f"{base}/good.xml") == first
         assert (asked["/good.xml"], asked["/good.xml unchanged"]) == (2, 1)
 
 
 def test_a_host_that_had_enough_is_left_alone_until_its_time() -> None:
-    now = 0.0
+    clock = FixedClock(0)
     with sources() as (base, asked):
-        reader = WebReader(now=lambda: now)
-        for later, visits in ((0.0, 1), (60.0, 1), (119.0, 1), (121.0, 2)):
-            now = later
+        reader = WebReader(clock)
+        for later, visits in ((0, 1), (60, 1), (119, 1), (121, 2)):
+            clock.advance(later * SECOND)
             with pytest.raises(SourceError):
                 reader(f"{base}/busy.xml")
             assert asked["/busy.xml"] == visits
@@ -175,7 +176,7 @@ def test_a_host_that_had_enough_is_left_alone_until_its_time() -> None:
 )
 def test_a_host_is_left_alone_for_a_minute_to_a_day_whatever_it_says(says: str, rests: int) -> None:
     with sources() as (base, _):
-        reader = WebReader(now=lambda: 0.0)
+        reader = WebReader(FixedClock(parse_iso(SIGHT)))
         with pytest.raises(SourceError, match="429"):
             reader(f"{base}/busy.xml?{quote(says)}")
         with pytest.raises(SourceError, match=f"for another {rests} s"):

@@ -44,7 +44,7 @@ from tradeassay.arena.state.tables import door_offers as offers
 from tradeassay.core.arena import Action, AgentChoice, Packet
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of
-from tradeassay.core.time import SECOND, WallClock, iso, parse_iso
+from tradeassay.core.time import SECOND, Clock, iso, parse_iso
 
 
 class TurnedAway(Exception):
@@ -210,11 +210,14 @@ def _issued(token: str, id: str, season: str, entry: str, address: str | None) -
 
 
 class Doors:
-    """Registration and everything behind it, over one database. Methods may be called from any thread."""
+    """Registration and everything behind it, over one database. Methods may be called from any thread.
 
-    def __init__(self, store: Store) -> None:
+    ``clock`` is the one that rounds go by: one that is wrong for a minute shuts nobody out.
+    """
+
+    def __init__(self, store: Store, clock: Clock | None = None) -> None:
         self.store = store
-        self._clock = LiveClock()  # as rounds have it: a clock that is wrong for a minute shuts nobody out
+        self.clock = clock or LiveClock()
         self._seasons: dict[str, tuple[float, Season]] = {}
         self._hashes: dict[int, str] = {}  # of the packets that were sent, by slot
         self._lock = Lock()
@@ -528,12 +531,12 @@ class Doors:
         """Return whether the time to decide is over in a live season, though nobody may be there to close it."""
         spec = self._season(row.season)
         closes = spec.closes(row.asset, row.session, parse_iso(row.decision_time))
-        return is_live(spec) and self._clock.now() > closes
+        return is_live(spec) and self.clock.now() > closes
 
     # -- small things --------------------------------------------------------------------------------------------
 
     def _now(self) -> float:
-        return self._clock.now() / SECOND
+        return self.clock.now() / SECOND
 
     def _season(self, id: str, entry: str = BASELINE) -> Season:
         """Return a season as it has become; what was read a moment ago counts, unless it lacks an ``entry``."""
@@ -598,9 +601,10 @@ def house_key(db: str, kind: KeyKind, name: str, *, revoke: bool = False) -> str
 
     Raises :class:`UserError` when there is none to revoke.
     """
-    engine, now = open_engine(db), iso(WallClock().now())
+    engine = open_engine(db)
     try:
         doors = Doors(Store(engine))
+        now = iso(doors.clock.now())
         if not revoke:
             return doors.issue_key(kind, name, now=now)
         if not doors.revoke_key(kind, name, now=now):

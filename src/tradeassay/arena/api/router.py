@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
 from threading import Lock
@@ -31,43 +30,20 @@ from tradeassay.arena.api.doors import (
 )
 from tradeassay.arena.stream import ItemReview, confirm, item_page
 from tradeassay.core.errors import UNDECODABLE, UserError
-from tradeassay.core.time import Clock, WallClock, iso
+from tradeassay.core.time import MINUTE, SECOND, iso
 
 
 class DoorLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What the doors bear. ``per_minute`` and ``burst`` hold for each agent, ``strangers`` for each address
-    that sends wrong tokens (per minute). ``body`` is in bytes."""
+    """What the doors bear. ``per_minute`` holds for each agent, ``strangers`` for each address that sends wrong
+    tokens or keys, in a minute, over all processes. ``body`` is in bytes."""
 
-    per_minute: float = 120.0
-    burst: int = 30
-    strangers: float = 30.0
+    per_minute: int = 150
+    strangers: int = 30
     body: int = 64 * 1024
 
     def __post_init__(self) -> None:
-        if not (self.per_minute > 0 and self.burst >= 1 and self.strangers > 0 and self.body > 0):
+        if min(self.per_minute, self.strangers, self.body) < 1:
             raise UserError("limits must let something through", hint="give numbers above 0")
-
-
-class Limiter:
-    """Buckets by key, kept in this process. The least recently used are forgotten above ``most`` keys."""
-
-    def __init__(
-        self, per_minute: float, burst: int, *, most: int = 10_000, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._rate, self._burst, self._most, self._clock = per_minute / 60.0, float(burst), most, clock
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def take(self, key: str) -> float:
-        """Take one request out of a bucket: 0 when it may pass, else the seconds until it may."""
-        now = self._clock()
-        left, since = self._buckets.get(key, (self._burst, now))
-        left = min(self._burst, left + (now - since) * self._rate)
-        wait = 0.0 if left >= 1.0 else (1.0 - left) / self._rate
-        self._buckets[key] = (left - 1.0 if wait == 0.0 else left, now)
-        self._buckets.move_to_end(key)
-        while len(self._buckets) > self._most:
-            self._buckets.popitem(last=False)
-        return wait
 
 
 T = TypeVar("T")
@@ -162,11 +138,11 @@ class SharedCounts:
     """How often each key knocked in this minute, over all processes that share a database.
 
     A process counts by itself and tells the others about twice a second, so a knock costs no transaction of its
-    own.
+    own. Minutes are those of the doors' clock.
     """
 
-    def __init__(self, doors: Doors, *, every_s: float = 0.5, real_time: Callable[[], float] = time.time) -> None:
-        self._doors, self._every_s, self._real_time = doors, every_s, real_time
+    def __init__(self, doors: Doors, *, every_s: float = 0.5) -> None:
+        self._doors, self._every_s = doors, every_s
         self._pending: dict[str, int] = {}
         self._seen: dict[str, int] = {}
         self._minute, self._told = 0, float("-inf")
@@ -175,7 +151,7 @@ class SharedCounts:
     def add(self, key: str) -> int:
         """Count one knock and return how many there were in this minute, as far as is known."""
         with self._lock:
-            minute = int(self._real_time() // 60)
+            minute = self._doors.clock.now() // MINUTE
             if minute != self._minute:
                 self._minute = minute
                 self._pending.clear()
@@ -186,20 +162,25 @@ class SharedCounts:
     @property
     def due(self) -> bool:
         """Whether the other processes should be told now."""
-        return self._real_time() - self._told >= self._every_s
+        return time.monotonic() - self._told >= self._every_s
 
     def tell(self) -> None:
         """Tell the others what was counted here, and hear from them."""
         with self._lock:
-            told, minute, self._told = dict(self._pending), self._minute, self._real_time()
+            told, minute, self._told = dict(self._pending), self._minute, time.monotonic()
             self._pending.clear()
         found = self._doors.count(told, minute)
         with self._lock:
             if minute == self._minute:
                 self._seen.update(found)
 
-    def left_s(self) -> float:
-        return 60.0 - self._real_time() % 60.0
+    async def knock(self, key: str, most: int, why: str) -> None:
+        """Count a knock; raises :class:`TurnedAway` (429) where there were more than ``most`` in this minute."""
+        if self.due:
+            await run_in_threadpool(self.tell)
+        if self.add(key) > most:
+            left = MINUTE - self._doors.clock.now() % MINUTE
+            raise TurnedAway(429, f"too many {why}", retry_s=left / SECOND)
 
 
 class DoorGate:
@@ -211,8 +192,6 @@ class DoorGate:
     def __init__(self, doors: Doors, limits: DoorLimits) -> None:
         self.doors, self.limits = doors, limits
         self.desk = DoorDesk(doors)
-        self.known = Limiter(limits.per_minute, limits.burst)
-        self.strange = Limiter(limits.strangers, max(1, math.ceil(limits.strangers)))
         self.counts = SharedCounts(doors)
 
     async def agent(self, request: Request) -> RegisteredAgent:
@@ -222,26 +201,13 @@ class DoorGate:
         if found is None:
             await self.stranger(request)
             raise TurnedAway(401, "send your token as 'Authorization: Bearer ...'")
-        if (wait := self.known.take(found.id)) > 0:
-            raise TurnedAway(429, "too many requests", retry_s=wait)
-        knocks = await self._knock(found.id)
-        if knocks > self.limits.per_minute + self.limits.burst:
-            raise TurnedAway(429, "too many requests", retry_s=self.counts.left_s())
+        await self.counts.knock(found.id, self.limits.per_minute, "requests")
         return found
 
     async def stranger(self, request: Request) -> None:
         """Count a wrong token against its address; raises :class:`TurnedAway` (429) when there were too many."""
         host = request.client.host if request.client else "?"
-        if (wait := self.strange.take(host)) > 0:
-            raise TurnedAway(429, "too many wrong tokens from this address", retry_s=wait)
-        knocks = await self._knock(f"stranger {host}")
-        if knocks > 2 * self.limits.strangers:
-            raise TurnedAway(429, "too many wrong tokens from this address", retry_s=self.counts.left_s())
-
-    async def _knock(self, key: str) -> int:
-        if self.counts.due:
-            await run_in_threadpool(self.counts.tell)
-        return self.counts.add(key)
+        await self.counts.knock(f"stranger {host}", self.limits.strangers, "wrong tokens from this address")
 
 
 def bearer(request: Request) -> str:
@@ -318,7 +284,6 @@ def router(
     limits: DoorLimits | None = None,
     operator: bool = False,
     apply: bool = False,
-    clock: Clock | None = None,
 ) -> APIRouter:
     """Return the routes of the door.
 
@@ -378,13 +343,13 @@ def router(
         await gate.desk.submit(agent, request.headers.get("idempotency-key", ""), offer)
         return Accepted(slot=offer.slot)
 
-    _letting_in(made, gate, clock or WallClock(), operator=operator, apply=apply)
+    _letting_in(made, gate, operator=operator, apply=apply)
     return made
 
 
-def _letting_in(made: APIRouter, gate: DoorGate, clock: Clock, *, operator: bool, apply: bool) -> None:
+def _letting_in(made: APIRouter, gate: DoorGate, *, operator: bool, apply: bool) -> None:
     """Add the routes by which entries come in: anybody may ask, the operator registers."""
-    doors = gate.doors
+    doors, clock = gate.doors, gate.doors.clock
     if apply:
         waits_too = (NewToken, "You wait for the operator.")
 
@@ -415,7 +380,7 @@ def judging(doors: Doors) -> APIRouter:
     """Return the route by which experts judge what the stream published; each has a key. JSON alone is taken, so
     that no foreign page can post here.
     """
-    made, wrong = APIRouter(prefix="/api", tags=["experts"]), Limiter(10.0, 10)
+    made, gate = APIRouter(prefix="/api", tags=["experts"]), DoorGate(doors, DoorLimits(strangers=10))
     judged, refused = (ItemReview, "The verdict, as it is on record."), (403, 404, 413, 415, 422, 429)
 
     @_route(made, "/seasons/{season}/items/{item}/reviews", judged, *refused, takes=ExpertVerdict)
@@ -424,8 +389,7 @@ def judging(doors: Doors) -> APIRouter:
         sent = await read_json(request, ExpertVerdict, 8192)
         expert = await run_in_threadpool(doors.key_owner, "expert", sent.key)
         if expert is None:
-            if wrong.take(request.client.host if request.client else "?") > 0:
-                raise TurnedAway(429, "too many wrong keys from this address")
+            await gate.stranger(request)
             raise TurnedAway(403, "this key is not known here")
 
         def write() -> ItemReview:

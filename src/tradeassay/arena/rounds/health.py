@@ -91,6 +91,7 @@ class Health:
         self._troubles: dict[str, Trouble] = {}
         self._next: Instant | None = None
         self._beat = float("-inf")
+        self._unwritten = False
         self.rounds = 0
         self.marks: dict[str, Mark] = {}
         self.say: Callable[[str], None] = lambda text: None
@@ -148,7 +149,7 @@ class Health:
 
     def beat(self, store: Store, *, force: bool = False) -> bool:
         """Write down how the worker is, every few seconds at the most: False when it was not yet time. A database
-        that is gone is no reason to stop.
+        that is gone, or whose disk is full, is no reason to stop, but one to say so.
         """
         now = self._now()
         if not force and now - self._beat < BEAT_S:
@@ -163,8 +164,13 @@ class Health:
             with store.change() as db:
                 if db.execute(update(workers).where(*mine).values(**row)).rowcount == 0:
                     db.execute(insert(workers).values(**key, **row))
-        except SQLAlchemyError:
-            pass
+        except SQLAlchemyError as error:
+            self._unwritten = True
+            self.trouble("database", error)
+        else:
+            if self._unwritten:
+                self._unwritten = False
+                self.fine("database")
         return True
 
 

@@ -20,7 +20,7 @@ from tradeassay.arena.stream.store import StreamStore
 from tradeassay.core.errors import UNDECODABLE, DataError, SourceError, UserError, require
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.secrets import clean_foreign, clean_text, remember_address, scrub
-from tradeassay.core.time import Clock, Instant, WallClock, iso
+from tradeassay.core.time import SECOND, Clock, Instant, iso
 from tradeassay.data.connectors.common import (
     RetryPolicy,
     Runtime,
@@ -36,8 +36,8 @@ Fetch = Callable[[str], bytes]
 
 
 class Connector(Protocol):
-    """A live source of items about one asset; ``source`` is the name it is cited by, ``read`` gives what it has
-    now and raises :class:`SourceError`.
+    """A live source of items about one asset; ``source`` is the name it is cited by, ``address`` the one that its
+    troubles are known by, ``read`` gives what it has now and raises :class:`SourceError`.
     """
 
     @property
@@ -46,14 +46,17 @@ class Connector(Protocol):
     @property
     def source(self) -> str: ...
 
+    @property
+    def address(self) -> str: ...
+
     def read(self, now: Instant) -> tuple[RawItem, ...]: ...
 
 
 class Collected(msgspec.Struct, frozen=True, kw_only=True):
-    """What a visit to all sources brought: new items, and the sources that could not be had with the reason."""
+    """What a visit to all sources brought: new items; by its address, why a source could not be had."""
 
     new: int
-    failed: tuple[tuple[str, str], ...] = ()
+    failed: dict[str, str] = {}
 
 
 async def collect(store: Store, season: Season, connectors: Sequence[Connector], clock: Clock) -> Collected:
@@ -61,26 +64,28 @@ async def collect(store: Store, season: Season, connectors: Sequence[Connector],
 
     Items are stamped with the time *after* they were read, so that none can look older than it is.
     """
-    new, failed = 0, []
+    new, failed = 0, dict[str, str]()
     for connector in connectors:
+        if connector.address in failed:  # asked just now, for another asset
+            continue
         season.asset(connector.asset)  # raises for an asset nobody plays, and says which there are
         try:
             found = await asyncio.to_thread(connector.read, clock.now())
         except SourceError as error:
-            failed.append((connector.source, str(error)))
+            failed[connector.address] = str(error)
             continue
         stamp = iso(clock.now())
         new += StreamStore(store, season.id).put([msgspec.structs.replace(r, fetched_at=stamp) for r in found])
-    return Collected(new=new, failed=tuple(failed))
+    return Collected(new=new, failed=failed)
 
 
-def connectors_of(season: Season, fetch: Fetch | None = None) -> tuple[Connector, ...]:
+def connectors_of(season: Season, clock: Clock, fetch: Fetch | None = None) -> tuple[Connector, ...]:
     """Return a season's live sources: every feed for every asset, and EDGAR for those with a number there.
 
     Raises :class:`UserError` for an address that is none, and for filings that are wanted of nobody.
     """
     found: list[Connector] = []
-    reader = fetch or WebReader()
+    reader = fetch or WebReader(clock)
     for url in season.news.rss:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -96,10 +101,10 @@ def connectors_of(season: Season, fetch: Fetch | None = None) -> tuple[Connector
         numbers = {asset.symbol: asset.cik for asset in season.assets if asset.cik is not None}
         if not numbers:
             raise UserError("[filings] edgar: no asset has a cik", hint="add cik = 1318605 to TSLA, say")
-        reader = fetch or WebReader(f"tradeassay {season.filings.contact}")
-        address = season.filings.address.rstrip("/")
+        reader = fetch or WebReader(clock, f"tradeassay {season.filings.contact}")
+        office = season.filings.address.rstrip("/")
         found += [
-            EdgarFilings(asset=symbol, cik=cik, fetch=reader, address=address) for symbol, cik in numbers.items()
+            EdgarFilings(asset=symbol, cik=cik, fetch=reader, office=office) for symbol, cik in numbers.items()
         ]
     return tuple(found)
 
@@ -129,20 +134,16 @@ class WebReader:
     nothing. A host that answers 429, or 503 with a Retry-After, is not asked again before its time.
     """
 
-    def __init__(
-        self,
-        agent: str = "tradeassay",
-        *,
-        seconds: float = SECONDS,
-        now: Callable[[], float] = time.monotonic,
-        clock: Clock | None = None,
-    ) -> None:
-        self._agent, self._seconds, self._now = agent, seconds, now
+    def __init__(self, clock: Clock, agent: str = "tradeassay") -> None:
+        self._agent = agent
         # One more try for a broken connection; the next visit is minutes away anyway.
-        policy = RetryPolicy(attempts=2, timeout=seconds, first_wait=0.5, longest_wait=1.0)
-        self._runtime = Runtime(clock=clock or WallClock(), retry=policy)
+        policy = RetryPolicy(attempts=2, timeout=SECONDS, first_wait=0.5, longest_wait=1.0)
+        self._runtime = Runtime(clock=clock, retry=policy)
         self._kept: dict[str, _Kept] = {}
         self._closed: dict[str, float] = {}
+
+    def _now(self) -> float:
+        return self._runtime.clock.now() / SECOND
 
     def __call__(self, url: str) -> bytes:
         """Return a document of at most 8 MiB; raises :class:`SourceError` for anything but a full answer."""
@@ -151,10 +152,11 @@ class WebReader:
         if not url.startswith(("https://", "http://")) or not host:
             raise SourceError(f"'{url[:80]}' is not a web address", hint="give one that begins with https://")
         known, now = self._kept.get(url), self._now()
-        if known is not None and now - known.at < SHARED_S:
+        if known is not None and 0 <= now - known.at < SHARED_S:
             return known.body
-        if now < self._closed.get(host, now):
-            raise SourceError(f"{host} asked not to be visited for another {self._closed[host] - now:.0f} s")
+        # A clock that was set back since does not shut anybody out for longer than may be asked.
+        if 0 < (rest := self._closed.get(host, now) - now) <= RESTS_S[2]:
+            raise SourceError(f"{host} asked not to be visited for another {rest:.0f} s")
         shown = clean_text(url)[:80]
         try:
             found = ask_with_retries(
@@ -175,10 +177,10 @@ class WebReader:
             headers["If-None-Match"] = known.etag
         if known is not None and known.modified:
             headers["If-Modified-Since"] = known.modified
-        end, body = self._now() + self._seconds, bytearray()
+        end, body = time.monotonic() + SECONDS, bytearray()
         try:
             with (
-                httpx.Client(timeout=self._seconds, follow_redirects=True, max_redirects=5) as client,
+                httpx.Client(timeout=SECONDS, follow_redirects=True, max_redirects=5) as client,
                 client.stream("GET", url, headers=headers) as answer,
             ):
                 if answer.status_code == 304 and known is not None:
@@ -195,8 +197,8 @@ class WebReader:
                     body += piece
                     if len(body) > LARGEST:
                         raise SourceError(f"{shown} is larger than {LARGEST} bytes")
-                    if self._now() > end:
-                        raise SourceError(f"{shown} takes longer than {self._seconds:g} s")
+                    if time.monotonic() > end:
+                        raise SourceError(f"{shown} takes longer than {SECONDS:g} s")
         except (httpx.NetworkError, httpx.RemoteProtocolError) as error:
             scrub(error)
             raise Unanswered(f"cannot be read: {str(error) or type(error).__name__}") from error
@@ -229,6 +231,11 @@ class RssNews(msgspec.Struct, frozen=True, kw_only=True):
     fetch: Fetch
     words: tuple[str, ...] = ()
     zone: str | None = None
+
+    @property
+    def address(self) -> str:
+        """Return the feed's address without what may be a key in it."""
+        return clean_text(self.url.partition("?")[0])[:80]
 
     def read(self, now: Instant) -> tuple[RawItem, ...]:
         """Return the feed's items; raises :class:`SourceError` when it cannot be fetched or is not a feed."""
@@ -296,12 +303,16 @@ class EdgarFilings(msgspec.Struct, frozen=True, kw_only=True):
     asset: str
     cik: int
     fetch: Fetch
-    address: str = "https://data.sec.gov"
+    office: str = "https://data.sec.gov"
     source: str = "SEC EDGAR"
+
+    @property
+    def address(self) -> str:
+        return f"{self.office}/submissions/CIK{self.cik:010d}.json"
 
     def read(self, now: Instant) -> tuple[RawItem, ...]:
         """Return the newest filings; raises :class:`SourceError` when the list cannot be fetched or read."""
-        body = self.fetch(f"{self.address}/submissions/CIK{self.cik:010d}.json")
+        body = self.fetch(self.address)
         try:
             found = msgspec.json.decode(body, type=_Submissions)
             recent = msgspec.convert(found.filings.get("recent", {}), dict[str, list[Any]])

@@ -40,7 +40,7 @@ from tradeassay.arena.web.app import Arena, create_app
 from tradeassay.arena.web.site import PageWriter
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.secrets import remember
-from tradeassay.core.time import Instant, WallClock, iso
+from tradeassay.core.time import SECOND, Instant, iso
 from tradeassay.llm import ModelParams, open_model
 
 
@@ -49,8 +49,8 @@ class PlayOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     ``allow`` are private networks in which agents may be reached nevertheless. ``worker`` is this process's name
     (None: the machine's, and a number where several play here). ``renamed`` are live symbols that have changed
-    (OLD=NEW). ``told`` is given the worker's health once. A replay from a record brings its own ``opener`` of
-    models, ``feed``, and agents ``outside``.
+    (OLD=NEW). ``told`` is given the worker's health once. A live season goes by ``clock``. A replay from a record
+    brings its own ``opener`` of models, ``feed``, and agents ``outside``.
     """
 
     allow: Sequence[Network] = ()
@@ -58,6 +58,7 @@ class PlayOptions(msgspec.Struct, frozen=True, kw_only=True):
     opener: ModelOpener | None = None
     renamed: Sequence[str] = ()
     told: Callable[[Health], None] = lambda health: None
+    clock: LiveClock | None = None
     feed: PriceFeed | None = None
     outside: Mapping[str, OutsideAgent] | None = None
 
@@ -81,7 +82,7 @@ async def play(
         check_data(season)
     base = (platform.node() or "main")[:40]
     worker, held = (how.worker, None) if how.worker else own_name(base, f"{store.engine.url}/{season.id}")
-    clock: ArenaClock = LiveClock() if live else ReplayClock(speed=speed)
+    clock: ArenaClock = (how.clock or LiveClock()) if live else ReplayClock(speed=speed)
     async with AsyncExitStack() as stack:
         if held is not None:
             stack.callback(give_back, held)
@@ -95,7 +96,8 @@ async def play(
         async def seat(part: Season) -> dict[str, EntryAgent]:
             outside = how.outside
             if outside is None:
-                outside = await stack.enter_async_context(outside_agents(part, Doors(store), allow=how.allow))
+                doors = Doors(store, how.clock)
+                outside = await stack.enter_async_context(outside_agents(part, doors, allow=how.allow))
             return await stack.enter_async_context(entry_agents(part, outside=outside, opener=how.opener))
 
         opened = how.opener or open_model
@@ -123,8 +125,7 @@ async def play(
             worker=worker,
         )
         how.told(runner.health)
-        sources = connectors_of(season) if live else ()
-        beside = [asyncio.create_task(_collect(runner))] if sources else []
+        beside = [asyncio.create_task(_collect(runner))] if live and connectors_of(season, clock) else []
         if isinstance(feed, LiveFeed):
             beside.append(asyncio.create_task(_mark(runner, feed)))
         try:
@@ -136,22 +137,25 @@ async def play(
 
 
 async def _collect(runner: Runner) -> None:
-    """Visit the live sources again and again; whatever goes wrong is told and tried again."""
-    sources, known = connectors_of(runner.season), runner.season.assets
+    """Visit the live sources again and again; whatever goes wrong is told, of each by itself, and tried again."""
+    season, clock = runner.season, runner.clock
+    sources = connectors_of(season, clock)
     while True:
-        if known != runner.season.assets:  # one was added
-            sources, known = connectors_of(runner.season), runner.season.assets
+        if season.assets != runner.season.assets:  # one was added
+            season = runner.season
+            sources = connectors_of(season, clock)
         try:
-            found = await collect(runner.store, runner.season, sources, runner.clock)
+            found = await collect(runner.store, season, sources, clock)
         except Exception as error:  # the database, say: the rounds notice it too, and this goes on when it is back
             runner.health.trouble("news", error, "warning")
         else:
-            if found.failed:
-                source, why = found.failed[0]
-                runner.health.trouble("news", SourceError(f"{source}: {why}"), "warning")
-            else:
-                runner.health.fine("news")
-        await asyncio.sleep(runner.season.news.every_s)
+            runner.health.fine("news")
+            for address in {one.address for one in sources}:
+                if address in found.failed:
+                    runner.health.trouble(f"feed {address}", SourceError(found.failed[address]), "warning")
+                else:
+                    runner.health.fine(f"feed {address}")
+        await clock.wait_until(clock.now() + season.news.every_s * SECOND)
 
 
 MARK_S = 900.0
@@ -173,7 +177,7 @@ async def _mark(runner: Runner, feed: LiveFeed) -> None:
             else:
                 now = iso(runner.clock.now())
                 runner.health.marks[asset.symbol] = Mark(session=last.session, growth=growth, at=now)
-        await asyncio.sleep(MARK_S)
+        await runner.clock.wait_until(runner.clock.now() + int(MARK_S * SECOND))
 
 
 class Player:
@@ -187,11 +191,12 @@ class Player:
         season: Season,
         store: Store,
         how: Serving,
+        clock: LiveClock | None = None,
         say: Callable[[str], None] = lambda text: None,
         ended: Callable[[], None] = lambda: None,
     ) -> None:
         speed, allow = parse_speed(how.speed), parse_networks(how.allow)
-        options = PlayOptions(allow=allow, renamed=how.renamed, told=self._hear)
+        options = PlayOptions(allow=allow, renamed=how.renamed, told=self._hear, clock=clock)
         self._play: Callable[[], Coroutine[Any, Any, int]] = lambda: play(season, store, speed, how=options)
         self._webhook, self._season, self._say, self._ended = how.webhook, season.id, say, ended
         self.health: Health | None = None
@@ -381,15 +386,15 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     if how.webhook and not how.webhook.startswith(("http://", "https://")):
         raise UserError(f"'{how.webhook[:80]}' is no web address", hint="--webhook https://...")
     store = Store(open_engine(how.db))
-    doors = Doors(store)
-    player = None
+    clock = LiveClock()
+    doors, player = Doors(store, clock), None
     if season is not None:
         check_entries(season, tuple(e.id for e in season.entries if e.architecture in OUTSIDE))
         check_data(season)
         # A replay knows no time but its own.
-        store.found_season(season, iso(WallClock().now() if is_live(season) else 0))
+        store.found_season(season, iso(clock.now() if is_live(season) else 0))
         parse_renamed(season, how.renamed)
-        player = Player(season, store, how, say, ended=lambda: setattr(server, "should_exit", True))
+        player = Player(season, store, how, clock, say, ended=lambda: setattr(server, "should_exit", True))
     _show_keys(doors, how, say)
 
     def own() -> Health | None:
@@ -453,7 +458,7 @@ def _show_keys(doors: Doors, how: Serving, say: Callable[[str], None]) -> None:
         if name in doors.key_names(kind):
             say(f"{kind} '{name}' has a key already; 'tradeassay arena amend key {kind} {name}' makes a new one")
             continue
-        key = doors.issue_key(kind, name, now=iso(WallClock().now()))
+        key = doors.issue_key(kind, name, now=iso(doors.clock.now()))
         say(f"key of {kind} '{name}': {key}")
         # Shown this once. Its id is no secret: the database is asked for it whenever the key is used.
         remember(key.split("-", 2)[2])
