@@ -21,7 +21,8 @@ from sqlalchemy import select
 from tests.arena.virtual import VirtualTime
 
 from tradeassay.arena.agents import ConstantAction, EntryAgent
-from tradeassay.arena.amending import Asked, amend
+from tradeassay.arena.amending import Asked
+from tradeassay.arena.amending import amend as _amend
 from tradeassay.arena.clock import LiveClock
 from tradeassay.arena.queries.seasons import read_season
 from tradeassay.arena.rounds.feed import AssetFacts, Due, LiveFeed, calendars_end
@@ -36,7 +37,7 @@ from tradeassay.arena.web.serving import play
 from tradeassay.arena.web.status import arena_health
 from tradeassay.cli import main
 from tradeassay.core.errors import SourceError, UserError
-from tradeassay.core.time import DAY, HOUR, SECOND, FixedClock, Instant, iso, midnight, parse_day
+from tradeassay.core.time import DAY, HOUR, SECOND, FixedClock, Instant, WallClock, iso, midnight, parse_day
 
 FIRST = "2026-11-02"
 DAYS = [f"2026-11-{day:02d}" for day in range(2, 12)]
@@ -132,7 +133,7 @@ class World:
         season = read_season(self.store, "long")
         assert season is not None
         asked = Asked(change=change, what=what, by=by, now=iso(self.time.now()), values=given)
-        return amend(self.store, season, asked)
+        return _amend(self.store, season, asked)
 
     def played(self, asset: str) -> list[str]:
         query = select(rounds.c.session).where(rounds.c.asset == asset).order_by(rounds.c.session)
@@ -342,12 +343,37 @@ def test_a_roster_that_lives_is_signed_counted_from_the_day_and_verified(
         (("rule", "cash=5"), "no rule that may change"),
         (("rule", "fee_bp=much"), "no number"),
         (("rule", "fee_bp=-1"), "makes no sense"),
+        (("rule", "fee_bp=3", "window_s=60"), "2 rules at once"),
+        (("rule", "fee_bp=3", "--day", "2022-03-15"), "has been played"),
         (("extend", "2022-04-01"), "lasts until"),
+        (("join", "ghost", "architecture=rule", "rule=sell", "--day", "2022-12-01"), "ends on 2022-05-06"),
+        (("withdraw", "trend", "--day", "2030-01-01"), "ends on 2022-05-06"),
+        (("join", "ghost", "id=trend", "architecture=rule", "rule=sell"), "its id is 'ghost'"),
+        (("join", "ghost", "label= Ｂuy and HOLD", "architecture=rule", "rule=sell"), "'buy-and-hold' is called"),
+        (("rename", "bear", "label=old faithful"), "'trend' is called"),
+        (("rename", "bear", "label=abc\u202edef"), "invisible"),
+        (("withdraw", "trend", "--by", "ann\u202e"), "invisible"),
+        (("withdraw", "buy-and-hold"), "every season has"),
+        (("retire", demo.assets[0].symbol, "--day", "2022-03-15"), "has been played"),
+        (("reopen", "2022-03-16"), "was skipped"),
     ):
         assert amend(*words) == 2 and why in capsys.readouterr().err, words
     assert amend("withdraw", "bear", sign=tmp_path / "stranger") == 2
     assert "is not the key" in capsys.readouterr().err
     assert main(["arena", "amend", "withdraw", "bear", "--db", str(file)]) == 2
+    # Two at once: who comes second does not write over the first.
+    store = Store(open_engine(str(file), durable=False))
+    found = read_season(store, "alive")
+    assert found is not None
+    asked = Asked(change="rename", what="bear", values={"label": "The bear"}, now=iso(WallClock().now()), key=key)
+    _amend(store, found, asked)
+    with pytest.raises(UserError, match="went on meanwhile"):
+        _amend(store, found, asked)
+    again = read_season(store, "alive")
+    assert again is not None
+    with pytest.raises(UserError, match="newest amendment is of"):
+        _amend(store, again, msgspec.structs.replace(asked, now="2021-01-01T00:00:00Z"))
+    store.engine.dispose()
     go()
 
     with closing(sqlite3.connect(file)) as db:
@@ -390,7 +416,10 @@ def test_a_roster_that_lives_is_signed_counted_from_the_day_and_verified(
         "UPDATE amendments SET signature = (SELECT signature FROM amendments WHERE number = 1) WHERE number = 3",
         "UPDATE amendments SET value = '1' WHERE change = 'rule'",
         "DELETE FROM events WHERE kind = 'amended' AND body LIKE '%rename%'",
+        "UPDATE amendments SET at = '2021-01-01T00:00:00Z' WHERE number = 5",
         "DELETE FROM amendments WHERE number = 5",
+        "INSERT INTO amendments SELECT season, 7, at, by, what, change, day, value, signature, sha256"
+        " FROM amendments WHERE number = 1",
         "DELETE FROM decisions WHERE entry = 'bear' AND session = '2022-03-18'",
     ):
         copy = tmp_path / "forged.db"

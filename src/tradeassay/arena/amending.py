@@ -7,6 +7,7 @@ page of rules. Where the spec names the operator's public key, it is signed. Wha
 from __future__ import annotations
 
 import tempfile
+import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -25,6 +26,7 @@ from tradeassay.arena.season import (
     Entry,
     Season,
     amended,
+    check_text,
     check_written,
 )
 from tradeassay.arena.state.store import Store
@@ -54,6 +56,9 @@ def amend(store: Store, season: Season, asked: Asked) -> tuple[Amendment, ...]:
 
     Raises :class:`UserError` for what is not there, was done before, or would change what has been played.
     """
+    check_text("name of who amends", asked.by, 64)
+    if season.amendments and asked.now < season.amendments[-1].at:
+        raise UserError(f"the newest amendment is of {season.amendments[-1].at}", hint="set this machine's clock")
     newest = {asset.symbol: store.last_round(season.id, asset.symbol) for asset in season.assets}
     played = {symbol: round.session for symbol, round in newest.items() if round is not None}
     if asked.change == "reopen":
@@ -65,7 +70,7 @@ def amend(store: Store, season: Season, asked: Asked) -> tuple[Amendment, ...]:
     made: list[Amendment] = []
     before = season.amendments[-1].sha256 if season.amendments else season.sha256
     for number, (what, day) in enumerate(places, len(season.amendments) + 1):
-        told = {"at": asked.now, "by": asked.by[:64], "change": asked.change, "what": what, "day": day}
+        told = {"at": asked.now, "by": asked.by, "change": asked.change, "what": what, "day": day}
         one = Amendment(number=number, **told, value=value)  # type: ignore[arg-type]  # texts, all of them
         before = one.after(before)
         made.append(msgspec.structs.replace(one, sha256=before, signature=_signature(season, before, asked.key)))
@@ -97,16 +102,33 @@ def _skipped(store: Store, season: Season, session: str, played: dict[str, str])
 
 
 def _day(season: Season, asked: Asked, reached: str, *, begins: bool) -> str:
-    """Return the day of an amendment, by default the first one that is free (or the last that was played)."""
-    if asked.day is None:
-        if not begins:
-            return reached or asked.now[:10]
-        return str(parse_day(reached) + timedelta(days=1)) if reached else season.first
-    day = str(parse_day(asked.day))
-    if day <= reached if begins else day < reached:
+    """Return the day of an amendment, by default the first one that is free (or the last that was played).
+
+    Raises :class:`UserError` for one that has been played, and where the season has no such day any more.
+    """
+    if asked.day is not None:
+        day = str(parse_day(asked.day))
+    elif begins:
+        day = str(parse_day(reached) + timedelta(days=1)) if reached else season.first
+    else:
+        day = reached or asked.now[:10]
+    if reached and (day <= reached if begins else day < reached):
         free = "a later one" if begins else "that day or a later one"
         raise UserError(f"{reached} has been played", hint=f"name {free} with --day")
+    if season.last is not None and reached and day > season.last:
+        raise UserError(f"season '{season.id}' ends on {season.last}, before {day}", hint="extend it first")
     return day
+
+
+def _check_label(season: Season, id: str, label: str) -> None:
+    """Refuse a label by which an entry could be taken for another one."""
+    named = {_plain(name): one.id for one in season.everyone for name in (one.id, one.label) if name}
+    if (other := named.get(_plain(label), id)) != id:
+        raise UserError(f"'{label}' is what '{other}' is called", hint="choose another label")
+
+
+def _plain(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).casefold().strip()
 
 
 Made = tuple[str, str, str]
@@ -132,7 +154,10 @@ def _begin(season: Season, asked: Asked, played: dict[str, str]) -> Made:
     if asked.what in known:
         raise UserError(f"season '{season.id}' has '{asked.what}' already", hint="choose another name")
     given = dict(asked.values)
+    if name in given:
+        raise UserError(f"{asked.change} {asked.what}: its {name} is '{asked.what}'", hint=f"leave out {name}=")
     if kind is Entry:
+        _check_label(season, asked.what, str(given.get("label", "")))
         own = {key: given.pop(key) for key in tuple(given) if key in Entry.__struct_fields__}
         given = {**own, "params": {**own.pop("params", {}), **given}}
     try:
@@ -150,6 +175,7 @@ def _rename(season: Season, asked: Asked, played: dict[str, str]) -> Made:
         raise UserError(
             "renaming needs an entry of the operator's and its new label", hint='rename ID label="..."'
         )
+    _check_label(season, entry.id, label)
     return entry.id, asked.now[:10], label
 
 
@@ -161,10 +187,14 @@ def _extend(season: Season, asked: Asked, played: dict[str, str]) -> Made:
         raise UserError(f"season '{season.id}' lasts until {season.last}", hint="name a later day")
     if is_live(season) and asked.now[:10] > season.last:
         raise UserError(f"season '{season.id}' ended on {season.last}", hint="found another season")
+    if all(asset.last for asset in season.assets):
+        raise UserError(f"every asset of season '{season.id}' has a last day of its own", hint="add one first")
     return "last", day, ""
 
 
 def _rule(season: Season, asked: Asked, played: dict[str, str]) -> Made:
+    if len(asked.values) > 1:
+        raise UserError(f"{len(asked.values)} rules at once", hint="amend them one after the other")
     if asked.what not in AMENDABLE or list(asked.values) != [asked.what]:
         hint = f"rules that may change: {', '.join(AMENDABLE)}; anything else needs a season of its own"
         raise UserError(f"'{asked.what}' is no rule that may change", hint=hint)

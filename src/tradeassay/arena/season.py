@@ -439,14 +439,19 @@ def check_written(season: Season) -> None:
     named += [("symbol of an asset", asset.symbol, 64) for asset in season.assets]
     for entry in season.entries:
         named += [(f"label of '{entry.id}'", entry.label, 80), (f"model of '{entry.id}'", entry.model, 200)]
-    for what, text, most in named:
-        if len(text) > most:
-            raise UserError(f"the {what} has {len(text)} characters", hint=f"use up to {most}")
-        unseen = (c for c in text if unicodedata.category(c) in _UNSEEN and c not in "\u200c\u200d")
-        if (hidden := next(unseen, None)) is not None:
-            raise UserError(f"the {what} has the invisible character U+{ord(hidden):04X}", hint="leave it out")
+    for one in named:
+        check_text(*one)
     if not all(asset.symbol.strip() for asset in season.assets):
         raise UserError("an asset has no symbol", hint="give every asset one")
+
+
+def check_text(what: str, text: str, most: int) -> None:
+    """Raise :class:`UserError` for a text that is too long, or has characters that nobody sees."""
+    if len(text) > most:
+        raise UserError(f"the {what} has {len(text)} characters", hint=f"use up to {most}")
+    unseen = (c for c in text if unicodedata.category(c) in _UNSEEN and c not in "\u200c\u200d")
+    if (hidden := next(unseen, None)) is not None:
+        raise UserError(f"the {what} has the invisible character U+{ord(hidden):04X}", hint="leave it out")
 
 
 def _check_ids(season: Season) -> None:

@@ -285,10 +285,13 @@ class _Season:
         written = [msgspec.json.encode(msgspec.structs.asdict(one)).decode() for one in made]
         if [body for body, _ in told] != written:
             self._broken("amendments", "the journal tells of others than are on record")
+        at = ""
         for number, one in enumerate(made, 1):
             if (one.number, one.sha256) != (number, one.after(before)):
                 self._broken("amendments", f"amendment {one.number} is not what its hash says")
-            before = one.sha256
+            if one.at < at:
+                self._broken("amendments", f"amendment {one.number} is dated before the one that it follows")
+            before, at = one.sha256, one.at
             if season.operator:
                 try:
                     check_signature(season.operator, one.sha256, one.signature)
