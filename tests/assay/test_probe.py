@@ -340,6 +340,12 @@ def test_an_alias_in_the_place_of_an_idiom_is_a_name(title: str, symbol: str) ->
     assert guessed("idioms", shown(bars=(title.replace("asset_0001", "[name]"),))) is None
 
 
+def test_equal_scores_in_the_alphabets_order_are_names() -> None:
+    found = guessed("order", shown(equals=("asset_0007", "asset_0009", "asset_0001"), screened=5))
+    assert found is not None and found.tickers[0] == "S2"
+    assert guessed("order", shown(equals=("asset_0007",), screened=5)) is None
+
+
 def test_bounds_count_the_archive_apart(report: ProbeReport) -> None:
     hard = {
         (bound.metric, bound.archive): bound

@@ -192,7 +192,7 @@ def grouped(
             values = [models[name][1][place].value for name in members]
             cells.append((mean_of(values, "no model of this group has a result" if members else "nobody"), form))
         rows.append(row(f"{group} ({len(members)})", cells))
-    note = "means over models; what a model is says the table of kinds, which models.toml overrides"
+    note = "means over models, by the table of kinds, which models.toml overrides"
     if unknown:
         note += f"; in no group: {', '.join(unknown)}"
     return Table(title=title, columns=("", *(name for name, _ in columns)), rows=tuple(rows), note=note)

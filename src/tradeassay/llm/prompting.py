@@ -88,6 +88,8 @@ REPEATED = "repeated"
 """The kind of failure that notes that the same wrong answer came twice in a row."""
 GIVE_UP = "give_up"
 """The kind of failure that notes that the attempts are used up."""
+UNREAD = frozenset(("parse", "schema", "stray", "too_large"))
+"""Kinds of error of an agent that did answer."""
 FINAL = frozenset(("over_budget",))
 """Kinds of error after which asking again is pointless."""
 
@@ -140,7 +142,7 @@ def ask_until_read(inquiry: Inquiry[T]) -> Generator[AskModel, ModelReply, T]:
             inquiry.count(kind, reply.error or "no answer")
             silent += 1
             if kind in FINAL or silent >= inquiry.silences:
-                raise GaveUp("no answer came")
+                raise GaveUp("no answer could be read" if kind in UNREAD else "no answer came")
             tail = inquiry.lost(reply, tail)
             continue
         try:

@@ -112,7 +112,7 @@ class ForeignReply(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None = None
     answer: dict[str, object] | None = None
     calls: tuple[CallSaid, ...] | None = None
-    usage: msgspec.Raw = msgspec.Raw(b"{}")
+    usage: dict[str, object] | None = None
 
 
 _SAID = msgspec.json.Decoder(ForeignReply, strict=True)
@@ -169,10 +169,11 @@ def read_reply(
         raise Unusable("too_large", f"the answer has more than {MAX_ANSWER} bytes")
     try:
         said = _SAID.decode(clean_foreign(body))
-        # Counts come as floats and as texts too, from whatever library made them.
-        usage = msgspec.convert(msgspec.json.decode(said.usage), UsageSaid, strict=False)
+        # Counts come as floats, as texts and as null too, from whatever library made them.
+        counts = {key: value for key, value in (said.usage or {}).items() if value is not None}
+        usage = msgspec.convert({"usage": counts}, dict[str, UsageSaid], strict=False)["usage"]
     except msgspec.ValidationError as error:
-        raise Unusable("schema", str(error)) from error
+        raise Unusable("schema", str(error).replace("$[...]", "$.usage")) from error
     except UNDECODABLE as error:
         raise Unusable("parse", f"the answer is not JSON ({error}){quoted(body)}") from error
     check_id(said.id, question_id(place, salt), must_name=must_name)

@@ -24,6 +24,7 @@ from tradeassay.core.measure import Measure
 from tradeassay.core.orders import Decision
 from tradeassay.core.registry import did_you_mean
 from tradeassay.data import Snapshot
+from tradeassay.factors import FACTOR_NAMES
 from tradeassay.llm import QuestionPlace
 from tradeassay.masking import LEVELS, Level
 from tradeassay.play import Episode as Play
@@ -50,6 +51,7 @@ PROGRAMS = {
     "oracle": "searches with risk_check for the price of a lot, and matches it against known prices",
     "calendar": "fits volumes, swings and quarters of headlines to half days, expiries, seasons and busy times",
     "idioms": "names the alias that stands where prose allows one word only (Wall ..., (...: TICKER))",
+    "order": "takes the order of equal scores in a screen for the alphabet's",
 }
 """Attackers that are not language models; all of them are always asked."""
 WITH_ARCHIVE = frozenset({"match"})
@@ -285,10 +287,13 @@ def _strata(
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What tools answered to a program: bars of the stock and of others, and the least weight that was allowed."""
+    """What tools answered to a program: bars of the stock and of others, the least weight that was allowed, and
+    names whose scores are all equal, as a screen lists them, of how many."""
 
     bars: tuple[str, ...] = ()
     least_weight: float | None = None
+    equals: tuple[str, ...] = ()
+    screened: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,7 +424,12 @@ def _evidence(protocol: Ktdfin, seen: Observation, alias: str, probe: Probe, con
             low, met = middle, True
         else:
             high = middle
+    factor = FACTOR_NAMES[0]
+    equals = ask("screen_candidates", {"factors": [factor, f"-{factor}"], "top_k": desk.config.most_screened})
+    found = msgspec.json.decode(equals)
     return Evidence(
         bars=tuple(ask("get_stock_snapshot", {"stock_id": name, "lookback": config.lookback}) for name in names),
         least_weight=high if met else None,
+        equals=tuple(row["stock_id"] for row in found["candidates"]),
+        screened=len(seen.universe) - found["left_out"],
     )

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple, Protocol
+from typing import Annotated, NamedTuple
 
 import msgspec
 import numpy as np
@@ -223,12 +223,19 @@ _HORIZONS = (1, 5, 20)
 Json = Mapping[str, object]
 
 
-class Program(Protocol):
+class Program:
     """An attacker that is not a language model."""
+
+    def __init__(self, archive: PriceArchive) -> None:
+        self._archive = archive
 
     def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
         """Return a guess for every payload, None where there is nothing to go by."""
-        ...
+        return [self.guess(payload) for payload in payloads]
+
+    def guess(self, payload: ProbePayload) -> Guess | None:
+        """Return a guess for one payload."""
+        raise NotImplementedError
 
 
 def make_program(name: str, archive: PriceArchive) -> Program:
@@ -240,12 +247,12 @@ def make_program(name: str, archive: PriceArchive) -> Program:
     return _PROGRAMS[name](archive)
 
 
-class Match:
+class Match(Program):
     """Matches what is shown of a series with every stretch of the archive: bars by the correlation of their
     returns, a row of a table by its returns over one, five and twenty sessions."""
 
     def __init__(self, archive: PriceArchive) -> None:
-        self._archive = archive
+        super().__init__(archive)
         self._changes = [archive.change(horizon) for horizon in _HORIZONS]
 
     def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
@@ -276,19 +283,19 @@ class Match:
         return nearest(self._archive, apart)
 
 
-class Levels:
+class Levels(Program):
     """Matches the last shown price and turnover with the archive's: what a hardened mask takes away."""
 
     def __init__(self, archive: PriceArchive) -> None:
-        self._archive = archive
+        super().__init__(archive)
         with np.errstate(invalid="ignore", divide="ignore"):
             self._price, self._amount = np.log(archive.raw), np.log(archive.amount)
 
-    def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
-        """Return the nearest price and turnover for every payload."""
-        return [self._guess(_last_bar(payload)) for payload in payloads]
+    def guess(self, payload: ProbePayload) -> Guess | None:
+        """Return the nearest price and turnover."""
+        return self._nearest(_last_bar(payload))
 
-    def _guess(self, bar: Json | None) -> Guess | None:
+    def _nearest(self, bar: Json | None) -> Guess | None:
         price, amount = (None, None) if bar is None else (_number(bar.get("close")), _number(bar.get("amount")))
         if price is None or price <= 0.0:
             return None
@@ -308,18 +315,15 @@ class Grid(Levels):
     MOST = 60_000
     """The greatest true price that is tried, in steps."""
 
-    def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
-        """Return the nearest price and turnover for every payload whose scale was found."""
-        return [self._with_scale(payload) for payload in payloads]
-
-    def _with_scale(self, payload: ProbePayload) -> Guess | None:
+    def guess(self, payload: ProbePayload) -> Guess | None:
+        """Return the nearest price and turnover where a scale is found."""
         bar = _last_bar(payload)
         close = None if bar is None else _number(bar.get("close"))
         shown = _shown_prices(payload)
         if bar is None or close is None or shown.size < 8:
             return None
         true = self.true_price(shown, close)
-        return None if true is None else self._guess({**bar, "close": true})
+        return None if true is None else self._nearest({**bar, "close": true})
 
     def true_price(self, shown: Floats, close: float) -> float | None:
         """Return the least true price of the last close under which all shown prices are on the grid."""
@@ -334,12 +338,13 @@ class Grid(Levels):
         return float(steps[fine[0]]) * self.TICK if fine.size else None
 
 
-class TextReader:
+class TextReader(Program):
     """Repeats what the payload says: a ticker of the archive, a calendar day, the board; looks for companies in
     headlines by names of its own. The probe's control: under a bright market it must know everything, under a
     mask nothing."""
 
     def __init__(self, archive: PriceArchive) -> None:
+        super().__init__(archive)
         self._known = {one.symbol: one for one in archive.instruments}
         self._spelled = {
             name: one.symbol
@@ -354,11 +359,8 @@ class TextReader:
             else None
         )
 
-    def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
-        """Read every payload."""
-        return [self._read(payload) for payload in payloads]
-
-    def _read(self, payload: ProbePayload) -> Guess:
+    def guess(self, payload: ProbePayload) -> Guess:
+        """Repeat what is plainly shown."""
         day = str(_observation(payload).get("trade_day", ""))
         instrument = self._known.get(payload.alias)
         row = _snapshot(payload) or _shown_row(payload) or {}
@@ -380,35 +382,29 @@ class TextReader:
         return [symbol for symbol, _ in named.most_common()]
 
 
-class EpisodeIds:
+class EpisodeIds(Program):
     """Looks for the episode's id among those of all windows without a salt; a window and a step are a date."""
 
-    def __init__(self, archive: PriceArchive) -> None:
-        self._sessions = archive.sessions
-
-    def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
-        """Return the day of every payload whose window is found."""
-        return [self._guess(payload) for payload in payloads]
-
-    def _guess(self, payload: ProbePayload) -> Guess | None:
-        first = window_of(payload, [str(day) for day in self._sessions])
+    def guess(self, payload: ProbePayload) -> Guess | None:
+        """Return the day where the window is found."""
+        sessions = self._archive.sessions
+        first = window_of(payload, [str(day) for day in sessions])
         if first is None:
             return None
-        row = int(np.searchsorted(self._sessions, np.datetime64(first))) + int(str(_observation(payload)["step"]))
-        return Guess(date=str(self._sessions[min(row, self._sessions.size - 1)]))
+        row = int(np.searchsorted(sessions, np.datetime64(first))) + int(str(_observation(payload)["step"]))
+        return Guess(date=str(sessions[min(row, sessions.size - 1)]))
 
 
-class Turnover:
+class Turnover(Program):
     """Turns the shown illiquidity back into a turnover and names who usually trades that much."""
 
     def __init__(self, archive: PriceArchive) -> None:
-        self._archive, self._usual = archive, usual_amounts(archive.amount)
+        super().__init__(archive)
+        self._usual = usual_amounts(archive.amount)
 
-    def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
+    def guess(self, payload: ProbePayload) -> Guess | None:
         """Return the names whose usual turnover is nearest."""
-        return [self._guess(_snapshot(payload) or _shown_row(payload) or {}) for payload in payloads]
-
-    def _guess(self, row: Json) -> Guess | None:
+        row = _snapshot(payload) or _shown_row(payload) or {}
         traded = turnover({name: _number(value) for name, value in _mapping(row.get("factors")).items()})
         if traded is None:
             return None
@@ -421,46 +417,60 @@ class Turnover:
 class LotPrice(Levels):
     """Matches the price of a lot, which a search with a tool found, with known prices."""
 
-    def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
-        """Return the nearest price for every payload whose lot was found."""
-        lots = [one.lot for one in self._archive.instruments]
-        return [self._guess({"close": least_price(payload, max(lots, default=1.0))}) for payload in payloads]
+    def guess(self, payload: ProbePayload) -> Guess | None:
+        """Return the nearest price where a lot's was found."""
+        lot = max((one.lot for one in self._archive.instruments), default=1.0)
+        return self._nearest({"close": least_price(payload, lot)})
 
 
-class CalendarReader:
+class CalendarReader(Program):
     """Fits volumes, swings and named quarters to the calendar that everybody knows."""
 
     def __init__(self, archive: PriceArchive) -> None:
-        self._sessions = archive.sessions
+        super().__init__(archive)
         self._calendar = Calendar(archive.sessions, market_volume(archive.amount))
 
-    def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
+    def guess(self, payload: ProbePayload) -> Guess | None:
         """Return the session that follows the stretch of the calendar which fits best."""
-        return [self._guess(payload) for payload in payloads]
-
-    def _guess(self, payload: ProbePayload) -> Guess | None:
         shown, months = shapes(payload), quarters(payload)
         if shown is None:
             return None
         fit = self._calendar.fits(*shown)
         if months:
             fit = fit + np.isin(self._calendar.months, list(months))
-        row = min(int(fit.argmax()) + 1, self._sessions.size - 1)
-        return Guess(date=str(self._sessions[row])) if np.isfinite(fit.max()) else None
+        row = min(int(fit.argmax()) + 1, self._archive.sessions.size - 1)
+        return Guess(date=str(self._archive.sessions[row])) if np.isfinite(fit.max()) else None
 
 
-class IdiomReader:
+class IdiomReader(Program):
     """Names the alias that stands where prose allows one word only."""
 
     def __init__(self, archive: PriceArchive) -> None:
+        super().__init__(archive)
         self._known = {
             word: one.symbol for one in archive.instruments for word in re.findall(r"\w+", one.name.lower())
         }
 
-    def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
+    def guess(self, payload: ProbePayload) -> Guess | None:
         """Return the company whose name has the word."""
-        found = [[self._known[word] for word in named_by_idiom(one) if word in self._known] for one in payloads]
-        return [Guess(tickers=tuple(names[:TOP])) if names else None for names in found]
+        names = [self._known[word] for word in named_by_idiom(payload) if word in self._known]
+        return Guess(tickers=tuple(names[:TOP])) if names else None
+
+
+class Alphabet(Program):
+    """Takes the order in which a screen lists equal scores for that of listings and the alphabet, and names who
+    stands there."""
+
+    def guess(self, payload: ProbePayload) -> Guess | None:
+        """Return the five names around the alias's place among all names."""
+        told = payload.evidence
+        if payload.alias not in told.equals:
+            return None
+        names = [one.symbol for one in self._archive.instruments]
+        place = told.equals.index(payload.alias) * len(names) / told.screened
+        first = min(max(0, round(place) - TOP // 2), max(0, len(names) - TOP))
+        near = sorted(range(first, min(first + TOP, len(names))), key=lambda at: abs(at - place))
+        return Guess(tickers=tuple(names[at] for at in near))
 
 
 _PROGRAMS: dict[str, Callable[[PriceArchive], Program]] = {
@@ -473,6 +483,7 @@ _PROGRAMS: dict[str, Callable[[PriceArchive], Program]] = {
     "oracle": LotPrice,
     "calendar": CalendarReader,
     "idioms": IdiomReader,
+    "order": Alphabet,
 }
 
 

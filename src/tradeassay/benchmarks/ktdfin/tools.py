@@ -188,22 +188,20 @@ def _sectors(desk: Desk) -> tuple[SectorTone, ...]:
     group, columns = group[known], columns[known]
     sectors = desk.roster.sectors
     counts = np.bincount(group, minlength=len(sectors))
-    shown = [_means(group, desk.change(sessions)[columns], counts) for sessions in HORIZONS[:3]]
+    shown = []
+    for sessions in HORIZONS[:3]:
+        values, of, among = desk.change(sessions)[columns], group, counts
+        if not math.isfinite(values.sum()):  # a name without a close in between
+            known = np.isfinite(values)
+            values, of = values[known], group[known]
+            among = np.bincount(of, minlength=counts.size)
+        with np.errstate(invalid="ignore"):
+            shown.append(all_rounded(np.bincount(of, weights=values, minlength=counts.size) / among))
     return tuple(
         SectorTone(sector=sector, names=count, return_1d=day, return_5d=week, return_20d=month)
         for sector, count, day, week, month in zip(sectors, counts.tolist(), *shown, strict=True)
         if count
     )
-
-
-def _means(group: Ints, values: Floats, counts: Ints) -> list[float | None]:
-    sums = np.bincount(group, weights=values, minlength=counts.size)
-    if not np.isfinite(sums).all():  # a name without a close in between
-        known = np.isfinite(values)
-        sums = np.bincount(group[known], weights=values[known], minlength=counts.size)
-        counts = np.bincount(group[known], minlength=counts.size)
-    pairs = zip(sums.tolist(), counts.tolist(), strict=True)
-    return [rounded(total / count) if count else None for total, count in pairs]
 
 
 MARKET_CONTEXT = Tool(
@@ -557,7 +555,11 @@ class RiskReport(msgspec.Struct, frozen=True, kw_only=True):
 def risk_check(desk: Desk, arguments: RiskArguments) -> RiskReport:
     """Judge target weights by the rules of submission; raises :class:`ToolRefused` for a name out of reach."""
     weights = arguments.target_weights
-    columns = {stock: look_up(desk, stock) for stock in weights}
+    limits = {}
+    for stock in weights:
+        column = look_up(desk, stock)
+        close, up, down = desk.limits(column)
+        limits[stock] = LimitsShown(state=desk.state(column), prev_close=close, limit_up=up, limit_down=down)
     orders = [
         Order(symbol=stock.symbol, amount=weight, unit="target_weight", side="BUY" if weight > now else "SELL")
         for stock, weight in weights.items()
@@ -569,7 +571,7 @@ def risk_check(desk: Desk, arguments: RiskArguments) -> RiskReport:
         allowed=not violations,
         violations=violations,
         projected=_project(desk, weights),
-        limits={stock: _limits(desk, column) for stock, column in columns.items()},
+        limits=limits,
     )
 
 
@@ -590,11 +592,6 @@ def _project(desk: Desk, targets: dict[Stock, float]) -> Projection:
         turnover=desk.share(bought + sold),
         costs=desk.money((bought * desk.rules.buy_cost + sold * desk.rules.sell_cost) * account.nav),
     )
-
-
-def _limits(desk: Desk, column: int) -> LimitsShown:
-    close, up, down = desk.limits(column)
-    return LimitsShown(state=desk.state(column), prev_close=close, limit_up=up, limit_down=down)
 
 
 RISK = Tool(

@@ -603,12 +603,7 @@ def _tasks(cells: Sequence[CellScores], by: str) -> Filled:
         theirs = {name: sum(getattr(row, name) for row in printed_rows) for name in ("easy", "medium", "hard")}
     names = dict.fromkeys((*theirs, *ours))
     rows = [
-        line(
-            name,
-            amount(theirs.get(name), unknown="not in the paper"),
-            amount(ours.get(name), unknown="none"),
-            ours=name in ours,
-        )
+        line(name, amount(theirs.get(name), unknown="not in the paper"), amount(ours.get(name), unknown="none"))
         for name in names
     ]
     tables = [Table(title=f"Tasks by {by}", columns=("", "Paper", "Ours"), rows=tuple(rows))]
@@ -642,7 +637,7 @@ def _printed_stages(row: printed.PublishedStageRates) -> tuple[Cell, ...]:
 
 def _percent(share: float | None) -> Cell:
     """Return a share as it is printed, in per cent."""
-    return _NOTHING if share is None else amount(share / 100.0, "share")
+    return amount(None if share is None else share / 100.0, "share", "not in the paper")
 
 
 def _ends(rows: Sequence[printed.StageShare], ours: Mapping[str, Measure]) -> list[Row]:

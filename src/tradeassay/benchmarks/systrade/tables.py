@@ -55,7 +55,6 @@ def systrade_tables(
 ) -> Shown:
     models = sorted(scores.models, key=lambda row: (-(row.valid.value or 0.0), -(row.overall.value or 0.0)))
     headline, support = _in_words(models, sum(row.drifted for row in scores.iterations))
-    reviewers = counted(len(spec.reviewers), "reviewer") if spec.reviewers else "no reviewers"
     reliable = reliability(_plays(items, records), called=_PLAYED)
     return Shown(
         question="Whose submissions are governed software?",
@@ -65,7 +64,7 @@ def systrade_tables(
         "governed strategies written by models, run in a sandbox",
         badges=(
             ("synthetic", "synthetic data") if spec.dataset is None else ("plain", f"data: {spec.dataset}"),
-            ("plain", reviewers),
+            *((("plain", counted(len(spec.reviewers), "reviewer")),) if spec.reviewers else ()),
         ),
         board=_board(models),
         board_lines=(*_board_lines(scores), *(reliable.sentences if reliable else ())),

@@ -210,7 +210,7 @@ def first_causes(run: Run, key: str) -> tuple[FailureCause, ...]:
     answers: dict[int, list[str]] = {}
     for line in run.dialogue(key):
         calls = "; ".join(f"{call.name}({call.arguments})" for call in line.reply.calls)
-        said = line.reply.error or line.reply.text or calls or "(an empty answer)"
+        said = "" if line.reply.error else line.reply.text or calls or "(an empty answer)"
         answers.setdefault(line.step, []).append(said)
     for number, record in enumerate(run.records(key), start=1):
         given = answers.get(record.step, [])
