@@ -65,6 +65,7 @@ def test_processes_are_killed_and_nothing_is_lost(table, tmp_path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)  # two hundred processes are started, killed and waited for
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_two_hundred_kills_over_a_season(table, tmp_path, kind: str) -> None:
     season = msgspec.structs.replace(table.season, last="2022-12-30")
