@@ -150,6 +150,9 @@ def work(clock_file: str, proxy: str, bundle: str, arguments: list[str]) -> int:
     yahoo.browser_session = lambda: plain(proxies={"https": proxy}, verify=bundle)  # type: ignore[assignment]
     health.BEAT_S = 0.5  # in real seconds, and a day lasts a few of them
     serving.MARK_S = 5 * DAY
+    follow = serving.PageWriter.follow
+    # Pages are written for whoever looks, in real time: as often in a season's day as a real one would.
+    serving.PageWriter.follow = lambda self, stop: follow(self, stop, every_s=10.0)  # type: ignore[method-assign]
     return tradeassay(arguments)
 
 
@@ -195,7 +198,7 @@ def season_of(days: int, feeds: str) -> Season:
         first=str(FIRST),
         last=str(FIRST + timedelta(days=days - 1)),
         timeout_s=10,
-        news=NewsRules(rss=(f"{feeds}/one.xml", f"{feeds}/two.xml"), every_s=int(2 * HOUR)),
+        news=NewsRules(rss=(f"{feeds}/one.xml", f"{feeds}/two.xml"), every_s=int(6 * HOUR)),
         filings=FilingRules(edgar=True, contact="operator@example.org", address=feeds),
     )
 
@@ -728,7 +731,7 @@ class Play:
                 self.clock.run(FAST, until)
             else:
                 self.clock.run(SLOW)
-            time.sleep(0.05)
+            time.sleep(0.1)
 
     def run(self, minutes: float) -> dict[str, Any]:
         began, over = time.monotonic(), threading.Event()
