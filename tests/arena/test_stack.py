@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -100,6 +101,28 @@ def test_a_worker_that_says_it_is_unwell_is_asked_again(short: Path) -> None:
             worker.shutdown()
             worker.server_close()
     assert told == [503, 200] * 4
+
+
+@with_nginx
+def test_one_address_does_not_take_all_connections(short: Path) -> None:
+    class Slow(Unwell):
+        def do_GET(self) -> None:
+            time.sleep(1.5)
+            super().do_GET()
+
+    with proxy(short / "many") as (address, stack):
+        for port in stack.ports:
+            worker = ThreadingHTTPServer(("127.0.0.1", port), Slow)
+            worker.daemon_threads = True
+            threading.Thread(target=worker.serve_forever, args=(0.05,), daemon=True).start()
+        with ThreadPoolExecutor(300) as many, httpx.Client(limits=httpx.Limits(max_connections=300)) as greedy:
+            asked = [many.submit(greedy.get, f"{address}/agents/me", timeout=60) for _ in range(300)]
+            time.sleep(0.7)
+            other = httpx.HTTPTransport(local_address="127.0.0.2")
+            with httpx.Client(transport=other, timeout=60) as somebody:
+                assert somebody.get(f"{address}/agents/me").status_code == 200
+            found = [one.result().status_code for one in asked]
+    assert found.count(200) >= 100 and 429 in found and set(found) <= {200, 429, 502}
 
 
 def test_the_compose_file_starts_what_there_is() -> None:

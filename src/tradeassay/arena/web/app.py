@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -72,8 +71,6 @@ _PATH = re.compile(r"/(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)*(?:[A-Za-z0-9_-][A-Za-z0
 """Addresses that a file of the site can have: no part begins with a dot."""
 
 _WORTH_PACKING = 1024
-AT_ONCE = 256
-"""How many requests of one client are answered at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,13 +118,10 @@ def create_app(arena: Arena) -> FastAPI:
 
 
 class _Guarded:
-    """Adds the security headers to every answer. HEAD is GET without the body. Nobody is answered more than so
-    many requests at once, whoever passes them on.
-    """
+    """Adds the security headers to every answer. HEAD is GET without the body."""
 
     def __init__(self, app: ASGIApp, headers: list[tuple[bytes, bytes]]) -> None:
         self._app, self._headers = app, headers
-        self._busy: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -143,20 +137,6 @@ class _Guarded:
             refused = Response(b'{"detail":"there is nothing here"}', 404, media_type="application/json")
             await refused(scope, receive, send)
             return
-        client = scope["client"][0] if scope.get("client") else "?"
-        if self._busy[client] >= AT_ONCE:
-            refused = Response("too many requests at once", 429, {"retry-after": "1"}, "text/plain")
-            await refused(scope, receive, send)
-            return
-        self._busy[client] += 1
-        try:
-            await self._answer(scope, receive, send)
-        finally:
-            self._busy[client] -= 1
-            if self._busy[client] <= 0:
-                del self._busy[client]
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = scope["method"] == "HEAD"
 
         async def sending(message: Message) -> None:

@@ -9,19 +9,15 @@ import sys
 import threading
 import time
 import urllib.request
-from asyncio import TimerHandle, Transport
-from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
-from ipaddress import ip_address
 from pathlib import Path
 from socket import socket
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 import uvicorn
 from sqlalchemy.exc import SQLAlchemyError
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tradeassay.agents.foreign.transport import Network, parse_networks
 from tradeassay.arena.agents import OUTSIDE, EntryAgent, ModelOpener, OutsideAgent, check_entries, entry_agents
@@ -312,54 +308,8 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
 SWITCH_S = 0.001
 """How long a page that is being made may keep an agent waiting for the interpreter (Python's own: 5 ms)."""
 
-HEADERS_S = 10.0
-PER_ADDRESS = 256
 MOST_CONNECTIONS = 1200
-
-
-class PatientProtocol(H11Protocol):
-    """Closes connections that take too long to say what they want, and those of an address that has too many.
-
-    A trusted proxy may have any number: those behind it are counted one by one where their requests are answered.
-    """
-
-    _here: ClassVar[Counter[str]] = Counter()
-    proxies: ClassVar[Sequence[Network]] = ()
-
-    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # uvicorn's own narrowing
-        """Count a connection and start its time."""
-        super().connection_made(transport)
-        self._host = self.client[0] if self.client else "?"
-        self._here[self._host] += 1
-        self._hurry: TimerHandle | None = self.loop.call_later(HEADERS_S, transport.close)
-        if self._here[self._host] > PER_ADDRESS and not self._proxied():
-            transport.close()
-
-    def _proxied(self) -> bool:
-        try:
-            return any(ip_address(self._host) in network for network in self.proxies)
-        except ValueError:  # a socket of this machine has no address
-            return False
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._here[self._host] -= 1
-        if self._here[self._host] <= 0:
-            del self._here[self._host]
-        self._relax()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        """Stop the time once the head of a request is complete, and start it anew for the next one."""
-        super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
-            self._relax()
-        elif self._hurry is None:
-            self._hurry = self.loop.call_later(HEADERS_S, self.transport.close)
-
-    def _relax(self) -> None:
-        if self._hurry is not None:
-            self._hurry.cancel()
-            self._hurry = None
+"""How many are served at a time; the proxy says how many of them one address may have."""
 
 
 class ArenaServer(uvicorn.Server):
@@ -381,6 +331,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     :class:`UserError` for a season that cannot be played or a database that cannot be opened.
     """
     parse_speed(how.speed)
+    parse_networks(how.proxies)
     if how.embed and not re.fullmatch(r"\*|https?://[A-Za-z0-9.:-]+", how.embed):
         raise UserError(f"'{how.embed[:80]}' is no origin", hint="--embed https://blog.example.org, or '*'")
     if how.webhook and not how.webhook.startswith(("http://", "https://")):
@@ -415,12 +366,11 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
         log_level="warning",
         timeout_graceful_shutdown=3,
         server_header=False,
-        http=PatientProtocol,
+        http="h11",
         limit_concurrency=MOST_CONNECTIONS,
         proxy_headers=bool(how.proxies),
         forwarded_allow_ips=list(how.proxies),
     )
-    PatientProtocol.proxies = parse_networks(how.proxies)
     server = ArenaServer(config, doors.closing)
     done = threading.Event()
     pages = PageWriter(store, how.folder, own=own)
