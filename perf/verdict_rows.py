@@ -252,6 +252,52 @@ def doubled(m: Series, first: float) -> Series:
     return made
 
 
+def sold(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
+    """Insurance that is sold for more than it is worth, and a ratio of 2 in the same market, which is none."""
+    # Jumps of a tenth of a percent of days, half of them down: crashes that most windows do not hold.
+    m = market(rng) + np.where(rng.random(LONG) < 0.001, rng.normal(-0.01, 0.03, LONG), 0.0)
+
+    def rest() -> Series:
+        return rng.uniform(0.0, 0.5) * m + noise(rng, float(np.exp(rng.uniform(np.log(0.001), np.log(0.02)))))
+
+    for span, word in ((5, "weekly"), (21, "monthly")):
+        near, far = 0.03 * np.sqrt(span / 5.0), 0.05 * np.sqrt(span / 5.0)
+        for times in (1.5, 3.0):
+            name = f"puts sold {word}, {near:.0%} below, {times:g} times their worth: praised"
+            yield Row(name, PRAISE, most=0.05), by_returns(rest() + insured(m, rng, near, span, times), m)
+        said = by_returns(rest() + 2.0 * insured(m, rng, far, span, 4.0), m)
+        yield Row(f"puts sold {word}, {far:.0%} below, 4 times their worth: praised", PRAISE, most=0.05), said
+    ladder = np.mean([insured(m, rng, 0.03, 5, 2.0, first=first) for first in range(5)], axis=0)
+    yield Row("a fifth of weekly puts sold a day: praised", PRAISE, most=0.05), by_returns(rest() + ladder, m)
+    wings = insured(m, rng, 0.025, 5, 1.5) + insured(m, rng, 0.025, 5, 1.5, sign=1.0)
+    yield Row("strangles sold weekly: praised", PRAISE, most=0.05), by_returns(rest() + wings, m)
+    spread = insured(m, rng, 0.02, 5, 2.0, first=0) - insured(m, rng, 0.05, 5, 2.0, first=0)
+    yield Row("put spreads sold weekly: praised", PRAISE, most=0.05), by_returns(rest() + 2.0 * spread, m)
+    calls = m + insured(m, rng, 0.03, 21, 2.0, sign=1.0) + noise(rng, 0.01)
+    yield Row("calls sold monthly on what is held: praised", PRAISE, most=0.05), by_returns(calls, m)
+    marked = rest() - rng.uniform(0.5, 1.5) * options(m, rng, -0.04, call=False) + rng.uniform(0.02, 0.05) / YEAR
+    yield Row("puts sold monthly, marked daily: praised", PRAISE, most=0.05), by_returns(marked, m)
+    skilled = rng.uniform(0.3, 1.0) * m + 0.08 * 2.0 / YEAR + noise(rng, 0.08)
+    yield Row("ratio 2 by returns: found", PRAISE, least=0.85), by_returns(skilled, m)
+    yield Row("ratio 2 by returns: tail risk", ("tail",), most=0.02), by_returns(skilled, m)
+
+
+def insured(
+    m: Series, rng: Draw, strike: float, span: int, times: float, *, sign: float = -1.0, first: int | None = None
+) -> Series:
+    """Return what sellers of options of ``span`` sessions book: premiums by the day, what is paid when they end.
+
+    Their worth is the mean over 20,000 terms drawn from the market's own days.
+    """
+    first = int(rng.integers(span)) if first is None else first
+    paid = np.maximum(sign * (np.prod(1.0 + rng.choice(m, (20_000, span)), axis=1) - 1.0) - strike, 0.0)
+    found = np.full(m.size, times * float(paid.mean()) / span)
+    for start in range(first, m.size - span + 1, span):
+        move = float(np.prod(1.0 + m[start : start + span])) - 1.0
+        found[start + span - 1] -= max(sign * move - strike, 0.0)
+    return found
+
+
 def style(rng: Draw) -> Iterator[tuple[Row, AgentAssay]]:
     """Styles that are timed, held, or changed by chance."""
     m = market(rng)
@@ -281,6 +327,7 @@ ROWS: dict[str, Callable[[Draw], Iterator[tuple[Row, AgentAssay]]]] = {
     "memory": memory,
     "costs": costs,
     "convex": convex,
+    "sold": sold,
     "style": style,
     "neutral": neutral,
 }

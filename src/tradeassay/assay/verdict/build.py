@@ -408,7 +408,11 @@ def with_daily(
             returns_only=by_returns,
         ),
         styles=styles,
-        tail=tail_evidence(daily, daily[EDGE], sessions, year, returns_only=by_returns) if total.size else None,
+        tail=tail_evidence(
+            daily, daily[EDGE], sessions, year, returns_only=by_returns, error=config.tail(comparisons)
+        )
+        if total.size
+        else None,
         stability=stability_evidence(daily[EDGE], year, config),
         capacity=capacity_evidence(daily[EDGE], setting.taken, year, config, comparisons),
         concentration=concentration_of(daily[EDGE], sessions, by_name, daily["selection"]) if total.size else None,

@@ -80,6 +80,8 @@ def decide(found: AgentFindings, config: VerdictConfig) -> Verdict:
         firm = any(_certainly_lost(found, claim) for claim in persisting(found, config)[1])
     elif kind == "worse":
         firm = found.luck.p_low is not None
+    elif kind == "tail":
+        firm = found.tail is not None and found.tail.option_like
     else:
         firm = kind not in _PRAISE or not limits
     return Verdict(
@@ -187,11 +189,13 @@ def _earned(found: AgentFindings, config: VerdictConfig) -> bool:
 
 
 def _for_tails(found: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether what was earned for certain bends down as what sellers of options earn does."""
+    """Return whether what was earned for certain bends down as what sellers of options earn does, or is certain no
+    more once its skew is allowed for.
+    """
     edge, tail = found.edge, found.tail
     assert edge is not None
     earned = above(edge.tested) and (edge.tested.value or 0.0) >= config.floor and not _contradicted(found)
-    return earned and tail is not None and tail.option_like
+    return earned and tail is not None and (tail.option_like or tail.rare_losses)
 
 
 def claims(found: AgentFindings, config: VerdictConfig) -> tuple[Claim, ...]:
@@ -397,7 +401,9 @@ def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     limits = []
     if found.method == "returns":
         unseen = "holdings and leaks" if found.luck.p is not None else "holdings, random portfolios and leaks"
+        calm = found.tail is not None and found.tail.crash is False
         return [
+            *(["the market did not crash: who sells insurance looks the same until it does"] if calm else []),
             "hindsight is not excluded: returns do not say when what was held was chosen; survivors look skilled",
             f"returns alone say no more: {unseen} cannot be examined",
         ]
@@ -531,11 +537,7 @@ def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool
     if kind == "mixed":
         return _mixed(made, _certain_part(yearly, found), found, config)
     if kind == "tail":
-        calm = found.tail is not None and found.tail.crash is False
-        return (
-            f"{made}; it is paid for tail risk: {yearly}, and it bends down whenever the market moves far, as "
-            f"what sellers of options earn does{'; the market did not crash in the window' if calm else ''}."
-        )
+        return _tail(made, yearly, found, firm=firm)
     if kind == "costs":
         return _of_costs(made, found)
     if kind == "worse":
@@ -547,6 +549,20 @@ def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool
         mend = "give a market's returns (--against) or a data set (--dataset) to learn what it is made of"
         return f"{made}, and {why}: {mend}."
     return _style(made, found, config) if kind == "style" else _luck(made, yearly, found, config)
+
+
+def _tail(made: str, yearly: str, found: AgentFindings, *, firm: bool) -> str:
+    tail = found.tail
+    assert tail is not None
+    if not firm:
+        skew = "" if tail.skew is None else f" (skew {signed(tail.skew)})"
+        rare = f"its losses are rare and large{skew}, and a window with so few of them cannot tell"
+        return f"{made}; consistent with selling insurance: {yearly}, but {rare}."
+    calm = "; the market did not crash in the window" if tail.crash is False else ""
+    return (
+        f"{made}; it is paid for tail risk: {yearly}, and it bends down when the market moves far, as what "
+        f"sellers of options earn does{calm}."
+    )
 
 
 def _worse(made: str, yearly: str, found: AgentFindings) -> str:

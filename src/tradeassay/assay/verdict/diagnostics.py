@@ -41,7 +41,7 @@ from tradeassay.metrics import (
     minimum_track_record,
     significant,
 )
-from tradeassay.metrics.cosine import cosine_terms
+from tradeassay.metrics.cosine import cosine_t, cosine_terms
 
 if TYPE_CHECKING:
     from tradeassay.assay.attribution import Attribution
@@ -56,13 +56,15 @@ TRACKED = 20
 POINTS = 250
 """Sessions of a curve that are drawn."""
 _CRASH = -0.10
-_STRIKES = (0.0, 1.0)
-"""How many standard deviations below its mean a market's move must be before a put pays."""
-_LEAST_PAID = 8
-"""Moves that a put must have paid for: a session or two say nothing about its shape."""
-_OPTION_LEVEL = 0.999
-_SPANS = (1, 5)
-"""Sessions over which options are sold: a day, a week."""
+_PUTS, _CALLS = (0.0, 1.0, 2.0), (0.0, 1.0)
+"""How many standard deviations a market's move must be below, or above, its mean before an option pays."""
+_LEAST_PAID, _LEAST_MOVES = 3, 30
+"""Moves that an option must have paid for, and all moves: a session or two say nothing about its shape."""
+_OPTION_LEVEL = 0.0005
+_DEAREST = 4.0
+"""How many times what they pay on average options far from the money may cost (Coval and Shumway 2001)."""
+_SPANS = (1, 5, 21)
+"""Sessions over which options are sold: a day, a week, a month."""
 
 
 _RISES = 0.98
@@ -155,20 +157,26 @@ def timing_evidence(
 
 
 def tail_evidence(
-    rows: Mapping[str, Floats], edge: Floats, sessions: Sequence[str], year: int, *, returns_only: bool
+    rows: Mapping[str, Floats],
+    edge: Floats,
+    sessions: Sequence[str],
+    year: int,
+    *,
+    returns_only: bool,
+    error: float = 0.025,
 ) -> TailEvidence:
-    """Return what the tails of an account look like, and whether it pays like a seller of options."""
+    """Return what the tails of an account look like, and whether it pays like a seller of options.
+
+    ``error`` is the chance of error on one side that the edge was tested with.
+    """
     total, market = rows["total"], rows.get("market")
     worst = int(np.argmin(total))
-    centred = total - total.mean()
-    spread = float((centred * centred).mean())
-    skew = float((centred**3).mean() / spread**1.5) if spread > 1e-18 else None
+    skew = _skew(total)
     crash, like = None, False
     if market is not None and market.size == total.size and np.ptp(market) > 0.0:
         crash = bool(float(drawdowns(growth(market)).min()) <= _CRASH)
-        if returns_only and total.size >= 60:
-            gained = float(edge.mean()) * year
-            like = any(_bends_down(total, market, span, gained, year) for span in _SPANS)
+        if returns_only:
+            like = _sells_options(total, market, float(edge.mean()) * year, year)
     return TailEvidence(
         skew=None if skew is None else significant(skew),
         worst=significant(float(total[worst])),
@@ -176,31 +184,78 @@ def tail_evidence(
         drawdown=significant(float(drawdowns(growth(total)).min())),
         crash=crash,
         option_like=like,
+        rare_losses=returns_only and _losses_too_rare(edge, year, error),
     )
 
 
-def _bends_down(total: Floats, market: Floats, span: int, gained: float, year: int) -> bool:
-    """Return whether what is earned over so many sessions falls with the square of the market's move over them, or
-    with what puts on it pay.
+def _skew(series: Floats) -> float | None:
+    centred = series - series.mean()
+    spread = float((centred * centred).mean())
+    return float((centred**3).mean() / spread**1.5) if spread > 1e-18 else None
 
-    Options that are sold for a week pay by the week's move, whatever its days were. The sums overlap; the test
-    allows for that, as for all dependence. Puts far from the money cost several times what they are worth on
-    average (Coval and Shumway 2001), so that as much may be earned with them.
+
+def _moves(series: Floats, span: int, year: int) -> list[Floats]:
+    """Return sums over so many sessions that do not overlap, once for every session on which they may begin."""
+    if series.size < _LEAST_MOVES * span or (span > 1 and year < 100):
+        return []
+    counts = [(series.size - first) // span for first in range(span)]
+    return [
+        series[first : first + count * span].reshape(count, span).sum(axis=1) for first, count in enumerate(counts)
+    ]
+
+
+def _losses_too_rare(edge: Floats, year: int, error: float) -> bool:
+    """Return whether an edge that is certain is not so once its skew is allowed for (Johnson 1978).
+
+    Who earns a little on most days, and loses much on few, has a mean that looks certain until more of the losses
+    have come than a short window holds.
     """
-    if total.size < 60 * span:
+    from scipy.special import stdtrit
+
+    t, freedom = cosine_t(edge)
+    if not t > (least := -float(stdtrit(freedom, error))):
         return False
-    every = np.ones(span)
-    account, moved = np.convolve(total, every, "valid"), np.convolve(market, every, "valid")
-    gap = moved - moved.mean()
-    deviation = float(gap.std())
-    shapes = [(gap * gap, 2.0), *((np.maximum(-gap - far * deviation, 0.0), 4.0) for far in _STRIKES)]
-    for payoff, times in shapes:
-        price = float(payoff.mean()) * year / span
-        if (payoff > 0.0).sum() < _LEAST_PAID * span:
-            continue
-        bend = Regression(account, [moved, payoff]).coefficient(2, scale=price, level=_OPTION_LEVEL)
-        if bend.high is not None and bend.high < 0.0 and 0.0 < gained <= -times * (bend.value or 0.0):
+    for span in _SPANS[:2]:
+        found = [(_skew(moves) or 0.0) / math.sqrt(moves.size) for moves in _moves(edge, span, year)]
+        if found and t + np.mean(found) / 6.0 * (1.0 + 2.0 * t * t) < least:
             return True
+    return False
+
+
+def _sells_options(total: Floats, market: Floats, gained: float, year: int) -> bool:
+    """Return whether what is earned over a day, a week or a month falls with the square of the market's move over
+    it, or with what a put or a call on it pays, for certain, and selling these may be all that was gained.
+
+    Options end on a day of the week that nobody knows, so that sums from every day are tried. What they pay is
+    known from the few moves that they paid for: errors allow for unequal ones (MacKinnon and White 1985), degrees
+    of freedom are those moves, and more of them may be to come.
+    """
+    from scipy.special import gammaincinv, stdtr
+
+    for span in _SPANS:
+        for account, moved in zip(_moves(total, span, year), _moves(market, span, year), strict=True):
+            gap = moved - moved.mean()
+            far = float(gap.std())
+            pays = [gap * gap]
+            pays += [np.maximum(-gap - times * far, 0.0) for times in _PUTS]
+            pays += [np.maximum(gap - times * far, 0.0) for times in _CALLS]
+            payoff = np.column_stack([one for one in pays if (one > 0.0).sum() >= _LEAST_PAID])
+            paid = (payoff > 0.0).sum(axis=0)
+            # What the constant and the market explain of both is taken out first: then each shape is one slope.
+            line = np.column_stack([np.full(gap.size, gap.size**-0.5), gap / math.sqrt(float(gap @ gap))])
+            bent, rest = payoff - line @ (line.T @ payoff), account - line @ (line.T @ account)
+            whole = (bent * bent).sum(axis=0)
+            slope = bent.T @ rest / whole
+            pull = (line * line).sum(axis=1)[:, None] + bent * bent / whole
+            missed = (rest[:, None] - bent * slope) / np.maximum(1.0 - pull, 0.05)
+            error = np.sqrt((bent * bent * missed * missed).sum(axis=0)) / whole
+            alike = whole * whole / (bent**4).sum(axis=0)
+            freedom = np.maximum(np.minimum(np.minimum(paid, gap.size - 3) - 2, alike - 1), 1.0)
+            certain = stdtr(freedom, slope / np.maximum(error, 1e-300)) < _OPTION_LEVEL
+            worth = -slope * payoff.mean(axis=0) * year / span
+            most = _DEAREST * worth * gammaincinv(paid + 1.0, 0.95) / paid
+            if (certain & (gained > 0.0) & (gained + worth <= most)).any():
+                return True
     return False
 
 

@@ -126,6 +126,7 @@ SOFT: dict[Kind, str] = {
     "skill": "consistent with skill",
     "timing": "consistent with timing",
     "mixed": "mixed, not all examined",
+    "tail": "consistent with selling insurance",
     "worse": "behind market and style",
     "memory": "memory suspected",
     "leak": "leak suspected",
@@ -302,8 +303,8 @@ class StyleEvidence(msgspec.Struct, frozen=True, kw_only=True):
 class TailEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """What the tails look like. ``crash`` is whether the market fell by a tenth or more in the window.
 
-    ``option_like`` is set where returns bend down when the market moves far either way, by at least half of the
-    edge, or falls far, by at least a quarter: what sellers of options earn.
+    ``option_like`` is set where returns bend down as what sellers of options earn does, and that may be all of the
+    edge; ``rare_losses`` where an edge is no longer certain once its skew is allowed for (returns only).
     """
 
     skew: float | None
@@ -312,6 +313,7 @@ class TailEvidence(msgspec.Struct, frozen=True, kw_only=True):
     drawdown: float
     crash: bool | None
     option_like: bool = False
+    rare_losses: bool = False
 
 
 class CapacityEvidence(msgspec.Struct, frozen=True, kw_only=True):
