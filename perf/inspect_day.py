@@ -166,7 +166,7 @@ def ask_again(log: str, days: int, folder: str) -> None:
 
 
 def measure(days: int, doors: Sequence[str]) -> dict[str, float]:
-    from tradeassay.benchmarks.windows import find_window
+    from tradeassay.benchmarks.benchmark import find_window
     from tradeassay.data import load_dataset
 
     snapshot = load_dataset("synthetic/csi300:7")

@@ -184,7 +184,7 @@ def test_the_ways_in_name_commands_that_exist(capsys: pytest.CaptureFixture[str]
 
 
 def test_a_site_over_runs_of_both_kinds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("daily", "ktdfin", "quantcode"):
+    for name in ("daily", "ktdfin", "quantcode-frame"):
         shutil.copytree(played(name), tmp_path / "runs" / name)
     assert main(["seal", str(tmp_path / "runs/daily"), "-o", str(tmp_path / "runs/daily.seal")]) == 0
     capsys.readouterr()
@@ -192,7 +192,11 @@ def test_a_site_over_runs_of_both_kinds(tmp_path: Path, capsys: pytest.CaptureFi
     (tmp_path / "runs" / "torn" / "manifest.json").write_text("{")
     assert main(["site", str(tmp_path / "runs"), "-o", str(tmp_path / "site"), "--json"]) == 1
     told = capsys.readouterr()
-    assert "left out torn" in told.err and list(json.loads(told.out)["runs"]) == ["daily", "ktdfin", "quantcode"]
+    assert "left out torn" in told.err and list(json.loads(told.out)["runs"]) == [
+        "daily",
+        "ktdfin",
+        "quantcode-frame",
+    ]
     site = tmp_path / "site"
     index = (site / "index.html").read_text()
     assert 'href="conversations.html"' in index and "daily.seal" in index
@@ -200,17 +204,17 @@ def test_a_site_over_runs_of_both_kinds(tmp_path: Path, capsys: pytest.CaptureFi
     data = re.findall(r'<script type="application/json">([^<]+)</script>', talk)
     pack = json.loads(gzip.decompress(base64.b64decode(data[0])))
     assert len(set(pack["texts"])) == len(pack["texts"]), "what was said before is not written out again"
-    assert {row["of"].split(" ")[0] for row in pack["rows"]} == {"ktdfin", "quantcode"}
+    assert {row["of"].split(" ")[0] for row in pack["rows"]} == {"ktdfin", "quantcode-frame"}
     assert all(row["tokens"] and row["turns"] for row in pack["rows"])
     rows = json.loads((site / "board.json").read_bytes())
-    assert {row["run"] for row in rows} == {"daily", "ktdfin", "quantcode"}
+    assert {row["run"] for row in rows} == {"daily", "ktdfin", "quantcode-frame"}
     for row in rows:
         page, _, place = row["link"].partition("#")
         assert not place or f'id="{place}"' in (site / page).read_text()
         assert ElementTree.parse(site / row["card"]).getroot().get("aria-label", "").startswith(row["agent"])
         assert row["link"].split("/")[1] in index
     assert len(ElementTree.parse(site / "feed.xml").findall("{http://www.w3.org/2005/Atom}entry")) == 3
-    for link in ("runs/daily/index.html", "runs/daily/daily.seal", "runs/quantcode/table.json"):
+    for link in ("runs/daily/index.html", "runs/daily/daily.seal", "runs/quantcode-frame/table.json"):
         assert (site / link).is_file()
     assert "src=" not in index.replace("img-src", ""), "nothing is fetched"
     assert main(["site", str(tmp_path / "site"), "-o", str(tmp_path / "no")]) == 2

@@ -35,18 +35,18 @@ def test_people_mark_submissions_blind(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["code", "review", str(played("systrade"))]) == 0
+    assert main(["code", "review", str(played("systrade-peeps"))]) == 0
     form = Path("form.json").read_text()
-    assert "scripted/builder-mends" not in form and "item-001" in form
+    assert "scripted/builder-peeps" not in form and "item-001" in form
     head, row = Path("marks.csv").read_text().splitlines()
     marks = [row.replace(",,,,", f",{who},{mark},7,") for who, mark in (("ann", 8), ("bob", 9))]
     Path("marks.csv").write_text("\n".join([head, *marks]) + "\n")
     capsys.readouterr()
     assert main(["code", "review", "marks.csv", "--key", "key.json", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["board"]["fidelity"]["scripted/builder-mends"]["value"] == 8.5
+    assert found["board"]["fidelity"]["scripted/builder-peeps"]["value"] == 8.5
     assert found["agreement"]["raters"] == 2
-    assert main(["code", "review", str(played("quantcode"))]) == 2
+    assert main(["code", "review", str(played("quantcode-frame"))]) == 2
     assert "name a run of systrade-v1" in capsys.readouterr().err
 
 

@@ -22,7 +22,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.report import paste, paste_tables
 
 
-@pytest.mark.parametrize("name", ["daily", "stockbench", "quantcode", "systrade"])
+@pytest.mark.parametrize("name", ["daily", "stockbench", "quantcode-frame", "systrade-peeps"])
 @pytest.mark.parametrize("form", ["md", "latex", "csv", "json"])
 def test_every_kind_of_run_becomes_a_table(name: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(played(name)), "--format", form]) == 0
@@ -91,7 +91,7 @@ PAPER = r"""\documentclass{article}
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="TeX is not installed: see scripts/system-packages")
-@pytest.mark.parametrize(("name", "columns"), [("sample", None), ("daily", "Sharpe"), ("quantcode", None)])
+@pytest.mark.parametrize(("name", "columns"), [("sample", None), ("daily", "Sharpe"), ("quantcode-frame", None)])
 def test_a_paper_with_the_tables_compiles_and_nothing_is_wider_than_its_text(
     name: str, columns: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

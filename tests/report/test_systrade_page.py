@@ -11,8 +11,7 @@ from tradeassay.benchmarks.systrade import load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import synthetic_year
 from tradeassay.benchmarks.systrade.examine import SubmissionCheck
 from tradeassay.report import print_code_board, write_check_html, write_html
-from tradeassay.report.scorecard import render_card
-from tradeassay.report.scorecard_drawings import cost_chart, leg_charts
+from tradeassay.report.scorecard import cost_chart, leg_charts, render_card
 from tradeassay.runs import CodeRun
 from tradeassay.runs.verify.report import verify
 

@@ -1,14 +1,25 @@
-"""A benchmark: a frozen statement of what is played, on which data, under which rules, against what."""
+"""A benchmark: a frozen statement of what is played, on which data, under which rules, against what.
+
+Its named windows (``W4``) are found on the data at hand.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Protocol
+
 import msgspec
+import numpy as np
 
 from tradeassay.account import venues
 from tradeassay.benchmarks.daily import DayConfig
+from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Convention
-from tradeassay.core.registry import Registry
+from tradeassay.core.registry import Registry, did_you_mean
+from tradeassay.core.time import parse_day
 from tradeassay.play import MarketConfig
+
+if TYPE_CHECKING:
+    from tradeassay.data import Snapshot
 
 
 class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,3 +64,74 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 benchmarks: Registry[Benchmark] = Registry("benchmark")
+
+
+class NamedWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """The first and last day of a window, both included.
+
+    ``structural`` marks a window that has the length of the published one but not its dates, because the data does
+    not have them; ``label`` says so wherever the window is named.
+    """
+
+    code: str
+    label: str
+    first: str
+    last: str
+    sessions: int
+    structural: bool
+    regime: str
+
+
+class WindowSet(Protocol):
+    """Finds a benchmark's windows on a data set."""
+
+    def __call__(self, snapshot: Snapshot, convention: Convention) -> tuple[NamedWindow, ...]:
+        """Return the windows that the data can hold."""
+        ...
+
+
+window_sets: Registry[WindowSet] = Registry("window set")
+"""Window sets by the protocol they belong to."""
+AFTER = "after-"
+"""``after-2025-06-01`` is every session after a day: after a model's knowledge cutoff, memory cannot help."""
+_HISTORY = 252
+
+
+def _after(snapshot: Snapshot, code: str) -> NamedWindow:
+    day = parse_day(code[len(AFTER) :])
+    sessions = snapshot.sessions
+    start = int(np.searchsorted(sessions, np.datetime64(day.isoformat(), "D"), side="right"))
+    start = max(start, min(_HISTORY, sessions.size))
+    if start >= sessions.size:
+        last = str(sessions[-1]) if sessions.size else "none"
+        raise UserError(
+            f"'{snapshot.name}' has no session after {day.isoformat()}: its last is {last}",
+            hint="fetch newer data, or choose a model with an earlier cutoff",
+        )
+    return NamedWindow(
+        code=code,
+        label=f"after {day.isoformat()} ({sessions.size - start} sessions)",
+        first=str(sessions[start]),
+        last=str(sessions[-1]),
+        sessions=int(sessions.size - start),
+        structural=False,
+        regime="whatever came after the cutoff",
+    )
+
+
+def find_window(protocol: str, code: str, snapshot: Snapshot, convention: Convention) -> NamedWindow:
+    """Return one window of a protocol; raises :class:`UserError` for a name that it does not have here."""
+    if code.startswith(AFTER):
+        return _after(snapshot, code)
+    found = window_sets.get(protocol)(snapshot, convention)
+    for window in found:
+        if window.code.casefold() == code.casefold():
+            return window
+    codes = [window.code for window in found]
+    short = f"its {len(snapshot.sessions)} sessions hold none and a year of history"
+    hint = (
+        did_you_mean(code, codes, f"there are {', '.join(codes)}")
+        if codes
+        else f"{short}; give --first and --last"
+    )
+    raise UserError(f"'{snapshot.name}' has no window '{code}'", hint=hint)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from tradeassay.benchmarks.benchmark import Benchmark
-from tradeassay.benchmarks.windows import window_sets
+from tradeassay.benchmarks.benchmark import Benchmark, window_sets
 from tradeassay.core.errors import DataError
 from tradeassay.masking import nameless
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # section -> name -> (module, attribute, one line for --help); the line stands here so that help imports nothing.
 _SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
     "Start": {
-        "start": ("start", "start", "Show the four ways in, with commands that work as they stand."),
+        "start": ("new", "start", "Show the four ways in, with commands that work as they stand."),
         "demo": ("demo", "demo", "Judge accounts of known nature and a recorded model; no key."),
         "new": ("new", "new", "Make a folder for your own agent, benchmark, source or task, with a test."),
         "doctor": ("doctor", "doctor", "Check this machine and its optional parts."),

@@ -209,7 +209,7 @@ def evaluate(
     rules = rules_of(secret)
     chosen, home = find_task(task, task_file), None
     if reports["dataset"] is not None:
-        from tradeassay.benchmarks.quantcode.stored import on_stored_bars
+        from tradeassay.benchmarks.quantcode.loading import on_stored_bars
         from tradeassay.data import load_dataset
 
         named = split_list(reports["symbols"])

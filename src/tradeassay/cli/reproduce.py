@@ -396,7 +396,7 @@ def _dataset(paper: str, data: str) -> str:
 def _trained(dataset: str, codes: list[str]) -> list[AgentSpec]:
     """Return the factor models that were trained on this data and have seen nothing of the windows."""
     from tradeassay.agents.factor_models.fitting import list_trained
-    from tradeassay.benchmarks.windows import find_window
+    from tradeassay.benchmarks.benchmark import find_window
     from tradeassay.data import load_dataset
     from tradeassay.runs import AgentSpec
 

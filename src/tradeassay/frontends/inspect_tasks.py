@@ -28,8 +28,7 @@ from tradeassay.benchmarks.quantcode.benchmark import QuantCodeProtocol
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome
 from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
 from tradeassay.benchmarks.systrade.benchmark import SystradeProtocol
-from tradeassay.benchmarks.systrade.outcome import StrategyOutcome
-from tradeassay.benchmarks.systrade.spec import SystradeSpec
+from tradeassay.benchmarks.systrade.spec import StrategyOutcome, SystradeSpec
 from tradeassay.code.gates import PAPER_GATES
 from tradeassay.code.scores import DIMENSIONS, complexity
 from tradeassay.core.dialogue import AskModel, Message, ModelReply

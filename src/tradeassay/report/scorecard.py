@@ -1,18 +1,24 @@
-"""The scorecard of one submission as a page, and the pages on which people review submissions."""
+"""The scorecard of one submission as a page with its drawings (decisions on the price path, exposure wanted, what
+costs leave of a year), and the pages on which people review submissions.
+"""
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from tradeassay.benchmarks.programs import Shown, SubmissionCard
 from tradeassay.report import numbers
-from tradeassay.report.scorecard_drawings import cost_chart, leg_charts, mark_words
 from tradeassay.report.shell import render_page, write_page
 
 if TYPE_CHECKING:
     from tradeassay.benchmarks.programs import Rated, ReviewForm, Scorecard
-    from tradeassay.benchmarks.systrade.examine import AuditStep, SubmissionCheck
+    from tradeassay.benchmarks.systrade.examine import AuditStep, LegPath, Mark, SubmissionCheck, Trail
 
 Badges = tuple[tuple[str, str], ...]
 DIMENSIONS = {
@@ -130,3 +136,177 @@ def write_review_html(rated: Rated, path: Path) -> Path:
 
     context = {"tables": tuple(review_tables(rated.board)), "raters": rated.raters}
     return write_page(path, render_page("review_board.html.j2", context))
+
+
+WIDTH, HEIGHT = 1000.0, 230.0
+STRIP = 70.0
+_Place = Callable[[float], float]
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 12.0, 10.0, 22.0
+
+
+class Tick(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the grid and what is written at it."""
+
+    at: float
+    text: str
+
+
+class DrawnMark(msgspec.Struct, frozen=True, kw_only=True):
+    """One decision: ``kind`` names its style; ``words`` is what a reader is told."""
+
+    x: float
+    y: float
+    kind: str
+    words: str
+
+
+class LegChart(msgspec.Struct, frozen=True, kw_only=True):
+    """One leg: its prices, the decisions on it, and the exposures of both sides below."""
+
+    leg: str
+    line: str
+    marks: tuple[DrawnMark, ...]
+    prices: tuple[Tick, ...]
+    exposure: str
+    frozen: str
+    zero: float
+    full: tuple[Tick, ...]
+    words: str
+
+
+class CostDot(msgspec.Struct, frozen=True, kw_only=True):
+    """One cost level."""
+
+    x: float
+    y: float
+    cost: str
+    total: str
+
+
+class CostChart(msgspec.Struct, frozen=True, kw_only=True):
+    """The year's return by cost. ``even`` is where it crosses zero, None where that is off the chart."""
+
+    line: str
+    dots: tuple[CostDot, ...]
+    zero: float
+    even: float | None
+    even_text: str
+    grid: tuple[Tick, ...]
+
+
+def leg_charts(trail: Trail) -> tuple[LegChart, ...]:
+    """Return a drawing for each leg that was traded by either side, or for the first where nothing was."""
+    legs = {mark.leg for mark in trail.marks}
+    chosen = [path for path in trail.paths if path.leg in legs] or list(trail.paths[:1])
+    whole = len(trail.marks) == sum(trail.counts.values())
+    return tuple(_leg(trail, path, whole) for path in chosen)
+
+
+def cost_chart(points: Sequence[tuple[float, float]], even: float | None) -> CostChart | None:
+    """Return the drawing of (cost in basis points, total return) pairs on a logarithmic scale of costs."""
+    if len(points) < 2:
+        return None
+    low_x, high_x = math.log10(points[0][0]), math.log10(points[-1][0])
+    place_y = _scale(min(0.0, *(y for _, y in points)), max(0.0, *(y for _, y in points)), 190.0, 14.0)
+
+    def place_x(cost: float) -> float:
+        return 60.0 + (math.log10(cost) - low_x) / (high_x - low_x) * 470.0
+
+    dots = tuple(
+        CostDot(
+            x=round(place_x(cost), 1),
+            y=round(place_y(total), 1),
+            cost=f"{cost:g}",
+            total=numbers.number(total, unit="fraction", signed=True),
+        )
+        for cost, total in points
+    )
+    inside = even is not None and points[0][0] <= even <= points[-1][0]
+    ends = sorted({min(y for _, y in points), max(y for _, y in points), 0.0})
+    return CostChart(
+        line=" ".join(f"{dot.x},{dot.y}" for dot in dots),
+        dots=dots,
+        zero=round(place_y(0.0), 1),
+        even=round(place_x(even), 1) if inside and even is not None else None,
+        even_text="" if even is None else f"break-even {even:.2f} bp",
+        grid=tuple(
+            Tick(at=round(place_y(y), 1), text=numbers.number(y, unit="fraction", signed=True)) for y in ends
+        ),
+    )
+
+
+def _leg(trail: Trail, path: LegPath, whole: bool) -> LegChart:
+    low, high = min(path.closes), max(path.closes)
+    y_of = _scale(low, high, HEIGHT - _BOTTOM, _TOP)
+
+    def x_of(row: float) -> float:
+        return _LEFT + row / max(trail.rows - 1, 1) * (WIDTH - _LEFT - _RIGHT)
+
+    mine = [mark for mark in trail.marks if mark.leg == path.leg]
+    drawn = tuple(
+        DrawnMark(
+            x=round(x_of(mark.row), 1),
+            y=round(y_of(_price(path, mark.row)), 1),
+            kind=mark.kind.replace(" ", "-"),
+            words=mark_words(mark),
+        )
+        for mark in mine
+    )
+    shares = [abs(x) for mark in mine for x in (mark.share, mark.frozen) if x is not None]
+    top = max([1.0, *shares])
+    e_of = _scale(-top, top, STRIP - 6.0, 6.0)
+    return LegChart(
+        leg=path.leg,
+        line=" ".join(
+            f"{x_of(row):.1f},{y_of(close):.1f}" for row, close in zip(path.rows, path.closes, strict=True)
+        ),
+        marks=drawn,
+        prices=tuple(
+            Tick(at=round(y_of(value), 1), text=f"{value:,.4g}") for value in (low, (low + high) / 2.0, high)
+        ),
+        exposure=_steps([(m.row, m.share) for m in mine], trail.rows, x_of, e_of) if whole else "",
+        frozen=_steps([(m.row, m.frozen) for m in mine], trail.rows, x_of, e_of) if whole else "",
+        zero=round(e_of(0.0), 1),
+        full=tuple(Tick(at=round(e_of(v), 1), text=f"{v:+.2g}") for v in (-top, top)),
+        words=f"{path.leg}: {numbers.count(len(mine), 'decision')} drawn",
+    )
+
+
+def mark_words(mark: Mark) -> str:
+    ours = "nothing" if mark.share is None else f"{mark.share:+.3f} of equity {mark.signal}".rstrip()
+    theirs = "nothing" if mark.frozen is None else f"{mark.frozen:+.3f} of equity {mark.frozen_signal}".rstrip()
+    if mark.kind == "both":
+        return f"{mark.time}, {mark.leg}: both {ours}"
+    return f"{mark.time}, {mark.leg}: submission {ours}; frozen semantics {theirs}"
+
+
+def _steps(found: Sequence[tuple[int, float | None]], rows: int, x_of: _Place, y_of: _Place) -> str:
+    """Return a step line: the wanted exposure holds until the next decision; its drift with prices is left out."""
+    points = [(0.0, 0.0)]
+    for row, share in found:
+        if share is not None:
+            points += [(float(row), points[-1][1]), (float(row), share)]
+    points.append((float(rows - 1), points[-1][1]))
+    return " ".join(f"{x_of(x):.1f},{y_of(y):.1f}" for x, y in points)
+
+
+def _price(path: LegPath, row: int) -> float:
+    """Return the close at a row, read between the kept points."""
+    place = bisect_left(path.rows, row)
+    if place >= len(path.rows):
+        return path.closes[-1]
+    if path.rows[place] == row or place == 0:
+        return path.closes[place]
+    left, right = path.rows[place - 1], path.rows[place]
+    share = (row - left) / (right - left)
+    return path.closes[place - 1] * (1.0 - share) + path.closes[place] * share
+
+
+def _scale(low: float, high: float, bottom: float, top: float) -> _Place:
+    width = high - low
+
+    def place(value: float) -> float:
+        share = 0.5 if width <= 0 else (value - low) / width
+        return bottom - share * (bottom - top)
+
+    return place

@@ -17,7 +17,7 @@ from importlib.resources import files
 import msgspec
 
 from tradeassay.benchmarks import benchmarks
-from tradeassay.benchmarks.windows import AFTER
+from tradeassay.benchmarks.benchmark import AFTER
 from tradeassay.core.dialogue import AskModel, Given, ModelReply
 from tradeassay.core.errors import CheckFailed, DataError, UserError
 from tradeassay.data import Snapshot

@@ -12,8 +12,8 @@ import pytest
 
 from tradeassay.benchmarks.quantcode import load_public_tasks, load_task
 from tradeassay.benchmarks.quantcode.benchmark import QuantCodeProtocol
+from tradeassay.benchmarks.quantcode.loading import on_stored_bars, sum_up
 from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
-from tradeassay.benchmarks.quantcode.stored import on_stored_bars, sum_up
 from tradeassay.code.task import CodeTask
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.view import Field, Floats, Instrument

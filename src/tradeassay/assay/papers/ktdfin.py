@@ -10,6 +10,7 @@ import numpy as np
 from tradeassay.assay.papers.cells import Attributed, Group, Line, groups_of, latency
 from tradeassay.assay.probe import METRICS, ProbeReport
 from tradeassay.benchmarks import ktdfin
+from tradeassay.benchmarks.benchmark import window_sets
 from tradeassay.benchmarks.exhibits import (
     Curves,
     Filled,
@@ -23,7 +24,6 @@ from tradeassay.benchmarks.exhibits import (
 )
 from tradeassay.benchmarks.ktdfin.ktdfin_config import MODES
 from tradeassay.benchmarks.tables import Cell, Row, Table, amount, figure
-from tradeassay.benchmarks.windows import window_sets
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.benchmarks.published import PrintedRow, read_published, unmet
+from tradeassay.benchmarks.exhibits import PrintedRow, read_published, unmet
 from tradeassay.core.measure import Convention
 
 Architecture = Literal["investor", "trade", "hedge-fund", "deep-fund"]

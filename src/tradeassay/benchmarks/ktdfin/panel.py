@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from tradeassay.benchmarks.published import Comparability, Published, comparability, read_published
+from tradeassay.benchmarks.exhibits import Comparability, Published, comparability, read_published
 from tradeassay.core.errors import DataError
 from tradeassay.core.events import StepRecord
 from tradeassay.core.measure import Convention, Measure, not_scored

@@ -10,8 +10,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.account import Participation, venues
-from tradeassay.benchmarks.benchmark import Benchmark, benchmarks
-from tradeassay.benchmarks.windows import NamedWindow, window_sets
+from tradeassay.benchmarks.benchmark import Benchmark, NamedWindow, benchmarks, window_sets
 from tradeassay.core.measure import Convention
 from tradeassay.core.view import Days
 from tradeassay.play import MarketConfig

@@ -67,7 +67,7 @@ def check_program(
     ``judge`` names a model that is asked as well. ``rules`` hold the secret that the judged markets are drawn
     from; by default it is drawn.
     ``strict`` fails a program for any call that the kernel refused. ``home`` are bars for a task without a
-    reference (see :func:`~tradeassay.benchmarks.quantcode.stored.on_stored_bars`). Raises :class:`UserError` for
+    reference (see :func:`~tradeassay.benchmarks.quantcode.loading.on_stored_bars`). Raises :class:`UserError` for
     an unknown task, MissingExtra and SandboxRefused where programs cannot be run.
     """
     chosen = load_task(task) if isinstance(task, str) else task

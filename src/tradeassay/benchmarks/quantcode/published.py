@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from tradeassay.benchmarks.published import PrintedRow, read_published, unmet
+from tradeassay.benchmarks.exhibits import PrintedRow, read_published, unmet
 from tradeassay.code.checks import FailureClass
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradeassay.benchmarks.stockbench.day import dialogue
+from tradeassay.benchmarks.stockbench.day import Stockbench, dialogue
 from tradeassay.benchmarks.stockbench.panel import (
     PANEL,
     CohortStanding,
@@ -19,7 +19,6 @@ from tradeassay.benchmarks.stockbench.panel import (
     size_study,
     standings,
 )
-from tradeassay.benchmarks.stockbench.protocol import Stockbench
 from tradeassay.benchmarks.stockbench.specs import (
     BASELINES,
     DJIA_20,

@@ -22,8 +22,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
+import msgspec
+import numpy as np
+
+from tradeassay.benchmarks.protocol import ProtocolConfig, protocols
 from tradeassay.benchmarks.stockbench.answers import (
     DECISIONS_SCHEMA,
     PICKED_SCHEMA,
@@ -35,7 +39,7 @@ from tradeassay.benchmarks.stockbench.answers import (
     read_picks,
     sift_orders,
 )
-from tradeassay.benchmarks.stockbench.briefing import Briefing, Name
+from tradeassay.benchmarks.stockbench.briefing import ActionHistory, Briefing, Name
 from tradeassay.benchmarks.stockbench.payload import (
     ANALYSIS,
     CUTS,
@@ -43,11 +47,13 @@ from tradeassay.benchmarks.stockbench.payload import (
     OVERVIEW,
     Limits,
     Parts,
+    PromptPayload,
     encode,
     make_payload,
     tokens_in,
 )
 from tradeassay.benchmarks.stockbench.prompts import PROMPTS
+from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
 from tradeassay.benchmarks.stockbench.words import (
     DECISION_FORM,
     NOTES_FORM,
@@ -56,7 +62,9 @@ from tradeassay.benchmarks.stockbench.words import (
     decision_in_words,
     overview_in_words,
 )
-from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply
+from tradeassay.core.agent import EpisodeInfo, Observation
+from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply, ToolSpec
+from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.llm.prompting import (
     CUT_OFF,
@@ -286,3 +294,39 @@ class _Talk:
 
     def _fail(self, kind: str, detail: str) -> None:
         self.failures.append(Failure(kind=kind, detail=detail[:LONGEST_DETAIL]))
+
+
+@protocols.register("stockbench")
+class Stockbench:
+    """The conversation rules of one episode. See :class:`~tradeassay.benchmarks.protocol.ModelProtocol`."""
+
+    Config: ClassVar[type[ProtocolConfig]] = StockbenchConfig
+    prompts: ClassVar[tuple[str, ...]] = PROMPTS.files
+    tools: ClassVar[tuple[ToolSpec, ...]] = ()
+    shown: ClassVar[tuple[type[msgspec.Struct], type[msgspec.Struct]]] = (Limits, PromptPayload)
+
+    def __init__(self, config: StockbenchConfig | None = None) -> None:
+        """Raise :class:`UserError` for a value that is out of bounds."""
+        # A struct does not check its field limits when it is built in code, only when it is decoded.
+        chosen = StockbenchConfig() if config is None else config
+        try:
+            self.config = msgspec.convert(msgspec.structs.asdict(chosen), StockbenchConfig)
+        except msgspec.ValidationError as error:
+            raise UserError(f"StockBench: {error}", hint="correct the parameter") from error
+        self._history = ActionHistory(self.config.history_days)
+
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
+        """Start an episode. Nothing is random: the same answers give the same episode."""
+        self._history = ActionHistory(self.config.history_days)
+
+    def dialogue(self, observation: Observation) -> Dialogue:
+        """Return today's conversation; its messages start afresh every day."""
+        return dialogue(self.briefing(observation))
+
+    def briefing(self, observation: Observation) -> Briefing:
+        """Return what the model may know today."""
+        return Briefing(observation, self.config, self._history.shown(observation.since_last))
+
+    def remember(self, observation: Observation, decision: Decision) -> None:
+        """Take note of a day that is over."""
+        self._history.remember(observation, decision)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from tradeassay.benchmarks.published import Comparability, Published, comparability, read_published
+from tradeassay.benchmarks.exhibits import Comparability, Published, comparability, read_published
 from tradeassay.benchmarks.stockbench.day import MISTAKES
 from tradeassay.benchmarks.stockbench.specs import DJIA_20
 from tradeassay.benchmarks.stockbench.stockbench_config import Inputs

@@ -8,9 +8,8 @@ import msgspec
 import numpy as np
 
 from tradeassay.account import Cash, Fees, Lots, Venue, venues
-from tradeassay.benchmarks.benchmark import Benchmark, benchmarks
+from tradeassay.benchmarks.benchmark import Benchmark, NamedWindow, benchmarks, window_sets
 from tradeassay.benchmarks.stockbench.stockbench_config import SIZES
-from tradeassay.benchmarks.windows import NamedWindow, window_sets
 from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.measure import Convention, plain_sum
 from tradeassay.play import MarketConfig

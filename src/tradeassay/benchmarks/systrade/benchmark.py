@@ -44,12 +44,14 @@ from tradeassay.benchmarks.systrade.examine import (
     twin_executor,
     with_secret,
 )
-from tradeassay.benchmarks.systrade.outcome import OnInstrument, ScoredIteration, StrategyOutcome
 from tradeassay.benchmarks.systrade.prompts import PROMPTS
 from tradeassay.benchmarks.systrade.scores import SystradeScores, systrade_scores
 from tradeassay.benchmarks.systrade.spec import (
     SYSTRADE,
     SYSTRADE_SYSTB,
+    OnInstrument,
+    ScoredIteration,
+    StrategyOutcome,
     SystradeSpec,
 )
 from tradeassay.benchmarks.systrade.tables import systrade_tables

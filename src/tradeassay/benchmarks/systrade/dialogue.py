@@ -14,7 +14,7 @@ from typing import Annotated, Final
 import msgspec
 
 from tradeassay.benchmarks.systrade.answers import Halves, read_halves
-from tradeassay.benchmarks.systrade.outcome import Iteration, ScoredIteration, Stopped, StrategyOutcome
+from tradeassay.benchmarks.systrade.spec import Iteration, ScoredIteration, Stopped, StrategyOutcome
 from tradeassay.benchmarks.systrade.wording import WORDING, Kept, Unread, WriterTold
 from tradeassay.code.extraction import NOTHING_SPENT, no_answer, total_usage
 from tradeassay.code.review import Review, peer_mark

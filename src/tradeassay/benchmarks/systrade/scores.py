@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.benchmarks.programs import CodeItem, CodeRow
-from tradeassay.benchmarks.systrade.outcome import Iteration, StrategyOutcome
+from tradeassay.benchmarks.systrade.spec import Iteration, StrategyOutcome
 from tradeassay.benchmarks.systrade.wording import LAST_RETURN, LAST_SHARPE
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import GATES

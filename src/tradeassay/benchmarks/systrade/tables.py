@@ -31,10 +31,9 @@ from tradeassay.benchmarks.programs import (
 )
 from tradeassay.benchmarks.systrade.data import DAYS, splits_of
 from tradeassay.benchmarks.systrade.loading import SYSTB
-from tradeassay.benchmarks.systrade.outcome import Iteration, StrategyOutcome
 from tradeassay.benchmarks.systrade.published import published, why_not_comparable
 from tradeassay.benchmarks.systrade.scores import ModelRow, SystradeScores, half_of
-from tradeassay.benchmarks.systrade.spec import SystradeSpec
+from tradeassay.benchmarks.systrade.spec import Iteration, StrategyOutcome, SystradeSpec
 from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figure, line
 from tradeassay.code.gates import GATES, PAPER_GATES
 from tradeassay.code.review import ReviewBoard, both_marks, vendor_of

@@ -11,8 +11,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from tradeassay.benchmarks.systrade.outcome import Iteration, ScoredIteration
 from tradeassay.benchmarks.systrade.prompts import PROMPTS
+from tradeassay.benchmarks.systrade.spec import Iteration, ScoredIteration
 from tradeassay.code.gates import GateReport
 from tradeassay.code.review import Review
 from tradeassay.code.scores import DIMENSIONS, TARGET, Scorecard
