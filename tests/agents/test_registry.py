@@ -1,5 +1,9 @@
 """The door: names, parameters, and what a wrong one is told."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from tradeassay.agents import agents, make_agent, parameters
@@ -61,3 +65,48 @@ def test_a_wrong_name_or_value_is_named(name: str, params: dict[str, float | str
 def test_a_config_made_in_code_is_checked_too() -> None:
     with pytest.raises(UserError, match="k"):
         agents.get("momentum-12-1")(MomentumConfig(k=-1))
+
+
+SCRIPT = """
+import hashlib
+from itertools import filterfalse
+import numpy as np
+from tradeassay.agents import agents, converses, make_agent, plays_alone
+from tradeassay.core.agent import AskDecision, EpisodeInfo
+from tradeassay.core.events import ENCODER
+from tradeassay.play import Market
+from tradeassay.testing.agent import MARKETS, small_world
+
+digest = hashlib.sha256()
+for world in map(small_world, MARKETS):
+    for name in filter(plays_alone, filterfalse(converses, agents.names())):
+        market, agent = Market(world.snapshot, world.config), make_agent(name)
+        agent.begin(EpisodeInfo(episode="e", seed=1, rules=market.rules), np.random.default_rng(1))
+        seen = market.reset()
+        while seen is not None:
+            decision = agent.answer(AskDecision(seen))
+            digest.update(ENCODER.encode(decision))
+            seen = market.step(decision).observation
+print(digest.hexdigest())
+"""
+OLD_CPU = {
+    "OPENBLAS_CORETYPE": "Nehalem",
+    "NPY_DISABLE_CPU_FEATURES": "AVX2 FMA3 AVX512F AVX512CD AVX512_SKX AVX512_ICL AVX512_SPR",
+    "PYTHONHASHSEED": "3",
+}
+
+
+def digest(**env: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", SCRIPT],
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.slow
+def test_the_same_decisions_on_an_older_cpu() -> None:
+    assert digest(PYTHONHASHSEED="0") == digest(**OLD_CPU)

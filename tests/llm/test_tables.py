@@ -6,9 +6,22 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llm_asking import PLAIN, SUBMIT
 
 from tradeassay.core.errors import UserError
-from tradeassay.llm import Price, Tokens, load_cutoffs, load_prices
+from tradeassay.llm import (
+    Price,
+    Tokens,
+    estimate_request,
+    estimate_tokens,
+    load_cutoffs,
+    load_prices,
+    most_request,
+    most_tokens,
+)
+from tradeassay.llm.prompting import PromptFolder, answer_object
 
 
 def test_every_entry_says_where_and_when() -> None:
@@ -105,3 +118,58 @@ def test_the_lines_to_add_are_read_from_the_user_s_own_file(
     own_file().write_text(price_line("new/model"))
     with pytest.raises(UserError, match="is not a TOML file"):
         load_prices()
+
+
+PROSE = (
+    "Momentum is the tendency of assets that have performed well over the past year to continue to do so, and it "
+    "has been documented in equities, bonds, currencies and commodities across many countries and decades."
+)
+JSON = '{"symbol":"AAPL","open":187.25,"closes":[185.1,186.42,184.9,187.77,188.01,186.5,187.0],"position":null}'
+
+
+def test_estimates_are_about_right() -> None:
+    # 36 words; a JSON text full of numbers has a token for about every two characters
+    assert 30 <= estimate_tokens(PROSE) <= 45
+    assert 45 <= estimate_tokens(JSON) <= 75
+    assert estimate_tokens("") == 0
+
+
+@given(st.text())
+def test_the_bound_is_bytes_and_never_below_the_estimate(text: str) -> None:
+    assert most_tokens(text) == len(text.encode("utf-8", "surrogatepass"))
+    assert estimate_tokens(text) <= most_tokens(text) + 1
+
+
+@pytest.mark.parametrize("request_", [PLAIN, SUBMIT])
+def test_a_request_counts_its_tools_and_frames(request_: object) -> None:
+    assert 0 < estimate_request(request_) < most_request(request_)  # type: ignore[arg-type]
+
+
+def test_tools_cost() -> None:
+    assert most_request(SUBMIT) > most_request(PLAIN) + sum(len(tool.schema) for tool in SUBMIT.tools)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        ('  {"b": 1}\n', {"b": 1}),
+        ('```json\n{"a": 1}\n```', {"a": 1}),
+        ('```\n{"a": 1}\n```\nor\n```json\n{"a": 2}\n```', {"a": 2}),
+        ('```json\n{"a": 1}\n```\nsee\n```json\n{"b": 2}\n```', {"a": 1}),
+        ('I say {"a": {"b": 1}} and that is it', {"a": {"b": 1}}),
+        ('first {"a": 1}, no, {"a": 2}', {"a": 2}),
+        ('```json\n{"a": 1\n```', None),
+        ("[1, 2]", None),
+        ("", None),
+        ("{'a': 1}", None),
+    ],
+)
+def test_an_answer_is_found_where_it_stands(text: str, found: object) -> None:
+    assert answer_object(text, "a") == found
+
+
+def test_a_folder_knows_its_files() -> None:
+    folder = PromptFolder("tradeassay.benchmarks.stockbench.prompts", "v1", ("news",))
+    assert folder.files == ("benchmarks/stockbench/prompts/news.v1.txt",)
+    assert "Nothing much." in folder.fill("news", lines="Nothing much.", days=3)

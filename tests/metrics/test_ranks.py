@@ -1,11 +1,24 @@
 """Critical differences."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, stats
 from scipy.stats import friedmanchisquare
 
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import critical_difference
+from tradeassay.metrics.agreement import (
+    agreement,
+    correlation_measure,
+    kendall_tau,
+    krippendorff_alpha,
+    spearman_rho,
+)
+from tradeassay.metrics.ranks import Pairing, ratings
 
 
 def test_friedman_is_scipys_and_the_difference_is_the_books() -> None:
@@ -37,3 +50,162 @@ def test_groups_are_neighbours_that_cannot_be_told_apart() -> None:
 def test_nonsense() -> None:
     with pytest.raises(UserError, match="markets"):
         critical_difference(np.ones((1, 3)), ["a", "b", "c"])
+
+
+# Four observers, twelve units, "." is no rating: the example of Krippendorff, Computing Alpha-Reliability (2011).
+_ROWS = {
+    "A": "1 2 3 3 2 1 4 1 2 . . .",
+    "B": "1 2 3 3 2 2 4 1 2 5 . 3",
+    "C": ". 3 3 3 2 3 4 2 2 5 1 .",
+    "D": "1 2 3 3 2 4 4 1 2 5 1 .",
+}
+
+
+def _units(rows: dict[str, str]) -> list[dict[str, int]]:
+    columns = {name: row.split() for name, row in rows.items()}
+    count = len(next(iter(columns.values())))
+    return [{name: int(row[at]) for name, row in columns.items() if row[at] != "."} for at in range(count)]
+
+
+@pytest.mark.parametrize(("level", "printed"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
+def test_the_worked_example(level, printed) -> None:
+    found = krippendorff_alpha(_units(_ROWS), level)
+    assert found.value == pytest.approx(printed, abs=5e-4)
+    assert found.n == 11  # the last unit has one rating
+
+
+def test_two_raters_by_hand() -> None:
+    # yes/yes, yes/yes, no/no, yes/no: coincidences yy 4, nn 2, yn + ny 2; margins 5 and 3 of 8.
+    # observed 2/8; expected 2*5*3/(8*7) = 30/56; alpha = 1 - (2/8)/(30/56) = 8/15.
+    units = [{"a": "yes", "b": "yes"}, {"a": "yes", "b": "yes"}, {"a": "no", "b": "no"}, {"a": "yes", "b": "no"}]
+    assert krippendorff_alpha(units).value == pytest.approx(8 / 15)
+
+
+def test_nothing_to_measure_has_a_reason() -> None:
+    assert krippendorff_alpha([{"a": 1}, {"b": 2}]).reason == "no unit has two ratings"
+    assert krippendorff_alpha([{"a": 1, "b": 1}]).value is None
+
+
+def test_words_have_an_order_when_it_is_given() -> None:
+    units = [{"a": "low", "b": "high"}, {"a": "mid", "b": "mid"}, {"a": "high", "b": "high"}]
+    numbers = [{k: {"low": 0, "mid": 1, "high": 2}[v] for k, v in unit.items()} for unit in units]
+    by_words = krippendorff_alpha(units, "ordinal", order=("low", "mid", "high"))
+    assert by_words.value == krippendorff_alpha(numbers, "ordinal").value
+    with pytest.raises(UserError, match="not in the order"):
+        krippendorff_alpha(units, "ordinal", order=("low", "high"))
+    with pytest.raises(UserError, match="not a number"):
+        krippendorff_alpha(units, "interval")
+
+
+def test_the_interval_is_the_same_every_time_and_holds_the_value() -> None:
+    one, two = (krippendorff_alpha(_units(_ROWS), draws=200, seed=3) for _ in range(2))
+    assert one == two
+    assert one.low is not None and one.high is not None and one.value is not None
+    assert one.low <= one.value <= one.high
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=4), min_size=2, max_size=12))
+def test_full_agreement_is_one_and_order_of_units_is_nothing(ratings) -> None:
+    units = [dict(zip("abcd", row, strict=False)) for row in ratings]
+    same = [dict.fromkeys(unit, next(iter(unit.values()))) for unit in units]
+    perfect = krippendorff_alpha(same)
+    assert perfect.value is None or perfect.value == pytest.approx(1.0)
+    found = krippendorff_alpha(units, "interval").value
+    again = krippendorff_alpha(units[::-1], "interval").value
+    assert found == again if found is None else found == pytest.approx(again)
+    assert found is None or found <= 1.0 + 1e-12
+
+
+def games(first: str, second: str, won: int, lost: int, group: str = "g") -> list[Pairing]:
+    made = [1.0] * won + [0.0] * lost
+    return [Pairing(first=first, second=second, won=w, group=group) for w in made]
+
+
+def test_two_players_by_hand() -> None:
+    # 30 of 40 won, plus half a win and half a loss against an average opponent each.
+    found = ratings(games("a", "b", 30, 10))
+    gap = found["a"].value - found["b"].value
+    assert gap == pytest.approx(400 * np.log10(3), rel=0.05)
+    assert found["a"].value + found["b"].value == pytest.approx(3000)
+    assert found["a"].low is None and "five groups" in found["a"].note
+
+
+def test_the_order_of_strength_is_found_with_intervals() -> None:
+    generator = np.random.default_rng(0)
+    strength = {"a": 4.0, "b": 2.0, "c": 1.0}
+    made = []
+    for group in range(40):
+        for first, second in (("a", "b"), ("a", "c"), ("b", "c")):
+            chance = strength[first] / (strength[first] + strength[second])
+            won = float(generator.random() < chance)
+            made.append(Pairing(first=first, second=second, won=won, group=str(group)))
+    found = ratings(made, draws=200)
+    assert found["a"].value > found["b"].value > found["c"].value
+    for name in strength:
+        truth = 1500 + 400 * np.log10(strength[name] / 2.0)
+        width = found[name].high - found[name].low  # some four standard errors
+        assert abs(found[name].value - truth) < width < 200
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ratings_maximise_the_likelihood(seed: int) -> None:
+    """Against a general optimiser, with somebody who wins everything among them."""
+    wins = np.random.default_rng(seed).integers(0, 6, (4, 4)).astype(float)
+    np.fill_diagonal(wins, 0.0)
+    wins[0, 1:], wins[1:, 0] = 5.0 * (1 + 20 * seed), 0.0
+
+    def against(level: np.ndarray) -> float:
+        gap = level[:, None] - level[None, :]
+        average = np.logaddexp(0, -level).sum() + np.logaddexp(0, level).sum()
+        return float((wins * np.logaddexp(0, -gap)).sum() + 0.5 * average)
+
+    best = optimize.minimize(against, np.zeros(4), tol=1e-10).x
+    names = "abcd"
+    made = [
+        comparison
+        for i in range(4)
+        for j in range(4)
+        for comparison in games(names[i], names[j], int(wins[i, j]), 0)
+    ]
+    found = ratings(made)
+    assert [found[name].value for name in names] == pytest.approx(
+        1500 + 400 / np.log(10) * (best - best.mean()), abs=0.05
+    )
+
+
+def test_somebody_who_never_lost_has_a_rating() -> None:
+    found = ratings(games("a", "b", 5, 0))
+    assert np.isfinite(found["a"].value)
+    assert ratings([]) == {}
+
+
+def counted_tau(x: np.ndarray, y: np.ndarray) -> float:
+    """Tau-b by counting pairs."""
+    rows, columns = np.triu_indices(x.size, 1)
+    s, t = np.sign(x[rows] - x[columns]), np.sign(y[rows] - y[columns])
+    return float((s * t).sum() / np.sqrt(np.abs(s).sum() * np.abs(t).sum()))
+
+
+def test_tau_and_rho_agree_with_scipy_and_with_counting() -> None:
+    generator = np.random.default_rng(1)
+    for _ in range(10):
+        x, y = generator.integers(0, 6, 12).astype(float), generator.integers(0, 6, 12).astype(float)
+        assert kendall_tau(x, y) == pytest.approx(counted_tau(x, y), abs=1e-9)
+        assert spearman_rho(x, y) == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-9)
+    assert np.isnan(kendall_tau(np.ones(4), np.arange(4.0)))
+    assert kendall_tau(np.array([1, 2, np.nan]), np.array([1, 2, 0.0])) == 1.0
+
+
+def test_correlations_carry_intervals() -> None:
+    x = np.arange(12.0)
+    found = correlation_measure(spearman_rho, x, -x + np.random.default_rng(0).normal(0, 3, 12))
+    assert found.low < found.value < found.high < 0
+    assert correlation_measure(spearman_rho, x[:1], x[:1]).value is None
+
+
+def test_reviewers_agreement() -> None:
+    scores = np.array([[1, 2, 3, 4, 5, 6], [2, 3, 4, 5, 6, 7], [1, 3, 2, 4, 5, 6.0]])
+    found = agreement(scores)
+    assert found.value == pytest.approx((1 + 2 * (13 / 15)) / 3)
+    assert agreement(scores[:1]).value is None

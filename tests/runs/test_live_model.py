@@ -1,6 +1,7 @@
 """A run through Inspect and a real socket: live answers, then the same bytes without the server."""
 
 import json
+import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -15,6 +16,10 @@ import runs_talk as talk
 import runs_world as world
 from runs_code_toy import ToySpec
 
+import tradeassay
+from tradeassay.llm import get_local_model
+from tradeassay.runs.verify.report import verify
+
 pytest.importorskip("inspect_ai")
 pytest.importorskip("openai")
 
@@ -23,7 +28,6 @@ from tradeassay.play.dialogue_log import Spending, read_dialogue
 from tradeassay.runs import AgentSpec, Asking, RunSpec, VerifyReport, Window, run
 from tradeassay.runs.store.manifest import read_manifest
 from tradeassay.runs.store.outcome import ModelPart, read_outcome, write_outcome
-from tradeassay.runs.verify.report import verify
 
 MODEL = "openai-api/standin/tiny"
 
@@ -196,3 +200,43 @@ def test_counts_that_cannot_be_are_named(paid: Path, home: Path, tmp_path: Path)
         found = spend(tmp_path / name, home, **changes)
         assert not [one for one in found.violations if one.check == "spending"], found.violations
         assert any(one.claim == "dollars" and what in one.why for one in found.claims), name
+
+
+# Left to itself the model writes until its limit: a short one keeps an answer within seconds.
+WEAK = {"name": "model", "params": {"model": "local/smollm2", "max_tokens": 96}, "label": "smollm2"}
+
+
+@pytest.mark.slow
+@pytest.mark.network
+@pytest.mark.timeout(3_000)
+def test_a_small_real_model_plays_a_week(tmp_path: Path) -> None:
+    if not os.environ.get("TRADEASSAY_NETWORK"):
+        pytest.skip("opt in with TRADEASSAY_NETWORK=1")
+    pytest.importorskip("xllamacpp", reason="needs the extra [local]")
+    pytest.importorskip("inspect_ai", reason="needs the extra [models]")
+    home = tmp_path / "home"
+    get_local_model("smollm2", home)
+    run = tradeassay.run(
+        "ktdfin-v1",
+        agents=["equal-weight", WEAK],
+        protocol={"mode": "memory-only"},
+        first="2022-02-07",
+        last="2022-02-11",
+        slug="week",
+        folder=tmp_path / "week",
+        home=home,
+        progress="none",
+    )
+    key = next(episode.key for episode in run.episodes if "smollm2" in episode.key)
+    records = list(run.records(key))
+    assert len(records) == 5
+    # The model is weak: what matters is that every day was asked, answered, and counted as what it was.
+    asked = list(run.dialogue(key))
+    assert len(asked) >= 5
+    for record in records:
+        assert record.decision.status == "ok" or record.decision.failures
+    outcome = run.outcome(key)
+    assert outcome is not None
+    if all(record.decision.status == "failed" for record in records):
+        assert outcome.status == "failed", "a model that never answered has no return"
+    assert verify(run.folder, home=home).exit_code == 3

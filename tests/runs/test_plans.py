@@ -16,8 +16,8 @@ from tradeassay.cli import main
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.hashing import Beacon, sha256_file
 from tradeassay.report import write_site
-from tradeassay.runs import CodeRun, Run, VerifyReport, load_run, run
-from tradeassay.runs.spec.run_spec import AgentSpec, Window
+from tradeassay.runs import AgentSpec, CodeRun, Run, VerifyReport, load_run, plan, run
+from tradeassay.runs.spec.run_spec import Window
 from tradeassay.runs.verify.plans import (
     LOG,
     PlanLog,
@@ -182,3 +182,41 @@ def test_a_site_publishes_how_many_plans_there_were(
     assert "3 plans, 2 unrevealed" in (tmp_path / "site/index.html").read_text()
     assert (tmp_path / "site" / LOG).read_bytes() == (runs / LOG).read_bytes()
     assert isinstance(load_run(runs / "grid1"), Run)
+
+
+def test_a_plan_counts_what_the_run_then_does(finished: Run, home: Path, tmp_path: Path) -> None:
+    planned = plan(world.tiny_spec(), home=home, workers=3)
+    assert planned.episodes == len(finished.episodes)
+    assert planned.decisions == planned.sessions == 500
+    assert planned.workers == 3
+    assert planned.model_calls == 0
+    assert planned.seconds > 0
+    written = sum(path.stat().st_size for path in finished.folder.glob("episodes/*/events.jsonl"))
+    assert planned.bytes == pytest.approx(written, rel=1.0)
+    assert ("episodes", "10") in planned.rows()
+    assert [(cell.agent, cell.baseline) for cell in planned.cells[:2]] == [
+        ("equal-weight", True),
+        ("reversal-every=4-lookback=3", False),
+    ]
+
+
+def test_a_costly_agent_is_not_asked(home: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    agent = AgentSpec(name="test-costly", params={"log": str(log)}, label="costly")
+    planned = plan(world.tiny_spec(agents=(agent,)), home=home)
+    cell = next(cell for cell in planned.cells if cell.agent == "costly")
+    assert (cell.seconds, cell.bytes) == (None, None)
+    assert "cost" in str(cell.note)
+    assert not log.exists()
+
+
+def test_an_agent_that_would_fail_is_named(home: Path) -> None:
+    planned = plan(world.tiny_spec(agents=(AgentSpec(name="test-cannot-begin"),)), home=home)
+    assert "would fail: RuntimeError" in str(planned.cells[1].note)
+
+
+def test_a_plan_refuses_what_a_run_would_refuse(home: Path) -> None:
+    with pytest.raises(UserError, match="no agent 'nobody'"):
+        plan(world.tiny_spec(agents=(AgentSpec(name="nobody"),)), home=home)
+    with pytest.raises(UserError, match="no dataset"):
+        plan(world.tiny_spec(datasets={"tiny-us-v1": ("none",)}), home=home)

@@ -137,7 +137,7 @@ def test_experts_confirm_and_their_agreement_is_reported(store) -> None:
             confirm(store, item, expert, "confirm" if verdict == "c" else "reject", at="2025-04-02T00:00:00Z")
     found = quality(store, "s")
     assert (found.reviewed, found.experts) == (4, 2)
-    assert found.agreement.value == pytest.approx(8 / 15)  # worked by hand in tests/metrics/test_agreement.py
+    assert found.agreement.value == pytest.approx(8 / 15)  # worked by hand in tests/metrics/test_ranks.py
     assert found.confirmed.value == pytest.approx(4 / 6) and found.rightly_rejected.value == 0.5
     assert found.rejected.value == 0.25 and found.rejections == {"numbers": 1}
     assert [(s["source"], s["published"], s["rejected"]) for s in found.sources] == [

@@ -8,13 +8,14 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tradeassay.benchmarks.quantcode import load_task, load_tasks, read_task, read_tasks
 from tradeassay.code.bars import MARKETS
 from tradeassay.code.collapse import shape_lines
 from tradeassay.code.program_source import check_compiles
-from tradeassay.code.task import FAMILIES, ORDER_KINDS, TIMEFRAMES, CodeTask
+from tradeassay.code.task import FAMILIES, ORDER_KINDS, TIMEFRAMES, CodeTask, Decoy, Expectations, Sizing
 from tradeassay.core.errors import UserError
 from tradeassay.core.syntax import syntax_tree
 
@@ -166,3 +167,17 @@ def test_a_folder_of_ones_own_tasks(tmp_path: Path) -> None:
         read_tasks(tmp_path)
     with pytest.raises(UserError, match="not a folder"):
         read_tasks(tmp_path / "nowhere")
+
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = (ROOT / "docs" / "reference" / "quantcode-tasks.md").read_text()
+
+
+def test_every_key_is_on_the_page() -> None:
+    missing = [
+        field.name
+        for part in (CodeTask, Sizing, Expectations, Decoy)
+        for field in msgspec.structs.fields(part)
+        if f"`{field.name}`" not in PAGE and f"[{field.name}]" not in PAGE
+    ]
+    assert missing == []

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stockbench_game import payload_of, play, protocol
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from stockbench_game import PRICES, answer, payload_of, pick, play, protocol, small_market
 
 from tradeassay.account import venues
 from tradeassay.agents import make_agent
@@ -27,7 +29,7 @@ from tradeassay.benchmarks.stockbench import (
 from tradeassay.core.agent import EpisodeInfo
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
-from tradeassay.core.events import DividendPaid, Filled, Marked, StepRecord
+from tradeassay.core.events import DividendPaid, Filled, Marked, Rejected, StepRecord, Trimmed
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.play import Market
 from tradeassay.runs.verify.checks import audit
@@ -176,3 +178,54 @@ def test_on_the_real_prices_it_is_the_paper_s() -> None:
     measures = measures_of(published_baseline(snapshot, STOCKBENCH_DJIA_PAPER.market), "paper")
     assert measures["cumulative_return"].value == pytest.approx(0.00408, abs=5e-5)
     assert measures["max_drawdown"].value == pytest.approx(-0.15210, abs=5e-5)
+
+
+amounts = st.floats(0, 1500).map(lambda value: round(value, 2))
+
+
+@st.composite
+def wishes(draw: Any) -> dict[str, Any]:
+    """Return decisions for some names, many of them wrong."""
+    found = {}
+    for symbol in draw(st.sets(st.sampled_from(sorted(PRICES)))):
+        action = draw(st.sampled_from(["increase", "increase", "decrease", "close", "hold"]))
+        made: dict[str, Any] = {"action": action, "reasons": [], "confidence": 0.5}
+        if action in ("increase", "decrease"):
+            made["target_cash_amount"] = target = draw(amounts)
+            if draw(st.booleans()):
+                made["target_shares"] = round(target / PRICES[symbol] * draw(st.floats(0.98, 1.02)), 4)
+        found[symbol] = made
+    return found
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(days=st.lists(wishes(), min_size=1, max_size=5), convention=st.sampled_from(["sound", "paper"]))
+def test_what_is_accepted_can_be_paid(three: Any, days: list[dict[str, Any]], convention: str) -> None:
+    market = small_market(three, convention=convention)
+    made = protocol(market, convention=convention, attempts=1)
+    seen = market.reset()
+    for decisions in days:
+        decision, _ = answer(made.dialogue(seen), (pick(), json.dumps({"decisions": decisions})))
+        kinds = {failure.kind for failure in decision.failures} - {"no_target_shares"}
+        assert (decision.status == "failed") == ("give_up" in kinds)
+        assert kinds <= {"arithmetic", "liquidity", "give_up"}
+        made.remember(seen, decision)
+        record, following = market.step(decision)
+        assert following is not None and market.ledger.cash >= 0
+        fills = [event for event in record.events if isinstance(event, Filled)]
+        for event in record.events:
+            # Below one lot nothing trades; under ``paper`` each purchase has to fit alone, and the venue leaves
+            # out what the cash does not cover any more.
+            assert not isinstance(event, Rejected) or event.reason in ("lot", "no_change", "insufficient_cash")
+            if isinstance(event, Rejected) and event.reason == "insufficient_cash":
+                assert convention == "paper"
+            if isinstance(event, Trimmed) and event.reason == "insufficient_cash":
+                assert (event.asked - event.filled) * PRICES[event.symbol] <= 0.05
+        for fill in fills:
+            wanted = decisions[fill.symbol]
+            assert (fill.quantity > 0) == (wanted["action"] == "increase")
+            position = market.ledger.state().positions.get(fill.symbol)
+            value = 0.0 if position is None else position.quantity * PRICES[fill.symbol]
+            target = wanted.get("target_cash_amount", 0.0)
+            assert abs(value - target) <= 0.0101 * target + 1.5
+        seen = following

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import types
 from pathlib import Path
 
 import msgspec
 import numpy as np
+import pandas as pd
 import pytest
 
 from tradeassay.account.shares import DecisionList
@@ -14,7 +16,17 @@ from tradeassay.benchmarks.systrade.loading import SYSTB_STRATEGIES, actions_of
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import audit_gate, parse_gate, schema_gate
 from tradeassay.code.semantics.compiler import KernelTape, run_compiled
-from tradeassay.code.submission import StrategySpec, SubmissionRun, SubmissionRunner, closes_of, market_columns
+from tradeassay.code.submission import (
+    StrategySpec,
+    SubmissionRun,
+    SubmissionRunner,
+    closes_of,
+    decisions_of,
+    keep_account,
+    market_columns,
+    read_trades,
+)
+from tradeassay.code.systrade_child import _trade_columns
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import TrustedCodeInProcess
 
@@ -124,3 +136,49 @@ def test_an_unknown_strategy_names_the_nearest() -> None:
 
 def test_scenarios_are_short() -> None:
     assert all(np.less_equal(one.bars.rows, 125) for id in STRATEGIES for one in load_spec(id).scenarios)
+
+
+def decided(source: str, bars: TaskBars, legs: tuple[str, ...], signals: list[str]) -> np.ndarray:
+    module = types.ModuleType("strategy")
+    exec(compile(source, "strategy.py", "exec"), module.__dict__)
+    columns = market_columns(bars, legs)
+    index = pd.DatetimeIndex(columns[f"{legs[0]}/time"], name="time")
+    market = {
+        leg: pd.DataFrame(
+            {n.partition("/")[2]: v for n, v in columns.items() if n.startswith(f"{leg}/") and n[-4:] != "time"},
+            index=index,
+        )
+        for leg in legs
+    }
+    log, _ = module.TradingStrategy().run(market, 100_000.0)
+    found = {name: np.asarray(values) for name, values in _trade_columns(log).items()}
+    trades = read_trades(found, columns[f"{legs[0]}/time"], legs)
+    closes = closes_of(columns, legs)
+    got = decisions_of(trades, keep_account(trades, closes, 100_000.0), closes, signals)
+    return table(got)
+
+
+def table(found: DecisionList) -> np.ndarray:
+    return np.stack([found.row, found.leg, found.fraction, found.signal], axis=1).astype(float)
+
+
+@pytest.mark.parametrize("name", SYSTB_STRATEGIES)
+def test_scenarios_exercise_every_rule_and_the_program_agrees(name: str) -> None:
+    spec, reference = load_spec(name), load_reference(name)
+    assert parse_gate(reference).passed and schema_gate(reference, spec.semantics).passed
+    legs, fired = spec.semantics.inputs.legs, set()
+    assert 3 <= len(spec.scenarios) <= 5
+    for scenario in spec.scenarios:
+        want = scenario.expected
+        frozen = spec.frozen_decisions(scenario.bars)
+        assert np.array_equal(frozen.row, want.row) and np.allclose(frozen.fraction, want.fraction)
+        got = decided(reference.source, scenario.bars, legs, list(spec.signals))
+        assert got.shape == table(want).shape and np.allclose(got, table(want), atol=1e-9)
+        fired |= {spec.signals[number] for number in want.signal.tolist()}
+    assert fired == set(spec.signals)
+
+
+def test_they_are_other_strategies_than_ours() -> None:
+    assert len(SYSTB_STRATEGIES) == len(STRATEGIES) == 12
+    for ours, theirs in zip(STRATEGIES, SYSTB_STRATEGIES, strict=True):
+        assert load_spec(ours).semantics.sha256 != load_spec(theirs).semantics.sha256
