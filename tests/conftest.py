@@ -6,12 +6,14 @@ names them.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Generator
+from functools import cache
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -23,6 +25,8 @@ import pytest
 from hypothesis import settings
 
 from tradeassay.core.hashing import sha256_of
+from tradeassay.data import datasets
+from tradeassay.data.snapshot import Snapshot
 from tradeassay.sandbox import SandboxConfig, sandbox
 from tradeassay.sandbox.sandbox import ZygoteProcess
 
@@ -112,9 +116,7 @@ def _folder(value: object) -> TypeGuard[dict[str, bytes]]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compile once: code depends on its sources alone, also where a test moves ``TRADEASSAY_HOME``."""
-    from tradeassay.data.datasets import data_home
-
-    os.environ.setdefault("NUMBA_CACHE_DIR", str(data_home() / "compiled"))
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(datasets.data_home() / "compiled"))
 
 
 class LentZygote(sandbox._ZygoteLine):
@@ -142,8 +144,31 @@ class LentZygote(sandbox._ZygoteLine):
                 zygote.close()
 
 
+MAKE_WORLD = datasets._synthetic
+
+
+@cache
+def made_world(name: str, preset: str, seed: int) -> Path:
+    session = os.environ.get("PYTEST_XDIST_TESTRUNUID") or f"pid-{os.getpid()}"
+    home = Path(tempfile.gettempdir()) / f"tradeassay-golden-{session}" / "worlds"
+    return MAKE_WORLD(name, preset, seed, home).folder
+
+
+def lent_world(name: str, preset: str, seed: int, home: Path | None) -> Snapshot:
+    """Open a synthetic world, in any home as a copy of the one that this session made: its seed gives no other."""
+    made = made_world(name, preset, seed)
+    folder = datasets.store_folder(home) / "synthetic" / made.name
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".lent-") as place:
+            copy = Path(shutil.copytree(made, Path(place) / "world"))
+            with contextlib.suppress(OSError):  # another process was faster
+                copy.rename(folder)
+    return datasets.open_snapshot(folder)
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """End the zygotes that were kept; drop the golden runs once, by whoever started the workers."""
+    """End the zygotes that were kept; drop golden runs and worlds once, by whoever started the workers."""
     while LentZygote.kept:
         LentZygote.kept.popitem()[1].close()
     if "PYTEST_XDIST_WORKER" not in os.environ:
@@ -166,6 +191,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         patch.setattr("tradeassay.core.hashing.secrets", fixed)
         if not own:
             patch.setattr(sandbox, "_ZygoteLine", LentZygote)
+        if not item.nodeid.startswith("tests/data/"):  # they are about making worlds
+            patch.setattr(datasets, "_synthetic", lent_world)
         if rules := sys.modules.get("tradeassay.code.running"):
             rules._own_secret.cache_clear()
         return (yield)

@@ -50,7 +50,7 @@ from tradeassay.report.words import arm_standing
 from tradeassay.runs import CodeRun, Run
 from tradeassay.runs.summary import RunSummary, summary_of
 
-QUICK_RUNS, QUICK_ACCOUNTS = 4, 10
+QUICK_RUNS, QUICK_ACCOUNTS = 2, 10
 """With one run under two masks, three of programs and one season: twenty draws."""
 RUNS, ACCOUNTS, MASKED, PROGRAMS, SEASONS = 90, 140, 10, 50, 10
 PORTFOLIOS = 100
