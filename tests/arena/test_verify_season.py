@@ -375,6 +375,7 @@ def test_a_model_that_did_not_answer_is_named_with_its_count(tmp_path: Path) -> 
     assert "tokens: cannot be checked: openai/gpt-x counts" in said(forged(path, tmp_path / "g.db", free))
 
 
+@pytest.mark.slow_for("busy machine")
 @pytest.mark.parametrize("busy", [False, True], ids=["hangs", "busy machine"])
 def test_a_scripted_model_that_ran_out_of_time_is_named_and_not_accused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy: bool

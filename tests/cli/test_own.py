@@ -121,6 +121,7 @@ def test_an_exception_of_an_own_agent_is_shown_with_file_and_line(
     assert said in " ".join(shown.out.split())
 
 
+@pytest.mark.slow_for("Mine")  # behind walls, as in the tests of walled agents
 @pytest.mark.parametrize("name", ["Mine", "Talks"])
 def test_an_agent_of_a_file_can_be_tested_for_leaks(
     name: str, place: Path, capsys: pytest.CaptureFixture[str]

@@ -27,7 +27,7 @@ SLOW_BASES = ("quantcode", "generated", "systrade")
 """Their programs are examined again by every verification."""
 SCREEN = 24
 """Lines, of 80 columns each: an honest run's verification is read at a glance."""
-HALVED = ("arena", "recorded", "recalled")
+HALVED = ("arena", "recorded", "recalled", "rule")
 """Every second forgery of these waits for make test-all."""
 
 

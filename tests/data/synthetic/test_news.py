@@ -71,7 +71,10 @@ def test_a_reader_of_facts_profits_after_costs(world, market, name: str) -> None
     assert not does_not_profit(*result)
 
 
-@pytest.mark.slow_for(*(f"{kind}-{name}" for kind in ("noise", "rumour", "duplicate") for name in MARKETS))
+@pytest.mark.slow_for(
+    *(f"{kind}-{name}" for kind in ("noise", "rumour", "duplicate") for name in MARKETS),
+    *(f"duplicate+noise+rumour-{name}" for name in MARKETS if name != "us"),
+)
 @pytest.mark.parametrize("name", MARKETS)
 @pytest.mark.parametrize(
     "kinds",
