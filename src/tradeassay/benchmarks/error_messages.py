@@ -39,7 +39,8 @@ def in_plain_words(
     Nothing that the model wrote is repeated but the name of an unknown field, and that only where ``may_repeat``.
     """
     found = _PATH.search(message)
-    said, steps = (message[: found.start()], _steps(found[1])) if found else (message, [])
+    said = message[: found.start()] if found else message
+    steps = [word or f"[{place}]" for word, place in _STEP.findall(found[1])] if found else []
     where, field = _where(steps)
     if missing := _MISSING.search(said):
         return f"{where}the field {missing[1]} is missing"
@@ -59,10 +60,6 @@ def in_plain_words(
     if bound := _BOUND.search(said):
         return f"{where}{what} must be {_SIDES[bound[1]]} {float(bound[2]):g}"
     return f"{where}{what} is not of the form that was asked for"
-
-
-def _steps(path: str) -> list[str]:
-    return [word or f"[{place}]" for word, place in _STEP.findall(path)]
 
 
 def _where(steps: list[str]) -> tuple[str, str | None]:

@@ -526,6 +526,8 @@ def sweep(
     as_json: bool,
 ) -> None:
     """Backtest many settings of the strategies on synthetic days, at five cost levels."""
+    from statistics import median_high
+
     from tradeassay.code.sweep import sweep as run_sweep
 
     batches = [batch for name in names or _swept() for batch in _batches(name, variants, tapes, seed)]
@@ -537,7 +539,7 @@ def sweep(
     for row in rows:
         found.setdefault((row.strategy, row.cost_bp), []).append(row.final - 1.0)
     table = [
-        (strategy, f"{cost:g}", str(len(made)), *(f"{quantile:+.1%}" for quantile in _quartiles(made)))
+        (strategy, f"{cost:g}", str(len(made)), *(f"{of(made):+.1%}" for of in (min, median_high, max)))
         for (strategy, cost), made in found.items()
     ]
     print_table("returns", ("strategy", "costs in bp", "backtests", "lowest", "median", "highest"), table)
@@ -566,11 +568,6 @@ def _batches(name: str, variants: int, tapes: int, seed: int) -> list[Any]:
         settings = spread_parameters(spec, variants, seed)
         made.append(Batch(spec, KernelTape(feeds, legs, bars.times), f"synthetic us:{tape}", settings))
     return made
-
-
-def _quartiles(values: list[float]) -> tuple[float, float, float]:
-    ordered = sorted(values)
-    return ordered[0], ordered[len(ordered) // 2], ordered[-1]
 
 
 def _validate_look_ahead(seed: int, as_json: bool) -> int:

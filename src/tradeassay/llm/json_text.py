@@ -19,7 +19,7 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec
+from tradeassay.core.dialogue import AskModel, Message, ToolCall, ToolSpec
 from tradeassay.core.errors import UNDECODABLE
 from tradeassay.llm.model import Attempt, Provider, QuestionPlace
 
@@ -293,7 +293,9 @@ class TextToolsProvider:
         attempt = await self._inner.attempt(tools_into_text(request), place)
         if not request.tools or attempt.reply.error is not None:
             return attempt
-        return msgspec.structs.replace(attempt, reply=_with_calls(attempt.reply, request))
+        prefix = f"text-{len(request.messages)}"
+        calls = find_calls(attempt.reply.text, request.tools, request.must_call, id_prefix=prefix)
+        return msgspec.structs.replace(attempt, reply=msgspec.structs.replace(attempt.reply, calls=calls))
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -306,7 +308,8 @@ def tools_into_text(request: AskModel) -> AskModel:
     schema = request.answer_schema
     if offered:
         how = _CALL if request.must_call is None else _FORCED.format(name=request.must_call)
-        text = "\n".join(["Tools:", *map(_described, offered), how])
+        listed = [f"- {one.name}: {one.description} Arguments (JSON schema): {one.schema}" for one in offered]
+        text = "\n".join(["Tools:", *listed, how])
         if messages and messages[0].role == "system":
             messages[0] = Message(role="system", text=f"{messages[0].text}\n\n{text}")
         else:
@@ -318,11 +321,6 @@ def tools_into_text(request: AskModel) -> AskModel:
     )
 
 
-def _with_calls(reply: ModelReply, request: AskModel) -> ModelReply:
-    calls = find_calls(reply.text, request.tools, request.must_call, id_prefix=f"text-{len(request.messages)}")
-    return msgspec.structs.replace(reply, calls=calls)
-
-
 def _in_words(message: Message, calls: dict[str, ToolCall]) -> Message:
     if message.role == "tool":
         call = calls.get(message.call_id or "")
@@ -332,7 +330,3 @@ def _in_words(message: Message, calls: dict[str, ToolCall]) -> Message:
         blocks = [f'```json\n{{"name": "{call.name}", "arguments": {call.arguments}}}\n```' for call in made]
         return Message(role=message.role, text="\n".join(part for part in (message.text, *blocks) if part))
     return message
-
-
-def _described(tool: ToolSpec) -> str:
-    return f"- {tool.name}: {tool.description} Arguments (JSON schema): {tool.schema}"

@@ -35,13 +35,10 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
         if failed >= self.attempts or (wanted_s is not None and wanted_s > self.patience_s):
             return None
         full = min(self.longest_s, self.first_s * 2.0 ** (failed - 1))
-        spread = full * (0.5 + 0.5 * _fraction(place, failed))
+        where = f"{place.episode}\0{place.step}\0{place.sample}\0{place.index}\0{failed}"
+        fraction = int.from_bytes(hashlib.sha256(where.encode()).digest()[:8], "big") / 2.0**64
+        spread = full * (0.5 + 0.5 * fraction)
         return spread if wanted_s is None else max(wanted_s, spread)
-
-
-def _fraction(place: QuestionPlace, failed: int) -> float:
-    text = f"{place.episode}\0{place.step}\0{place.sample}\0{place.index}\0{failed}"
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2.0**64
 
 
 Sleep = Callable[[float], Awaitable[None]]

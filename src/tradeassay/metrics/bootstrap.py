@@ -167,12 +167,8 @@ def resamples(n: int, draws: int, block: float, seed: int) -> Iterator[Ints]:
 
 def seed_resamples(seeds: int, draws: int, seed: int) -> Ints:
     """Return which seeds (repetitions of an episode) each draw uses, shape (draws, seeds), with replacement."""
-    uniform = _uniform(np.random.PCG64(seed ^ 0x5EED), draws * seeds)
+    uniform = _whole(np.random.PCG64(seed ^ 0x5EED), draws * seeds) * 2.0**-53
     return (uniform * seeds).astype(np.int64).reshape(draws, seeds)
-
-
-def _uniform(stream: np.random.PCG64, count: int) -> Floats:
-    return np.asarray(_whole(stream, count) * 2.0**-53, dtype=np.float64)
 
 
 def _whole(stream: np.random.PCG64, count: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
+from math import comb
 
 import numpy as np
 
@@ -87,7 +88,7 @@ def _halves(blocks: Floats) -> tuple[Floats, Floats]:
     Sums per block are enough: a half's mean and variance are sums of them.
     """
     splits, size, _ = blocks.shape
-    chosen = np.zeros((_ways(splits), splits))
+    chosen = np.zeros((comb(splits, splits // 2), splits))
     for row, half in enumerate(combinations(range(splits), splits // 2)):
         chosen[row, list(half)] = 1.0
     centre = blocks.mean(axis=(0, 1))
@@ -106,9 +107,3 @@ def _ratio(total: Floats, squares: Floats, n: int, centre: Floats) -> Floats:
     # A strategy that never moves has no ratio; it counts as worth nothing rather than as best.
     safe = np.sqrt(np.where(variance > 1e-30, variance, np.inf))
     return np.asarray((mean + centre) / safe)
-
-
-def _ways(splits: int) -> int:
-    from math import comb
-
-    return comb(splits, splits // 2)

@@ -396,9 +396,8 @@ def _draw_together(
     ]
     chosen = seed_resamples(len(sound), config.draws, seed)
     shared = set.intersection(*(set(values) for values in each))
-    return {name: _median_of(np.stack([values[name] for values in each]), chosen) for name in shared}
-
-
-def _median_of(values: Floats, chosen: Ints) -> Floats:
-    picked = np.take_along_axis(values.T, chosen, axis=1)
-    return np.asarray(np.median(picked, axis=1))
+    stacked = {name: np.stack([values[name] for values in each]) for name in shared}
+    return {
+        name: np.asarray(np.median(np.take_along_axis(values.T, chosen, axis=1), axis=1))
+        for name, values in stacked.items()
+    }

@@ -263,7 +263,7 @@ class _Steps:
             (
                 ledger.nav(),
                 ledger.cash,
-                plain_sum(abs(event.quantity * event.price * event.multiplier) for event in _fills(events)),
+                plain_sum(abs(e.quantity * e.price * e.multiplier) for e in events if isinstance(e, Filled)),
                 _costs(events),
                 len(orders),
                 not failed and not orders,
@@ -289,10 +289,6 @@ class _Steps:
             if (event.order_id, event.reason) not in self._reasons:
                 self._reasons.add((event.order_id, event.reason))
                 self.rejections[event.reason] += 1
-
-
-def _fills(events: Iterable[Event]) -> Iterable[Filled]:
-    return (event for event in events if isinstance(event, Filled))
 
 
 def _costs(events: Iterable[Event]) -> float:

@@ -116,7 +116,7 @@ def _traded(cell: CellSummary, data: RunSummary) -> PasteTable:
         f"{cell.benchmark} on {cell.dataset}, {len(cell.sessions)} sessions"
         + (f" from {cell.sessions[0]} to {cell.sessions[-1]}." if cell.sessions else "."),
         *_contest_notes(cell),
-        *_badge_notes(cell_badges(cell)),
+        *(f"{text[0].upper()}{text[1:]}." for _, text in cell_badges(cell)),
         *(standing(agent, cell).sentence for agent in cell.agents if agent.result.value is None),
         *cell.limits,
         *([data.freedom.sentence] if data.freedom is not None else []),
@@ -148,10 +148,6 @@ def _difference(agent: AgentSummary) -> PasteCell:
     if agent.versus is None:
         return PasteCell("–")
     return paste_cell(agent.versus.difference, "change")
-
-
-def _badge_notes(badges: Iterable[tuple[str, str]]) -> tuple[str, ...]:
-    return tuple(f"{text[0].upper()}{text[1:]}." for _, text in badges)
 
 
 # How they are written

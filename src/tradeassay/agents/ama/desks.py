@@ -344,7 +344,7 @@ class InvestorAgent(RoleDesk[InvestorConfig]):
             if "reflection" in self._roles:
                 shown: dict[str, object] = {
                     "outcomes": [msgspec.to_builtins(outcome) for outcome in new],
-                    "remembered": _told(mind),
+                    "remembered": [_shown(item) for item in mind.items if item.id in mind.recalled],
                 }
                 role = DeskRole("reflection", "reflection", "reflection")
                 lesson = yield from consult(role, packet, shown, Lesson, transcript)
@@ -382,11 +382,6 @@ def _question(packet: Packet) -> str:
     trend = "" if packet.momentum is None else ("rising" if packet.momentum > 0 else "falling")
     titles = " ".join(item.title for item in packet.news)
     return f"{packet.symbol} {packet.kind} {trend} {titles}"
-
-
-def _told(mind: LayeredMemory) -> list[dict[str, object]]:
-    used = set(mind.recalled)
-    return [_shown(item) for item in mind.items if item.id in used]
 
 
 def _shown(item: Item) -> dict[str, object]:

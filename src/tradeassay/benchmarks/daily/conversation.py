@@ -205,7 +205,8 @@ class Daily:
         wrong: list[str] = []
         for number, one in enumerate(raw[: self.config.max_orders], start=1):
             try:
-                order = _order(one)
+                order = msgspec.convert(one, Order)
+                order = msgspec.structs.replace(order, amount=float(order.amount))  # the journal holds floats
             except msgspec.ValidationError as error:
                 wrong.append(f"order {number}: {in_plain_words(str(error), fields=_FIELDS, choices=_CHOICES)}")
                 continue
@@ -314,12 +315,6 @@ def _name(symbol: str, closes: np.ndarray[tuple[int], np.dtype[np.float64]], tra
 
 def _known(value: float) -> float | None:
     return round(value, 4) if np.isfinite(value) else None
-
-
-def _order(raw: object) -> Order:
-    order = msgspec.convert(raw, Order)
-    # A number is a number: the journal holds floats.
-    return msgspec.structs.replace(order, amount=float(order.amount))
 
 
 def _rules(rules: Rules) -> str:

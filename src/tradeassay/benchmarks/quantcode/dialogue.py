@@ -252,7 +252,8 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
         if reason := no_answer(reply):
             turns.append(Turn(number=number, stage="no_answer", reason=reason, usage=reply.usage))
             break
-        found = _extracted(reply, settings)
+        once = settings.setting == "single-turn"
+        found = extract(reply.text, settings.framework, cut_off=reply.stop == "length", last=once)
         answer = found.code or reply.text
         if number > 1 and answer == last:
             turns.append(_repeated(turns[-1], reply))
@@ -260,7 +261,8 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
         last = answer
         if found.code is None:
             feedback: ProgramFeedback | None = feedback_on_no_code(found, settings, number)
-            turn = _no_code(number, reply, found)
+            why = reply.error or f"no code: {found.missing}"
+            turn = Turn(number=number, stage="no_code", raw=reply.text, reason=why, usage=reply.usage)
         else:
             evaluation = yield EvaluateRequest(
                 task=task.id, source=found.code, framework=settings.framework, turn=number
@@ -371,20 +373,10 @@ def _writable(reply: ModelReply) -> ModelReply:
     return msgspec.structs.replace(reply, text=reply.text.encode("utf-8", "replace").decode("utf-8"))
 
 
-def _extracted(reply: ModelReply, settings: QuantCodeSettings) -> Extraction:
-    cut_off, once = reply.stop == "length", settings.setting == "single-turn"
-    return extract(reply.text, settings.framework, cut_off=cut_off, last=once)
-
-
 def _repeated(before: Turn, reply: ModelReply) -> Turn:
     """Return the turn of an answer that was given before, word for word: the same program, the same findings."""
     reason = f"the same answer again, which ends the attempts; {before.reason}"
     return msgspec.structs.replace(before, number=before.number + 1, feedback="", reason=reason, usage=reply.usage)
-
-
-def _no_code(number: int, reply: ModelReply, found: Extraction) -> Turn:
-    reason = reply.error or f"no code: {found.missing}"
-    return Turn(number=number, stage="no_code", raw=reply.text, reason=reason, usage=reply.usage)
 
 
 def _evaluated(number: int, reply: ModelReply, found: Extraction, evaluation: Evaluation) -> Turn:

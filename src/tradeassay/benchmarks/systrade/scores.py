@@ -330,13 +330,9 @@ def _iteration(number: int, found: Sequence[StrategyOutcome]) -> IterationRow:
         ensemble=_ensemble(cards),
         drifted=sum(one.kind == "drift" for one in drift),
         repaired=sum(one.kind == "repair" for one in drift),
-        tokens=_mean([float(_tokens(one)) for _, one in here]),
+        tokens=_mean([float(one.usage.input_tokens + one.usage.output_tokens) for _, one in here]),
         reached_goal=rate_measure(sum(map(_reached_goal, cards)), len(cards), nothing="nothing was scored"),
     )
-
-
-def _tokens(one: Iteration) -> int:
-    return one.usage.input_tokens + one.usage.output_tokens
 
 
 def _reached_goal(card: Scorecard) -> bool:

@@ -92,7 +92,8 @@ class Wording:
         return (Message(role="system", text=PROMPTS.fill("system").strip()), _user(user))
 
     def given(self, spec: StrategySpec, number: int) -> Given:
-        return Given(session=f"iteration {number}", rules="{}", observation=_payload(spec, number))
+        shown = msgspec.json.encode(StrategyShown(strategy=spec.id, iteration=number)).decode()
+        return Given(session=f"iteration {number}", rules="{}", observation=shown)
 
     def refusal(self, spec: StrategySpec, unread: Unread) -> tuple[Message, ...]:
         """Return what was asked, the refused answer alone, the reason, and the form of what is missing again."""
@@ -264,10 +265,6 @@ class StrategyShown(msgspec.Struct, frozen=True, kw_only=True):
     iteration: int
 
 
-def _payload(spec: StrategySpec, number: int) -> str:
-    return msgspec.json.encode(StrategyShown(strategy=spec.id, iteration=number)).decode()
-
-
 def _quoted(submission: Submission) -> tuple[str, str, int]:
     # A delimiter derived from the content cannot occur in it, so nothing inside can end the quotation.
     mark = f"<<{sha256_bytes(submission.sha256.encode())[:16]}>>"
@@ -293,13 +290,10 @@ def _review_lines(reviews: tuple[Review, ...]) -> str:
     lines = []
     for number, review in enumerate(reviews, 1):
         if review.failure is None:
-            words = f"fidelity {review.fidelity:g}, risk {review.risk:g}. {_one_line(review.weaknesses)}"
-            lines.append(f"- reviewer {number}: {words}")
+            weaknesses = " ".join(review.weaknesses.replace("`", "'").split())[:400]
+            marks = f"fidelity {review.fidelity:g}, risk {review.risk:g}"
+            lines.append(f"- reviewer {number}: {marks}. {weaknesses}")
     return "\n".join(lines) or "- none"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.replace("`", "'").split())[:400]
 
 
 def _year(card: Scorecard) -> str:

@@ -329,7 +329,8 @@ class InspectProvider:
                     raise
                 if self._learned(fault, request, can_force, can_schema):
                     continue
-                return _failed(fault)
+                failed = failed_reply(fault.kind, fault.message, billed=fault.billed)
+                return Attempt(reply=failed, again=fault.again, wait_s=fault.wait_s)
             # From the first byte sent: a client that is imported when it is first asked is no slow model.
             took = time.perf_counter() - sent[0] if sent else None
             reply = to_reply(output, response, request, self._price, self._memory)
@@ -432,8 +433,3 @@ def open_provider(
         # Strict tools must require every field; an order with either a weight or a number of shares cannot.
         setattr(model.api, "strict_tools", False)  # noqa: B010 (of OpenAI-compatible servers only)
     return InspectProvider(name, model, params, price)
-
-
-def _failed(fault: ProviderFault) -> Attempt:
-    reply = failed_reply(fault.kind, fault.message, billed=fault.billed)
-    return Attempt(reply=reply, again=fault.again, wait_s=fault.wait_s)

@@ -88,7 +88,7 @@ def read_fault(error: BaseException, clock: Clock) -> ProviderFault | None:
         return ProviderFault(kind="timeout", message=text, billed=sent)
     if names & _CONNECTION or any(isinstance(link, _SOCKET_ERRORS) for link in chain):
         return ProviderFault(kind="unreachable", message=text, again=True, billed=not names & set(_NEVER_SENT))
-    code = next((word for link in chain if (word := _code(link)) is not None), None)
+    code = next((word for link in chain if isinstance(word := getattr(link, "code", None), str)), None)
     if code is not None:
         return _by_code(code, text)
     if _raised_by_us(error):
@@ -155,11 +155,6 @@ def _status(link: BaseException) -> int | None:
         if isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599:
             return value
     return None
-
-
-def _code(link: BaseException) -> str | None:
-    value = getattr(link, "code", None)
-    return value if isinstance(value, str) else None
 
 
 def _retry_after(chain: list[BaseException], clock: Clock) -> float | None:
