@@ -6,6 +6,7 @@ Results go to stdout, prose and progress to stderr, so that ``--json`` output ca
 from __future__ import annotations
 
 import errno
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command line and return the exit status; installed as ``tradeassay``."""
     from tradeassay.core.secrets import clean_screen, lookalikes
 
+    # Threads of linear algebra wait for each other longer than our small matrices take: a third of a table's CPU.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with clean_screen(), _warnings_in_one_line():
         try:
             return _main(argv)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -22,6 +23,7 @@ from tradeassay.report.formatting import UNIT, cell_shown, shown
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from jinja2.bccache import Bucket
     from markupsafe import Markup
 
 _TEMPLATES = "templates"
@@ -33,11 +35,23 @@ def page_environment(*packages: str) -> Environment:
 
     Everything is escaped, an unknown name is an error.
     """
-    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+    from jinja2 import ChoiceLoader, Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 
+    class Compiled(FileSystemBytecodeCache):
+        """Templates as Python compiled them before, in a folder that only their owner can write."""
+
+        def dump_bytecode(self, bucket: Bucket) -> None:
+            with suppress(OSError):  # a full disk costs time, no page
+                super().dump_bytecode(bucket)
+
+    try:
+        compiled = Compiled()
+    except (RuntimeError, OSError):  # no such folder can be had here
+        compiled = None
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name, _TEMPLATES) for name in (*packages, "tradeassay.report")]),
         autoescape=True,
+        bytecode_cache=compiled,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -19,7 +19,6 @@ import numpy as np
 
 from tradeassay.assay.attribute import account_days
 from tradeassay.assay.memory.questions import HORIZONS, PriceTruth, RecallAnswer
-from tradeassay.assay.memory.recall import RecallReport
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, resamples
@@ -27,6 +26,7 @@ from tradeassay.metrics.bootstrap import choose_block, content_seed
 from tradeassay.metrics.intervals import between
 
 if TYPE_CHECKING:
+    from tradeassay.assay.memory.recall import RecallReport
     from tradeassay.runs import Run
 
 _LEAST = 20

@@ -22,6 +22,7 @@ from tradeassay.assay.memory.questions import (
     RecallAnswer,
     RecallConfig,
     RecallQuestion,
+    RecallWord,
     draw_for_pairs,
     draw_questions,
     form_of,
@@ -59,7 +60,6 @@ FORMAT = "recall-v1"
 ANSWER_TOKENS = 48
 """What an answer may take: it is asked for in a word or a number."""
 RecallPeriod = Literal["all", "before", "after"]
-RecallWord = Literal["recalls", "no recall is shown", "cannot be told"]
 _EPISODE = "recall"
 _LOOKS = 3
 _DRAWS = 500

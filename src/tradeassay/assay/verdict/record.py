@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from tradeassay.assay.memory.edge import RecallSplit
-from tradeassay.assay.memory.recall import RecallWord
+from tradeassay.assay.memory.questions import RecallWord
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Badges, Measure, plain_sum
 from tradeassay.factors import factor_words
