@@ -10,6 +10,7 @@ from code_report_sample import HOSTILE, code_run
 from tradeassay.benchmarks.programs import Shown
 from tradeassay.benchmarks.quantcode.scores import CellScores, pooled_rates
 from tradeassay.benchmarks.quantcode.tables import findings
+from tradeassay.benchmarks.tables import Cell, Table, amount, line
 from tradeassay.report import print_code_board, write_code_html
 from tradeassay.report.code_page import render_code_html, shown_run
 from tradeassay.report.formatting import cell_shown
@@ -134,3 +135,10 @@ def test_a_model_that_solves_everything_is_reliable_and_the_page_says_so(shown: 
     sma = found.passes["scripted/coder-sma"]["window"]
     assert sma[0].value == pytest.approx(1 / 6) and sma[1].value == 0.0
     assert "scripted/coder-sma solves its task in 17% of plays" in part(page, "reliable")
+
+
+def test_numbers_as_printed_stand_like_ours() -> None:
+    texts = (("17/20", "low", "", "+0.42"), ("$0.07 to $0.16", "2022-01-17", "", "n/a"))
+    rows = tuple(line("a", *map(Cell, row), amount(None)) for row in texts)
+    table = Table(title="t", columns=("", *"abcde"), rows=rows)
+    assert [table.numeric(place) for place in range(5)] == [True, False, False, True, True]

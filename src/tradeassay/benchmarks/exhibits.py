@@ -20,7 +20,14 @@ from tradeassay.core.measure import Measure, not_scored
 from tradeassay.llm.tables import find_model, load_kinds
 from tradeassay.metrics import significant
 
-PAPERS = ("stockbench", "ktdfin", "ama", "quantcode", "systrade")
+PAPERS = {
+    "stockbench": "StockBench",
+    "ktdfin": "KTD-Fin",
+    "ama": "Agent Market Arena",
+    "quantcode": "QuantCode-Bench",
+    "systrade": "SysTradeBench",
+}
+"""What a paper's benchmark is called."""
 
 
 class Exhibit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -82,6 +89,10 @@ class PaperPage(msgspec.Struct, frozen=True, kw_only=True):
     second_hand: bool
     exhibits: tuple[Shelf, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return PAPERS[self.paper]
 
     @property
     def shared(self) -> tuple[str, ...]:
@@ -184,7 +195,7 @@ def grouped(
         kind = find_model(kinds, model)
         for group in kind.groups if kind is not None else ():
             groups[group].append(name)
-        unknown += [name] if kind is None else []
+        unknown += [model] if kind is None else []
     if not any(groups.values()):
         return None
     rows = []
@@ -196,7 +207,7 @@ def grouped(
         rows.append(row(f"{group} ({len(members)})", cells))
     note = "means over models, by the table of kinds, which models.toml overrides"
     if unknown:
-        note += f"; in no group: {', '.join(unknown)}"
+        note += f"; in no group: {', '.join(dict.fromkeys(unknown))}"
     return Table(title=title, columns=("", *(name for name, _ in columns)), rows=tuple(rows), note=note)
 
 

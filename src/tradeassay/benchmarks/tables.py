@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from tradeassay.core.measure import Measure, not_scored
@@ -36,6 +38,9 @@ def counted(value: int, noun: str, plural: str = "") -> str:
     return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
 
 
+_NUMBER = re.compile(r"[+−$-]?[\d.,/]+%?( to [+−$-]?[\d.,]+%?)?|n/a")
+
+
 class Row(msgspec.Struct, frozen=True, omit_defaults=True):
     """One row and what it is about; ``ours`` tells it from the printed rows of a paper."""
 
@@ -57,3 +62,11 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     caption: str = ""
     note: str = ""
     folded: bool = False
+
+    def numeric(self, place: int) -> bool:
+        """Whether a column holds numbers, as measures or as they are printed."""
+        cells = [row.cells[place] for row in self.rows if place < len(row.cells)]
+        known = [cell for cell in cells if cell.measure is not None or cell.text]
+        return any(cell.measure is not None for cell in known) or (
+            bool(known) and all(_NUMBER.fullmatch(cell.text) for cell in known)
+        )

@@ -58,7 +58,7 @@ _HEADLINE = {"mask": "blinded", "mode": "open-research"}
 
 
 @click.command(cls=FoldedCommand)
-@click.argument("paper", type=click.Choice(PAPERS))
+@click.argument("paper", type=click.Choice(tuple(PAPERS)))
 @click.option(
     "--data",
     metavar="NAME|PATH",
@@ -561,9 +561,14 @@ def compose_seasons(folder: Path, record: PaperRecord) -> tuple[PaperPage, Badge
         for name in record.runs:
             store, season = stack.enter_context(opened_season(str(folder / name)))
             made.append(SeasonSnapshot(store, season))
-            answers = "replayed answers" if name in record.replayed else "models as named"
-            data = "real data" if made[-1].badges.data == "real" else "synthetic data"
-            badges |= {("plain", word): None for word in (data, f"convention {season.convention}", answers)}
+            scripted = all(one.model.startswith("scripted/") for one in season.everyone if one.model)
+            answers = ("bias", "scripted models") if scripted else ("plain", "models as named")
+            real = made[-1].badges.data == "real"
+            badges |= {
+                ("plain", "real data") if real else ("synthetic", "synthetic data"): None,
+                ("plain", f"{season.convention} convention"): None,
+                ("plain", "replayed answers") if name in record.replayed else answers: None,
+            }
         return ama_page(made), tuple(badges)
 
 

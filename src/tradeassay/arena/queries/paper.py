@@ -78,7 +78,7 @@ def _assets(entries: Sequence[_Played]) -> list[str]:
 def _matrix(seasons: Sequence[SeasonSnapshot], entries: Sequence[_Played]) -> Filled:
     """Return cumulative returns of agents by assets, then all five measures asset by asset, printed ones below."""
     assets = _assets(entries)
-    names = list(dict.fromkeys(one.name for one in entries))
+    names = dict.fromkeys(one.name for one in sorted(entries, key=lambda one: (bool(one.model), one.name)))
     by = {(one.name, one.asset): one for one in entries}
     missing = not_scored("not played")
     rows = [

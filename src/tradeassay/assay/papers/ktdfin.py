@@ -11,6 +11,7 @@ from tradeassay.assay.papers.cells import Attributed, Group, Line, groups_of, la
 from tradeassay.assay.probe import METRICS, ProbeReport
 from tradeassay.benchmarks import ktdfin
 from tradeassay.benchmarks.benchmark import window_sets
+from tradeassay.benchmarks.error_messages import cell
 from tradeassay.benchmarks.exhibits import (
     Curves,
     Filled,
@@ -136,7 +137,7 @@ def _windows(groups: Sequence[Group]) -> Filled:
                 Cell(window.last),
                 amount(window.sessions),
                 figure(change, "change"),
-                Cell(window.regime),
+                Cell("–" if window.structural else window.regime),
                 Cell("yes" if window.code in played else "no"),
             )
             rows.append(Row(Cell(window.code), cells, ours=True))
@@ -145,7 +146,7 @@ def _windows(groups: Sequence[Group]) -> Filled:
                 title=f"Windows of {dataset}",
                 columns=("", "first", "last", "sessions", "index", "regime in the paper", "played"),
                 rows=tuple(rows),
-                note="the index from the first close of a window to its last",
+                note="the index from the first close of a window to its last; –: not the paper's days",
             )
         )
     return Filled(tables=tuple(tables))
@@ -381,7 +382,7 @@ def _harness(groups: Sequence[Group]) -> Filled:
     market = group.benchmark.market
     known = {"index": group.benchmark.index, "cash": market.cash, "venue": market.venue, "fill": market.fill}
     return _plain(
-        "Settings", ("", "value"), [(key, str(value)) for key, value in {**known, **group.settings}.items()]
+        "Settings", ("", "value"), [(key, cell(value)) for key, value in {**known, **group.settings}.items()]
     )
 
 

@@ -85,7 +85,7 @@ def _main(groups: Sequence[Group]) -> Filled:
     if main is None or main.sample is None:
         return Filled(missing="no agent has a result")
     known = _standings(main)
-    forms = ("{:+.5%}", "{:+.5%}", "signed", "signed", "{:.0f}")
+    forms = ("change", "change", "signed", "signed", "{:.0f}")
     rows = [
         row(
             one.label,
@@ -111,7 +111,11 @@ def _main(groups: Sequence[Group]) -> Filled:
         measures = stockbench.measures_of(base, main.benchmark.convention)
         cells = [*(measures[name] for name in stockbench.PANEL), none, none]
         rows.append(
-            row("published baseline: equal weight, no costs, no dividends", zip(cells, forms, strict=True))
+            row(
+                "published baseline: equal weight, no costs, no dividends",
+                # With the digits by which the reference's own account is known.
+                zip(cells, ("{:+.5%}", "{:+.5%}", *forms[2:]), strict=True),
+            )
         )
         ours = _frictionless(run, key, main, base.sessions)
         reasons |= dict.fromkeys(
@@ -141,8 +145,7 @@ def _printed(figures: Sequence[StockbenchFigure], forms: Sequence[str]) -> list[
     for who in dict.fromkeys(one.who for one in figures):
         values = {one.measure: Measure(value=one.value) for one in figures if one.who == who}
         cells = [*(values.get(name, lost) for name in stockbench.PANEL), lost, lost]
-        printed = ["change", "change", *forms[2:]]
-        rows.append(row(f"printed: {who}", zip(cells, printed, strict=True), ours=False))
+        rows.append(row(f"printed: {who}", zip(cells, forms, strict=True), ours=False))
     return rows
 
 
@@ -191,14 +194,15 @@ def _thinking(groups: Sequence[Group]) -> Filled:
 
 def _errors(groups: Sequence[Group]) -> Filled:
     """Return shares of sessions with each kind of mistake, by model and way of playing, and by kind of model."""
-    rows, pooled = [], {}
+    rows, pooled, main = [], {}, _main_group(groups)
     for group in groups:
         size = "" if group.size in (None, NAMES) else f", {group.size} names"
         for line in group.asked:
             found = stockbench.error_profile(_records(line))
             measures = [getattr(found, name) for name in _ERRORS]
             rows.append(row(f"{line.name}, {group.title}{size}", ((one, "share") for one in measures)))
-            pooled[f"{line.name}, {group.title}{size}"] = (str(line.model), measures)
+            if group is main:
+                pooled[line.name] = (str(line.model), measures)
     titles = ("schema", "arithmetic", "liquidity", "gave up", "no answer")
     tables = [Table(title="By model", columns=("", *titles), rows=tuple(rows), note="shares of sessions")]
     kinds = grouped("By kind of model", [(title, "share") for title in titles], pooled)

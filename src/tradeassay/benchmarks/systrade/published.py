@@ -132,8 +132,8 @@ def why_not_comparable(
         found.append("its Table 3 is about first submissions; ours counts each item's last one not set aside")
     if not real_data:
         found.append("its data are 14 instruments of 2024 and 2025; these are synthetic")
-    if strategies < published().strategies:
-        found.append(f"{strategies} of its {published().strategies} strategies were run")
+    if strategies < (every := published().strategies):
+        found.append(f"{strategies} of its {every} strategies {'was' if strategies == 1 else 'were'} run")
     if not reviewed:
         found.append("nobody reviewed these submissions, so that the paper's D1 and D2 are not scored")
     return tuple(found)

@@ -490,7 +490,7 @@ def _paper_strategies(scores: SystradeScores, records: Mapping[str, StrategyOutc
     """Return the library: LLM is the reviewers' D1 and D2, QR the automatic D3 and D4, by the printed formulas."""
     paper, found = published(), {row.strategy.removeprefix(SYSTB): row for row in scores.strategies}
     cards = {name.removeprefix(SYSTB): these for name, these in _cards_by(records, "strategy").items()}
-    not_run = Cell(small="not run")
+    not_run = amount(None, unknown="not run")
     rows = []
     for one in paper.by_strategy:
         mine = found.get(one.strategy)
@@ -499,7 +499,7 @@ def _paper_strategies(scores: SystradeScores, records: Mapping[str, StrategyOutc
             for names in (DIMENSIONS[:2], DIMENSIONS[2:])
         ]
         cells = (
-            Cell("" if mine is None else f"{mine.complexity:.2f}"),
+            not_run if mine is None else amount(mine.complexity, "{:.2f}"),
             Cell(one.complexity),
             *(
                 cell
@@ -648,7 +648,10 @@ def _learning(scores: SystradeScores, records: Mapping[str, StrategyOutcome], wh
             rows.append(line(f"{model}, iteration {number}", *(figure(found[n]) for n in DIMENSIONS), ours=True))
         for name in DIMENSIONS:
             path = [means[n][name].value if n in means else None for n in range(max(means, default=-1) + 1)]
-            lines.append((f"{model}, {name}", tuple(None if value is None else value / 10.0 for value in path)))
+            if any(value is not None for value in path):
+                lines.append(
+                    (f"{model}, {name}", tuple(None if value is None else value / 10.0 for value in path))
+                )
     if not rows:
         return Filled(missing="nothing was scored")
     curves = Curves(x=tuple(str(n) for n in range(most + 1)), lines=tuple(lines), steps=True)
