@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 import msgspec
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, text
 from tests.arena.virtual import VirtualTime
 
 from tradeassay.arena.agents import ConstantAction, EntryAgent
@@ -232,6 +232,20 @@ def test_only_what_stops_the_season_makes_the_arena_unwell(tmp_path: Path) -> No
     assert health.told().state == "stalled" and not arena_health(store, health).ok
     health.fine("database")
     assert health.told().state == "live" and len(health.told().troubles) == 2
+
+
+def test_a_database_that_takes_no_beat_is_an_alarm_until_it_does(tmp_path: Path) -> None:
+    """A full disk lets itself be read: nothing but the beat is written between two rounds."""
+    store = Store(open_engine(str(tmp_path / "arena.db"), durable=False))
+    health, said = Health("long", "main", live=True), list[str]()
+    health.say = said.append
+    with store.change() as db:
+        db.execute(text("ALTER TABLE workers RENAME TO gone"))
+    assert health.beat(store, force=True) and health.told().state == "stalled"
+    assert len(said) == 1 and said[0].startswith("database: ")
+    with store.change() as db:
+        db.execute(text("ALTER TABLE gone RENAME TO workers"))
+    assert health.beat(store, force=True) and health.told().state == "live" and said[1:] == ["all is well again"]
 
 
 def test_a_calendar_that_ends_is_said_months_before_and_goes_on_by_weekdays() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import shutil
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
@@ -13,7 +14,9 @@ from tests.arena.stream.stand_ins import sources
 from tests.arena.virtual import VirtualTime
 
 from tradeassay.arena.agents import ConstantAction, EntryAgent
+from tradeassay.arena.clock import LiveClock
 from tradeassay.arena.rounds.feed import LiveFeed
+from tradeassay.arena.rounds.health import Health
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Season, load_season
 from tradeassay.arena.state.engine import open_engine
@@ -21,6 +24,7 @@ from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream import stream_publisher
 from tradeassay.arena.stream.connectors import WebReader, collect, connectors_of
 from tradeassay.arena.stream.store import StreamStore
+from tradeassay.arena.web.serving import _collect
 from tradeassay.core.errors import SourceError
 from tradeassay.core.time import DAY, SECOND, FixedClock, parse_iso
 from tradeassay.data import load_dataset
@@ -147,6 +151,30 @@ def test_each_source_that_cannot_be_read_is_named_and_stops_no_other(tmp_path: P
     at = parse_iso(SIGHT)
     kept = StreamStore(store, "sources").inbox("AHVQ", at - 3 * DAY, at)
     assert Counter(one.source for one in kept) == {"127.0.0.1": 100, "SEC EDGAR": 2}  # one feed had 3,000
+
+
+def test_every_feed_has_its_own_alarm_and_is_well_again_by_itself(tmp_path: Path, store) -> None:
+    """One part for all of them let a second feed die unheard."""
+    said: list[str] = []
+
+    async def visits() -> None:
+        with sources() as (base, asked):
+            season = season_of(tmp_path, base, ("good", "missing", "page"))
+            health = Health("sources", "main", live=True)
+            health.say = said.append
+            clock = LiveClock(FixedClock(parse_iso(SIGHT)))
+            runner = SimpleNamespace(season=season, store=store, clock=clock, health=health)
+            store.found_season(season, SIGHT)
+            visiting = asyncio.create_task(_collect(runner))  # type: ignore[arg-type]  # all that it asks for
+            while len(said) < 2 and not visiting.done():
+                await asyncio.sleep(0.02)
+            visiting.cancel()
+            assert asked["/missing.xml"] == 1  # once, though the season has several assets
+            parts = {one.part: one.level for one in health.told().troubles}
+            assert parts == {f"feed {base}/missing.xml": "warning", f"feed {base}/page.xml": "warning"}
+
+    asyncio.run(visits())
+    assert len(said) == 2 and "404" in "".join(said) and "not a feed" in "".join(said)
 
 
 def test_a_feed_is_asked_once_for_all_assets_and_then_whether_it_changed() -> None:
