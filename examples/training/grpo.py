@@ -7,9 +7,13 @@ Tasks come from ``quantcode``'s families: those of the split ``train`` are learn
 never drawn and the families of the split ``test`` are only examined. A step samples ``--group`` answers to each of
 ``--prompts`` tasks, the reward (two drawn markets, fed bar by bar in the sandbox) says how near each comes to its
 reference, and every answer's tokens are made likelier or less likely by how much better it is than its group.
-While answers are judged the next ones are sampled: a step learns from a policy one step old. ``--warm N`` first
-learns from N references, and says so in the log; ``--no-judge`` pays for running and trading alone, the control
-that collapses.
+While answers are judged the next ones are sampled: a step learns from a policy one step old, by ratios that are
+cut (``--clip``), and leaving the start costs (``--leash``). ``--warm N`` first learns from N references, and says
+so in the log; ``--no-judge`` pays for running and trading alone, the control that collapses.
+
+Every ``--every`` seconds tasks of the split ``validation`` and new variants of learned families are examined
+(``tradeassay.code.collapse.EarlyStop``): the best state is kept; where answers have become worse beyond chance
+training goes back to it at half the rate, and the third time it ends. The best state is examined at last.
 
 OUT/log.jsonl has a line per step and per examination, OUT/samples.jsonl every examined answer
 (``examples/training/record_samples.py`` makes recordings of them), OUT/steps.jsonl one trained group per step. The
@@ -29,6 +33,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +45,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from gpu_server import Network
 
-WARM, TRAIN, UNSEEN = 11, 12, 101
-"""Seeds of the drawn tasks: of the warm start, of training, of what is examined."""
+WARM, TRAIN, UNSEEN, VALID = 11, 12, 101, 202
+"""Seeds of the drawn tasks: of the warm start, of training, of what is examined, of what says when to go back."""
 END = "<|im_end|>"
 EXAMINED = 384
 """The most tokens of an answer that is examined; the longest reference of the families has 214."""
@@ -123,7 +129,8 @@ class Sampler(Network):
         scores = torch.nn.functional.linear(x, self.head).float()
         noise = torch.empty_like(scores).exponential_().clamp_min_(1e-20).log_()
         warm = scores / heat.clamp_min(1e-6)[:, None] - noise
-        return (torch.where(heat[:, None] > 0, warm, scores).argmax(-1),)
+        chosen = torch.where(heat[:, None] > 0, warm, scores).argmax(-1)
+        return chosen, scores.gather(-1, chosen[:, None])[:, 0] - scores.logsumexp(-1)
 
     def _step(self, state: dict[str, Any]) -> None:
         token, place, slot = state["token"], state["place"], state["slot"]
@@ -131,7 +138,8 @@ class Sampler(Network):
             x = self._through(token, place, slot, self._attend_one(slot, place))
         else:
             x = self._quickly(token, place, slot)
-        state["token"].copy_(self._choose(x, state["heat"])[0])
+        for name, found in zip(("token", "sure"), self._choose(x, state["heat"]), strict=True):
+            state[name].copy_(found)
         state["place"].add_(1).clamp_max_(self.context - 1)
 
     def _quickly(self, tokens: Any, places: Any, slots: Any) -> Any:
@@ -190,6 +198,9 @@ class Policy:
         self.rests = [torch.zeros_like(weight) for weight in self.weights]
         self.first = [torch.zeros_like(weight) for weight in self.weights]
         self.second = [torch.zeros_like(weight) for weight in self.weights]
+        self.start: list[Any] = []
+        self.kept: list[Any] = []
+        self.kept_moves = 0
         self.moves = 0
         self.said = 0
 
@@ -213,31 +224,39 @@ class Policy:
         text = self.tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
-    def sample(self, prompts: list[list[int]], each: int, heat: float, most: int) -> list[list[int]]:
-        """Return ``each`` answers to every prompt, as tokens with their end; no more than there are slots."""
+    def sample(
+        self, prompts: list[list[int]], each: int, heat: float, most: int
+    ) -> tuple[list[list[int]], list[list[float]]]:
+        """Return ``each`` answers to every prompt, as tokens with their end, and the log-probabilities of these;
+        no more than there are slots.
+        """
         with torch.inference_mode():
             self._read(prompts, each)
             rows = [ids for ids in prompts for _ in range(each)]
             answers: list[list[int]] = [[] for _ in rows]
+            likely: list[list[float]] = [[] for _ in rows]
             most = min(most, self.net.context - max(map(len, prompts)))
             open_ = list(range(len(rows)))
             while open_:
-                said = self._steps(
+                said, sure = self._steps(
                     [
                         (at, (rows[at] + answers[at])[-1], len(rows[at]) + len(answers[at]) - 1, heat)
                         for at in open_
                     ],
                     min(16, most - len(answers[open_[0]])),
                 )
-                for at, tokens in zip(open_, said, strict=True):
-                    stop = next((n for n, token in enumerate(tokens) if token in self.ends), None)
-                    answers[at] += tokens if stop is None else tokens[: stop + 1]
+                for at, tokens, found in zip(open_, said, sure, strict=True):
+                    stop = next((n + 1 for n, token in enumerate(tokens) if token in self.ends), len(tokens))
+                    answers[at] += tokens[:stop]
+                    likely[at] += found[:stop]
                 open_ = [at for at in open_ if answers[at][-1] not in self.ends and len(answers[at]) < most]
         self.said += sum(map(len, answers))
-        return answers
+        return answers, likely
 
-    def _steps(self, rows: list[tuple[int, int, int, float]], count: int) -> list[list[int]]:
-        """Return the next tokens of open answers; as they end, smaller graphs do."""
+    def _steps(
+        self, rows: list[tuple[int, int, int, float]], count: int
+    ) -> tuple[list[list[int]], list[list[float]]]:
+        """Return the next tokens of open answers and how likely they were; as answers end, smaller graphs do."""
         net, fits = self.net, [size for size in self.net.graphs if size >= len(rows)]
         if fits:
             graph, state = net.graphs[min(fits)]
@@ -247,10 +266,11 @@ class Policy:
             step = functools.partial(net._step, state)
         net._fill(state, rows + [(net.slots, 0, 0, 0.0)] * (len(state["slot"]) - len(rows)))
         said = torch.empty((count, len(state["slot"])), dtype=torch.int64, device=self.options.device)
+        sure = torch.empty((count, len(state["slot"])), device=self.options.device)
         for at in range(count):
             step()
-            said[at] = state["token"]
-        return said.T[: len(rows)].tolist()
+            said[at], sure[at] = state["token"], state["sure"]
+        return said.T[: len(rows)].tolist(), sure.T[: len(rows)].tolist()
 
     def _read(self, prompts: list[list[int]], each: int) -> None:
         """Put all prompts but their last tokens into the caches; what they share is read once."""
@@ -279,7 +299,57 @@ class Policy:
         return str(self.tokenizer.decode(tokens, **kept))
 
     def learn(self, prefix: list[int], parts: list[list[int]], worth: list[list[float]]) -> float:
-        """Add the gradient of minus the worth of tokens times their log-probabilities; return that sum.
+        """Add the gradient of minus the worth of tokens times their log-probabilities; return that sum."""
+        weight = torch.tensor([one for part in worth for one in part], device=self.options.device)
+        loss = -(weight * self.likely(prefix, parts)).sum()
+        loss.backward()
+        return float(loss.detach())
+
+    def reinforce(
+        self,
+        prefix: list[int],
+        parts: list[list[int]],
+        sampled: list[list[float]],
+        better: list[float],
+        weights: list[float],
+    ) -> tuple[float, dict[str, float]]:
+        """Add the gradient of GRPO for the answers to one prompt; return the loss and sums over their tokens.
+
+        ``sampled`` has the log-probabilities that the tokens were sampled with, ``better`` how much each answer is
+        worth, ``weights`` what one token of it counts. Ratios are cut as in PPO, also from above for answers that
+        are worse than their group, and the distance to the start is the k3 estimate of its divergence.
+        """
+        device, options = self.options.device, self.options
+
+        def spread(values: list[float]) -> Any:
+            each = [value for value, part in zip(values, parts, strict=True) for _ in part]
+            return torch.tensor(each, device=device)
+
+        worth, weight = spread(better), spread(weights)
+        old = torch.tensor([one for part in sampled for one in part], device=device)
+        with torch.no_grad():  # before the pass that is learned from: what that keeps must not change
+            self._swap()
+            start = self.likely(prefix, parts)
+            self._swap()
+        now = self.likely(prefix, parts)
+        moved = (now - old).clamp(-1.0, 1.0)
+        ratio = moved.exp()
+        gain = torch.minimum(ratio * worth, ratio.clamp(1 - options.clip, 1 + options.clip) * worth)
+        away = (start - now).clamp(-5.0, 5.0)
+        far = away.exp() - away - 1
+        loss = (weight * (options.leash * far - gain)).sum()
+        loss.backward()
+        cut = (ratio * worth > gain + 1e-9).float()
+        sums = {"moved": moved.abs(), "cut": cut, "away": far, "entropy": -now}
+        return float(loss.detach()), {name: float(one.detach().sum()) for name, one in sums.items()}
+
+    def _swap(self) -> None:
+        """Change places with the start; the graphs that sample go on at the addresses they know."""
+        for at, weight in enumerate(self.weights):
+            weight.data, self.start[at] = self.start[at], weight.data
+
+    def likely(self, prefix: list[int], parts: list[list[int]]) -> Any:
+        """Return the log-probabilities of the tokens of all parts.
 
         All parts continue one prefix, which is read once: each sees the prefix and itself.
         """
@@ -293,7 +363,6 @@ class Policy:
             tokens += part
         fill = -len(tokens) % 64
         wanted = torch.tensor([token for part in parts for token in part], device=device)
-        weight = torch.tensor([one for part in worth for one in part], device=device)
         owner = torch.tensor(owners + [-1] * fill, device=device)
         order = torch.arange(len(owner), device=device)
         hidden = (order[:, None] < order) | ((owner != 0) & (owner != owner[:, None]))
@@ -331,24 +400,30 @@ class Policy:
         for layer, block in enumerate(net.blocks):
             x = kept(through, x, block) if layer < again else through(x, block)
         x = net._norm(x, net.norm)[torch.tensor(before, device=device)]
-        pieces = []
-        for start in range(0, len(wanted), 1024):
-            part = slice(start, start + 1024)
-            pieces.append(-(weight[part] * kept(likely, x[part], wanted[part])).sum())
-        loss = torch.stack(pieces).sum()
-        loss.backward()
-        return float(loss.detach())
+        ends = range(0, len(wanted), 1024)
+        return torch.cat([kept(likely, x[at : at + 1024], wanted[at : at + 1024]) for at in ends])
 
     def size(self) -> float:
         """Return the length of the gradient that was added up."""
         known = [weight.grad for weight in self.weights if weight.grad is not None]
         return float(torch.stack(torch._foreach_norm(known)).float().norm()) if known else 0.0
 
-    def restart(self) -> None:
-        """Forget what Adam knows of earlier gradients: those of another aim are of another size."""
-        self.moves = 0
-        for moment in (*self.first, *self.second):
-            moment.zero_()
+    def keep(self) -> None:
+        """Copy the weights and what Adam knows into the machine's memory."""
+        whole = (*self.weights, *self.rests, *self.first, *self.second)
+        self.kept = self.kept or [torch.empty_like(one, device="cpu", requires_grad=False) for one in whole]
+        self.kept_moves = self.moves
+        with torch.no_grad():
+            for one, kept in zip(whole, self.kept, strict=True):
+                kept.copy_(one)
+
+    def restore(self) -> None:
+        """Go back to what was kept."""
+        self.moves = self.kept_moves
+        whole = (*self.weights, *self.rests, *self.first, *self.second)
+        with torch.no_grad():
+            for one, kept in zip(whole, self.kept, strict=True):
+                one.copy_(kept)
 
     def forget(self) -> None:
         """Drop the gradient that was added up."""
@@ -422,24 +497,37 @@ def rates(scored: list[dict[str, Any]]) -> dict[str, Any]:
 STAGES = ("compile", "backtest", "trade", "reason")
 
 
-def examine(policy: Policy, judge: Judge, log: Log, when: str, sets: dict[str, list[dict[str, Any]]]) -> None:
-    """Answer every task once, greedily, and write down what the judge says."""
+def examine(
+    policy: Policy,
+    judge: Judge,
+    log: Log,
+    when: str,
+    sets: dict[str, list[dict[str, Any]]],
+    each: int = 1,
+) -> list[str]:
+    """Answer every task once, greedily, or ``each`` times, sampled; write down what the judge says and return what
+    it advises.
+    """
+    asked = [policy.encode(task["messages"]) for tasks in sets.values() for task in tasks]
+    answers: list[str] = []
+    begun, room = time.time(), policy.slots // each
+    for start in range(0, len(asked), room):
+        heat = policy.options.heat if each > 1 else 0.0
+        answers += map(policy.text, policy.sample(asked[start : start + room], each, heat, EXAMINED)[0])
+    sampled, advice = time.time() - begun, []
     for name, tasks in sets.items():
-        answers: list[str] = []
-        begun = time.time()
-        for start in range(0, len(tasks), policy.slots):
-            some = [policy.encode(task["messages"]) for task in tasks[start : start + policy.slots]]
-            answers += [policy.text(said) for said in policy.sample(some, 1, 0.0, EXAMINED)]
-        sampled = time.time() - begun
-        ids = [task["id"] for task in tasks]
-        found = judge.ask(op="score", pool="examine", ids=ids, answers=answers, set=name)
-        for task, answer, one in zip(ids, answers, found["scored"], strict=True):
+        ids = [task["id"] for task in tasks for _ in range(each)]
+        some, answers = answers[: len(ids)], answers[len(ids) :]
+        found = judge.ask(op="score", pool="examine", ids=ids, answers=some, set=name)
+        for task, answer, one in zip(ids, some, found["scored"], strict=True):
             log.write("samples", when=when, set=name, task=task, answer=answer, **one)
+        advice.append(found["advice"])
         log.write(
             "log", event="examined", when=when, set=name, **rates(found["scored"]), collapsed=found["collapsed"],
             largest_share=found["largest_share"], nearer=found["nearer"], forgets=found["forgets"],
-            sampling_s=round(sampled, 1),
+            advice=found["advice"], sampling_s=round(sampled, 1),
         )  # fmt: skip
+    return advice
 
 
 def warm_start(policy: Policy, judge: Judge, log: Log, options: argparse.Namespace, until: float) -> None:
@@ -468,58 +556,74 @@ def warm_start(policy: Policy, judge: Judge, log: Log, options: argparse.Namespa
         found: dict[str, Any] = {}
         if start >= 8 and options.enough < 1.0:
             prompts = [policy.encode(task["messages"]) for task in asked]
-            answers = [policy.text(said) for said in policy.sample(prompts, 1, options.heat, options.tokens)]
+            answers = [policy.text(said) for said in policy.sample(prompts, 1, options.heat, options.tokens)[0]]
             scored = judge.ask(op="score", pool="train", ids=[task["id"] for task in asked], answers=answers)
             found = rates(scored["scored"])
         log.write("log", event="warm", read=start + len(some), loss=loss, gradient=moved, **found)
         if found.get("solved", 0.0) >= options.enough or time.time() > until:
             break
-    policy.restart()
+
+
+def lessons(judge: Judge, options: argparse.Namespace) -> Iterator[list[dict[str, Any]]]:
+    """Yield the tasks of each step: five of every family are shuffled, so that a step has many families."""
+    rng, first, ready = random.Random(options.seed), 0, []
+    asked = {"op": "tasks", "family": "train", "seed": TRAIN + options.seed}
+    while True:
+        if len(ready) < options.prompts:
+            for wording, count in (("formal", 120), ("conversational", 80)):
+                ready += judge.ask(**asked, count=count, start=first, wording=wording)
+                first += count
+            rng.shuffle(ready)
+        yield ready[: options.prompts]
+        del ready[: options.prompts]
 
 
 def train(policy: Policy, judge: Judge, log: Log, options: argparse.Namespace, until: float, look: Any) -> None:
-    """Sample, judge, learn; ``look`` is called every ``--every`` seconds."""
-    waiting: tuple[list[dict[str, Any]], list[list[int]], list[list[int]]] | None = None
-    step, looked = 0, time.time()
-    rng, start = random.Random(options.seed), time.time()
+    """Sample, judge, learn; ``look`` is asked every ``--every`` seconds what to do. The best state is left."""
+    waiting: tuple[Any, ...] | None = None
+    step, slower, drawn = 0, 1.0, lessons(judge, options)
+    policy.start = [weight.detach().clone() for weight in policy.weights]
+    look("step 0")
+    policy.keep()
+    kept, start = 0, time.time()
+    looked = start
 
     def rate(now: float) -> float:
-        """Rise over five steps, stay, and fall to a fifth over the last part of the time."""
+        """Rise over ten steps, stay, and fall to a fifth over the last part of the time."""
         rest = (until - now) / max(1.0, until - start)
-        return float(options.rate * min(1.0, (policy.moves + 1) / 5) * min(1.0, 0.2 + 2.0 * max(0.0, rest)))
+        return float(slower * options.rate * min(1.0, step / 10) * min(1.0, 0.2 + 2.0 * max(0.0, rest)))
 
-    def drawn(step: int) -> Any:
-        wording = rng.choice(["formal", "formal", "conversational"])
-        seed, first = TRAIN + options.seed, step * options.prompts
-        return judge.ask(
-            op="tasks", family="train", count=options.prompts, seed=seed, start=first, wording=wording
-        )
-
-    tasks = drawn(0)
-    while time.time() < until:
+    tasks, advice, late = next(drawn), "go on", False
+    while advice != "stop" and not late:
         begun, before = time.time(), policy.said
         prompts = [policy.encode(task["messages"]) for task in tasks]
-        answers = policy.sample(prompts, options.group, options.heat, options.tokens)
+        answers, likely = policy.sample(prompts, options.group, options.heat, options.tokens)
         sampled = time.time()
         times = {"sample_s": sampled - begun, "tokens_per_s": (policy.said - before) / (sampled - begun)}
-        last, waiting = waiting, (tasks, prompts, answers)
+        last, waiting = waiting, (tasks, prompts, answers, likely)
         if last is not None:  # judged while these were sampled
             found = judge.receive()
             times["judge_s"] = time.time() - sampled
         ids = [task["id"] for task in tasks for _ in range(options.group)]
         step += 1
-        tasks = drawn(step)
+        tasks = next(drawn)
         judge.send(op="score", pool="train", ids=ids, answers=[policy.text(said) for said in answers])
         if last is not None:
             learn_step(policy, log, options, step - 1, last, found, times, rate(begun))
         time.sleep(options.pause)
-        if time.time() - looked > options.every and time.time() + options.every / 2 < until:
+        late = time.time() > until
+        if late or (time.time() - looked > options.every and time.time() + options.every / 2 < until):
             learn_step(policy, log, options, step, waiting, judge.receive(), {}, rate(begun))
             waiting = None
-            look(f"step {step}")
+            advice = look(f"step {step}")
             looked = time.time()
-    if waiting is not None:
-        learn_step(policy, log, options, step, waiting, judge.receive(), {}, rate(until))
+            if advice == "best":
+                policy.keep()
+                kept = step
+            elif advice != "go on" or late:
+                policy.restore()
+                slower /= 2
+                log.write("log", event="restored", step=step, to=kept, advice=advice)
 
 
 def learn_step(
@@ -532,42 +636,48 @@ def learn_step(
     seconds: dict[str, float],
     rate: float,
 ) -> None:
-    """Make better answers of each group likelier, worse ones less likely."""
-    tasks, prompts, answers = batch
+    """Make better answers of each group likelier, worse ones less likely; groups that are alike are left out."""
+    tasks, prompts, answers, likely = batch
     begun, group = time.time(), options.group
     better: list[float] = []
-    flat, lost = 0, 0
+    flat, lost, seen = 0, 0, 0
     for at in range(len(tasks)):
         values = [one["value"] for one in found["scored"][at * group : (at + 1) * group]]
         known = [value for value in values if value is not None]
         mean = sum(known) / max(1, len(known))
         spread = math.sqrt(sum((value - mean) ** 2 for value in known) / max(1, len(known)))
-        alike = spread < 1e-6
+        alike = spread < options.least
         flat += alike
         better += [0.0 if alike or value is None else (value - mean) / (spread + 0.05) for value in values]
     tokens = sum(len(said) for said, one in zip(answers, better, strict=True) if one)
+    sums: Counter[str] = Counter()
     for at, prompt in enumerate(prompts):
         some = range(at * group, (at + 1) * group)
-        if any(better[k] for k in some):
-            worth = [[better[k] / tokens] * len(answers[k]) for k in some]
-            before = [None if weight.grad is None else weight.grad.clone() for weight in policy.weights]
-            why = None
-            try:
-                loss = policy.learn(prompt, [answers[k] for k in some], worth)
-                if not math.isfinite(loss) or not math.isfinite(policy.size()):
-                    why = {
-                        "event": "no number",
-                        "loss": loss,
-                        "lengths": [len(answers[k]) for k in some],
-                    }
-            except torch.OutOfMemoryError:  # somebody else is on the card
-                why = {"event": "no memory"}
-                torch.cuda.empty_cache()
-            if why is not None:  # the group is left out, and what was learned from the others is kept
-                lost += 1
-                log.write("log", step=step, prompt=len(prompt), **why)
-                for weight, grad in zip(policy.weights, before, strict=True):
-                    weight.grad = grad
+        if not any(better[k] for k in some):
+            continue
+        # What was said several times is read once and counts as often.
+        often = Counter(tuple(answers[k]) for k in some)
+        which = {tuple(answers[k]): k for k in some if better[k]}
+        before = [None if weight.grad is None else weight.grad.clone() for weight in policy.weights]
+        why = None
+        try:
+            loss, found_sums = policy.reinforce(
+                prompt, [answers[k] for k in which.values()], [likely[k] for k in which.values()],
+                [better[k] for k in which.values()], [often[said] / tokens for said in which],
+            )  # fmt: skip
+            if not math.isfinite(loss) or not math.isfinite(policy.size()):
+                why = {"event": "no number", "loss": loss, "lengths": [len(answers[k]) for k in some]}
+        except torch.OutOfMemoryError:  # somebody else is on the card
+            why = {"event": "no memory"}
+            torch.cuda.empty_cache()
+        if why is None:
+            sums.update(found_sums)
+            seen += sum(map(len, which))
+        else:  # the group is left out, and what was learned from the others is kept
+            lost += 1
+            log.write("log", step=step, prompt=len(prompt), **why)
+            for weight, grad in zip(policy.weights, before, strict=True):
+                weight.grad = grad
     size = policy.move(rate)
     times = {"learn_s": time.time() - begun, **seconds}
     log.write(
@@ -582,6 +692,7 @@ def learn_step(
         length=sum(map(len, answers)) / len(answers),
         gradient=round(size, 3),
         rate=rate,
+        **{name: round(value / max(1, seen), 5) for name, value in sums.items()},
         **{name: round(value, 1) for name, value in times.items()},
     )
     shown = random.Random(step).randrange(len(tasks))
@@ -603,7 +714,12 @@ def main() -> None:
     parser.add_argument(
         "--enough", type=float, default=1.0, help="end the warm start when this share of sampled answers is right"
     )
-    parser.add_argument("--rate", type=float, default=4e-6, help="6e-6 broke two runs of two")
+    parser.add_argument(
+        "--rate", type=float, default=2e-6, help="6e-6 without clip and leash broke two runs of two"
+    )
+    parser.add_argument("--clip", type=float, default=0.2, help="how far a token's ratio counts")
+    parser.add_argument("--leash", type=float, default=0.04, help="what leaving the start costs")
+    parser.add_argument("--least", type=float, default=0.02, help="groups whose rewards spread less are left out")
     parser.add_argument("--no-judge", action="store_true")
     parser.add_argument("--before", action="store_true", help="examine the untrained model, too")
     parser.add_argument(
@@ -638,20 +754,24 @@ def main() -> None:
         asked = {"op": "tasks", "family": family, "count": 3 if options.brief else count, "seed": UNSEEN, **more}
         return other.ask(**asked)
 
-    small = {"seen families": tasks("train", 40), "unseen families": tasks("test", 44)}
-    whole = {"seen families": tasks("train", 120), "unseen families": tasks("test", 110)}
-    if options.fixed:
-        whole["the 144"] = tasks("fixed", 144)
+    whole = {"unseen families": tasks("test", 110), "seen families": tasks("train", 120)}
+    unseen = {"unseen families, sampled": whole["unseen families"]}
+    looks = {
+        "validation": tasks("train", 44, seed=VALID) + tasks("validation", 40, seed=VALID),
+        "unseen families": whole["unseen families"][:44],
+    }
     if options.before:
         examine(policy, other, log, "before", whole)
+    until = end - 60.0 * options.reserve
     if options.warm:
-        warm_start(policy, other, log, options, end - 60.0 * options.reserve)
-        examine(policy, other, log, "after the warm start", {name: whole[name] for name in small})
-    train(
-        policy, other, log, options, end - 60.0 * options.reserve,
-        lambda when: examine(policy, other, log, when, small),
-    )  # fmt: skip
+        warm_start(policy, other, log, options, until)
+        examine(policy, other, log, "after the warm start", whole)
+        examine(policy, other, log, "after the warm start", unseen, each=4)
+    train(policy, other, log, options, until, lambda when: examine(policy, other, log, when, looks)[0])
     examine(policy, other, log, "after", whole)
+    examine(policy, other, log, "after", unseen, each=4)
+    if options.fixed:
+        examine(policy, other, log, "after", {"the 144": tasks("fixed", 144)})
     log.write("log", event="over")
     assert other.process.stdin is not None
     other.process.stdin.close()

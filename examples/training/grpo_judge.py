@@ -12,7 +12,7 @@ from typing import Any
 from tradeassay import reward
 from tradeassay.benchmarks.quantcode import draw_tasks, load_task, load_tasks
 from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, opening_messages
-from tradeassay.code.collapse import collapse, forgetting
+from tradeassay.code.collapse import EarlyStop, collapse, forgetting
 from tradeassay.code.extraction import extract
 from tradeassay.code.judges.markets import DrawConfig
 from tradeassay.code.reward import QUICK
@@ -34,6 +34,7 @@ def main(workers: int, judged: bool) -> None:
 
     pools = {"train": pool(QUICK, judged), "examine": pool(DrawConfig(markets=3, mended=0, added=0), True)}
     first: dict[str, dict[str, float]] = {}
+    early = EarlyStop()
     for line in sys.stdin:
         asked = json.loads(line)
         if asked["op"] == "tasks":
@@ -68,9 +69,14 @@ def main(workers: int, judged: bool) -> None:
                 "largest_share": alike.largest_share,
             }
             if "set" in asked:  # examined, and compared with the first time
-                near = {name: closeness(one.parts) for name, one in zip(ids, scored, strict=True)}
+                each: dict[str, list[float]] = {}
+                for name, one in zip(ids, scored, strict=True):
+                    each.setdefault(name, []).append(closeness(one.parts))
+                near = {name: sum(some) / len(some) for name, some in each.items()}
                 fell = forgetting(first.setdefault(asked["set"], near), near)
-                said |= {"nearer": fell.value, "forgets": fell.high is not None and fell.high < 0.0}
+                advice = early.advise(near) if asked["set"] == "validation" else None
+                high = fell.high
+                said |= {"nearer": fell.value, "forgets": high is not None and high < 0.0, "advice": advice}
         print(json.dumps(said), flush=True)
 
 

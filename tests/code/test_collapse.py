@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tradeassay.code.collapse import CollapseConfig, collapse, forgetting, shape_lines
+from tradeassay.code.collapse import CollapseConfig, EarlyStop, collapse, forgetting, shape_lines
 from tradeassay.code.extraction import extract
+from tradeassay.core.errors import UserError
 
 SMA = '''
 import backtrader as bt
@@ -130,3 +131,23 @@ def test_recorded_training_that_forgot_its_tasks_is_told(
     gone = arm == "few references, seed 2"
     assert report.collapsed == gone and ("cannot be read" in report.reason) == gone
     assert forgetting({}, {}).reason == "fewer than two tasks were examined both times"
+
+
+def test_early_stop_keeps_the_best_goes_back_when_it_falls_and_ends_the_third_time(examined: Any) -> None:
+    early = EarlyStop()
+    start = {f"task-{n}": 0.5 + 0.01 * (n % 5) for n in range(40)}
+    noise = {task: value + (0.2 if n % 2 else -0.2) for n, (task, value) in enumerate(start.items())}
+    better, worse = ({task: value + by for task, value in start.items()} for by in (0.1, -0.1))
+    said = [early.advise(one) for one in (start, noise, better, start, better, worse, worse)]
+    assert said == ["best", "go on", "best", "back", "go on", "back", "stop"]
+    with pytest.raises(UserError, match="the same tasks"):
+        early.advise({"task-1": 1.0})
+    # The run that forgot its tasks would have been sent back at its second examination.
+    arm, which = "few references, seed 1", "seen families"
+    states = [
+        {task: one["value"] for task, one in examined[arm, when, which].items()}
+        for when in ("after the warm start", "step 46")
+    ]
+    tasks = set.intersection(*map(set, states))
+    early = EarlyStop()
+    assert [early.advise({task: state[task] for task in tasks}) for state in states] == ["best", "back"]

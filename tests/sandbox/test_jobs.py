@@ -216,6 +216,7 @@ def test_the_same_seed_gives_the_same_draws(sandbox: Sandbox, standard: Sandbox)
 def test_only_the_given_rows_are_in_the_child(sandbox: Sandbox) -> None:
     text = """
 import os
+import platform
 open_ones = []
 for descriptor in range(3, 64):
     try:
@@ -253,16 +254,20 @@ def test_no_folder_of_this_machine_is_named(sandbox: Sandbox) -> None:
     if sandbox.tier.level != "strong":
         pytest.skip("without namespaces folders keep their names")
     text = """
-    import sys, sysconfig, traceback
+    import gc, sys, traceback
     import numpy
-    told = [*sys.path, *sys.argv, *sys.orig_argv, sys.executable, sys.prefix, sys.base_prefix]
+    assert "tradeassay.sandbox.executor" not in sys.modules  # the host's part
+    gc.unfreeze()
+    within = (one for thing in gc.get_objects() for one in gc.get_referents(thing) if isinstance(one, str))
+    texts = {one[:200] for one in within if one.startswith("/")}
+    told = [*texts, *sys.path, *sys.argv, *sys.orig_argv, sys.executable, sys.prefix, sys.base_prefix]
     told += [str(getattr(one, "__file__", "")) for one in list(sys.modules.values())]
     told += [str(getattr(one, "__spec__", "")) for one in list(sys.modules.values())]
     try:
         numpy.mean("x")
     except Exception:
         told.append(traceback.format_exc())
-    told = "\\n".join(told)
+    told = ascii("\\n".join(told))
     return {"told": [told[at : at + 4000] for at in range(0, len(told), 4000)]}
     """
     told = "".join(body(textwrap.dedent(text).strip(), sandbox, guard_imports=False).need()["told"].tolist())

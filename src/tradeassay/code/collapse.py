@@ -13,12 +13,13 @@ import ast
 import math
 from collections import Counter
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 import numpy as np
 
 from tradeassay.code.program_source import parses
+from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.measure import Measure, not_scored
 
@@ -206,6 +207,40 @@ def forgetting(before: Mapping[str, float], after: Mapping[str, float]) -> Measu
         return not_scored("fewer than two tasks were examined both times")
     mean, room = float(gaps.mean()), 1.96 * float(gaps.std(ddof=1)) / math.sqrt(gaps.size)
     return Measure(value=mean, low=mean - room, high=mean + room, n=gaps.size)
+
+
+class EarlyStop:
+    """What a training loop should do after each examination of held-out tasks.
+
+    ::
+
+        early = EarlyStop()
+        if early.advise(closeness_by_task) != "go on": ...  # "best": keep this state; "back": restore the best one
+
+    ``best`` is said where programs have never been nearer on average, ``back`` where they are farther than in the
+    best state beyond chance (:func:`forgetting`), and ``stop`` instead of the ``patience``-th ``back``: restore
+    the best state and end. Examine other tasks at last: the best of many examinations is flattered by its own.
+    """
+
+    def __init__(self, patience: int = 3) -> None:
+        self._left = patience
+        self._best: Mapping[str, float] = {}
+
+    def advise(self, near: Mapping[str, float]) -> Literal["best", "go on", "back", "stop"]:
+        """Return what to do, given how near each task's program came (0 to 1, by task id).
+
+        Raises UserError unless the same tasks, two at least, are examined each time.
+        """
+        if len(near) < 2 or (self._best and near.keys() != self._best.keys()):
+            raise UserError("examinations that are compared need the same tasks, and two at least")
+        moved = forgetting(self._best, near)
+        if not self._best or (moved.value or 0.0) > 0.0:
+            self._best = dict(near)
+            return "best"
+        if moved.high is None or moved.high >= 0.0:
+            return "go on"
+        self._left -= 1
+        return "back" if self._left > 0 else "stop"
 
 
 def _groups(

@@ -7,6 +7,7 @@ site-packages folders stay shut: they may hold data sets, and a strategy must no
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
 import sysconfig
@@ -18,6 +19,7 @@ from typing import Final
 import msgspec
 
 from tradeassay.sandbox import kernel
+from tradeassay.sandbox.sandbox_config import SandboxConfig
 
 _SITE_NAMES: Final = frozenset({"site-packages", "dist-packages"})
 _ZONES: Final = "/usr/share/zoneinfo"
@@ -224,6 +226,40 @@ def enter_view(view: dict[str, str]) -> None:
         os.makedirs(shown)
         kernel.mount(f"/proc/self/fd/{descriptor}", shown, None, kernel.MS_BIND | kernel.MS_REC)
         os.close(descriptor)
+
+
+def leave(descriptor: int) -> str | None:
+    """Enter namespaces of its own and start again there, under names that say nothing of the host; returns why
+    that is not possible. The host, at the other end of ``descriptor``, is told first which of its folders has
+    which name. Little is imported until then: all of it is imported again.
+    """
+    if sys.base_prefix == INTERPRETER:
+        sys.prefix = sys.exec_prefix = LIBRARIES
+        os.environ.pop("LD_LIBRARY_PATH")
+        kernel.die_with_parent()
+        return None
+    with socket.socket(fileno=os.dup(descriptor)) as host:
+        asked = msgspec.json.decode(host.recv(1 << 16, socket.MSG_PEEK), type=SandboxConfig)
+        refused = why_not_leave() if asked.namespaces else "switched off"
+        view = plan_view() if refused is None else {}
+        host.send(msgspec.json.encode({"view": tuple(view.items())}))
+    if refused is None:
+        leave_host()
+        _become_first_process(descriptor)
+        if view:
+            start_again(view, descriptor)
+    return refused
+
+
+def _become_first_process(descriptor: int) -> None:
+    """Fork into the new PID namespace. The outer process only waits, and exits as the inner one does."""
+    inner = os.fork()
+    if inner:
+        os.close(descriptor)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _, status = os.waitpid(inner, 0)
+        os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+    kernel.die_with_parent()
 
 
 def start_again(view: dict[str, str], descriptor: int) -> None:

@@ -31,17 +31,21 @@ from tradeassay.sandbox.watch import Reach
 from tradeassay.sandbox.zygote import Hello
 
 # The package is loaded from the host's own folder: another one may be installed, and search paths would find that.
+# What the sandbox's package lists is for the host, and heavy: a zygote starts twice and takes the parts it needs.
 _START: Final = """
 import importlib.util, sys
 sys.path += [one for one in sys.argv[3:] if one not in sys.path]
 sys.path.append(sys.argv[1])
 place = sys.argv[1] + "/tradeassay"
-within = {"submodule_search_locations": [place]}
-spec = importlib.util.spec_from_file_location("tradeassay", place + "/__init__.py", **within)
-sys.modules["tradeassay"] = package = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(package)
+for name, folder in (("tradeassay", place), ("tradeassay.sandbox", place + "/sandbox")):
+    within = {"submodule_search_locations": [folder]}
+    spec = importlib.util.spec_from_file_location(name, folder + "/__init__.py", **within)
+    sys.modules[name] = importlib.util.module_from_spec(spec)
+sys.modules["tradeassay"].__spec__.loader.exec_module(sys.modules["tradeassay"])
+from tradeassay.sandbox.namespaces import leave
+refused = leave(int(sys.argv[2]))
 from tradeassay.sandbox.zygote import main
-main(int(sys.argv[2]))
+main(int(sys.argv[2]), refused)
 """
 _PACKAGE_PARENT: Final = str(Path(__file__).resolve().parents[2])
 _STOP_S: Final = 5.0

@@ -28,18 +28,12 @@ import msgspec
 from tradeassay.sandbox import child, kernel, seccomp
 from tradeassay.sandbox.namespaces import (
     DEVICES,
-    INTERPRETER,
-    LIBRARIES,
     SCRATCH,
     LibraryRoots,
     can_become_nobody,
     enter_private_root,
     find_roots,
-    leave_host,
     module_names,
-    plan_view,
-    start_again,
-    why_not_leave,
 )
 from tradeassay.sandbox.sandbox_config import SandboxConfig, not_for_children
 from tradeassay.sandbox.strategy import allowed_modules
@@ -74,13 +68,14 @@ class Exit(msgspec.Struct, frozen=True, kw_only=True):
     base_mb: float
 
 
-def main(descriptor: int) -> None:
-    """Serve the host at the other end of ``descriptor`` until it hangs up. Never returns."""
+def main(descriptor: int, refused: str | None) -> None:
+    """Serve the host at the other end of ``descriptor`` until it hangs up; ``refused`` says why there are no
+    namespaces. Never returns.
+    """
     host = socket.socket(fileno=descriptor)
     for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, signal.SIG_DFL)
     try:
-        refused = _leave(host)
         config = msgspec.json.decode(host.recv(1 << 16), type=SandboxConfig)
         stage, hello = _prepare(config, refused)
     except BaseException:
@@ -88,27 +83,6 @@ def main(descriptor: int) -> None:
         os._exit(1)
     host.send(msgspec.json.encode(hello))
     _serve(host, stage)
-
-
-def _leave(host: socket.socket) -> str | None:
-    """Enter namespaces of its own and start again there, under names that say nothing of the host; returns why
-    that is not possible. The host is told first which of its folders has which name.
-    """
-    if sys.base_prefix == INTERPRETER:
-        sys.prefix = sys.exec_prefix = LIBRARIES
-        os.environ.pop("LD_LIBRARY_PATH")
-        kernel.die_with_parent()
-        return None
-    config = msgspec.json.decode(host.recv(1 << 16, socket.MSG_PEEK), type=SandboxConfig)
-    refused = why_not_leave() if config.namespaces else "switched off"
-    view = plan_view() if refused is None else {}
-    host.send(msgspec.json.encode(Hello(view=tuple(view.items()))))
-    if refused is None:
-        leave_host()
-        _become_first_process(host)
-        if view:
-            start_again(view, host.fileno())
-    return refused
 
 
 def _prepare(config: SandboxConfig, refused: str | None) -> tuple[child.Stage, Hello]:
@@ -166,17 +140,6 @@ def _prepare(config: SandboxConfig, refused: str | None) -> tuple[child.Stage, H
         absent=absent,
     )
     return stage, hello
-
-
-def _become_first_process(host: socket.socket) -> None:
-    """Fork into the new PID namespace. The outer process only waits, and exits as the inner one does."""
-    inner = os.fork()
-    if inner:
-        host.close()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        _, status = os.waitpid(inner, 0)
-        os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
-    kernel.die_with_parent()
 
 
 def _load(config: SandboxConfig) -> tuple[str, ...]:
