@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import islice, zip_longest
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -239,12 +240,11 @@ class RssNews(msgspec.Struct, frozen=True, kw_only=True):
 
     def read(self, now: Instant) -> tuple[RawItem, ...]:
         """Return the feed's items; raises :class:`SourceError` when it cannot be fetched or is not a feed."""
-        feedparser: Any = require("feedparser", "arena")
         body = self.fetch(self.url)
         # A document type can hold entities that grow without end; no feed needs one.
         if _DOCTYPE.search(body):
             raise SourceError(f"the feed {self.source} declares a document type")
-        feed = feedparser.parse(body, sanitize_html=False, resolve_relative_uris=False)
+        feed = _parsed(body)
         if not feed.get("version"):
             raise SourceError(f"what {self.source} sends is not a feed")
         found = []
@@ -273,6 +273,13 @@ class RssNews(msgspec.Struct, frozen=True, kw_only=True):
             )
             found.append(item)
         return tuple(found)
+
+
+@lru_cache(maxsize=8)
+def _parsed(body: bytes) -> Any:
+    """Read a feed; it is looked through once for every asset."""
+    feedparser: Any = require("feedparser", "arena")
+    return feedparser.parse(body, sanitize_html=False, resolve_relative_uris=False)
 
 
 def _holds(text: str, word: str) -> bool:
