@@ -624,8 +624,7 @@ class Play:
         """Set the machine's clock wrong for two minutes, and then right."""
         self.clock.run(CAREFUL)
         now = self.clock.steady()
-        # Connectors ask the machine for the time: while it is behind, a vendor's session is not over yet.
-        self.world.faults.append(Fault("clock", now, now + 120, "clock: the machine's clock was set", "vendor of"))
+        self.world.faults.append(Fault("clock", now, now + 120, "clock: the machine's clock was set"))
         self.clock.set_wrong(seconds)
         time.sleep(120 / CAREFUL)
         self.clock.set_wrong(0.0)
@@ -762,10 +761,10 @@ class Play:
             self.store.engine.dispose()
             again = [sys.executable, "-m", "tradeassay", "verify", self.stack.db]
             checked = subprocess.run(again, capture_output=True, text=True)
-        planned = {
-            f"{one.what} {one.session}" for one in self.world.faults if one.kind in ("absent", "gone", "tick")
-        }
-        self.world.faults = [one for one in self.world.faults if one.begins + DELAY < self.clock.steady()]
+        hopeless = ("absent", "gone", "tick")  # for longer than there is time to decide
+        planned = {f"{one.what} {one.session}" for one in self.world.faults if one.kind in hopeless}
+        recent = self.clock.steady() - 2 * HOUR  # what has just begun need not be heard yet
+        self.world.faults = [one for one in self.world.faults if one.begins < recent]
         alarms, false = self.alarms.sorted_out(self.world.faults)
         return {
             "days": self.world.days,
@@ -781,6 +780,7 @@ class Play:
             "skipped without need": sorted(set(skipped) - planned),
             "alarms": alarms,
             "false alarms": false,
+            "faults that must be heard": sum(bool(one.raises) for one in self.world.faults),
             "alarms that did not come": [
                 f"{one.kind} {one.what} {one.session}".strip()
                 for one in self.world.faults

@@ -21,7 +21,9 @@ from tradeassay.core.errors import DataError, DataRefused, UserError
 from tradeassay.core.files import data_home as data_home
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.registry import did_you_mean
+from tradeassay.core.time import Clock
 from tradeassay.data import connectors, synthetic
+from tradeassay.data.connectors.common import ConnectorSource
 from tradeassay.data.doctor import DROPS, DataFault, describe, diagnose_panel
 from tradeassay.data.snapshot import Snapshot, open_snapshot
 from tradeassay.data.source import Panel, PanelFacts, Source, SourceConfig, sources
@@ -268,9 +270,15 @@ def fetch_dataset(
     home: Path | None = None,
     allow_faults: bool | Collection[str] = False,
     replace_existing: bool = False,
+    clock: Clock | None = None,
 ) -> Manifest:
-    """Store the panel of a registered source; ``options`` are the fields of its ``Config``."""
-    panel = make_source(source, options).load()
+    """Store the panel of a registered source; ``options`` are the fields of its ``Config``. A vendor's day is over
+    by ``clock`` (None: the machine's).
+    """
+    ready = make_source(source, options)
+    if clock is not None and isinstance(ready, ConnectorSource):
+        ready.go_by(clock)
+    panel = ready.load()
     return write_snapshot(
         replace(panel, name=name),
         snapshot_folder(name, home),

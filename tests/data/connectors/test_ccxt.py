@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import SourceError, UserError
-from tradeassay.core.time import DAY, MINUTE, parse_iso
+from tradeassay.core.time import DAY, MINUTE, FixedClock, parse_iso
 from tradeassay.data import write_snapshot
 from tradeassay.data.connectors.ccxt import CcxtConfig, CcxtSource
 from tradeassay.data.source import Panel
@@ -51,6 +51,17 @@ def load(behind_proxy, runtime) -> Callable[..., Panel]:
         ).load()
 
     return run
+
+
+def test_a_day_is_over_by_the_clock_of_whoever_asks(behind_proxy, runtime) -> None:
+    """The arena's rounds go on by their own clock while the machine's is wrong; so must what they ask."""
+    behind_proxy(Binance([btc(count=10)]))
+    config = CcxtConfig(symbols=("BTC/USDT",), first="2024-01-01", last="2024-01-09")
+    source = CcxtSource(config, runtime=runtime("2024-01-09T23:00:00Z"), settings={"rateLimit": 1})
+    with pytest.raises((SourceError, UserError)):
+        source.load()  # an hour behind: the ninth is not over
+    source.go_by(FixedClock(parse_iso("2024-01-10T00:15:00Z")))
+    assert len(source.load().sessions) == 9
 
 
 def test_growth_since_a_close_counts_the_running_day(behind_proxy, runtime) -> None:

@@ -449,7 +449,9 @@ class LiveFeed:
             return None
         try:
             asked = kind.Config(symbols=(asset.symbol,), first=session, last=session)
-            grown: float | None = kind(asked).growth_since(session)
+            ready = kind(asked)
+            ready.go_by(self._clock)
+            grown: float | None = ready.growth_since(session)
             return grown
         except (DataError, UserError) as error:
             if isinstance(error, VendorResting):
@@ -524,7 +526,8 @@ class LiveFeed:
     def _fetch_and_store(self, source: str, name: str, options: dict[str, Any]) -> object:
         known = sources.get(source).Config.__struct_fields__
         asked = {option: value for option, value in options.items() if option in known}
-        return fetch_dataset(source, name, asked, home=self._home, allow_faults=True, replace_existing=True)
+        at, by = self._home, self._clock
+        return fetch_dataset(source, name, asked, home=at, clock=by, allow_faults=True, replace_existing=True)
 
 
 INCREDIBLE = 3.0
