@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tradeassay.assay import attribute_episode
 from tradeassay.assay.verdict import VerdictConfig
 from tradeassay.assay.verdict.diagnostics import capacity_evidence
 from tradeassay.assay.verdict.record import CapacityEvidence, money_words
+from tradeassay.cli import main
 from tradeassay.metrics.capacity import impact_rate
 
 
@@ -91,3 +93,41 @@ def test_a_run_with_volumes_says_what_impact_would_cost() -> None:
     found = attribute_episode(run, key)
     assert len(found.impact) == len(found.daily.sessions) - 1
     assert found.impact_known == 1.0 and max(found.impact) > 0.0
+
+
+def test_the_command_shows_what_larger_accounts_would_have_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from exchange_calendars import get_calendar
+
+    rng = np.random.default_rng(8)
+    days = get_calendar("XNYS", start="2022-01-03", end="2022-12-30").sessions[:160].strftime("%Y-%m-%d")
+    close = np.round(50.0 * np.cumprod(1.0 + rng.normal(0.0, 0.018, (160, 6)), axis=0), 4)
+    bars, trades = (
+        {True: ["date,symbol,open,high,low,close,volume"], False: ["date,symbol,open,high,low,close"]},
+        [],
+    )
+    for day, prices in zip(days, close.tolist(), strict=True):
+        for name, price in zip("ABCDEF", prices, strict=True):
+            bars[False].append(f"{day},ZZ{name},{price},{price},{price},{price}")
+            bars[True].append(f"{bars[False][-1]},{int(rng.integers(200_000, 400_000))}")
+    for day in range(5, 150, 5):
+        best = int(np.argmax(close[day + 5] / close[day]))
+        # Bought at the close of one session, sold five later at that one's.
+        for at, side in ((day, "buy"), (day + 5, "sell")):
+            trades.append((at, side, f"{days[at]} 15:59:00,ZZ{'ABCDEF'[best]},{side},10,{close[at, best]},0"))
+    log = tmp_path / "trades.csv"
+    written = [row for *_, row in sorted(trades, key=lambda one: (one[0], one[1] != "sell"))]
+    log.write_text("\n".join(["time,symbol,side,quantity,price,fees", *written]))
+    said = {}
+    for volumes in (True, False):
+        prices = tmp_path / f"bars-{volumes}.csv"
+        prices.write_text("\n".join(bars[volumes]))
+        for given in ((), ("--cash-at-start", "1e9")):
+            assert main(["assay", "file", str(log), "--prices", str(prices), "--capacity", *given]) == 0
+            said[volumes, bool(given)] = "".join(capsys.readouterr())
+    assert "capacity: the edge a year of larger accounts" in said[True, False]
+    assert re.search(r"its edge would be gone at a size of [\d.,]+ million", said[True, False])
+    # Neither amounts that nobody knows nor an account that is nearly all cash has a size at which an edge is gone.
+    for one in ((True, True), (False, False), (False, True)):
+        assert "no size is known" in said[one] and "gone at" not in said[one], (one, said[one])

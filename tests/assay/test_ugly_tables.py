@@ -114,6 +114,10 @@ def dates() -> Iterator[Ugly]:
     for name, form in forms.items():
         rows = [f"{form(d)},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)]
         yield csv(name, "Date,Return", rows, total(DAILY))
+    rows = [f"{d:%d-%b-%Y},{100 * r:+.4f}" for d, r in zip(ENDS, MONTHLY, strict=True)]
+    yield csv("what ends a month", "Month ending,Performance %", rows, total(MONTHLY))
+    rows = [f"{d.isoformat()},{100 * r:.4f}," for d, r in zip(DAYS, DAILY, strict=True)]
+    yield csv("a column for remarks", "Date,P/L %,Comment", rows, total(DAILY))
 
 
 def numbers() -> Iterator[Ugly]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -110,3 +112,16 @@ def test_a_failed_play_passes_nothing_and_one_play_says_nothing() -> None:
     assert many is not None and many.spread["model"].low is not None
     known = [(one.low, one.value, one.high) for one in many.spread.values() if one.value is not None]
     assert all(0.0 <= low <= value <= high <= 1.0 for low, value, high in known)
+
+
+def test_a_play_given_twice_is_one_and_reasons_are_those_of_the_plays() -> None:
+    def play(window: str, seed: int, score: float | None = 0.1, passed: bool = True) -> Play:
+        return Play(model="m", wording="a", window=window, seed=seed, passed=passed, score=score)
+
+    twice = reliability([play("w", 0), play("w", 0), play("w", 1)])
+    assert twice is not None and list(twice.passes["m"]) == ["seed"] and len(twice.passes["m"]["seed"]) == 2
+    assert twice.spread["seed"].reason == "all scores are the same"
+    failed = reliability([play(window, seed, None, passed=False) for window in "vw" for seed in (0, 1)])
+    assert failed is not None and failed.spread["window"].reason == "no play has a score"
+    endless = reliability([play(w, s, math.inf if s == 2 else 0.1 * s) for w in "vw" for s in range(3)])
+    assert endless is not None and endless.left_out == 2 and endless.spread["seed"].value == 1.0

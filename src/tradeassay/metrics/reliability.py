@@ -154,7 +154,7 @@ def spread_shares(table: Floats) -> Floats:
     parts = np.append(own, [together, within])
     total = np.nansum(parts)
     # With one play a cell, and one thing varied, nothing is left to measure it by.
-    known = total > 0.0 and not np.isnan(error)
+    known = total > 0.0 and np.ptp(table) > 0.0 and not np.isnan(error)
     return np.asarray(parts / total if known else np.full(parts.shape, np.nan))
 
 
@@ -175,15 +175,16 @@ def reliability(
         return None
     table, used = _block(found)
     levels = dict(zip(("model", "wording", "window", "seed"), table.shape, strict=True))
-    spread: dict[str, Measure] = dict.fromkeys(
-        PARTS, not_scored("no two models met the same wordings and windows")
-    )
+    scored = any(one.score is not None for one in found)
+    why = "no two models met the same wordings and windows" if scored else "no play has a score"
+    spread: dict[str, Measure] = dict.fromkeys(PARTS, not_scored(why))
     if table.size:
         value, windows = spread_shares(table), table.shape[2]
         note, without = f"no interval: fewer than {_UNITS} windows vary", np.empty((0, len(PARTS)))
         if windows >= _UNITS:
             without = np.stack([spread_shares(np.delete(table, one, axis=2)) for one in range(windows)])
         once = "each was played once: it cannot be told from seeds"
+        once = once if np.ptp(table) > 0.0 else "all scores are the same"
         for place, part in enumerate(PARTS):
             if np.isnan(value[place]):
                 spread[part] = not_scored(once if levels.get(part, 2) > 1 else f"there is one {part}")
@@ -218,16 +219,18 @@ def _passes(plays: Sequence[Play], level: float) -> dict[Axis, tuple[Measure, ..
     made: dict[Axis, tuple[Measure, ...]] = {}
     units = len({one.unit or one.window for one in plays})
     for axis in AXES:
-        groups: dict[tuple[object, ...], list[bool]] = {}
+        # A play that is given twice is one: it passed where both did.
+        groups: dict[tuple[object, ...], dict[object, bool]] = {}
         for one in plays:
-            same = tuple(getattr(one, other) for other in AXES if other != axis)
-            groups.setdefault(same, []).append(one.passed)
+            group = groups.setdefault(tuple(getattr(one, other) for other in AXES if other != axis), {})
+            group[getattr(one, axis)] = one.passed and group.get(getattr(one, axis), True)
         longest = min(max(map(len, groups.values())), _MOST)
         if longest > 1:
             # Windows are what is drawn then, and every group has the same ones.
             apart = 1 if axis == "window" else units
             made[axis] = tuple(
-                pass_all(list(groups.values()), k, units=apart, level=level) for k in range(1, longest + 1)
+                pass_all([[*one.values()] for one in groups.values()], k, units=apart, level=level)
+                for k in range(1, longest + 1)
             )
     return made
 
@@ -239,7 +242,7 @@ def _block(plays: Sequence[Play]) -> tuple[Floats, int]:
     """
     cells: dict[tuple[str, str, str], list[float]] = {}
     for one in plays:
-        if one.score is not None:
+        if one.score is not None and math.isfinite(one.score):
             cells.setdefault((one.model, one.wording, one.window), []).append(one.score)
     names = [list(dict.fromkeys(key[place] for key in cells)) for place in range(3)]
     while any(key not in cells for key in _keys(names)):

@@ -290,7 +290,7 @@ _KNOWN = 0.9
 def capacity_evidence(
     edge: Floats, taken: Sequence[Attribution], year: int, config: VerdictConfig, comparisons: int
 ) -> CapacityEvidence | None:
-    """Return at what size the edge is gone; None where there is none, or amounts of what was traded are unknown.
+    """Return at what size the edge is gone; None below the floor, or where amounts of what was traded are unknown.
 
     The edge of an account of size A is the measured one less the root of A times what one unit pays for impact.
     """
@@ -299,7 +299,7 @@ def capacity_evidence(
         return None
     rate = np.mean([one.impact for one in taken], axis=0)
     net = edge[:-1]
-    if not (net.mean() > 0.0 and rate.mean() > 0.0):
+    if not (net.mean() * year >= config.floor and rate.mean() > 0.0):
         return None
 
     def at(size: float) -> Measure:

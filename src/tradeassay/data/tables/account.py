@@ -213,7 +213,9 @@ def _of_file(path: Path) -> dict[str, list[Any]]:
             raise UserError(
                 str(fault), hint="write every row with the same columns (a decimal comma needs ; between columns)"
             )
-    return {title: [cells[k] for k in kept] for title, cells in columns.items()}
+    rest = {title: [cells[k] for k in kept] for title, cells in columns.items()}
+    # A column for remarks that nobody wrote is none.
+    return {title: cells for title, cells in rest.items() if not cells or any(cell.strip() for cell in cells)}
 
 
 # -- weights, and returns of names -------------------------------------------------------------------------------

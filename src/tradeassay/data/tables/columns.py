@@ -39,6 +39,7 @@ _NAMES = {
 }
 DATE_TITLES = tuple(
     "date|day|session|datetime|time|timestamp|datum|fecha|as of|asof|as of date|trade date|month|quarter|period"
+    "|week|week ending|month ending|month end|quarter ending|period ending|week ended|month ended|period end"
     "|日期|交易日期|净值日期|时间|日付|stichtag|tag|data|data valuta|giorno|jour|дата|index|".split("|")
 )
 """Plain titles of an account's column of days, the surest first; also in other languages."""
