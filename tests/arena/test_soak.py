@@ -376,7 +376,7 @@ def refuses_forged_revisions(db: Path) -> None:
 
 
 def test_a_doubted_bar_waits_for_a_word(tmp_path: Path) -> None:
-    from tradeassay.arena.rounds.held_bars import held_bars_of, say_word
+    from tradeassay.arena.rounds.prices import held_bars_of, say_word
 
     season = season_of(6)
     time = VirtualTime(midnight(parse_day(season.first)) + 3600 * SECOND)

@@ -20,8 +20,7 @@ from tests.arena.virtual import VirtualTime
 from tradeassay.account.daily_target import target_growth
 from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.rounds.feed import LiveFeed, parse_renamed
-from tradeassay.arena.rounds.held_bars import held_bars_of
-from tradeassay.arena.rounds.prices import revisions
+from tradeassay.arena.rounds.prices import held_bars_of, revisions
 from tradeassay.arena.rounds.running import RetryPatience, Runner
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.state.engine import open_engine

@@ -454,7 +454,7 @@ def _give_key(what: tuple[str, ...], db: str, *, revoke: bool, as_json: bool) ->
 
 
 def _bars(store: Store, season: Season, what: tuple[str, ...], by: str, *, as_json: bool) -> None:
-    from tradeassay.arena.rounds.held_bars import held_bars_of, say_word
+    from tradeassay.arena.rounds.prices import held_bars_of, say_word
     from tradeassay.core.time import WallClock, iso
 
     if not what:

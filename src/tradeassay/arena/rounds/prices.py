@@ -4,7 +4,7 @@ Rounds are decided and settled on what was published at their decision times. Wh
 its closes are compared with those that were used; where one differs, its session's price becomes the new one,
 every account is played again from its own decisions on the corrected prices, and the difference is booked as a
 correction. So after the last revision an account is worth what the same decisions make on the vendor's final
-prices.
+prices. A bar that looks wrong holds its round open, on record, until an operator or a second look says more.
 """
 
 from __future__ import annotations
@@ -13,17 +13,26 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from math import log
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from sqlalchemy import Connection, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from tradeassay.account.daily_target import DailyTarget, DecisionPlayed, SharedTarget, Step, replay
-from tradeassay.arena.rounds.held_bars import end_hold, held_bar, held_bars_of, hold_bar
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.rows import Round, Stage, read_row
 from tradeassay.arena.state.store import ROUND, Store, insert_unless, tell
-from tradeassay.arena.state.tables import bookings, corrections, decisions, price_vintages, rewards, rounds
+from tradeassay.arena.state.tables import (
+    bookings,
+    corrections,
+    decisions,
+    held_bars,
+    price_vintages,
+    rewards,
+    rounds,
+)
+from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import SECOND, parse_iso
 
 SAME = 1e-14
@@ -339,3 +348,80 @@ def _correct_account(
         for row, made in restated:
             db.execute(update(rewards).where(rewards.c.slot == row.slot).values(reward=made.earned))
     return len(rows)
+
+
+# -- bars that look wrong ----------------------------------------------------------------------------------------
+
+Word = Literal["accept", "refuse"]
+End = Literal["believed", "replaced", "missed"]
+"""What became of a bar without an operator: a second look agreed, the vendor told another one that fits, or the
+session's time was over first."""
+
+
+class Held(SourceError):
+    """A bar is not believed yet; the round waits for it."""
+
+
+class HeldBar(msgspec.Struct, frozen=True, kw_only=True):
+    """A bar that is or was held: its price, why, since when, and what an operator said or what became of it."""
+
+    asset: str
+    session: str
+    price: float
+    reason: str
+    since: str
+    word: Word | End | None
+    word_by: str | None
+    word_at: str | None
+
+
+def held_bar(store: Store, season: str, asset: str, session: str) -> HeldBar | None:
+    found = store.rows(select(held_bars).filter_by(season=season, asset=asset, session=session))
+    return read_row(HeldBar, found[0]) if found else None
+
+
+def held_bars_of(store: Store, season: str) -> tuple[HeldBar, ...]:
+    """Return all bars of a season that were ever held, newest first."""
+    query = select(held_bars).filter_by(season=season).order_by(held_bars.c.since.desc())
+    return tuple(read_row(HeldBar, row) for row in store.rows(query))
+
+
+def hold_bar(store: Store, season: str, asset: str, session: str, *, price: float, reason: str, now: str) -> None:
+    """Put a doubted bar on record; one with another price begins to wait anew."""
+    known = held_bar(store, season, asset, session)
+    if known is not None and known.price == price:
+        return
+    place = {"season": season, "asset": asset, "session": session}
+    row = {"price": price, "reason": reason, "since": now, "word": None, "word_by": None, "word_at": None}
+    try:
+        with store.write("hold") as db:
+            if known is None:
+                db.execute(insert(held_bars).values(**place, **row))
+            else:
+                db.execute(update(held_bars).filter_by(**place).values(**row))
+            tell(db, season, "held", now, {"asset": asset, "session": session, "price": price, "reason": reason})
+    except IntegrityError:  # another worker was first
+        pass
+
+
+def say_word(store: Store, season: str, asset: str, session: str, word: Word, by: str, now: str) -> HeldBar:
+    """Accept or refuse a held bar; raises :class:`UserError` when none is held there."""
+    said = {"word": word, "word_by": by[:64], "word_at": now}
+    mine = update(held_bars).filter_by(season=season, asset=asset, session=session)
+    with store.write("word") as db:
+        if db.execute(mine.values(**said)).rowcount:
+            tell(db, season, "word", now, {"asset": asset, "session": session, "word": word, "by": by[:64]})
+    found = held_bar(store, season, asset, session)
+    if found is None:
+        raise UserError(
+            f"no bar of {asset} is held for {session} in season '{season}'",
+            hint="tradeassay arena amend bar lists those that are",
+        )
+    return found
+
+
+def end_hold(store: Store, season: str, asset: str, session: str, end: End, now: str) -> None:
+    """Put on record what became of a held bar about which nobody has said a word."""
+    waiting = update(held_bars).filter_by(season=season, asset=asset, session=session, word=None)
+    with store.write("hold") as db:
+        db.execute(waiting.values(word=end, word_at=now))

@@ -32,9 +32,17 @@ from tradeassay.arena.rounds.feed import (
     refuse_future,
 )
 from tradeassay.arena.rounds.health import Health, Level
-from tradeassay.arena.rounds.held_bars import Held, end_hold, held_bar, hold_bar
 from tradeassay.arena.rounds.money import execute, settle, shared_accounts
-from tradeassay.arena.rounds.prices import carried, correct, doubted_revisions, record_closes
+from tradeassay.arena.rounds.prices import (
+    Held,
+    carried,
+    correct,
+    doubted_revisions,
+    end_hold,
+    held_bar,
+    hold_bar,
+    record_closes,
+)
 from tradeassay.arena.season import Season, amended
 from tradeassay.arena.state.rows import ClosedSlot, Round, Slot, Stage
 from tradeassay.arena.state.store import Amended, Store

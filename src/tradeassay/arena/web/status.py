@@ -14,8 +14,7 @@ from starlette.concurrency import run_in_threadpool
 
 from tradeassay.arena.queries.seasons import season_ids
 from tradeassay.arena.rounds.health import Health, WorkerHealth, read_workers
-from tradeassay.arena.rounds.held_bars import HeldBar, held_bars_of
-from tradeassay.arena.rounds.prices import Revision, revisions
+from tradeassay.arena.rounds.prices import HeldBar, Revision, held_bars_of, revisions
 from tradeassay.arena.state.rows import Skipped
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import decisions, metadata, rounds
