@@ -91,7 +91,6 @@ class Health:
         self._troubles: dict[str, Trouble] = {}
         self._next: Instant | None = None
         self._beat = float("-inf")
-        self._unwritten = False
         self.rounds = 0
         self.marks: dict[str, Mark] = {}
         self.say: Callable[[str], None] = lambda text: None
@@ -164,13 +163,10 @@ class Health:
             with store.change() as db:
                 if db.execute(update(workers).where(*mine).values(**row)).rowcount == 0:
                     db.execute(insert(workers).values(**key, **row))
-        except SQLAlchemyError as error:
-            self._unwritten = True
-            self.trouble("database", error)
+        except SQLAlchemyError as error:  # a part of its own: a full disk can still be read, and is not well for that
+            self.trouble("database writing", error)
         else:
-            if self._unwritten:
-                self._unwritten = False
-                self.fine("database")
+            self.fine("database writing")
         return True
 
 
