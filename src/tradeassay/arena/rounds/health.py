@@ -163,7 +163,7 @@ class Health:
             with store.change() as db:
                 if db.execute(update(workers).where(*mine).values(**row)).rowcount == 0:
                     db.execute(insert(workers).values(**key, **row))
-        except SQLAlchemyError as error:  # a part of its own: a full disk can still be read, and is not well for that
+        except SQLAlchemyError as error:  # a part of its own: a full disk can be read, and is not well for that
             self.trouble("database writing", error)
         else:
             self.fine("database writing")
