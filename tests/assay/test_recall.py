@@ -29,7 +29,7 @@ from tradeassay.assay.memory.counterfactual import (
     turned_words,
 )
 from tradeassay.assay.memory.edge import recalled_moves, split_sentence
-from tradeassay.assay.memory.propensity import continuations, headlines
+from tradeassay.assay.memory.propensity import Sentence, continuations, headlines, min_k
 from tradeassay.assay.memory.questions import (
     PriceTruth,
     RecallQuestion,
@@ -44,6 +44,7 @@ from tradeassay.core.dialogue import ModelReply
 from tradeassay.data import Snapshot, open_snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
 from tradeassay.data.synthetic import generate, preset
+from tradeassay.llm.logprobs import TokenLogprobs
 from tradeassay.runs import Asking
 
 CUTOFF = date(2021, 9, 30)
@@ -325,6 +326,20 @@ def test_a_server_is_asked_recorded_and_replayed(
     assert first["propensity"] == second["propensity"]
     assert first["propensity"]["first"]["value"] is not None
     assert msgspec.json.encode(first["scores"]) == msgspec.json.encode(second["scores"])
+
+
+def test_only_name_and_days_make_a_question_familiar() -> None:
+    text = "Did the closing price of ACME rise or fall from 2019-02-08 to 2019-03-12?"
+    asked = Sentence(0, "month", "2019-02-08", False, text, "", (), ("ACME", "2019-02-08", "2019-03-12"))
+    words = [text.split(" ")[0], *(f" {one}" for one in text.split(" ")[1:])]
+
+    def level(name: float, wording: float) -> float | None:
+        each = [name if one[1:] == "ACME" else -2.0 if "2019" in one else wording for one in words]
+        return min_k(TokenLogprobs(tokens=tuple(words), logprobs=(None, *each[1:])), asked)
+
+    assert level(-9.0, -1.0) == level(-9.0, -30.0) == -9.0
+    assert level(-1.0, -30.0) == -2.0
+    assert min_k(TokenLogprobs(tokens=tuple(words), logprobs=(None,) * len(words)), asked) is None
 
 
 def test_the_true_headline_of_a_day_is_ranked_among_others(

@@ -339,12 +339,26 @@ UNSEEN = {"by_name": True, "unread": span(0.9, 0.05)}
         (recalled(NONE, NONE, "no recall is shown", **FAMILIAR), {}, "skill", True, "skill is supported"),
         (recalled(ALL, NONE), {"edge": edge(0.8, 0.1)}, "memory", True, "recall explains"),
         (recalled(NONE, span(0.7, 0.1)), {"edge": edge(0.8, 0.1)}, "leak", False, "too good to be believed"),
+        (
+            recalled(NONE, span(0.7, 0.1)),
+            {"edge": edge(0.8, 0.1), "memory": memory(span(0.8, 0.1), span(0.0, 0.05))},
+            "memory",
+            True,
+            "takes +80.0%",
+        ),
+        (
+            recalled(NONE, span(0.7, 0.1)),
+            {"edge": edge(0.8, 0.1), "memory": memory(span(0.3, 0.1), span(0.5, 0.1))},
+            "leak",
+            False,
+            "too good to be believed",
+        ),
     ],
 )
 def test_what_a_model_recalls_decides_the_word(
     evidence: RecallEvidence, changes: dict[str, Any], kind: str, firm: bool, words: str
 ) -> None:
-    made = decide(found(by_model=True, recall=evidence, memory=None, **changes), CONFIG)
+    made = decide(found(**({"by_model": True, "recall": evidence, "memory": None} | changes)), CONFIG)
     assert (made.kind, words in " ".join((made.sentence, *made.limits))) == (kind, True), made.sentence
     if kind != "skill":
         assert made.firm == firm

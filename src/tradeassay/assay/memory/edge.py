@@ -82,7 +82,8 @@ def recalled_moves(answers: Sequence[RecallAnswer], truth: PriceTruth) -> tuple[
     total, count, begun, often = (np.zeros((len(truth.sessions), len(names))) for _ in range(4))
     horizon = max((HORIZONS[one.kind] for one in moves), default=1)
     for one in moves:
-        said = one.value if one.value is not None else one.sign * usual
+        # A move that rounds to nothing still has its sign.
+        said = one.value or one.sign * (usual if one.value is None else 0.001)
         first, last = row[one.day] + 1, row[one.until] + 1
         total[first:last, place[one.symbol]] += said / max(1, last - first)
         count[first:last, place[one.symbol]] += 1.0
@@ -209,16 +210,22 @@ def split_run(run: Run, keys: Sequence[str], audits: Sequence[RecallReport]) -> 
     if not names or len({one.sessions for one in each}) != 1:
         why = "no move was asked of a name" if not names else "its seeds ended in different sessions"
         return RecallSplit(names=_nothing(why), dates=_nothing(why), covered=0.0, sentence=f"Not split: {why}.")
-    weights = np.mean([one.weights for one in each], axis=0)
     row = {str(day): number for number, day in enumerate(truth.sessions)}
     rows = np.array([row[session] for session in each[0].sessions])
     columns = [truth.symbols.index(symbol) for symbol in names]
+    weights = np.mean([one.weights for one in each], axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        returned = truth.closes[rows][:, columns] / truth.closes[np.maximum(rows - 1, 0)][:, columns] - 1.0
+        returned = truth.closes[rows] / truth.closes[np.maximum(rows - 1, 0)] - 1.0
+        if benchmark.market.decide != "close" and rows.size > 1:
+            # What is bought at an open earns from there to the next one: the account before a session lacks it.
+            opens = run.snapshot(keys[0]).at(len(truth.sessions) - 1, "close").bars("open")[rows]
+            since = np.nan_to_num(opens / truth.closes[rows], nan=1.0)[:-1]
+            held = [one.weights[1:] * (one.nav[1:-1] / one.nav[:-2])[:, None] * since for one in each]
+            weights, returned, rows = np.mean(held, axis=0), opens[1:] / opens[:-1] - 1.0, rows[:-1]
     horizon = max(HORIZONS[one.kind] for one in answers if one.kind in HORIZONS)
     by_name, by_date = split_edge(
         weights[:, columns],
-        returned,
+        returned[:, columns],
         recalled[rows],
         year=benchmark.periods_per_year,
         horizon=horizon,

@@ -5,7 +5,9 @@ right where it is familiar. It finds what open questions miss: a model may refus
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import msgspec
@@ -23,7 +25,7 @@ from tradeassay.runs.spec.episode import Asking
 
 _EPISODE = "recall-logprobs"
 LOWEST = 0.2
-"""The share of the least likely tokens whose mean is Min-K%."""
+"""The share of the least likely tokens of name and days whose mean is Min-K%."""
 DECOYS = 4
 
 
@@ -31,7 +33,8 @@ HEADLINE = "headline"
 
 
 class Sentence(NamedTuple):
-    """A sentence begun and five ways to end it, the true one first; ``asked`` is the question it belongs to."""
+    """A sentence begun and five ways to end it, the true one first; ``asked`` is the question it belongs to, and
+    ``words`` are its name and days."""
 
     fact: int
     kind: str
@@ -40,6 +43,7 @@ class Sentence(NamedTuple):
     asked: str | None
     begun: str
     ends: tuple[str, ...]
+    words: tuple[str, ...] = ()
 
 
 class WeighedFact(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,13 +87,23 @@ def no_propensity(reason: str) -> Propensity:
     )
 
 
-def min_k(found: TokenLogprobs, lowest: float = LOWEST) -> float | None:
-    """Return the mean log-probability of the least likely tokens; None where the server left tokens out."""
-    values = sorted(one for one in found.logprobs if one is not None)
-    if found.missing or len(values) < 5:
+def min_k(found: TokenLogprobs, asked: Sentence) -> float | None:
+    """Return the mean log-probability of the least likely tokens of a question's name and days; None where the
+    server left tokens out. Its other words are ours: the oftener a name was read of in other words, the less
+    likely they are."""
+    text = asked.asked or ""
+    named = np.zeros(len(text), dtype=bool)
+    for word in asked.words:
+        for place in re.finditer(re.escape(word), text):
+            named[slice(*place.span())] = True
+    ends = accumulate(map(len, found.tokens))
+    each = zip(found.tokens, ends, found.logprobs, strict=True)
+    values = sorted(
+        value for token, end, value in each if value is not None and named[end - len(token) : end].any()
+    )
+    if found.missing or not values:
         return None
-    count = max(1, round(lowest * len(values)))
-    return float(np.mean(values[:count]))
+    return float(np.mean(values[: max(1, round(LOWEST * len(values)))]))
 
 
 def weigh(
@@ -110,7 +124,15 @@ def weigh(
     if most < 1 or not real:
         return no_propensity("none were asked for" if most < 1 else "no close and no move was asked for")
     told = [
-        Sentence(one.fact, one.kind, one.day, one.invented, question_text(one), *continuations(one, truth))
+        Sentence(
+            one.fact,
+            one.kind,
+            one.day,
+            one.invented,
+            question_text(one),
+            *continuations(one, truth),
+            (one.title, one.day, one.until),
+        )
         for one in chosen
     ]
     news = headlines(truth, max(2, most // 2), len(answers))
@@ -205,7 +227,7 @@ async def _weighed(model: Model, one: Sentence) -> WeighedFact:
         kind=one.kind,
         day=one.day,
         invented=one.invented,
-        min_k=None if isinstance(asked, str) else min_k(asked),
+        min_k=None if isinstance(asked, str) else min_k(asked, one),
         rank=rank,
     )
 

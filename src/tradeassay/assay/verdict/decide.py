@@ -119,8 +119,10 @@ def kind_of(found: AgentFindings, config: VerdictConfig) -> Kind:
     """Return which kind of result it is; ``found`` has an edge."""
     edge = found.edge
     assert edge is not None
-    # Too good to be believed is a suspicion: where it was shown what the edge is, it has its name.
-    if found.leaks.findings or (_too_good(found, config) and not _recalled(found, "edge")):
+    # Too good to be believed is a suspicion: where it was shown what the edge is, it has its name. A leaked future
+    # is there under a mask too.
+    shown = _certainly_lost(found, "edge") and _remembered(found, "edge", config)
+    if found.leaks.findings or (_too_good(found, config) and not shown):
         return "leak"
     if found.method == "returns" and part_of(found, "common") is None:
         return "open"
