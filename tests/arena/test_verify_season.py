@@ -396,7 +396,7 @@ def test_a_scripted_model_that_ran_out_of_time_is_named_and_not_accused(
             await asyncio.sleep(0)  # all four are answered, and the desk is not told any more
         return await honest(self, *args)
 
-    db, late = tmp_path / "arena.db", "cannot be checked: {} decisions ran out of time, as recorded"
+    db, late = tmp_path / "arena.db", "cannot be checked: {} decisions ran out of time, by the operator's word"
     with monkeypatch.context() as patch:
         patch.setattr(ScriptedProvider, "attempt", attempt)
         store = Store(open_engine(str(db), durable=False))

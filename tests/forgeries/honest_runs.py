@@ -50,7 +50,8 @@ id = "trend"
 architecture = "rule"
 params = { rule = "trend" }
 """
-AMENDED = SEASON.replace("2022-03-10", "2022-03-21")
+AMENDED = SEASON.replace("2022-03-10", "2022-03-14")
+TRAINED = Path(__file__).parents[2] / "examples" / "training" / "recorded" / "qwen-few-seen.tar.xz"
 
 
 def play(root: Path, *words: object) -> Path:
@@ -121,6 +122,7 @@ def amended_season(root: Path, text: str = AMENDED, *words: object) -> Path:
         ("arena", "amend", "join", "bear", "architecture=rule", "rule=sell", *db, *words),
         ("arena", "amend", "rename", "trend", "label=Old Faithful", *db, *words),
         ("arena", "amend", "rule", "fee_bp=3", *db, *words),
+        ("arena", "amend", "extend", "2022-03-21", *db, *words),
         ("arena", "amend", "withdraw", "bare", "--day", "2022-03-16", *db, *words),
         ("arena", "run", "--season", root / "season.toml", *db),
     ):
@@ -141,6 +143,22 @@ def recalled(root: Path) -> Path:
         status, said = command(*words)
         assert status == 0, said
     return run
+
+
+def hardened(root: Path) -> Path:
+    """Harden a mask until an attacker falls to chance, and play under it."""
+    status, said = command("memory", "probe", "--probes", "40", "--harden", "grid", "--json")
+    assert status == 0, said
+    (root / "hardened.json").write_text(said[said.index("\n{") :])
+    words = ("run", "ktdfin-v1", "-m", "scripted/sensible", "--mask", "blinded", "--last", "2022-02-09")
+    return play(root, *words, "--hardened", root / "hardened.json", "--slug", "hardened")
+
+
+def trained(root: Path, *tasks: str) -> Path:
+    """Judge recorded answers of a model that was being trained."""
+    named = [word for task in tasks for word in ("-t", task)]
+    words = ("code", "run", "quantcode-v1", "-m", "local/qwen-few-1", "--max-tokens", "384", *named)
+    return play(root, *words, "--replay", "--cassettes", TRAINED, "--slug", "trained")
 
 
 SHORT = ("--first", "2022-01-10", "--last", "2022-01-20")
@@ -171,4 +189,6 @@ HONEST: dict[str, Callable[[Path], Path]] = {
     "arena": season,
     "amended": amended_season,
     "recalled": recalled,
+    "hardened": hardened,
+    "trained": lambda root: trained(root, "gen-adx-trend-101-0", "gen-awesome-zero-101-0"),
 }

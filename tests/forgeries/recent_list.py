@@ -6,16 +6,19 @@ They were written from the manual and from files on disk alone, before anybody l
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import subprocess
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 from beside_list import judged
-from forgery_list import Told, assayed, chosen, of, pages
+from forged_archives import exchange
+from forgery_list import Told, assayed, chosen, of, pages, replace, shown
 from forging import Forged, Json, canonical_json, command
-from honest_runs import AMENDED, amended_season
+from honest_runs import AMENDED, amended_season, play, trained
 
 from tradeassay.arena.season import Amendment
 
@@ -138,7 +141,7 @@ def an_amendment_signed_by_a_stranger(run: Forged) -> None:
         base.execute("update amendments set signature = (select signature from amendments where number = 2)")
 
 
-@of("amended", "4 of an operator whose key the spec does not name")
+@of("amended", "5 of an operator whose key the spec does not name")
 def a_season_without_its_operators_key(run: Forged) -> None:
     run.path = signed(run)
     run.season(lambda spec: spec.pop("operator"))
@@ -188,6 +191,34 @@ def a_rule_that_is_always_ahead(run: Forged) -> Told:
     assert "8.4% to 100.0%" in text
     page.write_text(text.replace("8.4% to 100.0%", "98.4% to 100.0%"))
     return command("verify", run.path, "--workers", "1")
+
+
+LATE = "not done after 60 s"
+
+
+def out_of_time(run: Forged, **checks: Json) -> None:
+    """Write that the clock ended a program into its journal and into its record."""
+
+    def edit(found: Json) -> None:
+        found["judge"].update(reason=LATE)
+        found["judge_behaviour"].update(reason=LATE)
+        for name, content in checks.items():
+            found[name].update(content)
+
+    with run.journal("gen-rsi-low-1-7", rescore=False) as lines:
+        edit(lines[0]["result"])
+    with run.outcome("gen-rsi-low-1-7") as outcome:
+        edit(outcome["program"]["record"]["turns"][0]["evaluation"])
+
+
+@of("generated", "1 program out of time, as stated by the runner")
+def a_wrong_program_that_was_only_slow(run: Forged) -> None:
+    out_of_time(run)
+
+
+@of("generated")
+def a_program_that_was_slow_and_passed(run: Forged) -> None:
+    out_of_time(run, judge={"status": "passed"}, judge_behaviour={"status": "passed", "agreement": 1.0})
 
 
 # -- capacity --
@@ -323,3 +354,111 @@ def wordings_that_hurt_left_out(run: Forged) -> Told:
         found["answers"] = kept
 
     return judged(run, "recall.json", edit)
+
+
+@of("recalled")
+def recall_of_every_session_that_was_not_asked(run: Forged) -> Told:
+    def edit(found: Json) -> None:
+        text = json.dumps(found)
+        assert '"every": ' in text
+        found.clear()
+        found.update(json.loads(re.sub(r'"every": (\d+|null)', '"every": 1', text)))
+
+    return judged(run, "recall.json", edit)
+
+
+@of("amended")
+def an_extension_written_into_the_spec(run: Forged) -> None:
+    run.season(lambda spec: spec.update(last="2022-03-21"))
+    amendments(run, lambda made: made.remove(next(one for one in made if one.change == "extend")))
+
+
+# -- masks that were hardened --
+@of("hardened", r"hardened in 1 rounds against grid, [^;]*, as stated by the runner")
+def a_mask_that_fell_in_one_round(run: Forged) -> None:
+    with run.manifest() as manifest:
+        manifest["spec"]["hardened"].update(rounds=1)
+
+
+@of("hardened", r"by 0\.001 with true ones, returns by 0\.002\), as stated by the runner")
+def shown_prices_that_follow_nothing(run: Forged) -> None:
+    with run.manifest() as manifest:
+        manifest["spec"]["hardened"].update(levels=0.001, returns=0.002)
+
+
+# -- recordings of a model that is trained --
+def recorded(run: Forged) -> Path:
+    file = run.root / "trained.tar.xz"
+    status, said = command("recordings", "record", run.path, "-o", file)
+    assert status == 0, said
+    return file
+
+
+@of("trained")
+def a_solved_task_in_a_training_recording(run: Forged) -> Told:
+    with run.outcome("gen-adx-trend") as outcome:
+        text = json.dumps(outcome)
+        assert '"solved": false' in text
+        outcome.update(json.loads(text.replace('"solved": false', '"solved": true')))
+    return command("recordings", "check", recorded(run))
+
+
+@of("trained")
+def training_answers_of_one_token(run: Forged) -> Told:
+    for cassette in (run.path / "models").iterdir():
+        with run.lines(cassette) as lines:
+            for line in lines[1:]:
+                line["reply"]["usage"]["output_tokens"] = 1
+    return command("recordings", "check", recorded(run))
+
+
+@of("trained", "tasks gen-awesome-zero-101-0 instead of the benchmark's own")
+def a_failed_task_left_out_of_a_training_recording(run: Forged) -> Told:
+    replace(run, trained(run.root / "x", "gen-awesome-zero-101-0"))
+    return command("recordings", "check", recorded(run))
+
+
+# -- plans for programs, and seals on a site --
+PROGRAMS = """
+benchmark = "quantcode-v1"
+models = ["scripted/coder-sma"]
+tasks = ["d-ibs-long"]
+secret = "5e5e5e5e5e5e5e5e"
+"""
+
+
+def program_plan(run: Forged, text: str) -> Path:
+    (run.root / "x").mkdir(exist_ok=True)
+    (run.root / "x" / "programs.toml").write_text(text)
+    status, said = command("seal", "--plan", run.root / "x" / "programs.toml", "--runs", run.root / "x" / "runs")
+    assert status == 0, said
+    return run.root / "x" / "runs" / "programs.plan.seal"
+
+
+@of("quantcode")
+def programs_with_more_turns_than_planned(run: Forged) -> Told:
+    text = PROGRAMS.replace("coder-sma", "coder-mends").replace("d-ibs-long", "d-sma-cross-long")
+    plan = program_plan(run, text + 'settings = ["agentic"]\nturns = 2\n')
+    return command("verify", run.path, "--plan", plan, "--workers", "1", "--no-programs")
+
+
+@of("quantcode", "published before the run began")
+def programs_planned_after_they_were_written(run: Forged) -> Told:
+    words = ("code", "run", "quantcode-v1", "-m", "scripted/coder-sma", "-t", "d-ibs-long", "--slug", "programs")
+    replace(run, play(run.root / "x", *words, "--secret", "5e5e5e5e5e5e5e5e"))
+    plan = program_plan(run, PROGRAMS)
+    return command("verify", run.path, "--plan", plan, "--workers", "1", "--no-programs")
+
+
+@of("rule")
+def a_signature_of_another_seal(run: Forged) -> Told:
+    key, beside = run.root / "ada", run.path.with_suffix(".seal")
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "ada", "-f", key], check=True)
+    assert command("seal", run.path, "-o", run.root / "first.seal", "--sign", key)[0] == 0
+    chosen(run, "--first", "2022-01-10", "--last", "2022-01-19")
+    assert command("seal", run.path, "-o", beside, "--sign", key)[0] == 0
+    with zipfile.ZipFile(run.root / "first.seal") as signed_before:
+        (name,) = [one for one in signed_before.namelist() if "sig" in one]
+        signature = signed_before.read(name)
+    exchange(beside, name, lambda _: signature)
+    return shown(run, "rule.seal")

@@ -179,7 +179,9 @@ def test_a_busy_machine_that_ends_a_program_contradicts_nobody(
     monkeypatch.setattr(ToyProtocol, "open_executor", lambda *_: contextlib.nullcontext(jobs))
     found = verify(tmp_path / "r", workers=1)
     assert found.exit_code == (1 if failure is None else 3), found.summary()
-    assert any("one ran out of time, there or here" in one.why for one in found.claims) == bool(failure)
+    assert any("one ran out of time, here or by the runner's word" in one.why for one in found.claims) == bool(
+        failure
+    )
 
 
 @pytest.mark.parametrize("content", [b"{", b'{"kind": "code"}', b'{"format": 1}'])

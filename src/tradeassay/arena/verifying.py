@@ -142,7 +142,7 @@ def copied_database(db: str, place: Path) -> str:
     return str(copy)
 
 
-def _chosen(season: Season) -> str:
+def operators_choice(season: Season) -> str:
     """Say what an operator chose: every setting that is not usual, and what it calls season and entries."""
     plain = Season(
         id=season.id, assets=season.assets, entries=season.entries, first=season.first, last=season.last
@@ -232,7 +232,8 @@ class _Season:
         for what, count in sorted(evidence.odd.items()):
             self._say("tokens", "cannot be checked", f"{what} ({count} replies)")
         for what, count in sorted(evidence.taken.items()):
-            self._say("decisions", "cannot be checked", f"{count} {what}, as recorded")
+            self._say("decisions", "cannot be checked", f"{count} {what}, by the operator's word")
+            self.notes[0] += f"; {count} {what}, by the operator's word"  # beside what else was chosen
         self._people(season)
 
     def _people(self, season: Season) -> None:
@@ -259,7 +260,7 @@ class _Season:
             if (sha256_bytes(frozen), season.id, season.frozen) != (self._row.sha256, self._row.id, frozen):
                 self._broken("season", "its spec is not the one under whose hash it is frozen")
             self._say("season", "contradicted" if self.violations else "re-derived")
-            self.notes.append(_chosen(season))
+            self.notes.append(operators_choice(season))
             part = "amendments"
             return self._amended(season)
         except (TradeassayError, KeyError, *UNDECODABLE) as error:

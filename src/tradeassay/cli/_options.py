@@ -411,12 +411,7 @@ def with_beacon(spec: S, value: str | None) -> S:
     return msgspec.structs.replace(spec, beacon=msgspec.structs.replace(spec.beacon, value=value.lower()))
 
 
-def build_spec(
-    what: tuple[str, ...],
-    agents: tuple[str, ...],
-    slug: str | None,
-    **options: Any,
-) -> RunSpec:
+def build_spec(what: tuple[str, ...], agents: tuple[str, ...], slug: str | None, **options: Any) -> RunSpec:
     """Make the spec from a file, or from benchmark ids and options; raises :class:`UserError`."""
     from tradeassay.api import make_spec
     from tradeassay.runs import load_spec

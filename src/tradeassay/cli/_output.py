@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,7 +135,7 @@ def finish(run: Run | CodeRun, *, as_json: bool = False, quiet: bool = False) ->
         print_leaderboard(summary or run)
     page = write_html(run, summary=summary)
     say(f"report: {page}")
-    say(f"check:  tradeassay verify {run.folder}")
+    say(f"check:  tradeassay verify {shlex.quote(str(run.folder))}")
     failed = run.failed
     if failed:
         say(f"{len(failed)} of {len(run.episodes)} episodes failed:")
@@ -148,7 +149,7 @@ def finish(run: Run | CodeRun, *, as_json: bool = False, quiet: bool = False) ->
             for cause in agent.causes:
                 said = f"; it said: {' '.join(cause.answer.split())[:120]}" if cause.answer else ""
                 say(f"  {cause.where}: {cause.kind.replace('_', ' ')}: {cause.detail[:160]}{said}")
-        say(f"try again: tradeassay resume {run.folder} --retry-failed")
+        say(f"try again: tradeassay resume {shlex.quote(str(run.folder))} --retry-failed")
     return 1 if failed else 0
 
 

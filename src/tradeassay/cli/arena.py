@@ -273,11 +273,7 @@ def standings(
     from tradeassay.arena.standings import Filter
 
     wanted = Filter(
-        assets=assets or None,
-        models=models or None,
-        architectures=architectures or None,
-        first=first,
-        last=last,
+        assets=assets or None, models=models or None, architectures=architectures or None, first=first, last=last
     )
     board = board_of(db, id, wanted)
     if as_json:

@@ -182,12 +182,7 @@ def evaluate(
         if task is not None:
             raise UserError("both --task and --spec are given", hint="a program has a task, a folder a strategy")
         _refuse_given(
-            "a folder with --spec",
-            judge=judge,
-            task_file=task_file,
-            strict=strict,
-            reward=reward,
-            judged=judged,
+            "a folder with --spec", judge=judge, task_file=task_file, strict=strict, reward=reward, judged=judged
         )
         options = SubmissionOptions(**reports)
         return evaluate_submission(program, spec, options, as_json=as_json, secret=secret)
@@ -389,12 +384,7 @@ def validate(
 @json_option
 def strategies(strategy: str | None, semantics: bool, reference: Path | None, schema: Any, as_json: bool) -> None:
     """List the twelve strategies, or show one: its doc, its frozen semantics, its reference."""
-    from tradeassay.benchmarks.systrade.loading import (
-        schema_text,
-        strategy_lines,
-        strategy_text,
-        write_reference,
-    )
+    from tradeassay.benchmarks.systrade.loading import schema_text, strategy_lines, strategy_text, write_reference
 
     if schema is not None:
         click.echo(schema_text(schema))
@@ -517,13 +507,7 @@ def _show_reward(
 @executor_option("local")
 @json_option
 def sweep(
-    names: tuple[str, ...],
-    variants: int,
-    tapes: int,
-    seed: int,
-    workers: int | None,
-    executor: Any,
-    as_json: bool,
+    names: tuple[str, ...], variants: int, tapes: int, seed: int, workers: int | None, executor: Any, as_json: bool
 ) -> None:
     """Backtest many settings of the strategies on synthetic days, at five cost levels."""
     from statistics import median_high

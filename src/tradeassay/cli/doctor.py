@@ -27,15 +27,7 @@ class MachineFinding(msgspec.Struct, frozen=True):
     finding: str
 
 
-_NEEDED = (
-    "click",
-    "exchange-calendars",
-    "jinja2",
-    "msgspec",
-    "numpy",
-    "pyarrow",
-    "rich",
-)
+_NEEDED = ("click", "exchange-calendars", "jinja2", "msgspec", "numpy", "pyarrow", "rich")
 OPTIONAL = {
     "us": ("yfinance", "live US prices"),
     "crypto": ("ccxt", "live crypto prices"),

@@ -173,11 +173,16 @@ def check(recording: str, no_replay: bool, as_json: bool) -> int:
 
     opened = open_recording(find_recording(recording))
     if opened.is_season:
-        from tradeassay.arena.recording import changed_season_facts, replayed_differences
+        from tradeassay.arena.recording import changed_season_facts, recorded_season, replayed_differences
+        from tradeassay.arena.verifying import operators_choice
 
         facts, again = changed_season_facts(opened), replayed_differences
+        chosen = operators_choice(recorded_season(opened))
     else:
+        from tradeassay.runs.verify.freedom import freedom_of
+
         facts, again = changed_facts(opened), _played_again
+        chosen = freedom_of(opened.folder, opened.manifest, alone=True).sentence
     command = opened.label.command
     again_with = f": record it again with: {command}" if is_our_command(command) else ""
     found = [f"{name} has changed since{again_with}" for name in facts] + recording_faults(opened)
@@ -186,10 +191,11 @@ def check(recording: str, no_replay: bool, as_json: bool) -> int:
             raise UserError("the run was not finished: it has no scores to compare", hint="check with --no-replay")
         found += again(opened)
     if as_json:
-        print_json({"label": opened.label, "problems": found})
+        print_json({"label": opened.label, "problems": found, "chosen": chosen})
     else:
         for line in found[:50]:
             click.echo(line)
+        say(chosen)
         say("holds" if not found else f"{len(found)} claims do not hold")
     return 1 if found else 0
 

@@ -45,10 +45,7 @@ _ONLY = {
     "sample": ("quantcode", "systrade"),
 }
 """Options that belong to some papers alone."""
-_RULES = {
-    "stockbench": ("equal-weight", "momentum-weighted", "sector-equal"),
-    "ktdfin": ("momentum-12-1",),
-}
+_RULES = {"stockbench": ("equal-weight", "momentum-weighted", "sector-equal"), "ktdfin": ("momentum-12-1",)}
 PRUNED_GRID: dict[str, tuple[str, ...]] = {
     "mask": ("bright", "blinded"),
     "mode": ("memory-only", "fixed-candidate", "open-research"),

@@ -13,11 +13,7 @@ from tradeassay.cli._output import json_option, print_json, say
 @click.command()
 @click.argument("runs", default="runs", metavar="[RUNS | ARENA.db]")
 @page_option(
-    "pages",
-    type=click.Path(path_type=Path, file_okay=False),
-    default="site",
-    show_default=True,
-    metavar="FOLDER",
+    "pages", type=click.Path(path_type=Path, file_okay=False), default="site", show_default=True, metavar="FOLDER"
 )
 @workers_option
 @json_option

@@ -18,12 +18,7 @@ from tradeassay.metrics.calibration import (
     expected_calibration_error,
 )
 from tradeassay.metrics.catalogue import BY_ID, MEASURES, MeasureInfo
-from tradeassay.metrics.cosine import (
-    cosine_interval,
-    cosine_variance,
-    growth_interval,
-    mean_p_value,
-)
+from tradeassay.metrics.cosine import cosine_interval, cosine_variance, growth_interval, mean_p_value
 from tradeassay.metrics.intervals import (
     ar1_inflation,
     long_run_variance,
@@ -55,12 +50,7 @@ from tradeassay.metrics.measures import (
     turnover,
     volatility,
 )
-from tradeassay.metrics.multiple import (
-    Superior,
-    lucky_share,
-    superior,
-    tiers,
-)
+from tradeassay.metrics.multiple import Superior, lucky_share, superior, tiers
 from tradeassay.metrics.overfitting import Overfitting, overfitting
 from tradeassay.metrics.paired import PairedTest, overlapping_clusters, wilcoxon, wilcoxon_clustered
 from tradeassay.metrics.power import (

@@ -84,9 +84,7 @@ def by_month(sessions: Sequence[str], path: Sequence[float]) -> tuple[YearOfRetu
             before = path[place + 1]
     return tuple(
         YearOfReturns(
-            year=year,
-            months=tuple(months),
-            total=float(np.prod([1.0 + (month or 0.0) for month in months])) - 1.0,
+            year=year, months=tuple(months), total=float(np.prod([1.0 + (month or 0.0) for month in months])) - 1.0
         )
         for year, months in years.items()
     )

@@ -159,10 +159,7 @@ def spread_shares(table: Floats) -> Floats:
 
 
 def reliability(
-    plays: Iterable[Play],
-    *,
-    called: PlayWords | None = None,
-    level: float = 0.95,
+    plays: Iterable[Play], *, called: PlayWords | None = None, level: float = 0.95
 ) -> Reliability | None:
     """Return how reliable models are; None where nobody was played more than once."""
     found = list(plays)

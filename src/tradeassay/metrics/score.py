@@ -232,10 +232,9 @@ def _by_cosine(name: str, sessions: SessionMatrix, config: BootstrapConfig) -> M
 
 def _certain_rate(name: str, series: EpisodeSeries, value: float, config: BootstrapConfig) -> Measure:
     """Return a rate of exactly 0 or 1: every resample would say the same, which does not make it certain."""
-    n = {
-        "rejection_rate": int(series.orders.sum()),
-        "hit_rate": int((series.returns != 0).sum()),
-    }.get(name, len(series.sessions))
+    n = {"rejection_rate": int(series.orders.sum()), "hit_rate": int((series.returns != 0).sum())}.get(
+        name, len(series.sessions)
+    )
     low, high = wilson_interval(value * n, n, config.level)
     return Measure(value=value, low=low, high=high, level=config.level, n=n, note="interval by Wilson's formula")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,6 +80,7 @@ def render_code_html(run: CodeRun, page: Shown, verified: VerifyReport | None = 
         "prospect": coverage_of(run),
         "freedom": freedom_of(run.folder, run.manifest),
         "verified": verified,
+        "check": f"tradeassay verify {shlex.quote(str(run.folder))}",
         "look": styles(names, ""),
         "outcomes": list(run.outcomes()),
         "ids": {item.key: f"item-{place}" for place, item in enumerate(run.episodes)},

@@ -19,14 +19,7 @@ from tradeassay.report.words import (
     standing,
 )
 from tradeassay.runs import CodeRun, Run
-from tradeassay.runs.summary import (
-    AgentSummary,
-    CellSummary,
-    Contrast,
-    RunSummary,
-    failed_too_often,
-    summary_of,
-)
+from tradeassay.runs.summary import AgentSummary, CellSummary, Contrast, RunSummary, failed_too_often, summary_of
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, Group, RenderResult

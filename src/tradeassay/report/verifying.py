@@ -8,7 +8,9 @@ command that checks it, and how many runs lay in its folder.
 from __future__ import annotations
 
 import base64
+import html
 import re
+import shlex
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -40,7 +42,7 @@ from tradeassay.runs.verify.report import NOT_RENDERED, VerifyReport
 
 PAPER = "paper.json"
 Badges = tuple[tuple[str, str], ...]
-_HERE = re.compile(r"(?<=tradeassay verify )[^<>;&|`$]+(?=<)")
+_HERE = re.compile(r"(?<=tradeassay verify )[^<>]+(?=<)")
 _COUNT = re.compile(r"(?:the only run|one of (\d+) runs) of ")
 _WHEN = re.compile(r"<updated>[^<]*</updated>")
 _PACK = re.compile(r"(?<=>)\"?H4sI[A-Za-z0-9+/=]+\"?(?=<)")
@@ -254,9 +256,21 @@ def _others(made: Path, given: Path, patterns: tuple[str, ...]) -> Iterator[str]
 
 
 def _lines(path: Path) -> list[str]:
-    text = _WHEN.sub("", _HERE.sub("", path.read_text(errors="surrogateescape")))
+    text = _WHEN.sub("", _HERE.sub(_placeless, path.read_text(errors="surrogateescape")))
     text = _PACK.sub(_opened, text)
     return _COUNT.sub("a run of ", text).splitlines()
+
+
+def _placeless(path: re.Match[str]) -> str:
+    """Return nothing for one path, which is another wherever the run lies, and anything else, which readers would
+    paste into a shell, as it is.
+    """
+    said = html.unescape(path[0])
+    try:
+        ours = [shlex.quote(word) for word in shlex.split(said)] == [said]
+    except ValueError:  # a quotation without end
+        ours = False
+    return "" if ours else path[0]
 
 
 def _opened(pack: re.Match[str]) -> str:

@@ -15,14 +15,7 @@ from tradeassay.assay.verdict.record import AgentFindings
 from tradeassay.core.measure import NOT_REDERIVABLE, OWN_PROGRAM, Badges
 from tradeassay.metrics import AgainstBaseline
 from tradeassay.report import numbers
-from tradeassay.runs.summary import (
-    AgentSummary,
-    CellSummary,
-    Contrast,
-    ContrastArm,
-    OverMarkets,
-    failed_too_often,
-)
+from tradeassay.runs.summary import AgentSummary, CellSummary, Contrast, ContrastArm, OverMarkets, failed_too_often
 
 _PLURALS = (
     (" beats ", " beat "),

@@ -245,9 +245,7 @@ def gather(
         for place, one in zip(places, versus, strict=True):
             ordered[place] = msgspec.structs.replace(ordered[place], versus_baseline=one)
     return Scores(
-        work_sha256=work_sha256,
-        episodes=tuple(by_key[episode.key] for episode in episodes),
-        agents=tuple(ordered),
+        work_sha256=work_sha256, episodes=tuple(by_key[episode.key] for episode in episodes), agents=tuple(ordered)
     )
 
 

@@ -462,12 +462,7 @@ class _Broker:
             self._end_family(order, whole=True)
 
     def _book(
-        self,
-        order: OrderState,
-        price: float,
-        opened: tuple[float, float],
-        closed: tuple[float, float],
-        pnl: float,
+        self, order: OrderState, price: float, opened: tuple[float, float], closed: tuple[float, float], pnl: float
     ) -> None:
         """Write an execution into positions, fills and trades; parts are (size, commission)."""
         holding = self.holdings[order.asset]

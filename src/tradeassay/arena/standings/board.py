@@ -91,9 +91,7 @@ class Standings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def standings(
-    season: Season,
-    lines: Mapping[tuple[str, str], EntrySeries],
-    config: BoardConfig | None = None,
+    season: Season, lines: Mapping[tuple[str, str], EntrySeries], config: BoardConfig | None = None
 ) -> Standings:
     """Return the standings over the given lines, best cumulative return first."""
     config = config or BoardConfig()

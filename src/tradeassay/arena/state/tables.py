@@ -314,11 +314,7 @@ door_offers = Table(
 )
 
 door_nonces = Table(
-    "door_nonces",
-    metadata,
-    *_key(String(16), "agent"),
-    *_key(String(128), "nonce"),
-    *_given(Float(), "received"),
+    "door_nonces", metadata, *_key(String(16), "agent"), *_key(String(128), "nonce"), *_given(Float(), "received")
 )
 
 door_counts = Table(

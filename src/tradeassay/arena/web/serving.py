@@ -60,11 +60,7 @@ class PlayOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def play(
-    season: Season,
-    store: Store,
-    speed: float | None,
-    until: Instant | None = None,
-    how: PlayOptions | None = None,
+    season: Season, store: Store, speed: float | None, until: Instant | None = None, how: PlayOptions | None = None
 ) -> int:
     """Play a season from where its database ends; returns how many rounds this worker finished.
 
@@ -351,14 +347,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     def own() -> Health | None:
         return None if player is None else player.health
 
-    arena = Arena(
-        doors=doors,
-        folder=how.folder,
-        register=how.register,
-        apply=how.apply,
-        embed=how.embed,
-        own=own,
-    )
+    arena = Arena(doors=doors, folder=how.folder, register=how.register, apply=how.apply, embed=how.embed, own=own)
     config = uvicorn.Config(
         create_app(arena),
         host=how.host,

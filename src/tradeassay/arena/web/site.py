@@ -107,9 +107,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def render(
-    state: SeasonSnapshot,
-    shown: Collection[tuple[str, str]] | None = None,
-    items: Collection[str] | None = None,
+    state: SeasonSnapshot, shown: Collection[tuple[str, str]] | None = None, items: Collection[str] | None = None
 ) -> Files:
     """Return the files of a season, by their path in the site: equal journals give equal bytes.
 

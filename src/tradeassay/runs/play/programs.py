@@ -53,14 +53,7 @@ from tradeassay.runs.spec.episode import EpisodeSpec, ModelRecord, Options, reco
 from tradeassay.runs.spec.run_spec import model_agent, variant_name
 from tradeassay.runs.store.folder import RunFolder, present_versions
 from tradeassay.runs.store.manifest import CodeManifest, read_manifest
-from tradeassay.runs.store.outcome import (
-    ModelPart,
-    Outcome,
-    Played,
-    ProgramPart,
-    read_outcome,
-    write_outcome,
-)
+from tradeassay.runs.store.outcome import ModelPart, Outcome, Played, ProgramPart, read_outcome, write_outcome
 from tradeassay.runs.verify.freedom import refuse_other_rules
 from tradeassay.runs.verify.replay import NotReplayable, RecordedModels, Replayed
 from tradeassay.sandbox import CpuTimeout, Job, JobExecutor, JobResult, Tier, WallTimeout
@@ -455,9 +448,7 @@ class _Player:
 
     def _outcome(self, ending: Ending, record: msgspec.Struct | None, trace: str | None) -> Outcome:
         part = ModelPart(
-            answers=self._models.answers(self._episode.model),
-            spending=self._total,
-            roles=self._spent,
+            answers=self._models.answers(self._episode.model), spending=self._total, roles=self._spent
         )
         program: ProgramPart | msgspec.UnsetType = msgspec.UNSET
         if record is not None:

@@ -25,13 +25,7 @@ from tradeassay.runs.play.trading import Trading
 from tradeassay.runs.spec.episode import Asking, EpisodeSpec, Options
 from tradeassay.runs.spec.run_spec import RunSpec
 from tradeassay.runs.store.folder import DEFAULT_PARENT, RunFolder, RunLock, add_timing
-from tradeassay.runs.store.manifest import (
-    Manifest,
-    RunManifest,
-    encode_manifest,
-    read_manifest,
-    refuse_changes,
-)
+from tradeassay.runs.store.manifest import Manifest, RunManifest, encode_manifest, read_manifest, refuse_changes
 from tradeassay.runs.store.outcome import read_outcome
 from tradeassay.runs.store.run import CodeRun, Run, load_run
 
@@ -127,11 +121,7 @@ def resume(
     is not asked again. Raises :class:`RunError` when there is no run, or when data, tasks, prompts, agent code or
     versions are no longer what its manifest says."""
     options = Options(
-        executor=executor,
-        workers=workers,
-        home=_text(home),
-        retry_failed=retry_failed,
-        asking=asking or Asking(),
+        executor=executor, workers=workers, home=_text(home), retry_failed=retry_failed, asking=asking or Asking()
     )
     manifest = read_manifest(Path(folder) / "manifest.json")
     spec = manifest.spec if isinstance(manifest, RunManifest) else recorded_code_spec(manifest)

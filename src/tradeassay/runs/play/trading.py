@@ -105,9 +105,7 @@ class Trading:
             return
         take_over([task.episode.key for task in talking], place, asking)
         there = partial(
-            play_model_there,
-            RunFolder(place.path.absolute()),
-            msgspec.structs.replace(asking, cassettes=None),
+            play_model_there, RunFolder(place.path.absolute()), msgspec.structs.replace(asking, cassettes=None)
         )
         spread = Spread(executor="ray", workers=self._options.workers, modules=modules_of(self._episodes)[0])
         spread.map(there, talking, done=lambda at, played: watch.played(talking[at].episode.key, played))

@@ -156,10 +156,7 @@ class Versions(msgspec.Struct, frozen=True, kw_only=True):
 
 def present_versions() -> Versions:
     return Versions(
-        packages=_packages(),
-        python=platform.python_version(),
-        platform=sys.platform,
-        machine=platform.machine(),
+        packages=_packages(), python=platform.python_version(), platform=sys.platform, machine=platform.machine()
     )
 
 

@@ -37,11 +37,7 @@ class Attestation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def attest(
-    folder: Path,
-    *,
-    home: Path | None = None,
-    workers: int | None = None,
-    progress: CountListener | None = None,
+    folder: Path, *, home: Path | None = None, workers: int | None = None, progress: CountListener | None = None
 ) -> Attestation:
     """Return the verdict on a finished run: the one kept for exactly these bytes, else verify says it now.
 

@@ -131,10 +131,7 @@ class Examination:
 
     def result(self) -> Checked:
         return Checked(
-            steps=self.steps,
-            violations=tuple(self.violations),
-            claims=tuple(self.claims),
-            notes=tuple(self.notes),
+            steps=self.steps, violations=tuple(self.violations), claims=tuple(self.claims), notes=tuple(self.notes)
         )
 
 

@@ -1,8 +1,8 @@
 """What the runner of a result was free to choose, and chose: the *freedom statement* of a run.
 
-It is every departure from the benchmark that is registered under the run's id, how many seeds there are, and of
-how many runs of this benchmark in its folder the run is one. A result chosen among many windows, names or tries
-looks like any other; what it was chosen from does not.
+It is every departure from the benchmark that is registered under the run's id, what the result rests on by the
+runner's word alone, how many seeds there are, and of how many runs of this benchmark in its folder the run is one.
+A result chosen among many windows, names or tries looks like any other; what it was chosen from does not.
 
 Some fields of a spec are *rules*: gates, tolerances, weights, how judges are held. They belong to the benchmark's
 id, and a run with others is a run of another benchmark, whatever it says it is. All else (a window, seeds, other
@@ -11,6 +11,7 @@ data, how models are asked) is documented as free, and is shown beside the resul
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import date
 from functools import lru_cache
@@ -24,12 +25,15 @@ from tradeassay.benchmarks.programs import CodeSpec, find_protocol
 from tradeassay.core.errors import UNDECODABLE, TradeassayError, UserError
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs.spec.episode import protocol_config
-from tradeassay.runs.spec.run_spec import RunSpec
+from tradeassay.runs.spec.run_spec import HardenedMask, RunSpec
+from tradeassay.runs.store.folder import RunFolder
 from tradeassay.runs.store.manifest import Manifest, RunManifest, read_manifest
 
 _NAMES = frozenset(("models", "benchmark", "secret", "beacon"))
 """Fields that say who is examined and what the draws come from."""
 _LONGEST = 80
+OUT_OF_TIME = re.compile(rb"not done after [0-9.e+]+ s\b|[0-9] s of processor time")
+"""The sandbox's words about a program that its clock ended; how far one gets depends on the machine."""
 
 
 class Departure(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,8 +158,8 @@ class Freedom(msgspec.Struct, frozen=True, kw_only=True):
         return f"Chosen by the runner: {'; '.join(self.words)}."
 
 
-def freedom_of(folder: Path | None, manifest: Manifest) -> Freedom:
-    """Return a run's freedom statement; ``folder`` is the run's own, among its siblings, None for a sealed one."""
+def freedom_of(folder: Path, manifest: Manifest, *, alone: bool = False) -> Freedom:
+    """Return the freedom statement of the run in a folder; ``alone``: it was taken from among its siblings."""
     names = _names(manifest)
     found: tuple[Departure, ...] = ()
     said = []
@@ -168,12 +172,29 @@ def freedom_of(folder: Path | None, manifest: Manifest) -> Freedom:
     many = "one seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
     if list(seeds) != list(range(len(seeds))):
         many += f", chosen: {', '.join(map(str, seeds[:6]))}{' ...' if len(seeds) > 6 else ''}"
-    which, runs = ", ".join(names), None if folder is None else _siblings(folder, set(names))
+    which, runs = ", ".join(names), None if alone else _siblings(folder, set(names))
     if runs is None:
         among = f"how many runs of {which} it is one of is not known"
     else:
         among = f"{'the only run' if runs == 1 else f'one of {runs} runs'} of {which} in its folder"
-    return Freedom(departures=found, seeds=seeds, runs=runs, words=(*said, many, among))
+    return Freedom(
+        departures=found, seeds=seeds, runs=runs, words=(*said, *_unproven(folder, manifest), many, among)
+    )
+
+
+def _unproven(folder: Path, manifest: Manifest) -> Iterator[str]:
+    """Yield what a result rests on that nobody can make again, and that a runner may have wished for."""
+    if not isinstance(manifest, RunManifest):
+        journals = [RunFolder(folder).events(episode.key) for episode in manifest.episodes]
+        lines = (line for one in journals if one.is_file() for line in one.read_bytes().splitlines())
+        if late := sum(OUT_OF_TIME.search(line) is not None for line in lines):
+            yield f"{late} {'programs' if late > 1 else 'program'} out of time, as stated by the runner"
+    elif isinstance(mask := manifest.spec.hardened, HardenedMask):
+        ending = "who fell to chance" if mask.fell else "who did not fall to chance"
+        yield (
+            f"a mask hardened in {mask.rounds} rounds against {mask.attacker}, {ending} (prices shown correlate "
+            f"by {mask.levels} with true ones, returns by {mask.returns}), as stated by the runner"
+        )
 
 
 def _words(one: Departure, *, several: bool) -> str:

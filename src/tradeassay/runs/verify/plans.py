@@ -225,7 +225,9 @@ def verify_anything(
             read_plan(path)
             return sealed, None
         found = _as_planned(check(folder), folder, plan)
-        found = msgspec.structs.replace(found, freedom=freedom_of(None, read_manifest(folder / "manifest.json")))
+        found = msgspec.structs.replace(
+            found, freedom=freedom_of(folder, read_manifest(folder / "manifest.json"), alone=True)
+        )
     return sealed, msgspec.structs.replace(found, folder=str(path))
 
 

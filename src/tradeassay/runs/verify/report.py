@@ -9,7 +9,6 @@ the run was sealed before the result was known, or a witness recorded it.
 from __future__ import annotations
 
 import contextlib
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -68,7 +67,7 @@ from tradeassay.runs.store.names import shown_names
 from tradeassay.runs.store.outcome import ClaimOutcome, Violation, Word, read_outcome
 from tradeassay.runs.store.run import Run
 from tradeassay.runs.verify.checks import Checked, CheckTask, check_program
-from tradeassay.runs.verify.freedom import Freedom, code_departures, freedom_of
+from tradeassay.runs.verify.freedom import OUT_OF_TIME, Freedom, code_departures, freedom_of
 from tradeassay.runs.verify.replay import NotReplayable, Replayed, differences, not_as_written
 
 M = TypeVar("M", bound=Manifest)
@@ -86,8 +85,6 @@ OWN_SECRET = (
 )
 _LEAST, _MOST = 1e-5, 1e8
 """Seconds: less than any step takes, and more than any run did."""
-_OUT_OF_TIME = re.compile(rb"not done after [0-9.e+]+ s\b|[0-9] s of processor time")
-"""The sandbox's words about a program that its clock ended; how far one gets depends on the machine."""
 _TABLED = frozenset(("price_as_of", "price_source", "cutoff"))
 """What is known of a model comes from tables, which may have been the runner's own or older."""
 _WORDS = frozenset(("title", "description"))
@@ -372,12 +369,7 @@ class _Ways(NamedTuple):
 
 class _TradingVerifier(_Verifier[RunManifest]):
     def __init__(
-        self,
-        place: RunFolder,
-        manifest: RunManifest,
-        home: str | None,
-        executor: TaskExecutor,
-        ways: _Ways,
+        self, place: RunFolder, manifest: RunManifest, home: str | None, executor: TaskExecutor, ways: _Ways
     ) -> None:
         super().__init__(place, manifest)
         self._home, self._executor, self._ways = home, executor, ways
@@ -716,9 +708,9 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
             if checked.violations and isinstance(found, Replayed):
                 # Programs may behave otherwise on other packages, or be too slow for a busy machine: then what was
                 # recorded is believed, and that is said. Whatever contradicts itself is still wrong.
-                late = found.late or _OUT_OF_TIME.search(self._place.events(episode.key).read_bytes())
+                late = found.late or _by_the_clock(self._place.events(episode.key).read_bytes(), found.events)
                 reasons = [f"they were examined with {', '.join(self._elsewhere)}"] if self._elsewhere else []
-                reasons += ["one ran out of time, there or here"] if late else []
+                reasons += ["one ran out of time, here or by the runner's word"] if late else []
                 if reasons:
                     reason = f"they come out otherwise here; {' and '.join(reasons)}"
                     checked = check_program(self._place, episode, self._protocol, None, reason, dated)
@@ -728,6 +720,18 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
         if self._protocol is None:
             raise NotReplayable(self._closed)
         return code_scores(self._protocol, self._manifest, self._place)
+
+
+def _by_the_clock(then: bytes, now: bytes) -> bool:
+    """Return whether the first line of a journal that comes out otherwise says that the clock ended a program, and
+    lets nothing pass that does not pass here: time that runs out helps nobody.
+    """
+    pairs = zip(then.splitlines(), now.splitlines(), strict=False)
+    line, again = next((pair for pair in pairs if pair[0] != pair[1]), (b"", b""))
+    if not OUT_OF_TIME.search(line):
+        return False
+    changed = differences(*(msgspec.json.decode(one)["result"] for one in (line, again)))
+    return not any(b'"passed"' in msgspec.json.encode(was) for _, was, _ in changed)
 
 
 def _plain(value: object) -> Any:

@@ -29,11 +29,7 @@ from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.runs.store.folder import RunFolder
-from tradeassay.runs.store.manifest import (
-    Manifest,
-    RunManifest,
-    read_manifest,
-)
+from tradeassay.runs.store.manifest import Manifest, RunManifest, read_manifest
 
 SEAL = "seal.json"
 SIGNATURE = "seal.sig"
