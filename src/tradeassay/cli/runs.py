@@ -280,8 +280,9 @@ def _verify_other(
         from tradeassay.arena.verifying import verify_arena
 
         return verify_arena(run, pages=pages)
-    from tradeassay.report.verifying import compose_paper, paper_verdict, read_paper, verify_paper, verify_site
+    from tradeassay.report.verifying import read_paper, verify_paper, verify_site
     from tradeassay.runs.play.progress import PacedCount
+    from tradeassay.runs.verify.attested import attest, attestation
 
     if site:
         return verify_site(folder, runs, workers=workers, progress=PacedCount(say))
@@ -291,10 +292,9 @@ def _verify_other(
             f"{folder} holds files that are neither runs nor seasons", hint="reproduce the paper again"
         )
     if not any((folder / name).is_file() for name in record.runs):
-        return verify_paper(folder, record, paper_verdict(workers, PacedCount(say)), compose_paper)
+        return verify_paper(folder, record, partial(attest, workers=workers, progress=PacedCount(say)))
     from tradeassay.arena.verifying import verify_arena
     from tradeassay.cli.reproduce import compose_seasons
-    from tradeassay.runs.verify.attested import attestation
 
     return verify_paper(folder, record, lambda db: attestation(verify_arena(str(db)), ""), compose_seasons)
 

@@ -37,7 +37,7 @@ from tradeassay.runs import CodeRun, Run, load_run
 from tradeassay.runs.play.progress import CountListener
 from tradeassay.runs.store.outcome import ClaimOutcome, Violation, Word
 from tradeassay.runs.summary import summary_of
-from tradeassay.runs.verify.attested import Attestation, VerdictWord, attest
+from tradeassay.runs.verify.attested import Attestation, VerdictWord
 from tradeassay.runs.verify.report import NOT_RENDERED, VerifyReport
 
 PAPER = "paper.json"
@@ -149,7 +149,12 @@ def verify_paper(
     compose: Callable[[Path, PaperRecord], tuple[PaperPage, Badges]] = compose_paper,
 ) -> VerifyReport:
     """Verify the runs of a paper by ``verdict``, then make its page and its tables from them again and compare."""
-    found = {name: verdict(folder / name) for name in record.runs}
+    found: dict[str, Attestation] = {}
+    for name in record.runs:
+        try:
+            found[name] = verdict(folder / name)
+        except TradeassayError as error:
+            found[name] = Attestation(root="", word="unverified", why=(error.message,))
     probed = [] if record.probe is None else [_probed(record)]
     wrong: list[str] = []
     if all(one.word != "contradicted" for one in found.values()):
@@ -287,13 +292,3 @@ def _counted(text: object) -> int:
     """Return how many runs a page, or a freedom statement, says that there are; 0 where it says nothing."""
     said = _COUNT.search(text if isinstance(text, str) else getattr(text, "sentence", ""))
     return 0 if said is None else int(said[1] or 1)
-
-
-def paper_verdict(workers: int | None, progress: CountListener | None) -> Callable[[Path], Attestation]:
-    def verdict(folder: Path) -> Attestation:
-        try:
-            return attest(folder, workers=workers, progress=progress)
-        except TradeassayError as error:
-            return Attestation(root="", word="unverified", why=(error.message,))
-
-    return verdict

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolSpec, Usage
+from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import UserError
 from tradeassay.llm import load_prices, parse_name
 from tradeassay.llm.budget import LEAST_SHARE, estimate_reply, most_request
-from tradeassay.llm.cassette import RecordedQuestion, read_cassette
+from tradeassay.llm.cassette import read_cassette
 from tradeassay.llm.tables import Price, Tokens
 from tradeassay.play.dialogue_log import read_dialogue, whole_messages
 from tradeassay.runs.spec.episode import ModelRecord
@@ -70,7 +70,8 @@ def examine_spending(cassette: Path, dialogue: Path, model: str, dated: Mapping[
             odd[f"{one.model} counts {what}"] += 1
         price = prices.of(one.model)
         said = dated.get(one.model)
-        if said is not None and not _same_table(price, said):
+        table = (None, None) if price is None else (price.as_of, price.source)
+        if said is not None and table != (said.price_as_of, said.price_source):
             unsure = f"the run's price of {one.model} is {_dated(said)}, here it is {_dated(price)}"
             continue
         fault = _dollars(one.reply, price)
@@ -98,10 +99,16 @@ def _answers(cassette: Path, dialogue: Path, model: str) -> Iterator[_Answer]:
     if cassette.is_file():
         held = read_cassette(cassette)
         for line in held.answers:
-            known = _question(line.asked, held.messages, held.tools) if held.texts else None
-            most, thought = (line.asked.params.get(name) for name in ("max_tokens", "reasoning_tokens"))
+            asked, known = line.asked, None
+            if held.texts:
+                messages = tuple(held.messages[name] for name in asked.messages)
+                tools = held.tools[asked.tools] if asked.tools else ()
+                known = AskModel(
+                    purpose=asked.purpose, messages=messages, tools=tools, answer_schema=asked.answer_schema
+                )
+            most, thought = (asked.params.get(name) for name in ("max_tokens", "reasoning_tokens"))
             most = most + (thought if isinstance(thought, int) else 0) if isinstance(most, int) else None
-            yield _Answer(line.asked.model, line.asked.step, line.reply, known, most)
+            yield _Answer(asked.model, asked.step, line.reply, known, most)
     elif dialogue.is_file():
         lines = list(read_dialogue(dialogue))
         for said, messages in zip(lines, whole_messages(lines), strict=True):
@@ -115,17 +122,6 @@ def _paid(model: str) -> bool:
         return parse_name(model).route != "scripted" and not model.startswith(("http/", "pipe/", "python/"))
     except UserError:
         return False
-
-
-def _question(
-    asked: RecordedQuestion, messages: dict[str, Message], tools: dict[str, tuple[ToolSpec, ...]]
-) -> AskModel:
-    return AskModel(
-        purpose=asked.purpose,
-        messages=tuple(messages[name] for name in asked.messages),
-        tools=tools[asked.tools] if asked.tools else (),
-        answer_schema=asked.answer_schema,
-    )
 
 
 def _impossible(usage: Usage) -> str:
@@ -177,11 +173,6 @@ def _dollars(reply: ModelReply, price: Price | None) -> str:
         expected = f"${low:g}" if low == high else f"${low:g} to ${high:g}"
         return f"cost {'an unknown sum' if usd is None else f'${usd:g}'}; its tokens cost {expected}"
     return ""
-
-
-def _same_table(price: Price | None, dated: ModelRecord) -> bool:
-    ours = (None, None) if price is None else (price.as_of, price.source)
-    return ours == (dated.price_as_of, dated.price_source)
 
 
 def _dated(price: Price | ModelRecord | None) -> str:
