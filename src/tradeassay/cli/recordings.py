@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import tempfile
 from pathlib import Path
@@ -25,6 +26,9 @@ from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
     from tradeassay.runs.store.archive import OpenRecording, RecordingLabel
+
+
+_MANY = 10
 
 
 @click.group()
@@ -157,8 +161,13 @@ def list_command(as_json: bool) -> None:
 @recordings.command()
 @click.argument("recording")
 @click.option("--no-replay", is_flag=True, help="Only hashes, prompts and texts; no replay.")
+@click.option(
+    "--programs",
+    type=click.IntRange(1),
+    help="Of recorded programs, judge so many again, spread over all; not all.",
+)
 @json_option
-def check(recording: str, no_replay: bool, as_json: bool) -> int:
+def check(recording: str, no_replay: bool, programs: int | None, as_json: bool) -> int:
     """Check a recording as it would be checked on arrival: hashes, label, texts, keys, prompts, and a replay.
 
     Exits with 1 and names what is wrong.
@@ -181,7 +190,7 @@ def check(recording: str, no_replay: bool, as_json: bool) -> int:
     else:
         from tradeassay.runs.verify.freedom import freedom_of
 
-        facts, again = changed_facts(opened), _played_again
+        facts, again = changed_facts(opened), functools.partial(_played_again, programs=programs)
         chosen = freedom_of(opened.folder, opened.manifest, alone=True).sentence
     command = opened.label.command
     again_with = f": record it again with: {command}" if is_our_command(command) else ""
@@ -200,10 +209,26 @@ def check(recording: str, no_replay: bool, as_json: bool) -> int:
     return 1 if found else 0
 
 
-def _played_again(opened: OpenRecording) -> list[str]:
-    from tradeassay.runs.store.archive import manifest_differences, replay_recording, score_differences
+def _played_again(opened: OpenRecording, programs: int | None) -> list[str]:
+    from tradeassay.runs.store.archive import (
+        manifest_differences,
+        recorded_spec,
+        replay_recording,
+        score_differences,
+    )
 
+    tasks = getattr(recorded_spec(opened.folder), "tasks", ())
+    if programs is not None and not tasks:
+        raise UserError("this recording names no tasks to draw from", hint="leave --programs out")
+    if programs is None and len(tasks) > _MANY:
+        say(
+            f"{opened.label.answers} programs are judged again, at 5 to 20 s of processor time each (--programs 5)"
+        )
+    some = tasks[:: max(1, len(tasks) // programs)][:programs] if programs else ()
     with tempfile.TemporaryDirectory() as place:
         again = Path(place) / "replay"
-        replay_recording(opened, again)
+        replay_recording(opened, again, tasks=some)
+        if some:
+            say(f"{len(some)} of {len(tasks)} tasks were judged again")
+            return score_differences(opened, again, tasks=some)
         return score_differences(opened, again) + manifest_differences(opened, again)

@@ -297,13 +297,14 @@ def review_tables(board: ReviewBoard, gated: Mapping[str, ModelRow] | None = Non
     authors = sorted(board.fidelity, key=lambda name: -(board.rating.get(name, unrated).value or 0.0))
     yield Table(
         title="Marks",
-        columns=("Author", "Rating", "Fidelity", "Risk"),
+        columns=("Author", "Rating", "Fidelity", "Risk", *(_REVIEW_GATES if gated else ())),
         rows=tuple(
             line(
                 name,
                 figure(board.rating.get(name, unrated), "{:.0f}"),
                 figure(board.fidelity[name]),
                 figure(board.risk[name]),
+                *_gates_beside(gated, name),
             )
             for name in authors
         ),
@@ -746,15 +747,15 @@ def _paper_reviews(scores: SystradeScores, why: tuple[str, ...]) -> Filled:
 _REVIEW_GATES: Final = ("Leak gate held", "Valid")
 
 
+def _gates_beside(gated: Mapping[str, ModelRow] | None, author: str) -> tuple[Cell, ...]:
+    row = (gated or {}).get(author)
+    return () if row is None else (figure(row.gates["leak"], "share"), figure(row.valid, "share"))
+
+
 def _standings(
     board: ReviewBoard, gated: Mapping[str, ModelRow] | None = None, *, ours: bool = False
 ) -> tuple[Row, ...]:
     """Return each author's mean mark and place, by others alone and with its own marks."""
-
-    def found(author: str) -> tuple[Cell, ...]:
-        row = (gated or {}).get(author)
-        return () if row is None else (figure(row.gates["leak"], "share"), figure(row.valid, "share"))
-
     return tuple(
         line(
             one.author,
@@ -762,7 +763,7 @@ def _standings(
             Cell(f"{one.peer_place or 'n/a'}"),
             figure(one.everyone),
             Cell(f"{one.everyone_place or 'n/a'}"),
-            *found(one.author),
+            *_gates_beside(gated, one.author),
             ours=ours,
         )
         for one in board.standings

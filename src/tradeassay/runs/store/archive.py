@@ -470,18 +470,25 @@ _HASHES = frozenset(["work_sha256", "events_sha256", "outcomes", "answers"])
 """Fields of scores and outcomes that say whether a model was live or replayed, or hash files which do."""
 
 
-def replay_recording(opened: OpenRecording, folder: Path, *, workers: int | None = None) -> Run | CodeRun:
-    """Play a recording's run again from its answers alone; raises what a run raises."""
+def replay_recording(
+    opened: OpenRecording, folder: Path, *, workers: int | None = None, tasks: tuple[str, ...] = ()
+) -> Run | CodeRun:
+    """Play a recording's run again from its answers alone, or only some of its tasks; raises what a run raises."""
     asking = Asking(replay=True, cassettes=opened.folder)
-    done: Run | CodeRun = run(recorded_spec(opened.folder), folder, asking=asking, workers=workers)
+    spec: Any = recorded_spec(opened.folder)
+    spec = msgspec.structs.replace(spec, tasks=tasks) if tasks else spec
+    done: Run | CodeRun = run(spec, folder, asking=asking, workers=workers)
     return done
 
 
-def score_differences(opened: OpenRecording, replayed: Path) -> list[str]:
-    """Return where a replay's scores or outcomes differ from the recorded ones, numbers by more than 1e-12."""
+def score_differences(opened: OpenRecording, replayed: Path, *, tasks: tuple[str, ...] = ()) -> list[str]:
+    """Return where a replay's scores or outcomes differ from the recorded ones, numbers by more than 1e-12; of a
+    replay of some tasks, only their outcomes.
+    """
     found: list[str] = []
     for name in sorted(opened.label.files):
-        if name == "scores.json" or name.endswith("/outcome.json"):
+        of_some = any(f"__{task}__" in name for task in tasks)
+        if (name == "scores.json" and not tasks) or (name.endswith("/outcome.json") and (of_some or not tasks)):
             before, after = (msgspec.json.decode((one / name).read_bytes()) for one in (opened.folder, replayed))
             found += differences(after, before, "" if name == "scores.json" else name)
     return found
