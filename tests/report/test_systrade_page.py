@@ -64,6 +64,8 @@ def test_the_run_page_and_its_scorecards(run: CodeRun) -> None:
         "worth its price",
     ):
         assert words.lower() in page.lower(), words
+    marks = page[page.rindex("Bradley-Terry") : page.rindex("How much higher the marks are")]
+    assert "Leak gate held" in marks, "a reader may mark highest what reads tomorrow's close"
     found_again = verify(run.folder, programs=False)  # what the sandbox found is given by the sample
     assert (found_again.violations, found_again.exit_code) == ((), 3)
     assert {one.claim for one in found_again.claims if one.outcome == "re-derived"} == {"rules", "scores"}

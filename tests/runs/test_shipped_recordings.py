@@ -88,3 +88,10 @@ def test_an_audit_is_listed_holds_no_prices_and_is_asked_again(
     assert {name: told[name] for name in ("told", "sentence", "recall")} == {
         name: shipped[name] for name in ("told", "sentence", "recall")
     }
+
+
+def test_some_programs_of_a_training_run_are_judged_again(capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(Path(__file__).parents[2] / "examples" / "training" / "recorded" / "qwen-before-unseen.tar.xz")
+    assert main(["recordings", "check", file, "--programs", "2"]) == 0
+    told = capsys.readouterr().err
+    assert "2 of 44 tasks were judged again" in told and "holds" in told

@@ -391,17 +391,12 @@ class _Program:
                 assert self.home.failure is not None
                 self.fed_failure = f"fed bar by bar it breaks: {self.home.failure.text}"
                 self.runs = [whole]
-        elif self.framework == "backtrader" and self.home.ok and self._asks_for_later_bars():
-            self._compare_with_whole()
+        elif self.framework == "backtrader" and self.home.ok:
+            # It reached for later bars, or makes no trade and asks how many there are; one that trades may ask.
+            reached = POINTERS & {trick.name for trick in self.home.tricks}
+            if reached or (not self.home.trades and asks_length(self.source)):
+                self._compare_with_whole()
         return compile_failure(self.home) or found
-
-    def _asks_for_later_bars(self) -> bool:
-        """Whether it reached for later bars, or makes no trade and asks how many there are. One that trades may
-        ask.
-        """
-        if POINTERS & {trick.name for trick in self.home.tricks}:
-            return True
-        return not self.home.trades and asks_length(self.source)
 
     def _compare_with_whole(self) -> None:
         """Run it with all bars at hand. It gains nothing, but one that trades only then has looked ahead, and is

@@ -172,14 +172,15 @@ def validate(
 
     def one(program: _Program) -> ProgramLine:
         client = judge if program.framework == "backtrader" else frame_judge
-        tried = 0
+        tried, decoy = 0, program.decoy
+        leak = config.thorough or decoy is None or decoy.fails_at == "lookahead"
         for rules in _draws(program, config.rules):
             tried += 1
             found = evaluate(
                 program.task,
                 program.source,
                 executor=executor,
-                config=_config_for(program, config),
+                config=EvaluateConfig(decides="behaviour", leak=leak),
                 judge=client,
                 framework=program.framework,
                 rules=rules,
@@ -244,12 +245,6 @@ def _draws(program: _Program, rules: Rules) -> Iterator[Rules]:
         for number in range(1, _REDRAWS + 1):
             secret = f"{seed_from(rules.secret, 'validate again', number):064x}"
             yield msgspec.structs.replace(rules, secret=secret)
-
-
-def _config_for(program: _Program, config: ValidateConfig) -> EvaluateConfig:
-    if config.thorough:
-        return EvaluateConfig(decides="behaviour")
-    return EvaluateConfig(decides="behaviour", leak=program.decoy is None or program.decoy.fails_at == "lookahead")
 
 
 def _line(program: _Program, found: Evaluation, *, redrawn: int) -> ProgramLine:

@@ -71,15 +71,18 @@ def find_roots() -> LibraryRoots:
 
 
 def _sites(stdlib: Iterable[str]) -> list[str]:
-    """Return the folders of the search path that hold packages, in its order."""
-    return [entry for entry in dict.fromkeys(sys.path) if os.path.isdir(entry) and not _is_stdlib(entry, stdlib)]
-
-
-def _is_stdlib(entry: str, stdlib: Iterable[str]) -> bool:
-    """Return whether a folder of the search path belongs to the standard library; its site folders do not."""
-    if os.path.basename(entry) in _SITE_NAMES:
-        return False
-    return any(entry == folder or entry.startswith(folder.rstrip("/") + "/") for folder in stdlib)
+    """Return the folders of the search path that hold packages, in its order: site folders, and what lies outside
+    the standard library.
+    """
+    return [
+        entry
+        for entry in dict.fromkeys(sys.path)
+        if os.path.isdir(entry)
+        and (
+            os.path.basename(entry) in _SITE_NAMES
+            or not any(f"{entry}/".startswith(folder.rstrip("/") + "/") for folder in stdlib)
+        )
+    ]
 
 
 def package_roots(sites: Iterable[str], files: Iterable[str]) -> set[str]:
@@ -186,7 +189,11 @@ def why_not_leave() -> str | None:
 def leave_host() -> None:
     """Enter new namespaces (a user one when not root); the next fork is process 1 of the new PID namespace."""
     uid, gid = os.geteuid(), os.getegid()
-    if uid != 0 or not _unshared(_SPACES):
+    try:
+        if uid != 0:
+            raise PermissionError
+        kernel.unshare(_SPACES)
+    except OSError:  # root without CAP_SYS_ADMIN too, as in most containers: a user namespace may be allowed
         kernel.unshare(_SPACES | kernel.CLONE_NEWUSER)
         # Inside, the only user is nobody; the rights over the new namespaces come from having created them.
         _write("/proc/self/setgroups", "deny")
@@ -278,14 +285,6 @@ def start_again(view: dict[str, str], descriptor: int) -> None:
     arguments = [executable, *"-S -s -P -B -c".split(), code, parent, str(descriptor), *folders]
     enter_view(view)  # only now: the installation may lie below the folder that is covered
     os.execve(executable, arguments, environment)
-
-
-def _unshared(spaces: int) -> bool:
-    try:
-        kernel.unshare(spaces)
-    except OSError:
-        return False  # root without CAP_SYS_ADMIN, as in most containers: a user namespace may still be allowed
-    return True
 
 
 def enter_private_root(roots: LibraryRoots) -> None:

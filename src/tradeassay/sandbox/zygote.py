@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 import traceback
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -29,7 +30,6 @@ from tradeassay.sandbox import child, kernel, seccomp
 from tradeassay.sandbox.namespaces import (
     DEVICES,
     SCRATCH,
-    LibraryRoots,
     can_become_nobody,
     enter_private_root,
     find_roots,
@@ -86,7 +86,8 @@ def main(descriptor: int, refused: str | None) -> None:
 
 
 def _prepare(config: SandboxConfig, refused: str | None) -> tuple[child.Stage, Hello]:
-    _write_quietly("/proc/self/oom_score_adj", "1000")  # if memory runs out, the sandbox goes first
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+        file.write("1000")  # if memory runs out, the sandbox goes first
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     proc = _open_high("/proc")
@@ -98,7 +99,13 @@ def _prepare(config: SandboxConfig, refused: str | None) -> tuple[child.Stage, H
     _assert_one_thread()
     roots = find_roots()
     missing = [] if refused is None else [f"namespaces ({refused}): no private file system, no scratch folder"]
-    private = refused is None and _try_private_root(roots, missing)
+    private = refused is None
+    if private:
+        try:
+            enter_private_root(roots)
+        except OSError as error:
+            private = False
+            missing.append(f"a private file system ({error}): no scratch folder")
     readable = (*(roots.readable() if private else roots.readable_one_by_one()), *DEVICES)
     listable = () if private else roots.stdlib
     size, resident = _memory(proc)
@@ -181,15 +188,6 @@ def _assert_one_thread() -> None:
                 f"the zygote has {count} threads and cannot fork safely; a preloaded module started them"
             )
         time.sleep(0.01)
-
-
-def _try_private_root(roots: LibraryRoots, missing: list[str]) -> bool:
-    try:
-        enter_private_root(roots)
-    except OSError as error:
-        missing.append(f"a private file system ({error}): no scratch folder")
-        return False
-    return True
 
 
 def _open_to_all(folder: str) -> bool:
@@ -322,11 +320,3 @@ def _report_exit(handle: int, pid: int, control: socket.socket, base_mb: float) 
     except OSError:
         pass  # the host gave up on this job
     control.close()
-
-
-def _write_quietly(path: str, text: str) -> None:
-    try:
-        with open(path, "w", encoding="ascii") as file:
-            file.write(text)
-    except OSError:
-        return

@@ -116,15 +116,13 @@ class ProgramFeedback(msgspec.Struct, frozen=True, kw_only=True):
 def feedback_on(evaluation: Evaluation, settings: QuantCodeSettings, turn: int) -> ProgramFeedback:
     stage = evaluation.outcome
     findings = tuple(_findings(evaluation, settings))
-    prose, left = "\n".join(map(_in_prose, findings)), _left(settings, turn)
-    text = PROMPTS.fill("feedback", findings=prose, left=left, advice=_ADVICE.get(stage, ""))
+    lines = [
+        f"- {one.detail}{f' (line {one.line})' if one.line is not None and 'line' not in one.detail else ''}"
+        for one in findings
+    ]
+    left, advice = _left(settings, turn), _ADVICE.get(stage, "")
+    text = PROMPTS.fill("feedback", findings="\n".join(lines), left=left, advice=advice)
     return ProgramFeedback(stage=stage, findings=findings, text=text)
-
-
-def _in_prose(found: ProgramComplaint) -> str:
-    """Return a finding as a line that a person would write."""
-    where = f" (line {found.line})" if found.line is not None and "line" not in found.detail else ""
-    return f"- {found.detail}{where}"
 
 
 def feedback_on_no_code(extraction: Extraction, settings: QuantCodeSettings, turn: int) -> ProgramFeedback:
@@ -268,7 +266,16 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
                 task=task.id, source=found.code, framework=settings.framework, turn=number
             )
             assert isinstance(evaluation, Evaluation)
-            turn = _evaluated(number, reply, found, evaluation)
+            turn = Turn(
+                number=number,
+                stage=evaluation.outcome,
+                form=found.form,
+                code=found.code,
+                code_sha256=sha256_bytes(found.code.encode("utf-8", "surrogatepass")),
+                evaluation=evaluation,
+                reason=evaluation.reason,
+                usage=reply.usage,
+            )
             ends = turn.stage in ("solved", "trick", "not_scored")
             feedback = None if ends else feedback_on(evaluation, settings, number)
         if feedback is None or number == settings.allowed_turns:
@@ -377,20 +384,6 @@ def _repeated(before: Turn, reply: ModelReply) -> Turn:
     """Return the turn of an answer that was given before, word for word: the same program, the same findings."""
     reason = f"the same answer again, which ends the attempts; {before.reason}"
     return msgspec.structs.replace(before, number=before.number + 1, feedback="", reason=reason, usage=reply.usage)
-
-
-def _evaluated(number: int, reply: ModelReply, found: Extraction, evaluation: Evaluation) -> Turn:
-    assert found.code is not None
-    return Turn(
-        number=number,
-        stage=evaluation.outcome,
-        form=found.form,
-        code=found.code,
-        code_sha256=sha256_bytes(found.code.encode("utf-8", "surrogatepass")),
-        evaluation=evaluation,
-        reason=evaluation.reason,
-        usage=reply.usage,
-    )
 
 
 def _outcome(task: CodeTask, settings: QuantCodeSettings, turns: list[Turn]) -> TaskOutcome:

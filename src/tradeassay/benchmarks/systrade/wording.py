@@ -119,11 +119,9 @@ class Wording:
             history=_history(told) if told.last else "",
             goal=self._goal(card) if told.last else "",
         )
-        return (
-            *self.opening(spec),
-            Message(role="assistant", text=hand_in_text(told.base)),
-            _user(text),
-        )
+        base = told.base
+        handed = f"```python\n{base.source.strip()}\n```\n\n```json\n{base.card.strip()}\n```"
+        return *self.opening(spec), Message(role="assistant", text=handed), _user(text)
 
     def review(self, spec: StrategySpec, submission: Submission) -> tuple[Message, ...]:
         """Return the messages that ask a reviewer for marks."""
@@ -170,10 +168,6 @@ class Wording:
 
 
 WORDING: Final = Wording()
-
-
-def hand_in_text(submission: Submission) -> str:
-    return f"```python\n{submission.source.strip()}\n```\n\n```json\n{submission.card.strip()}\n```"
 
 
 def example_program() -> str:
