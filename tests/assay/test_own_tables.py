@@ -556,3 +556,13 @@ def test_sellers_of_insurance_are_not_praised_and_skill_is() -> None:
     assert not [label for name in ("puts", "far") for label in said[name] if "skill" in label or "mixed" in label]
     assert "paid for tail risk" in said["puts"] and "consistent with selling insurance" in said["far"]
     assert said["skill"].count("consistent with skill") >= 5
+
+
+def test_a_benchmark_of_returns_that_lacks_rows_is_compared_on_the_days_it_has(tmp_path: Path) -> None:
+    tracker = account(MARKET + np.random.default_rng(2).normal(0.0, 0.0002, MARKET.size), None)
+    kept = [place for place in range(MARKET.size) if place % 37 != 10]
+    spans = np.add.reduceat(np.log1p(MARKET), [0, *(place + 1 for place in kept[:-1])])
+    for name, returns in (("one day each", MARKET[kept]), ("since the row before", np.expm1(spans))):
+        other = account(MARKET, None)[kept].with_columns(pl.Series("return", returns))
+        made = assay(OwnAccount(returns=tracker, against=other)).agents[0]
+        assert made.verdict.kind == "market", (name, made.verdict.sentence)

@@ -644,6 +644,15 @@ def with_benchmark(series: OwnSeries, other: OwnSeries) -> OwnSeries:
     other's last row is compounded. Rows dated the first of a month may stand for it or the one before: whichever
     moves more like the other table."""
     pairs = [_paired(mine, theirs) for mine in _dated(series) for theirs in _dated(other)]
+    gaps = [day for day in series.returns if day not in other.returns]
+    if series.year == other.year and other.since is None and gaps:
+        # A table of returns may lack rows, or hold moves over several days: whichever is more like the account.
+        days = {day: earned for day, earned in series.returns.items() if day in other.returns}
+        whole = _grown(series.returns)
+        told = f"left out because the benchmark has no return there: {len(gaps)} rows ({gaps[0]} to {gaps[-1]}); "
+        told += f"with them the account earned {whole:+.1%}, without them {_grown(days):+.1%}"
+        notes = (*series.notes, *other.notes, told)
+        pairs.append(replace(series, returns=days, against=other.returns, whole=whole, notes=notes))
     return max(pairs, key=_likeness)
 
 
