@@ -49,6 +49,7 @@ class Forged:
 
     def __init__(self, path: Path, root: Path) -> None:
         self.path, self.root = path, root
+        self.keeps_page = False
 
     def read(self, name: str) -> Json:
         found: Json = json.loads((self.path / name).read_bytes())
@@ -127,7 +128,8 @@ class Forged:
 
         The page goes: it would contradict whatever was edited, and nobody needs to show one.
         """
-        (self.path / "report.html").unlink(missing_ok=True)
+        if not self.keeps_page:
+            (self.path / "report.html").unlink(missing_ok=True)
         with contextlib.suppress(Exception):
             manifest, place = read_manifest(self.path / "manifest.json"), RunFolder(self.path)
             if isinstance(manifest, CodeManifest):
