@@ -68,11 +68,13 @@ def check_beside(told: Json) -> set[str]:
     return {"latency"} if found else set()
 
 
-def grouped(told: Json, title: str, rows: dict[str, list[Any]]) -> None:
+def grouped(told: Json, title: str, rows: dict[str, list[Any]], exhibit: str = "groups") -> None:
     """Compare the groups of the two models whose kinds are known with the means of their rows."""
-    (table,) = (one for one in tables(told, "groups") if one["title"] == title)
+    (table,) = (one for one in tables(told, exhibit) if one["title"] == title)
     members = {"instruct": ("qwen2.5", "smollm2"), "general": ("smollm2",), "specialised": ("qwen2.5",)}
     for head, row in cells(table).items():
+        if head.startswith("printed"):
+            continue
         these = [
             values
             for name, values in rows.items()
@@ -186,7 +188,7 @@ def standings(played: Sequence[Played]) -> dict[str, list[float | None]]:
 def check_stockbench(told: Json) -> set[str]:
     """Make the tables of StockBench again; return the exhibits that were compared."""
     runs = episodes(told["runs"])
-    checked = {"main", "figure-3", "groups"}
+    checked = {"main", "figure-3", "groups", "thinking"}
     main = [
         one for name, played in runs.items() for one in played if name.endswith("-stockbench") or name == "models"
     ]
@@ -195,7 +197,8 @@ def check_stockbench(told: Json) -> set[str]:
     for name, wanted in standings(once).items():
         same(ours[name], wanted, ("main", name))
     assert all(ours[one.name] == [None] * 5 for one in once if not one.done)
-    grouped(told, "Groups of models", {one.name: ours[one.name][:3] for one in once if one.model})
+    for exhibit in ("groups", "thinking"):
+        grouped(told, "Groups of models", {one.name: ours[one.name][:3] for one in once if one.model}, exhibit)
     kinds = ("schema", "arithmetic", "liquidity", "give_up")
     errors = cells(tables(told, "figure-3")[0])
     for one in (one for one in once if one.model):
@@ -319,7 +322,26 @@ def _ktdfin_grid(
         one = groups[mask, mode][name]
         said = [order for line in one.lines for order in line["decision"].get("orders", ())]
         assert row[0] == sum(bool(order.get("reason")) for order in said), head
-    return {"table-3", "table-11", "table-8", "appendix-a"}
+    _attackers(told)
+    return {"table-3", "table-11", "table-8", "appendix-a", "figure-3", "table-12"}
+
+
+def _attackers(told: Json) -> None:
+    """Make the attackers' shares again from every answer and the truth beside it."""
+    probe = json.loads((Path(told["page"]).parent / "paper.json").read_text())["probe"]
+    days = [str(day) for day in load_dataset(probe["dataset"]).sessions]
+    (table,) = tables(told, "figure-3")
+    for attacker in {one["attacker"] for one in probe["answers"]}:
+        mine = [one for one in probe["answers"] if one["attacker"] == attacker]
+        named = [one for one in mine if one.get("tickers")]
+        dated = [one for one in mine if one.get("date")]
+        first = [one["tickers"][0] == one["symbol"] for one in named]
+        among = {one["number"]: one["symbol"] in one["tickers"] for one in named}
+        near = {one["number"]: abs(days.index(one["date"]) - days.index(one["session"])) <= 7 for one in dated}
+        joint = [among[number] and near[number] for number in among if number in near]
+        wanted = [mean(each) if each else None for each in (first, among.values(), near.values(), joint)]
+        same(cells(table)[attacker], wanted, ("figure-3", attacker))
+        assert set(cells(table)[attacker]) <= set(cells(tables(told, "table-12")[0])[attacker])
 
 
 # Programs
@@ -352,11 +374,17 @@ _ENDS = {
     "no_code": "No code, reasoning loop",
 }
 _CLASSES = {
+    "signals-never-activate": "Signals never activate",
+    "line-object": "Line object in place of a value",
     "missing-attribute": "Missing attribute or method",
+    "wrong-api-params": "Wrong API parameters",
     "does-not-match": "Does not match the task",
+    "type-or-none": "Type or None",
     "other-runtime": "Other error while running",
+    "syntax-at-runtime": "Syntax error while running",
+    "index-out-of-range": "Index out of range",
     "compilation": "Does not compile",
-    "signals": "Signals never activate",
+    "timeout": "Time-out",
 }
 
 
@@ -457,7 +485,10 @@ def check_systrade(told: Json) -> set[str]:
         wanted = [len(these), mean(totals) if totals else None, mean(trails) if trails else None]
         same([returned[name][at] for at in (0, 1, 3)], wanted, ("section-5-4-2", name))
     return (
-        {"table-3", "section-5-4-2"} | _systrade_rest(told, records, last, by_number) | _review_map(told, records)
+        {"table-3", "section-5-4-2"}
+        | _systrade_rest(told, records, last, by_number)
+        | _review_map(told, records)
+        | _systrade_groups(told, last)
     )
 
 
@@ -470,7 +501,7 @@ def _systrade_rest(
         by_strategy.setdefault(record["strategy"], []).extend([card["scorecard"]] if card else [])
     for strategy, cards in by_strategy.items():
         row = found[strategy]
-        assert row[0] == f"{cards[0]['complexity']:.2f}" if cards else True
+        same([row[0]], [cards[0]["complexity"] if cards else row[0]], ("table-4", strategy, "complexity"))
         for place, names in ((2, ("D1", "D2")), (4, ("D3", "D4"))):
             halves = [[card["paper"][name]["value"] for name in names] for card in cards]
             whole = [mean(half) for half in halves if None not in half]
@@ -507,6 +538,22 @@ def _systrade_rest(
     return {"table-4", "section-5-4-1", "figure-2", "figure-3", "section-5-6"}
 
 
+def _systrade_groups(told: Json, last: dict[str, list[Json | None]]) -> set[str]:
+    gates = {"parse", "schema", "exec", "determinism", "leak", "audit"}
+    of_models: dict[str, list[Any]] = {}
+    for model, scored in last.items():
+        cards = [one["scorecard"] for one in scored if one is not None]
+        passed = [
+            {gate["name"] for gate in card["gates"]["gates"] if gate["status"] == "passed"} for card in cards
+        ]
+        of_models[model] = [sum(gates <= names for names in passed) / len(scored)]
+        for dimension in ("D1", "D2", "D3", "D4"):
+            known = [value for card in cards if (value := card["sound"][dimension]["value"]) is not None]
+            of_models[model].append(mean(known) if known else None)
+    grouped(told, "Groups of models", of_models)
+    return {"groups"}
+
+
 def _review_map(told: Json, records: Sequence[Json]) -> set[str]:
     marks: dict[str, dict[str, list[float]]] = {}
     for record in records:
@@ -520,7 +567,20 @@ def _review_map(told: Json, records: Sequence[Json]) -> set[str]:
             given = marks.get(reviewer, {})  # a reviewer whose marks could not be read has a row too
             wanted = [mean(given[name]) if name in given else None for name in table["columns"][1:]]
             same(row, wanted, ("figure-5", reviewer))
-    return {"figure-5"} if tables(told, "figure-5") else set()
+    if not tables(told, "figure-5"):
+        return set()
+    # Of whose work the last marks count; nobody here marked its own.
+    found = cells(tables(told, "section-5-3")[1])
+    by_author: dict[str, list[float]] = {}
+    for given in marks.values():
+        for author, some in given.items():
+            by_author.setdefault(author, []).extend(some)
+    assert set(found) == set(by_author)
+    order = sorted(by_author, key=lambda author: -mean(by_author[author]))
+    for author, row in found.items():
+        same([row[0], row[2]], [mean(by_author[author])] * 2, ("section-5-3", author))
+        assert row[1] == row[3] == str(1 + order.index(author))
+    return {"figure-5", "section-5-3"}
 
 
 # Seasons
@@ -570,7 +630,10 @@ def check_ama(told: Json) -> set[str]:
         (row,) = (row for head, row in cells(tables(told, exhibit)[0]).items() if head.startswith(f"{who} ("))
         ends = [mean(values), min(values), max(values), max(values) - min(values)]
         same(row, ends, (exhibit, who))
-    return {"main", "figure-2a", "figure-2b"} | _styles(told, matrix)
+    assets = [title for title in by_asset if title != "As printed"]
+    every = {f"{name}, {asset}": row for asset in assets for name, row in by_asset[asset].items() if "/" in name}
+    grouped(told, "Groups of models", every)
+    return {"main", "figure-2a", "figure-2b", "groups"} | _styles(told, matrix)
 
 
 def _styles(told: Json, matrix: dict[str, list[Any]]) -> set[str]:

@@ -178,8 +178,9 @@ def test_a_bound_is_read_from_its_measurement() -> None:
     hardened = "+".join(("blinded", *HARDENINGS))
     record = tomllib.loads((files("tradeassay.masking") / "bounds.toml").read_text())["bound"]
     without = [one for one in record if (one["arm"], one["metric"], one["archive"]) == (hardened, "top_5", False)]
-    assert len(without) == 3 and all(one["probes"] == 200 for one in without)
+    assert len(without) == 3 and all(one["probes"] >= 200 for one in without)
     most = max(one["times_chance"] for one in without)
-    assert most <= 2.0 and f"at most {most:.1f} times chance" in mask_bound(hardened)
+    assert all(one["times_chance"] <= 2.0 for one in record if one["arm"] == hardened and not one["archive"])
+    assert f"at most {most:.1f} times chance" in mask_bound(hardened)
     assert "was not measured" in mask_bound("blinded+rebase_prices")
     assert "one of names and days" in mask_bound("stock-blind")

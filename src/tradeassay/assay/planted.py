@@ -41,12 +41,7 @@ from tradeassay.core.view import Floats, Ints
 from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.synthetic import generate, preset
 from tradeassay.metrics import BootstrapConfig, growth, rate_measure
-from tradeassay.metrics.attribution import (
-    DailyParts,
-    decompose,
-    preferences,
-    rows_of,
-)
+from tradeassay.metrics.attribution import DailyParts, decompose, preferences, rows_of
 
 WARM = 260
 """Sessions before the first that is played: factors look back a year."""

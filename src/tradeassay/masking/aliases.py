@@ -81,7 +81,10 @@ class _Bound(msgspec.Struct, frozen=True, kw_only=True):
     benchmark: str
     metric: str
     archive: bool
+    attacker: str
     share: float
+    low: float
+    high: float
     times_chance: float
     probes: int
 

@@ -43,7 +43,10 @@ def paste(source: Run | CodeRun | RunSummary, form: PasteFormat, columns: Sequen
 
     Raises :class:`UserError` for a column that no table has.
     """
-    names = _benchmarks(source)
+    if isinstance(source, RunSummary):
+        names = tuple(cell.benchmark for cell in source.cells)
+    else:
+        names = source.spec.benchmarks if isinstance(source, Run) else (source.benchmark,)
     if form == "bibtex":
         return write_bibtex(names)
     if form == "latex" and not columns and not isinstance(source, CodeRun):
@@ -63,12 +66,6 @@ def write_tables(
     if form == "latex":
         return write_latex(tables, [_reasons(table) for table in tables], benchmarks)
     return _markdown(tables) if form == "md" else _csv(tables)
-
-
-def _benchmarks(source: Run | CodeRun | RunSummary) -> tuple[str, ...]:
-    if isinstance(source, RunSummary):
-        return tuple(cell.benchmark for cell in source.cells)
-    return source.spec.benchmarks if isinstance(source, Run) else (source.benchmark,)
 
 
 def _narrowed(tables: tuple[PasteTable, ...], wanted: Sequence[str]) -> tuple[PasteTable, ...]:

@@ -272,7 +272,9 @@ class ForeignAgent(ABC):
                 )
             yield ReplayingModel(name, params, opening.cassette)
             return
-        transport = self.transport(self._timeout(opening))
+        own = self.config.timeout_s
+        usual = getattr(opening.settings, "timeout_s", TIMEOUT_S)
+        transport = self.transport(float(usual if own is None else own))
         try:
             model = ForeignModel(name, transport, opening.benchmark, opening.salt, must_name=self.must_name)
             if opening.cassette is None:
@@ -281,10 +283,6 @@ class ForeignAgent(ABC):
                 yield RecordingModel(model, params, opening.cassette, found=model.recall)
         finally:
             await transport.close()
-
-    def _timeout(self, opening: Opening) -> float:
-        own = self.config.timeout_s
-        return float(own if own is not None else getattr(opening.settings, "timeout_s", TIMEOUT_S))
 
 
 class HttpConfig(ForeignConfig, frozen=True, kw_only=True):

@@ -405,7 +405,8 @@ class PipeTransport:
             return self._process
         await self._end()
         self._folder = tempfile.mkdtemp(prefix="tradeassay-agent-")
-        environment = self._environment(self._folder)
+        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+        home = {"HOME": self._folder, "TMPDIR": self._folder}
         program = self.program()
         files = [os.path.abspath(word) if os.path.isfile(word) else word for word in self._command[1:]]
         try:
@@ -414,7 +415,7 @@ class PipeTransport:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                env=environment,
+                env={"PATH": _search_path(), **home, "PYTHONUNBUFFERED": "1", **kept, **self._env},
                 cwd=self._folder,
                 limit=self.max_answer,
                 start_new_session=True,  # a group of its own, so that its children die with it
@@ -434,10 +435,6 @@ class PipeTransport:
         """Return the program that the command starts; None when there is none of that name."""
         found = shutil.which(self._command[0], path=_search_path())
         return None if found is None else os.path.abspath(found)
-
-    def _environment(self, home: str) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-        return {"PATH": _search_path(), "HOME": home, "TMPDIR": home, "PYTHONUNBUFFERED": "1", **kept, **self._env}
 
     async def _end(self) -> None:
         process, self._process = self._process, None

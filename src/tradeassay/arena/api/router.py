@@ -279,11 +279,7 @@ def _body(type_: Any) -> dict[str, Any]:
 
 
 def router(
-    doors: Doors,
-    *,
-    limits: DoorLimits | None = None,
-    operator: bool = False,
-    apply: bool = False,
+    doors: Doors, *, limits: DoorLimits | None = None, operator: bool = False, apply: bool = False
 ) -> APIRouter:
     """Return the routes of the door.
 

@@ -153,7 +153,8 @@ class StoredFutures:
         if key not in self._made:
             made = rewrite(panel, cut, channels, style, seed, until=until)
             place = Path(self._place.name) / str(len(self._made))
-            self._made[key] = made.canaries, _stored(made.panel, place)
+            write_snapshot(made.panel, place, allow_faults=True)
+            self._made[key] = made.canaries, open_snapshot(place)
         return self._made[key]
 
     def _forget(self) -> None:
@@ -253,6 +254,8 @@ class _Trial:
             for token, channel in canaries.items():
                 if token in words:
                     found = True
+                    at = words.index(token)
+                    around = " ".join(words[max(0, at - 40) : at + len(token) + 40].split())
                     self._add(
                         LeakFinding(
                             kind="canary",
@@ -260,7 +263,7 @@ class _Trial:
                             through=_where_said(day, token),
                             session=day.session,
                             step=day.step,
-                            detail=f"a fact planted after the clock was repeated: {_around(words, token)}",
+                            detail=f"a fact planted after the clock was repeated: {around}",
                         )
                     )
         return found
@@ -360,11 +363,6 @@ def _window(
     return msgspec.structs.replace(benchmark, market=market), len(rows) == len(every)
 
 
-def _stored(panel: Panel, folder: Path) -> Snapshot:
-    write_snapshot(panel, folder, allow_faults=True)
-    return open_snapshot(folder)
-
-
 def _where_said(day: PlayedDay, token: str) -> str:
     for one in day.asked:
         names = {call.id: call.name for message in one.request.messages for call in message.calls}
@@ -372,11 +370,6 @@ def _where_said(day: PlayedDay, token: str) -> str:
             if token in message.text and message.role != "assistant":
                 return f"tool {names.get(message.call_id or '', '?')}" if message.role == "tool" else "prompt"
     return "decision"
-
-
-def _around(words: str, token: str) -> str:
-    at = words.index(token)
-    return " ".join(words[max(0, at - 40) : at + len(token) + 40].split())
 
 
 # -- every agent of a run -----------------------------------------------------------------------------------------

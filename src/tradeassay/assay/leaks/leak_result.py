@@ -108,7 +108,11 @@ class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
     def sentence(self) -> str:
         """The result in one sentence, no stronger than the test."""
         if self.findings:
-            where = ", ".join(dict.fromkeys(_where(finding) for finding in self.findings))
+            places: dict[str, None] = {}
+            for one in self.findings:
+                channel = one.channel or ("time stamp" if one.kind == "time stamp" else "no single channel")
+                places[channel if one.through == "decision" else f"{channel} through {one.through}"] = None
+            where = ", ".join(places)
             days = max(finding.days for finding in self.findings)
             return (
                 f"{self.agent} leaks: what lies after the clock reached it ({where}), "
@@ -119,19 +123,10 @@ class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
         if not self.decisions_with_orders:
             return f"{self.agent} never traded in {self.sessions} sessions: there was nothing that could move."
         every = "every one of" if self.whole else "the first"
+        # Rounded up, so that nothing more is excluded than was.
+        most = math.ceil((self.undetected or 0.0) * 1000) / 10
         return (
             f"No leak was found: other futures moved nothing in {every} {self.sessions} sessions; "
-            "leaks on more than "
-            f"{_up(self.undetected or 0.0)} of days are excluded"
+            f"leaks on more than {most:.1f} % of days are excluded"
             + (f", but {FILES_OPEN}." if self.files_open else ".")
         )
-
-
-def _up(share: float) -> str:
-    """Return a share rounded up, so that nothing more is excluded than was."""
-    return f"{math.ceil(share * 1000) / 10:.1f} %"
-
-
-def _where(finding: LeakFinding) -> str:
-    channel = finding.channel or ("time stamp" if finding.kind == "time stamp" else "no single channel")
-    return channel if finding.through == "decision" else f"{channel} through {finding.through}"

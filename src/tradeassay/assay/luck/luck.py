@@ -127,11 +127,7 @@ def luck_of_episode(run: Run, key: str, config: LuckConfig = USUAL, *, stop_earl
 
 
 def luck_of_run(
-    run: Run,
-    *,
-    agents: tuple[str, ...] = (),
-    config: LuckConfig = USUAL,
-    spread: Spread = HERE,
+    run: Run, *, agents: tuple[str, ...] = (), config: LuckConfig = USUAL, spread: Spread = HERE
 ) -> tuple[Luck, ...]:
     """Return the luck of every episode of a run, or of those of some agents, in the run's order.
 

@@ -416,10 +416,7 @@ MEMORY_ONLY = "memory-only"
 
 
 def memory_contrast(
-    runs: Run | Sequence[Run],
-    *,
-    cutoffs: Mapping[str, date] | None = None,
-    config: MemoryConfig | None = None,
+    runs: Run | Sequence[Run], *, cutoffs: Mapping[str, date] | None = None, config: MemoryConfig | None = None
 ) -> MemoryContrast:
     """Say what masks take away from the agents of recorded runs.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from tradeassay.assay.memory.contrast import arm_of
-from tradeassay.core.dialogue import Message, ModelReply
+from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
 from tradeassay.core.view import Instrument
@@ -194,7 +194,7 @@ def _count(run: Run, episode: EpisodeSpec, finder: Finder, count: _Count) -> Non
         said = list(reasons(line.reply))
         if not said:
             continue
-        observed = _shown(messages)
+        observed = "\n".join(message.text for message in messages if message.role != "assistant").lower()
         count.episodes.add(episode.key)
         for reason in said:
             count.reasons += 1
@@ -220,10 +220,6 @@ def _keep(count: _Count, example: NamedThing) -> None:
     same = [one for one in count.examples if one.category == example.category]
     if len(same) < _EXAMPLES and all(one.word.lower() != example.word.lower() for one in same):
         count.examples.append(example)
-
-
-def _shown(messages: tuple[Message, ...]) -> str:
-    return "\n".join(message.text for message in messages if message.role != "assistant").lower()
 
 
 def reasons(reply: ModelReply) -> Iterator[str]:

@@ -574,11 +574,7 @@ def _scores(answers: Sequence[RecallAnswer], cutoff: date | None, level: float) 
 
 
 def _score(
-    kind: str,
-    names: Literal["real", "invented"],
-    period: RecallPeriod,
-    here: Sequence[RecallAnswer],
-    level: float,
+    kind: str, names: Literal["real", "invented"], period: RecallPeriod, here: Sequence[RecallAnswer], level: float
 ) -> RecallScore:
     read = [one for one in here if one.right is not None]
     none = _why_none(here)

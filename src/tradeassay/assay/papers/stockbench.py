@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from tradeassay.assay.papers.cells import Group, Line, groups_of, latency
 from tradeassay.benchmarks import stockbench
 from tradeassay.benchmarks.exhibits import Filled, PaperPage, fill_paper, grouped, row
-from tradeassay.benchmarks.stockbench import StockbenchSetting
 from tradeassay.benchmarks.stockbench.panel import StockbenchFigure
 from tradeassay.benchmarks.stockbench.specs import NAMES
 from tradeassay.benchmarks.tables import Row, Table
 from tradeassay.core.errors import DataError, RunError
-from tradeassay.core.events import StepRecord
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.runs import Run
 from tradeassay.runs.summary.reading import stockbench_setting
@@ -106,6 +106,7 @@ def _main(groups: Sequence[Group]) -> Filled:
     figures = [one for one in stockbench.published().figure if one.where == "Section 3.2"]
     none = not_scored("not in the cohort: it pays no costs and gets no dividends")
     reasons: dict[str, None] = {}
+    setting = stockbench_setting(run, key, main.benchmark, run.series(key).sessions)
     try:
         base = stockbench.published_baseline(run.snapshot(key), main.benchmark.market)
         measures = stockbench.measures_of(base, main.benchmark.convention)
@@ -117,14 +118,12 @@ def _main(groups: Sequence[Group]) -> Filled:
                 zip(cells, ("{:+.5%}", "{:+.5%}", *forms[2:]), strict=True),
             )
         )
-        ours = _frictionless(run, key, main, base.sessions)
+        ours = msgspec.structs.replace(setting, frictionless=True)
         reasons |= dict.fromkeys(
             why for one in figures if one.frictionless for why in stockbench.compare_with(one, ours).reasons
         )
     except (DataError, RunError) as error:
         reasons[str(error.message)] = None
-    sessions = run.series(key).sessions
-    setting = stockbench_setting(run, key, main.benchmark, sessions)
     reasons |= dict.fromkeys(
         why for one in figures if not one.frictionless for why in stockbench.compare_with(one, setting).reasons
     )
@@ -147,20 +146,6 @@ def _printed(figures: Sequence[StockbenchFigure], forms: Sequence[str]) -> list[
         cells = [*(values.get(name, lost) for name in stockbench.PANEL), lost, lost]
         rows.append(row(f"printed: {who}", zip(cells, forms, strict=True), ours=False))
     return rows
-
-
-def _frictionless(run: Run, key: str, group: Group, sessions: Sequence[str]) -> StockbenchSetting:
-    snapshot = run.snapshot(key)
-    view = snapshot.at(snapshot.rows(sessions[-1], sessions[-1]).start, "close")
-    universe = group.benchmark.market.universe
-    return StockbenchSetting(
-        data=run.cell_badges(run.episode(key).cell).data,
-        symbols=view.symbols if universe.split(":")[0] == "all" else view.members(universe.split(":")[0]),
-        first=sessions[0],
-        last=sessions[-1],
-        convention=group.benchmark.convention,
-        frictionless=True,
-    )
 
 
 def _kinds(groups: Sequence[Group], wanted: tuple[str, str]) -> Filled:
@@ -198,7 +183,8 @@ def _errors(groups: Sequence[Group]) -> Filled:
     for group in groups:
         size = "" if group.size in (None, NAMES) else f", {group.size} names"
         for line in group.asked:
-            found = stockbench.error_profile(_records(line))
+            records = [record for key in line.scores.episodes for record in line.run.records(key)]
+            found = stockbench.error_profile(records)
             measures = [getattr(found, name) for name in _ERRORS]
             rows.append(row(f"{line.name}, {group.title}{size}", ((one, "share") for one in measures)))
             if group is main:
@@ -210,10 +196,6 @@ def _errors(groups: Sequence[Group]) -> Filled:
         rows = [one for one in kinds.rows if one.head.text.split(" ")[0] in ("thinking", "instruct")]
         tables.append(Table(title=kinds.title, columns=kinds.columns, rows=tuple(rows), note=kinds.note))
     return Filled(tables=tuple(tables)) if tables[0].rows else Filled(missing="no model was asked")
-
-
-def _records(line: Line) -> list[StepRecord]:
-    return [record for key in line.scores.episodes for record in line.run.records(key)]
 
 
 def _sizes(groups: Sequence[Group]) -> Filled:

@@ -72,7 +72,8 @@ class Calendar:
     def __init__(self, sessions: Days, market: Floats | None = None) -> None:
         days = [day.item() for day in sessions.astype("datetime64[D]")]
         self.months = np.array([day.month for day in days])
-        self._volume = np.array([_volume(day, before, after) for before, day, after in _between(days)])
+        ends = [days[0] - timedelta(days=1), *days, days[-1] + timedelta(days=1)]
+        self._volume = np.array(list(map(_volume, days, ends, ends[2:])))
         self._swing = np.array([_season(day) for day in days])
         self._market = self._volume if market is None else market
 
@@ -85,11 +86,6 @@ class Calendar:
             found[ends] = 2.0 * _alike(self._market, volumes)
             found[ends] += _alike(self._volume, volumes) + _alike(self._swing, swings)
         return found
-
-
-def _between(days: Sequence[date]) -> list[tuple[date, date, date]]:
-    week = timedelta(days=1)
-    return list(zip([days[0] - week, *days[:-1]], days, [*days[1:], days[-1] + week], strict=True))
 
 
 def _volume(day: date, before: date, after: date) -> float:

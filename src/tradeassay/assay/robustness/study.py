@@ -126,12 +126,7 @@ def costlier(venue: Venue, multiple: float) -> Venue:
 
 
 def replayed(
-    records: Sequence[StepRecord],
-    snapshot: Snapshot,
-    benchmark: Benchmark,
-    *,
-    costs: float = 1.0,
-    delay: int = 0,
+    records: Sequence[StepRecord], snapshot: Snapshot, benchmark: Benchmark, *, costs: float = 1.0, delay: int = 0
 ) -> tuple[StepRecord, ...]:
     """Carry recorded decisions out again; ``delay`` sessions late, the first ones then being empty.
 
@@ -364,13 +359,11 @@ class _Study:
         there = _rows_of(made)
         for row, twin in zip(self.base, there, strict=True):
             base, other = self.base[row], there[twin]
-            target = targets.get(self._dataset(row)) if done.kind == "instructions" else None
+            dataset = next(one.dataset for one in self.run.episodes if (one.cell, one.label) == row)
+            target = targets.get(dataset) if done.kind == "instructions" else None
             yield score(row, base, other, done, target=target)
             if done.kind == "universe":
                 self.sizes[row][done.variant] = other.total
-
-    def _dataset(self, row: Row) -> str:
-        return next(one.dataset for one in self.run.episodes if (one.cell, one.label) == row)
 
     def _written(self, name: str, change: Change) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
         """Write disturbed copies and return where they are, by benchmark, and who is named in each data set."""
@@ -384,20 +377,15 @@ class _Study:
             snapshot = self.run.snapshot(episode.key)
             panel = read_panel(snapshot.folder)
             # A copy is disturbed from its first session on: cells of one data set may have several windows.
-            first = min(self._firsts(episode.benchmark, episode.dataset), default=market.first)
+            of_it = [one for one in self.run.episodes if one.benchmark == episode.benchmark]
+            of_it = [one for one in of_it if one.dataset == episode.dataset]
+            first = min(self.run.manifest.benchmark(one).market.first for one in of_it)
             place = (self.folder / "data" / name / f"{len(done)}-{episode.benchmark}").absolute()
             write_snapshot(change(panel, first, market.last), place, allow_faults=True, replace_existing=True)
             load_dataset(str(place))
             done[episode.dataset] = str(place)
             targets[episode.dataset] = disturb.target_of(panel, first, self.config.seed)
         return {benchmark: tuple(places.values()) for benchmark, places in found.items()}, targets
-
-    def _firsts(self, benchmark: str, dataset: str) -> list[str]:
-        return [
-            self.run.manifest.benchmark(one).market.first
-            for one in self.run.episodes
-            if (one.benchmark, one.dataset) == (benchmark, dataset)
-        ]
 
 
 def _smaller(size: float) -> Change:

@@ -75,14 +75,7 @@ from tradeassay.core.registry import did_you_mean
 from tradeassay.core.view import Floats
 from tradeassay.data import load_dataset
 from tradeassay.data.markets import FRENCH, MARKETS, offer, read_factors, read_market
-from tradeassay.data.tables.account import (
-    OwnSeries,
-    beside,
-    columns_of,
-    compounded,
-    read_series,
-    with_benchmark,
-)
+from tradeassay.data.tables.account import OwnSeries, beside, columns_of, compounded, read_series, with_benchmark
 from tradeassay.data.tables.columns import plain_title
 from tradeassay.data.tables.trades import TradeLog, read_trades
 from tradeassay.metrics import (
@@ -399,13 +392,7 @@ def with_daily(
         timing=None
         if market is None
         else timing_evidence(
-            unstyled,
-            market,
-            claims.get("timing"),
-            year,
-            config,
-            comparisons,
-            returns_only=by_returns,
+            unstyled, market, claims.get("timing"), year, config, comparisons, returns_only=by_returns
         ),
         styles=styles,
         tail=tail_evidence(

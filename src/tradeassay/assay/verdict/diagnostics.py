@@ -358,13 +358,7 @@ def concentration_of(
 
 
 def trials_evidence(
-    edge: Floats,
-    tested: Edge,
-    year: int,
-    config: VerdictConfig,
-    *,
-    here: int,
-    tried: Tried,
+    edge: Floats, tested: Edge, year: int, config: VerdictConfig, *, here: int, tried: Tried
 ) -> TrialsEvidence:
     """Return what the number of tries leaves of an edge."""
     count = max(1.0, float(tested.comparisons))

@@ -15,12 +15,7 @@ DAILY_US = Benchmark(
     ),
     dataset="synthetic/us:7",
     market=MarketConfig(
-        venue="us-v1",
-        universe="IDX",
-        cash=1_000_000.0,
-        first="2022-01-10",
-        last="2023-12-22",
-        index="IDX",
+        venue="us-v1", universe="IDX", cash=1_000_000.0, first="2022-01-10", last="2023-12-22", index="IDX"
     ),
 )
 
@@ -34,12 +29,7 @@ DAILY_ASHARE = Benchmark(
     ),
     dataset="synthetic/ashare:7",
     market=MarketConfig(
-        venue="ashare-v1",
-        universe="IDX",
-        cash=10_000_000.0,
-        first="2022-02-07",
-        last="2024-01-31",
-        index="IDX",
+        venue="ashare-v1", universe="IDX", cash=10_000_000.0, first="2022-02-07", last="2024-01-31", index="IDX"
     ),
 )
 
@@ -53,12 +43,7 @@ DAILY_CRYPTO = Benchmark(
     ),
     dataset="synthetic/crypto:7",
     market=MarketConfig(
-        venue="crypto-v1",
-        universe="all",
-        cash=100_000.0,
-        first="2022-01-01",
-        last="2023-01-20",
-        index="IDX",
+        venue="crypto-v1", universe="all", cash=100_000.0, first="2022-01-01", last="2023-01-20", index="IDX"
     ),
 )
 
@@ -72,13 +57,7 @@ DAILY_US_REAL = Benchmark(
         "good for comparing agents with each other, not for saying what could have been earned."
     ),
     dataset="fakestockdata",
-    market=MarketConfig(
-        venue="us-v1",
-        universe="all",
-        cash=100_000.0,
-        first="2007-01-03",
-        last="2009-12-31",
-    ),
+    market=MarketConfig(venue="us-v1", universe="all", cash=100_000.0, first="2007-01-03", last="2009-12-31"),
 )
 
 for _benchmark in (DAILY_US, DAILY_ASHARE, DAILY_CRYPTO, DAILY_US_REAL):

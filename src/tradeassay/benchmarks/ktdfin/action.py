@@ -277,7 +277,13 @@ def sift(orders: Sequence[Order], desk: Desk) -> tuple[tuple[Order, ...], tuple[
     silently.
     """
     asked = [_by_weight(order, desk) for order in orders]
-    known = [_with_side(order, desk) for order in asked if not _is_met(order, desk)]
+    known = [
+        order
+        if order.side is not None
+        else msgspec.structs.replace(order, side=_side_of(order.amount, desk.account.weight(order.symbol)))
+        for order in asked
+        if not (order.symbol in desk.account.positions and already_so(move_of(order, desk), desk))
+    ]
     if not check_orders(known, desk):
         return tuple(known), ()
     kept: list[Order] = []
@@ -305,17 +311,6 @@ def _by_weight(order: Order, desk: Desk) -> Order:
     target = round(desk.account.weight(order.symbol) + change, 4)
     # Shares are shown in two digits: what would be left of a sale of all of them is sold too.
     return msgspec.structs.replace(order, amount=target if target > LEAST / 2 else 0.0, unit="target_weight")
-
-
-def _with_side(order: Order, desk: Desk) -> Order:
-    """Return an order with the side that follows from its target, where it states none."""
-    if order.side is not None:
-        return order
-    return msgspec.structs.replace(order, side=_side_of(order.amount, desk.account.weight(order.symbol)))
-
-
-def _is_met(order: Order, desk: Desk) -> bool:
-    return order.symbol in desk.account.positions and already_so(move_of(order, desk), desk)
 
 
 NAME = "submit_action"

@@ -82,6 +82,7 @@ def observe(desk: Desk, wire: Wire, performance: Performance, not_sent: Sequence
     """
     mode = desk.config.mode
     since = desk.observation.since_last
+    everybody = (desk.roster.stocks[column] for column in desk.observation.columns.tolist())
     return ObservationShown(
         kind=KIND,
         mode=mode,
@@ -93,9 +94,11 @@ def observe(desk: Desk, wire: Wire, performance: Performance, not_sent: Sequence
         last_fills=show_fills(desk, since),
         last_rejections=show_refusals(desk, since),
         constraints=_constraints(desk),
-        universe=_universe(desk, wire) if mode == "memory-only" else None,
+        universe=tuple(sorted(everybody, key=wire.stock_id)) if mode == "memory-only" else None,
         candidates=_table(desk, wire) if mode == "fixed-candidate" else None,
-        held=_held(desk) if mode == "fixed-candidate" else None,
+        held=tuple(_row(desk, desk.column(Stock(symbol))) for symbol in desk.account.positions)
+        if mode == "fixed-candidate"
+        else None,
         not_sent=tuple(map(Prose, not_sent)),
     )
 
@@ -116,19 +119,10 @@ def _constraints(desk: Desk) -> Constraints:
     )
 
 
-def _universe(desk: Desk, wire: Wire) -> tuple[Stock, ...]:
-    stocks = (desk.roster.stocks[column] for column in desk.observation.columns.tolist())
-    return tuple(sorted(stocks, key=wire.stock_id))
-
-
 def _table(desk: Desk, wire: Wire) -> tuple[CandidateRow, ...]:
     columns = top_of_each(desk, desk.config.table_top, desk.config.table_size).tolist()
     columns.sort(key=lambda column: wire.stock_id(desk.roster.stocks[column]))
     return tuple(_row(desk, column) for column in columns)
-
-
-def _held(desk: Desk) -> tuple[CandidateRow, ...]:
-    return tuple(_row(desk, desk.column(Stock(symbol))) for symbol in desk.account.positions)
 
 
 def _row(desk: Desk, column: int) -> CandidateRow:

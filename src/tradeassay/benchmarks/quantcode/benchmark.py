@@ -40,10 +40,7 @@ from tradeassay.benchmarks.quantcode.families import generated_task
 from tradeassay.benchmarks.quantcode.loading import on_stored_bars
 from tradeassay.benchmarks.quantcode.prompts import PROMPTS, judge_prompts
 from tradeassay.benchmarks.quantcode.scores import QuantCodeScores, quantcode_scores
-from tradeassay.benchmarks.quantcode.spec import (
-    QUANTCODE,
-    QuantCodeSpec,
-)
+from tradeassay.benchmarks.quantcode.spec import QUANTCODE, QuantCodeSpec
 from tradeassay.benchmarks.quantcode.tables import quantcode_tables
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.evaluation import (

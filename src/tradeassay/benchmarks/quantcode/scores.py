@@ -115,11 +115,7 @@ class QuantCodeScores(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def quantcode_scores(
-    episodes: Sequence[CodeItem],
-    tasks: Mapping[str, CodeTask],
-    records: Mapping[str, TaskOutcome],
-    *,
-    turns: int,
+    episodes: Sequence[CodeItem], tasks: Mapping[str, CodeTask], records: Mapping[str, TaskOutcome], *, turns: int
 ) -> QuantCodeScores:
     """Sum up the records of a run, rows in the order of the episodes; ``turns`` is the most that agents have."""
     cells: dict[tuple[str, ...], list[CodeItem]] = {}

@@ -6,16 +6,9 @@ from typing import Literal, get_args
 
 import msgspec
 
-from tradeassay.benchmarks.programs import (
-    LONG_ANSWERS,
-    CodeSpec,
-)
-from tradeassay.benchmarks.quantcode.dialogue import (
-    Setting,
-)
-from tradeassay.code.evaluation import (
-    EvaluateConfig,
-)
+from tradeassay.benchmarks.programs import LONG_ANSWERS, CodeSpec
+from tradeassay.benchmarks.quantcode.dialogue import Setting
+from tradeassay.code.evaluation import EvaluateConfig
 from tradeassay.code.task import DIFFICULTIES, FAMILIES, TIMEFRAMES, Framework, Wording
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import did_you_mean

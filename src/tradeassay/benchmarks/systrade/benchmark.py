@@ -194,10 +194,7 @@ class SystradeProtocol(CodeProtocol):
             )
             drift = check_drift(spec, first, patched, previous=request.previous)
         return msgspec.structs.replace(
-            known,
-            scorecard=known.scorecard.named(made.name),
-            develop=known.develop.named(made.name),
-            drift=drift,
+            known, scorecard=known.scorecard.named(made.name), develop=known.develop.named(made.name), drift=drift
         )
 
     def _examine_anew(self, spec: StrategySpec, submission: Submission, executor: JobExecutor) -> ScoredIteration:

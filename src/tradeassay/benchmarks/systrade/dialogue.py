@@ -119,10 +119,7 @@ def build(
     number = 0
     while number < settings.iterations:
         reply = yield AskModel(
-            purpose="build",
-            messages=talk.messages,
-            attempt=number + 1,
-            given=WORDING.given(spec, number),
+            purpose="build", messages=talk.messages, attempt=number + 1, given=WORDING.given(spec, number)
         )
         assert isinstance(reply, ModelReply)
         talk.paid = talk.paid.plus(reply.usage)

@@ -6,16 +6,9 @@ from typing import Final, Literal
 
 import msgspec
 
-from tradeassay.benchmarks.programs import (
-    LONG_ANSWERS,
-    CodeSpec,
-    refuse_large_grid,
-)
+from tradeassay.benchmarks.programs import LONG_ANSWERS, CodeSpec, refuse_large_grid
 from tradeassay.benchmarks.systrade import STRATEGIES
-from tradeassay.benchmarks.systrade.data import (
-    DAYS,
-    splits_of,
-)
+from tradeassay.benchmarks.systrade.data import DAYS, splits_of
 from tradeassay.benchmarks.systrade.examine import Trail
 from tradeassay.benchmarks.systrade.loading import MINUTES, SYSTB_STRATEGIES
 from tradeassay.code.drift import DriftReport

@@ -118,9 +118,7 @@ class GrownRun:
 
 
 def run_grown(
-    executor: JobExecutor,
-    jobs: Sequence[BacktestJob],
-    plans: Sequence[tuple[GrowthPlan, np.random.Generator]],
+    executor: JobExecutor, jobs: Sequence[BacktestJob], plans: Sequence[tuple[GrowthPlan, np.random.Generator]]
 ) -> list[GrownRun]:
     """Call programs on growing tables, then on the whole ones, a child for each table."""
     wanted = [plan.rows(job.bars.rows, rng) for job, (plan, rng) in zip(jobs, plans, strict=True)]
@@ -156,9 +154,7 @@ def ask_at(executor: JobExecutor, grown: GrownRun, rows: Ints) -> None:
 
 
 def frame_lookahead(
-    executor: JobExecutor,
-    grown: Sequence[GrownRun],
-    plans: Sequence[tuple[GrowthPlan, np.random.Generator]],
+    executor: JobExecutor, grown: Sequence[GrownRun], plans: Sequence[tuple[GrowthPlan, np.random.Generator]]
 ) -> tuple[Finding, LeakRecord]:
     """Compare what programs said before and after they saw the whole table; a difference convicts."""
     ran = [(one, plan, rng) for one, (plan, rng) in zip(grown, plans, strict=False) if one.targets is not None]
