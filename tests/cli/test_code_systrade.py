@@ -101,8 +101,10 @@ def test_a_folder_of_ones_own_passes(
     assert main(["code", "strategies", "double-ma", "--reference", "mine"]) == 0
     argv = ["code", "eval", "mine", "--spec", "double-ma"]
     capsys.readouterr()
-    assert main([*argv, "--out", "out/card.html", "--bar-log", "out/bars.csv", "--json"]) == 0
+    assert main([*argv, "--out", "out/card.html", "--bar-log", "out/bars.csv", "--years", "3", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
+    over, alone = found["years"], found["scorecard"]["sound"]["D4"]["value"]
+    assert over["n"] == 3 and over["low"] <= over["value"] <= over["high"] and over["value"] != alone
     assert found["passed"] and found["scorecard"]["sound"]["D1"]["value"] == 10.0
     assert "All 8 gates held" in (place / "out/card.html").read_text()
     bars = list(csv.DictReader((place / "out/bars.csv").read_text().splitlines()))

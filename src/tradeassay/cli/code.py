@@ -70,6 +70,7 @@ _REPORTS = (
         "--splits", metavar="D,D,D", help="With --dataset: first days of development, test, and what follows."
     ),
     advanced("--data-seed", type=int, default=1, help="Which of the secret's years."),
+    advanced("--years", type=COUNT, default=1, help="With --spec: D4 over so many of them, with its interval."),
 )
 
 
@@ -422,6 +423,7 @@ class SubmissionOptions:
     symbols: str | None
     splits: str | None
     data_seed: int
+    years: int
 
     def bars(self, strategy: str, secret: str) -> TaskBars:
         """Return the test year; raises :class:`UserError` for a strategy or data that is not there."""
@@ -443,7 +445,9 @@ def evaluate_submission(
         refuse_bad_secret(secret)
     secret = secret or draw_secret()
     bars = options.bars(strategy, secret)
-    found = check_submission(folder, strategy, bars=bars, secret=secret, since=options.since)
+    if options.years > 1 and (options.dataset is not None or options.data_seed != 1):
+        raise UserError("--years draws synthetic years", hint="leave --dataset and --data-seed out")
+    found = check_submission(folder, strategy, bars=bars, secret=secret, since=options.since, years=options.years)
     for path, text in ((options.junit, found.junit), (options.sarif, found.sarif)):
         if path is not None:
             write_text(path, text())
@@ -459,7 +463,8 @@ def evaluate_submission(
         say(f"scorecard: {write_check_html(found, options.page)}")
     if as_json:
         body = {"passed": found.passed, "secret": secret, "scorecard": found.scorecard, "trail": found.trail}
-        print_json(body | ({} if options.since is None else {"drift": found.drift}))
+        body |= {} if options.since is None else {"drift": found.drift}
+        print_json(body | ({} if found.years is None else {"years": found.years}))
     else:
         from tradeassay.report import print_check
 

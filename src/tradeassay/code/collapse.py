@@ -53,8 +53,6 @@ def shape_lines(source: str, *, tell_apart: bool = True) -> tuple[str, ...] | No
 
 
 class _Shaper(ast.NodeTransformer):
-    """Takes constants, annotations and chosen names out of a tree."""
-
     def __init__(self, own: set[str], tell_apart: bool) -> None:
         self._own = own
         self._tell_apart = tell_apart

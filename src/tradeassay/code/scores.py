@@ -678,7 +678,12 @@ def _year(spec: StrategySpec, gated: Gated, config: ScoreConfig) -> tuple[Robust
         return None, "a result that may know the future says nothing about robustness"
     if run.account.ruined:
         return None, "the account was ruined"
+    return robustness_on(gated.bars, run.decisions, spec, config), None
+
+
+def robustness_on(bars: TaskBars, decisions: DecisionList, spec: StrategySpec, config: ScoreConfig) -> Robustness:
+    """Return what the decisions of a submission earned on a year of bars."""
     legs = spec.semantics.inputs.legs
-    closes = closes_of(market_columns(gated.bars, legs), legs)
-    session = None if gated.bars.timeframe == "1d" else calendar_of(gated.bars.times).session.astype(np.float64)
-    return robustness(run.decisions, closes, session, trials=config.trials, year=config.year), None
+    closes = closes_of(market_columns(bars, legs), legs)
+    session = None if bars.timeframe == "1d" else calendar_of(bars.times).session.astype(np.float64)
+    return robustness(decisions, closes, session, trials=config.trials, year=config.year)

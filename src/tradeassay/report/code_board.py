@@ -97,6 +97,13 @@ def print_check(check: SubmissionCheck, *, name: str) -> None:
         score = shown(card.sound[dimension], "{:.2f}")
         note = f" ({score.note})" if score.note else ""
         console.print(Text(_clean(f"{dimension}: {score.text}{note}")))
+    if check.years is not None:
+        over = check.years
+        mean = shown(over, "{:.2f}")
+        held = (
+            "" if over.low is None else f", its mean between {over.low:.2f} and {over.high:.2f} in 95 of 100 cases"
+        )
+        console.print(Text(_clean(f"D4 over years: {mean.text} ({over.note or mean.note}{held})")))
     if card.year is not None:
         totals = ", ".join(f"{point.cost_bp:g} bp {point.total:+.1%}" for point in card.year.costs)
         console.print(Text(f"the year at {totals}"))

@@ -266,15 +266,12 @@ def _libc() -> ctypes.CDLL:
     return libc
 
 
-def _argument(value: int | bytes | None) -> object:
-    # ctypes would pass a bare int as 32 bits.
-    return ctypes.c_long(value) if isinstance(value, int) else value
-
-
 def syscall(name: str, *arguments: int | bytes | None) -> int:
     """Make the call ``name``; raises OSError with its errno."""
     libc = _libc()
-    result = libc.syscall(ctypes.c_long(number(platform.machine(), name)), *(_argument(a) for a in arguments))
+    # ctypes would pass a bare int as 32 bits.
+    long = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
+    result = libc.syscall(ctypes.c_long(number(platform.machine(), name)), *long)
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, f"{name}: {os.strerror(code)}")

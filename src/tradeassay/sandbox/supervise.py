@@ -288,7 +288,6 @@ def _waited_for_processor(process: int) -> float:
 
 
 def _oom_kills() -> int:
-    """Return how many processes the kernel has killed for lack of memory since it booted."""
     with open("/proc/vmstat", encoding="ascii") as file:
         for line in file:
             if line.startswith("oom_kill "):

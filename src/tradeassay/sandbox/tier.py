@@ -86,11 +86,6 @@ def _filtered() -> bool:
 _LANDLOCK_SINCE = (5, 13)
 
 
-def _has_landlock_by_age(release: str) -> bool:
-    numbers = re.match(r"(\d+)\.(\d+)", release)
-    return numbers is not None and (int(numbers[1]), int(numbers[2])) >= _LANDLOCK_SINCE
-
-
 _PROFILE = (
     "allow the calls seccomp, landlock_create_ruleset, landlock_add_rule and landlock_restrict_self in the "
     "container's profile, e.g. docker run --security-opt seccomp=unconfined; see docs/howto/run-untrusted-code.md"
@@ -107,7 +102,9 @@ def refusal(kernel: Kernel) -> SandboxRefused | None:
             f"the system calls of {kernel.machine} are not known to the sandbox",
             hint=f"use one of {', '.join(machines())}",
         )
-    if kernel.landlock_abi < 1 and kernel.filtered and _has_landlock_by_age(kernel.release):
+    age = re.match(r"(\d+)\.(\d+)", kernel.release)
+    young = age is not None and (int(age[1]), int(age[2])) >= _LANDLOCK_SINCE
+    if kernel.landlock_abi < 1 and kernel.filtered and young:
         return SandboxRefused(
             f"a call filter around this process blocks Landlock, which kernel {kernel.release} is new enough for, "
             "so files could not be held shut",

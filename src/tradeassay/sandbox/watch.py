@@ -179,7 +179,6 @@ class ChildWatch:
         return ""
 
     def _text(self, address: int) -> str:
-        """Return the text at an address of the child, '' when it cannot be read."""
         if self.memory is None or address == 0:
             return ""
         try:

@@ -191,7 +191,6 @@ def _assert_one_thread() -> None:
 
 
 def _open_to_all(folder: str) -> bool:
-    """Return whether every user can get to ``folder`` and read it."""
     while folder != "/":
         if os.stat(folder).st_mode & 0o005 != 0o005:
             return False
@@ -294,7 +293,6 @@ def _serve(host: socket.socket, stage: child.Stage) -> None:
 
 
 def _fork(fds: list[int], stage: child.Stage) -> tuple[int, int, socket.socket]:
-    """Start the child of one job; returns its pidfd, its pid and the control socket."""
     pid = os.fork()
     if pid == 0:
         child.main(fds, stage)

@@ -348,7 +348,6 @@ _BARS: Final = {
 
 
 def _setting(task: CodeTask, framework: Framework) -> str:
-    """Return what a program is run on, in words."""
     labels = ", ".join(LABELS[: task.assets])
     assets = "one asset" if task.assets == 1 else f"{task.assets} assets, {labels}"
     lines = [

@@ -329,5 +329,4 @@ def _decoys(draw: _Draw) -> Iterator[Decoy]:
 
 
 def _far(value: float, bounds: Sequence[float]) -> float:
-    """Return the end of a number's range that is farther away."""
     return max(bounds[0], bounds[1], key=lambda end: abs(end - value))

@@ -615,7 +615,6 @@ def _tasks(cells: Sequence[CellScores], by: str) -> Filled:
 
 
 def _kinds(cells: Sequence[CellScores]) -> Filled:
-    """Return stage rates by group of models, apart for every way of asking."""
     tables = []
     for asked in dict.fromkeys(map(way, cells)):
         models = {
@@ -636,7 +635,6 @@ def _printed_stages(row: printed.PublishedStageRates) -> tuple[Cell, ...]:
 
 
 def _percent(share: float | None) -> Cell:
-    """Return a share as it is printed, in per cent."""
     return amount(None if share is None else share / 100.0, "share", "not in the paper")
 
 

@@ -54,12 +54,16 @@ def read_halves(text: str, *, cut_off: bool = False) -> Halves:
         [block.text for block in blocks if block.label not in ("json", "python", "py")],
         list(outer_objects(_unfenced(text))),
     )
-    cards = next((known for known in ([one for one in group if _card_like(one)] for group in spans) if known), [])
+    like = (
+        [one for one in group if {"strategy", "parameters"} & (parse_object(one) or {}).keys()] for group in spans
+    )
+    cards = next((known for known in like if known), [])
     card = next(reversed(cards or labelled), None)
     wrong = ""
     if card is not None and (parse_object(card) or {}).get("strategy") == EXAMPLE:
         card, wrong = None, f'its card is that of the example "{EXAMPLE}", not of the strategy that is asked for'
-    if program is not None and _same_program(program, example_program()):
+    trees = [None if text is None else parses(text) for text in (program, example_program())]
+    if all(trees) and len({ast.dump(tree) for tree in trees if tree}) == 1:
         program, wrong = None, "its program is that of the example, not of the strategy that is asked for"
     elif program is None:
         wrong = f"there is no Python program in it ({missing or 'nothing that looks like one'})"
@@ -96,13 +100,3 @@ def _runs(node: ast.stmt) -> TypeGuard[ast.ClassDef]:
     return isinstance(node, ast.ClassDef) and any(
         isinstance(one, ast.FunctionDef) and one.name == "run" for one in node.body
     )
-
-
-def _same_program(one: str, other: str) -> bool:
-    first, second = parses(one), parses(other)
-    return first is not None and second is not None and ast.dump(first) == ast.dump(second)
-
-
-def _card_like(text: str) -> bool:
-    body = parse_object(text)
-    return body is not None and ("strategy" in body or "parameters" in body)

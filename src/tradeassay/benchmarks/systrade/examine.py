@@ -24,7 +24,7 @@ from tradeassay.benchmarks.systrade.data import drawn_year, splits_of, stored_mi
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.drift import DriftReport, Traced, check_drift
 from tradeassay.code.gates import CHAIN, GateConfig, GateReport, audit_chains, parse_gate, pass_gates
-from tradeassay.code.scores import NEAR, Scorecard, ScoreConfig, broken_bars, score_gated
+from tradeassay.code.scores import NEAR, Scorecard, ScoreConfig, broken_bars, robustness_on, score_gated
 from tradeassay.code.semantics.interpreter import calendar_of, indicators
 from tradeassay.code.semantics.pins import Pins, draw_pins
 from tradeassay.code.submission import (
@@ -40,6 +40,7 @@ from tradeassay.code.submission import (
 )
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import draw_secret, seed_from
+from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.sandbox import JobExecutor, SandboxConfig, open_executor
 from tradeassay.sandbox.failures import plain_line
@@ -334,7 +335,8 @@ class Examined:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionCheck:
     """The result of ``code eval`` for a folder. ``write_log`` makes its log; None where nothing ran. ``drift`` is
-    what became of an earlier submission, None where none was named or this one cannot be parsed.
+    what became of an earlier submission, None where none was named or this one cannot be parsed. ``years`` is D4
+    over several drawn years, the scored one first, with the interval of its mean; None where one was asked for.
     """
 
     scorecard: Scorecard
@@ -342,6 +344,7 @@ class SubmissionCheck:
     submission: Submission
     write_log: Callable[[], str] | None = None
     drift: DriftReport | None = None
+    years: Measure | None = None
 
     @property
     def bar_log(self) -> str | None:
@@ -445,10 +448,11 @@ def check_submission(
     workers: int = 2,
     secret: str | None = None,
     since: Path | None = None,
+    years: int = 1,
 ) -> SubmissionCheck:
     """Examine the submission in a folder against one of the strategies, with no model at all.
     ``secret`` is that of the run to be repeated; one is drawn without it. ``since`` is the folder of an earlier
-    submission: whether this one repaired or changed it is said too.
+    submission: whether this one repaired or changed it is said too. With ``years`` D4 is measured on more of them.
 
     Without ``bars`` the synthetic test year that the secret draws is used: a program that knows a year by heart
     could not be told from one that trades it. Raises :class:`UserError` for an unknown strategy or a folder
@@ -462,7 +466,7 @@ def check_submission(
     config = with_secret(config or ScoreConfig(), secret)
     # Unparsable code is never run. The executor without a sandbox refuses submissions anyway.
     parsed = parse_gate(submission).passed
-    sandboxed, drift = submission_config(), None
+    sandboxed, drift, over = submission_config(), None, None
     with open_executor("sandbox" if parsed else "trusted-in-process", config=sandboxed, workers=workers) as one:
         with twin_executor(one, sandboxed) if parsed else nullcontext(one) as opened:
             found = examine_submission(
@@ -471,6 +475,9 @@ def check_submission(
             if before is not None and parsed:
                 first = Traced(before, run_scenarios(before, spec, opened, config.gates))
                 drift = check_drift(spec, first, Traced(submission, found.scenarios))
+            if years > 1:
+                drawn = [synthetic_year(spec, seed=drawn_year(spec, secret, n)) for n in range(2, years + 1)]
+                over = _over_years(found.scorecard.sound["D4"], drawn, submission, spec, opened, config)
     ran = found.scored is not None and found.scored.ok
     return SubmissionCheck(
         scorecard=found.scorecard,
@@ -478,7 +485,32 @@ def check_submission(
         submission=submission,
         write_log=partial(bar_log, spec, bars, found.scored) if ran and found.scored is not None else None,
         drift=drift,
+        years=over,
     )
+
+
+def _over_years(
+    first: Measure,
+    drawn: Sequence[TaskBars],
+    submission: Submission,
+    spec: StrategySpec,
+    executor: JobExecutor,
+    config: ScoreConfig,
+) -> Measure:
+    """Return D4 over the scored year, whose score is ``first``, and more of them."""
+    from scipy.stats import t as student  # half a second that only this needs
+
+    if first.value is None:
+        return first
+    found = [first.value]
+    for bars, run in zip(drawn, run_on(drawn, submission, spec, executor, config.gates), strict=True):
+        if run.decisions is None or run.account is None or run.account.ruined:
+            return not_scored(f"it could not be run on year {len(found) + 1}, or was ruined there")
+        found.append(robustness_on(bars, run.decisions, spec, config).score.value or 0.0)
+    mean, count = float(np.mean(found)), len(found)
+    room = float(student.ppf(0.975, count - 1) * np.std(found, ddof=1) / np.sqrt(count))
+    note = f"{count} years, {min(found):.2f} to {max(found):.2f}"
+    return Measure(value=mean, low=max(0.0, mean - room), high=min(10.0, mean + room), n=count, note=note)
 
 
 def bars_for(

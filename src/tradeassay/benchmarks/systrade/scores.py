@@ -132,7 +132,10 @@ def systrade_scores(
             by_model[episode.model].append(records[episode.key])
             by_strategy[episode.task].append(records[episode.key])
     rows = tuple(_strategy(strategies[name], found, years[name]) for name, found in by_strategy.items())
-    every = [review for record in records.values() for review in _counted_reviews(record)]
+    # The marks of the submission that counts: earlier marks are about a different program.
+    every: list[Review] = []
+    for record in records.values():
+        every += next((one.reviews for one in record.iterations if one.scored and one.scored is record.last), ())
     quality = np.array([np.nan if row.overall.value is None else row.overall.value for row in rows])
     models = _with_tiers(tuple(_model(name, found) for name, found in by_model.items()))
     return SystradeScores(
@@ -143,12 +146,6 @@ def systrade_scores(
         reviews=review_board(every) if every else None,
         windows=_ten_bars(_last_cards(list(records.values()))),
     )
-
-
-def _counted_reviews(record: StrategyOutcome) -> tuple[Review, ...]:
-    """Return the marks of the submission that counts: earlier marks are about a different program."""
-    last = record.last
-    return next((one.reviews for one in record.iterations if one.scored is not None and one.scored is last), ())
 
 
 def _last_cards(found: Sequence[StrategyOutcome]) -> list[Scorecard]:
@@ -318,13 +315,18 @@ def _iteration(number: int, found: Sequence[StrategyOutcome]) -> IterationRow:
         for a, b in combinations(scored, 2)
         if a[0].strategy == b[0].strategy and a[0].model != b[0].model
     ]
+    sources = [
+        (a.submission.source.splitlines(), b.submission.source.splitlines())
+        for a, b in pairs
+        if a.submission is not None and b.submission is not None
+    ]
     drift = [one.scored.drift for _, one in scored if one.scored is not None and one.scored.drift is not None]
     return IterationRow(
         iteration=number,
         items=len(here),
         scores=_means(cards),
         gain=_mean(gains) if number else not_scored("the first iteration has none before it"),
-        alike=_mean([_similarity(a, b) for a, b in pairs]),
+        alike=_mean([SequenceMatcher(None, *texts).ratio() for texts in sources]),
         same_outcome=_mean([_same_outcome(a, b) for a, b in pairs]),
         test_return=_mean([_test_return(card) for card in cards]),
         ensemble=_ensemble(cards),
@@ -336,7 +338,6 @@ def _iteration(number: int, found: Sequence[StrategyOutcome]) -> IterationRow:
 
 
 def _reached_goal(card: Scorecard) -> bool:
-    """Whether a submission meets what the paper aims at in its last iteration."""
     if card.year is None or not card.reached:
         return False
     cheapest = card.year.costs[0]
@@ -351,12 +352,6 @@ def _gain(record: StrategyOutcome, number: int) -> float | None:
         return None
     one, two = before.scorecard.overall.value, after.scorecard.overall.value
     return None if one is None or two is None else two - one
-
-
-def _similarity(a: Iteration, b: Iteration) -> float | None:
-    if a.submission is None or b.submission is None:
-        return None
-    return SequenceMatcher(None, a.submission.source.splitlines(), b.submission.source.splitlines()).ratio()
 
 
 def _same_outcome(a: Iteration, b: Iteration) -> float | None:

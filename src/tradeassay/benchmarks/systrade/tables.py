@@ -341,7 +341,6 @@ def review_tables(board: ReviewBoard, gated: Mapping[str, ModelRow] | None = Non
 
 
 def _item(record: StrategyOutcome | None, ending: Ending | None) -> ItemShown:
-    """Return an item's iterations: what came of each."""
     last = None if record is None else record.last
     tone = "above" if last is not None and last.scorecard.gates.passed else "below"
     words = "" if ending is None else ending.words
@@ -479,7 +478,6 @@ def _paper_gates(scores: SystradeScores) -> Table:
 
 
 def _cards_by(records: Mapping[str, StrategyOutcome], name: str) -> dict[str, list[Scorecard]]:
-    """Return the scorecards that count, by ``model`` or ``strategy`` of their records."""
     found: dict[str, list[Scorecard]] = {}
     for record in records.values():
         cards = found.setdefault(str(getattr(record, name)), [])
@@ -525,7 +523,6 @@ def _paper_strategies(scores: SystradeScores, records: Mapping[str, StrategyOutc
 
 
 def _paper_windows(scores: SystradeScores) -> Table:
-    """Return how many tests on ten bars of the test data ran through."""
     printed = published().out_of_sample
     words = Cell(f"{printed.passed / printed.tests:.1%}", small=f"{printed.passed} of {printed.tests}")
     rows = [line(row.model, figure(row.windows, "share"), Cell(), ours=True) for row in scores.models]
@@ -570,7 +567,6 @@ def _exceptions(records: Mapping[str, StrategyOutcome]) -> Table:
 
 
 def _by_iteration(records: Mapping[str, StrategyOutcome]) -> dict[str, dict[int, list[Iteration]]]:
-    """Return the iterations that were scored, by model and number."""
     found: dict[str, dict[int, list[Iteration]]] = {}
     for record in records.values():
         mine = found.setdefault(record.model, {})

@@ -99,16 +99,13 @@ def _conditions(tree: ast.Module) -> Iterator[Mutant]:
     for number, node in enumerate(list(ast.walk(tree))):
         if isinstance(node, ast.If):
             made = _changed(tree, number, lambda one: setattr(one, "test", ast.Constant(False)), "the branch")
-            yield msgspec.structs.replace(made, orders=any(map(_places_order, node.body)))
+            calls = [call.func for part in node.body for call in ast.walk(part) if isinstance(call, ast.Call)]
+            orders = any(isinstance(name, ast.Attribute) and name.attr.startswith(_ORDERS) for name in calls)
+            yield msgspec.structs.replace(made, orders=orders)
         if isinstance(node, ast.BoolOp):
             for place, operand in enumerate(node.values):
                 shown = ast.unparse(operand)[:60]
                 yield _changed(tree, number, lambda one, at=place: one.values.pop(at), shown)
-
-
-def _places_order(body: ast.AST) -> bool:
-    calls = (node.func for node in ast.walk(body) if isinstance(node, ast.Call))
-    return any(isinstance(name, ast.Attribute) and name.attr.startswith(_ORDERS) for name in calls)
 
 
 def _changed(tree: ast.Module, number: int, change: object, what: str) -> Mutant:

@@ -577,7 +577,6 @@ def screen(made: InPlace, scored: Trace, other: Trace, bars: int) -> ScreenedCut
 
 
 def _held_differently(left: Trace, right: Trace, bars: int) -> Flags:
-    """Return for every row whether two runs hold something else after it."""
     one, two = left.held(bars), right.held(bars)
     found = np.zeros(bars, dtype=bool)
     for name in one.keys() | two.keys():

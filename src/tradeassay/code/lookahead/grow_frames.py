@@ -246,7 +246,6 @@ def _whole_answers(job: BacktestJob, wanted: Ints) -> bool:
 
 
 def _frames(wanted: Ints, rows: int) -> tuple[Ints, int]:
-    """Return the last row of every frame and the most rows that one holds."""
     most = max(1, -(-rows // max(1, len(wanted))))
     ends = np.unique(np.concatenate([wanted, np.arange(most - 1, rows, most), [rows - 1]]))
     return ends.astype(np.int64), most

@@ -242,7 +242,6 @@ class Kernel:
                 self._series(node.args[0])
 
     def _keep(self, key: str, tree: ast.expr, variable: str) -> str:
-        """Store an expression's value on every bar in an array; returns the array's name."""
         if key not in self.kept:
             self._eager(tree)
             array = self.kept[key] = f"s_{len(self.kept)}"

@@ -173,7 +173,6 @@ def calendar_of(times: NDArray[Any]) -> BarCalendar:
 
 
 def _windows(x: Floats, n: float, function: Callable[[Floats], float]) -> Floats:
-    """Apply a function to the last ``n`` values, the present one included."""
     size = int(n)
     out = np.full(x.shape, np.nan)
     for t in range(size - 1, x.size):

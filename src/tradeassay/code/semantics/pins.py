@@ -97,7 +97,6 @@ def _parameters(frozen: Semantics) -> Iterator[tuple[str, Semantics]]:
 
 
 def _texts(frozen: Semantics) -> Iterator[tuple[str, Semantics]]:
-    """Yield changes of one expression."""
     for name, text in frozen.indicators.items():
         for other in _others(text):
             yield (
@@ -116,7 +115,6 @@ def _texts(frozen: Semantics) -> Iterator[tuple[str, Semantics]]:
 
 
 def _rules(frozen: Semantics) -> Iterator[tuple[str, Semantics]]:
-    """Yield other orders, states and registers."""
     rules = frozen.rules
     for place, rule in enumerate(rules):
         behind = (at for at in range(place + 1, len(rules)) if set(rule.given) & set(rules[at].given))
@@ -157,8 +155,6 @@ def _others(text: str) -> Iterator[str]:
 
 
 class _Put(ast.NodeTransformer):
-    """Puts one node in the place of another."""
-
     def __init__(self, old: ast.AST, new: ast.AST) -> None:
         self._old, self._new = old, new
 
@@ -210,8 +206,6 @@ _HELPERS: Final[dict[str, Any]] = {
 
 
 class _Rule:
-    """A rule with its expressions compiled."""
-
     def __init__(self, place: int, rule: StrategyRule, legs: tuple[str, ...]) -> None:
         self.place, self.given, self.to = place, frozenset(rule.given), rule.to
         self.when = _code(rule.when)

@@ -90,7 +90,10 @@ def to_config(request: AskModel, params: ModelParams | None, *, can_schema: bool
     """Return Inspect's settings for one call: no retries and no cache of its own, because the house has both.
     Without parameters only the form of the answer is asked for; everything else is Inspect's own."""
     schema = request.answer_schema if can_schema else None
-    form = None if schema is None else _answer_schema(request.purpose, schema)
+    form = None
+    if schema is not None:
+        name = "".join(char if char.isalnum() else "_" for char in request.purpose) or "answer"
+        form = ResponseSchema(name=name, json_schema=JSONSchema.model_validate(msgspec.json.decode(schema)))
     if params is None:
         return GenerateConfig(response_schema=form)
     return GenerateConfig(
@@ -137,11 +140,6 @@ def _tool(tool: ToolSpec) -> ToolInfo:
     # Inspect copies what it is given, so that the same object can be given again.
     parameters = ToolParams.model_validate(msgspec.json.decode(tool.schema))
     return ToolInfo(name=tool.name, description=tool.description, parameters=parameters)
-
-
-def _answer_schema(purpose: str, schema: str) -> ResponseSchema:
-    name = "".join(char if char.isalnum() else "_" for char in purpose) or "answer"
-    return ResponseSchema(name=name, json_schema=JSONSchema.model_validate(msgspec.json.decode(schema)))
 
 
 Stop = Literal["stop", "length", "tool_calls", "filtered", "error"]
