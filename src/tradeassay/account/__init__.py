@@ -6,7 +6,6 @@ from tradeassay.account.ledger import TOLERANCE, Ledger
 from tradeassay.account.limits import BoardLimits, BoardRule, Concentration, Lots, Participation, PriceLimits
 from tradeassay.account.margin import Cash, Margin
 from tradeassay.account.position import Holding
-from tradeassay.account.resting import Resting
 from tradeassay.account.settlement import Futures, Settlement, Shorting
 from tradeassay.account.slippage import Slippage
 from tradeassay.account.venue import (
@@ -20,6 +19,7 @@ from tradeassay.account.venue import (
     US_FRACTIONAL,
     US_MARGIN,
     Era,
+    Resting,
     Venue,
     venues,
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import msgspec
 
 from tradeassay.account.commission import Fees
 from tradeassay.account.end_of_day import apply_actions, close_positions, emit, settle
 from tradeassay.account.ledger import Ledger
-from tradeassay.account.resting import RestingBook, RestingOrder
 from tradeassay.account.session import (
     AT_CLOSE,
     AT_OPEN,
@@ -31,6 +32,56 @@ from tradeassay.core.errors import ExchangeError
 from tradeassay.core.events import Event, Expired, Filled, Rejected, Rested, Trimmed
 from tradeassay.core.orders import Order, is_price
 from tradeassay.core.view import CorporateAction, SessionBars
+
+
+class RestingOrder(msgspec.Struct, frozen=True):
+    """One order on the book: its signed remainder, and whether its stop price was already reached."""
+
+    id: str
+    order: Order
+    quantity: float
+    triggered: bool = False
+
+
+class RestingBook:
+    """The waiting orders, oldest first."""
+
+    __slots__ = ("orders",)
+
+    def __init__(self) -> None:
+        self.orders: dict[str, RestingOrder] = {}
+
+    def __iter__(self) -> Iterator[RestingOrder]:
+        # A copy: orders come and go during iteration.
+        return iter(tuple(self.orders.values()))
+
+    def rest(self, waiting: RestingOrder) -> None:
+        """Put an order at the end of the queue; one that was partly filled has lost its old place."""
+        self.orders.pop(waiting.id, None)
+        self.orders[waiting.id] = waiting
+
+    def drop(self, order_id: str) -> None:
+        self.orders.pop(order_id, None)
+
+    def rebuild(self, placed: Iterable[tuple[str, Order]], events: Iterable[Event]) -> None:
+        """Restore the book from everything that was ever placed and a journal's events."""
+        orders = dict(placed)
+        self.orders.clear()
+        filled: set[str] = set()
+        for event in events:
+            match event:
+                case Rested(order_id=order_id, quantity=quantity):
+                    order = orders[order_id]
+                    triggered = order_id in filled and order.kind == "stop"
+                    self.rest(RestingOrder(order_id, order, quantity, triggered))
+                case Filled(order_id=order_id):
+                    # A Rested event follows if anything is left of the order.
+                    filled.add(order_id)
+                    self.drop(order_id)
+                case Rejected(order_id=order_id) | Expired(order_id=order_id):
+                    self.drop(order_id)
+                case _:
+                    pass
 
 
 class Exchange:

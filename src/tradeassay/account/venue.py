@@ -13,7 +13,6 @@ import msgspec
 from tradeassay.account.commission import BPS, Fees
 from tradeassay.account.limits import BoardLimits, BoardRule, Concentration, Lots, Participation, PriceLimits
 from tradeassay.account.margin import Cash, Margin
-from tradeassay.account.resting import Resting
 from tradeassay.account.session import Refusal, Session, Ticket
 from tradeassay.account.settlement import Futures, Settlement, Shorting
 from tradeassay.account.slippage import Slippage
@@ -24,6 +23,20 @@ from tradeassay.core.registry import Registry
 
 Gate = Callable[[Ticket, Session], Refusal | None]
 """A policy's question to one order. It may trim the ticket; a refusal ends the order."""
+
+
+class Resting(msgspec.Struct, frozen=True, kw_only=True):
+    """What becomes of orders left over from earlier sessions.
+
+    ``supersede``: a new order for a symbol ends (``Expired``) whatever still rests for it from earlier sessions;
+    that is how an agent takes an order back. Orders of one batch never supersede each other.
+
+    ``held_to_side``: a good-till-cancelled target order whose name has no market, and whose target contradicts the
+    side it states, is refused at once. Where it is not set, in the first versions of the venues, such an order
+    waits and later trades as its target says."""
+
+    supersede: bool = True
+    held_to_side: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class Era(msgspec.Struct, frozen=True, kw_only=True):

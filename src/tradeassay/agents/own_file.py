@@ -306,6 +306,8 @@ def _readable(root: Path, hidden: set[Path]) -> Iterator[Path]:
 
 
 NAME = "file"
+WITH_FILES = (NAME, "python", "pipe")
+"""Agents that are made of their user's files."""
 
 Param = bool | int | float | str
 

@@ -210,14 +210,20 @@ def _no_dataset(name: str, home: Path | None) -> UserError:
 
 
 def _synthetic(name: str, preset: str, seed: int, home: Path | None) -> Snapshot:
+    folder = store_folder(home) / "synthetic" / _world_folder(preset, seed)
+    if not (folder / MANIFEST_FILE).exists():
+        from tradeassay.data import synthetic
+
+        write_snapshot(replace(synthetic.generate(synthetic.preset(preset, seed=seed)).panel, name=name), folder)
+    return open_snapshot(folder)
+
+
+@lru_cache(maxsize=64)
+def _world_folder(preset: str, seed: int) -> str:
     from tradeassay.data import synthetic
 
-    config = synthetic.preset(preset, seed=seed)
-    key = sha256_of({"generator": synthetic.VERSION, "config": config})[:16]
-    folder = store_folder(home) / "synthetic" / f"{preset}-{seed}-{key}"
-    if not (folder / MANIFEST_FILE).exists():
-        write_snapshot(replace(synthetic.generate(config).panel, name=name), folder)
-    return open_snapshot(folder)
+    key = sha256_of({"generator": synthetic.VERSION, "config": synthetic.preset(preset, seed=seed)})[:16]
+    return f"{preset}-{seed}-{key}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,8 +65,7 @@ from tradeassay.metrics.power import (
 )
 from tradeassay.metrics.ranks import CriticalDifference, critical_difference
 from tradeassay.metrics.reliability import Play, PlayWords, Reliability, reliability
-from tradeassay.metrics.score import SeedSummary, across_seeds, score, summarise
-from tradeassay.metrics.series import EpisodeSeries, series_from_nav
+from tradeassay.metrics.score import EpisodeSeries, SeedSummary, across_seeds, score, series_from_nav, summarise
 from tradeassay.metrics.sharpe_inference import (
     Deflated,
     deflated_sharpe,

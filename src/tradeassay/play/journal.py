@@ -38,7 +38,7 @@ from tradeassay.core.measure import plain_sum
 from tradeassay.core.secrets import clean_bytes
 from tradeassay.core.view import Floats
 from tradeassay.metrics.measures import concentration
-from tradeassay.metrics.series import EpisodeSeries
+from tradeassay.metrics.score import EpisodeSeries
 
 
 class FsyncPolicy(msgspec.Struct, frozen=True, kw_only=True):

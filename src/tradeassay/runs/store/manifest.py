@@ -18,7 +18,7 @@ from msgspec.structs import fields
 from tradeassay.account import venues
 from tradeassay.agents import agents
 from tradeassay.agents.own_file import NAME as OWN_FILE
-from tradeassay.agents.own_file import own_files
+from tradeassay.agents.own_file import WITH_FILES, own_files
 from tradeassay.benchmarks import Benchmark, NamedWindow, benchmarks
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.hashing import Beacon, canonical_json, sha256_file, sha256_of
@@ -268,7 +268,7 @@ def build_manifest(
 
 def agent_files(episodes: tuple[EpisodeSpec, ...]) -> dict[str, dict[str, str]] | msgspec.UnsetType:
     """Return the hashes of the runner's own files by agent; unset where no agent has one."""
-    players = {one.label: one.agent for one in episodes}
+    players = {one.label: one.agent for one in episodes if one.agent.name in WITH_FILES}
     found = {label: own_files(agent.name, agent.params) for label, agent in players.items()}
     return {label: files for label, files in found.items() if files} or msgspec.UNSET
 
