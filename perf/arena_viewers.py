@@ -16,6 +16,7 @@ import asyncio
 import json
 import os
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -143,6 +144,7 @@ def main() -> int:
     ask.add_argument("--seconds", type=float, default=60)
     ask.add_argument("--speed", default="1d/20s", help="of the season that is played")
     chosen, start = ask.parse_args(), time.perf_counter()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     folder = Path(tempfile.mkdtemp(prefix="ta-", dir="/tmp"))
     folder.chmod(0o755)
     file = folder / "doors.toml"

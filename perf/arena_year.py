@@ -711,10 +711,11 @@ class Play:
             except SQLAlchemyError:
                 time.sleep(0.5)
                 continue
-            while steps and passed >= steps[0][0] * total and not (waiting and steps[0][1].startswith("disk")):
+            if steps and passed >= steps[0][0] * total and not (waiting and steps[0][1].startswith("disk")):
                 _, what, do = steps.pop(0)
                 do()
                 self.done.append(what)
+                continue  # it is later now
             if passed - len(waiting) != seen:
                 moved, seen = time.monotonic(), passed - len(waiting)
                 print(f"{self._now()} {seen} of {total}", file=sys.stderr, flush=True)
