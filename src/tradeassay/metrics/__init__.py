@@ -6,162 +6,92 @@ repetitions, :func:`compare_to_baseline` says whether two paths can be told apar
 or a model.
 """
 
-from tradeassay.metrics.anytime import WatchedMean, e_bh, e_value, watched_interval, watched_mean, watched_sign
-from tradeassay.metrics.baseline import AgainstBaseline, compare_to_baseline, corrected, holm, nothing_to_compare
-from tradeassay.metrics.bootstrap import BootstrapConfig, mean_block_length, resamples
-from tradeassay.metrics.calibration import (
-    Bin,
-    Calibration,
-    brier,
-    calibration,
-    calibration_curve,
-    expected_calibration_error,
-)
-from tradeassay.metrics.catalogue import BY_ID, MEASURES, MeasureInfo
-from tradeassay.metrics.cosine import cosine_interval, cosine_variance, growth_interval, mean_p_value
-from tradeassay.metrics.intervals import (
-    ar1_inflation,
-    long_run_variance,
-    rate_measure,
-    significant,
-    variance_inflation,
-    wilson_interval,
-)
-from tradeassay.metrics.measures import (
-    abstention_rate,
-    annualised_return,
-    calmar,
-    cash_ratio,
-    concentration,
-    cost_rate,
-    cumulative_return,
-    downside_deviation,
-    drawdowns,
-    failure_rate,
-    growth,
-    hit_rate,
-    information_ratio,
-    max_drawdown,
-    rejection_rate,
-    sharpe,
-    simple_returns,
-    sortino,
-    sortino_stockbench,
-    turnover,
-    volatility,
-)
-from tradeassay.metrics.multiple import Superior, lucky_share, superior, tiers
-from tradeassay.metrics.overfitting import Overfitting, overfitting
-from tradeassay.metrics.paired import PairedTest, overlapping_clusters, wilcoxon, wilcoxon_clustered
-from tradeassay.metrics.power import (
-    Design,
-    PowerSummary,
-    measured_design,
-    minimum_detectable_ir,
-    power_of,
-    power_summary,
-    seeds_needed,
-    sessions_needed,
-)
-from tradeassay.metrics.ranks import CriticalDifference, critical_difference
-from tradeassay.metrics.reliability import Play, PlayWords, Reliability, reliability
-from tradeassay.metrics.score import EpisodeSeries, SeedSummary, across_seeds, score, series_from_nav, summarise
-from tradeassay.metrics.sharpe_inference import (
-    Deflated,
-    deflated_sharpe,
-    expected_best_sharpe,
-    minimum_track_record,
-    probabilistic_sharpe,
-)
-
-__all__ = [
-    "BY_ID",
-    "MEASURES",
-    "AgainstBaseline",
-    "Bin",
-    "BootstrapConfig",
-    "Calibration",
-    "CriticalDifference",
-    "Deflated",
-    "Design",
-    "EpisodeSeries",
-    "MeasureInfo",
-    "Overfitting",
-    "PairedTest",
-    "Play",
-    "PlayWords",
-    "PowerSummary",
-    "Reliability",
-    "SeedSummary",
-    "Superior",
-    "WatchedMean",
-    "abstention_rate",
-    "across_seeds",
-    "annualised_return",
-    "ar1_inflation",
-    "brier",
-    "calibration",
-    "calibration_curve",
-    "calmar",
-    "cash_ratio",
-    "compare_to_baseline",
-    "concentration",
-    "corrected",
-    "cosine_interval",
-    "cosine_variance",
-    "cost_rate",
-    "critical_difference",
-    "cumulative_return",
-    "deflated_sharpe",
-    "downside_deviation",
-    "drawdowns",
-    "e_bh",
-    "e_value",
-    "expected_best_sharpe",
-    "expected_calibration_error",
-    "failure_rate",
-    "growth",
-    "growth_interval",
-    "hit_rate",
-    "holm",
-    "information_ratio",
-    "long_run_variance",
-    "lucky_share",
-    "max_drawdown",
-    "mean_block_length",
-    "mean_p_value",
-    "measured_design",
-    "minimum_detectable_ir",
-    "minimum_track_record",
-    "nothing_to_compare",
-    "overfitting",
-    "overlapping_clusters",
-    "power_of",
-    "power_summary",
-    "probabilistic_sharpe",
-    "rate_measure",
-    "rejection_rate",
-    "reliability",
-    "resamples",
-    "score",
-    "seeds_needed",
-    "series_from_nav",
-    "sessions_needed",
-    "sharpe",
-    "significant",
-    "simple_returns",
-    "sortino",
-    "sortino_stockbench",
-    "summarise",
-    "superior",
-    "tiers",
-    "turnover",
-    "variance_inflation",
-    "volatility",
-    "watched_interval",
-    "watched_mean",
-    "watched_sign",
-    "wilcoxon",
-    "wilcoxon_clustered",
-    "wilson_interval",
-]
+from tradeassay.metrics.anytime import WatchedMean as WatchedMean
+from tradeassay.metrics.anytime import e_bh as e_bh
+from tradeassay.metrics.anytime import e_value as e_value
+from tradeassay.metrics.anytime import watched_interval as watched_interval
+from tradeassay.metrics.anytime import watched_mean as watched_mean
+from tradeassay.metrics.anytime import watched_sign as watched_sign
+from tradeassay.metrics.baseline import AgainstBaseline as AgainstBaseline
+from tradeassay.metrics.baseline import compare_to_baseline as compare_to_baseline
+from tradeassay.metrics.baseline import corrected as corrected
+from tradeassay.metrics.baseline import holm as holm
+from tradeassay.metrics.baseline import nothing_to_compare as nothing_to_compare
+from tradeassay.metrics.bootstrap import BootstrapConfig as BootstrapConfig
+from tradeassay.metrics.bootstrap import mean_block_length as mean_block_length
+from tradeassay.metrics.bootstrap import resamples as resamples
+from tradeassay.metrics.calibration import Bin as Bin
+from tradeassay.metrics.calibration import Calibration as Calibration
+from tradeassay.metrics.calibration import brier as brier
+from tradeassay.metrics.calibration import calibration as calibration
+from tradeassay.metrics.calibration import calibration_curve as calibration_curve
+from tradeassay.metrics.calibration import expected_calibration_error as expected_calibration_error
+from tradeassay.metrics.catalogue import BY_ID as BY_ID
+from tradeassay.metrics.catalogue import MEASURES as MEASURES
+from tradeassay.metrics.catalogue import MeasureInfo as MeasureInfo
+from tradeassay.metrics.cosine import cosine_interval as cosine_interval
+from tradeassay.metrics.cosine import cosine_variance as cosine_variance
+from tradeassay.metrics.cosine import growth_interval as growth_interval
+from tradeassay.metrics.cosine import mean_p_value as mean_p_value
+from tradeassay.metrics.intervals import ar1_inflation as ar1_inflation
+from tradeassay.metrics.intervals import long_run_variance as long_run_variance
+from tradeassay.metrics.intervals import rate_measure as rate_measure
+from tradeassay.metrics.intervals import significant as significant
+from tradeassay.metrics.intervals import variance_inflation as variance_inflation
+from tradeassay.metrics.intervals import wilson_interval as wilson_interval
+from tradeassay.metrics.measures import abstention_rate as abstention_rate
+from tradeassay.metrics.measures import annualised_return as annualised_return
+from tradeassay.metrics.measures import calmar as calmar
+from tradeassay.metrics.measures import cash_ratio as cash_ratio
+from tradeassay.metrics.measures import concentration as concentration
+from tradeassay.metrics.measures import cost_rate as cost_rate
+from tradeassay.metrics.measures import cumulative_return as cumulative_return
+from tradeassay.metrics.measures import downside_deviation as downside_deviation
+from tradeassay.metrics.measures import drawdowns as drawdowns
+from tradeassay.metrics.measures import failure_rate as failure_rate
+from tradeassay.metrics.measures import growth as growth
+from tradeassay.metrics.measures import hit_rate as hit_rate
+from tradeassay.metrics.measures import information_ratio as information_ratio
+from tradeassay.metrics.measures import max_drawdown as max_drawdown
+from tradeassay.metrics.measures import rejection_rate as rejection_rate
+from tradeassay.metrics.measures import sharpe as sharpe
+from tradeassay.metrics.measures import simple_returns as simple_returns
+from tradeassay.metrics.measures import sortino as sortino
+from tradeassay.metrics.measures import sortino_stockbench as sortino_stockbench
+from tradeassay.metrics.measures import turnover as turnover
+from tradeassay.metrics.measures import volatility as volatility
+from tradeassay.metrics.multiple import Superior as Superior
+from tradeassay.metrics.multiple import lucky_share as lucky_share
+from tradeassay.metrics.multiple import superior as superior
+from tradeassay.metrics.multiple import tiers as tiers
+from tradeassay.metrics.overfitting import Overfitting as Overfitting
+from tradeassay.metrics.overfitting import overfitting as overfitting
+from tradeassay.metrics.paired import PairedTest as PairedTest
+from tradeassay.metrics.paired import overlapping_clusters as overlapping_clusters
+from tradeassay.metrics.paired import wilcoxon as wilcoxon
+from tradeassay.metrics.paired import wilcoxon_clustered as wilcoxon_clustered
+from tradeassay.metrics.power import Design as Design
+from tradeassay.metrics.power import PowerSummary as PowerSummary
+from tradeassay.metrics.power import measured_design as measured_design
+from tradeassay.metrics.power import minimum_detectable_ir as minimum_detectable_ir
+from tradeassay.metrics.power import power_of as power_of
+from tradeassay.metrics.power import power_summary as power_summary
+from tradeassay.metrics.power import seeds_needed as seeds_needed
+from tradeassay.metrics.power import sessions_needed as sessions_needed
+from tradeassay.metrics.ranks import CriticalDifference as CriticalDifference
+from tradeassay.metrics.ranks import critical_difference as critical_difference
+from tradeassay.metrics.reliability import Play as Play
+from tradeassay.metrics.reliability import PlayWords as PlayWords
+from tradeassay.metrics.reliability import Reliability as Reliability
+from tradeassay.metrics.reliability import reliability as reliability
+from tradeassay.metrics.score import EpisodeSeries as EpisodeSeries
+from tradeassay.metrics.score import SeedSummary as SeedSummary
+from tradeassay.metrics.score import across_seeds as across_seeds
+from tradeassay.metrics.score import score as score
+from tradeassay.metrics.score import series_from_nav as series_from_nav
+from tradeassay.metrics.score import summarise as summarise
+from tradeassay.metrics.sharpe_inference import Deflated as Deflated
+from tradeassay.metrics.sharpe_inference import deflated_sharpe as deflated_sharpe
+from tradeassay.metrics.sharpe_inference import expected_best_sharpe as expected_best_sharpe
+from tradeassay.metrics.sharpe_inference import minimum_track_record as minimum_track_record
+from tradeassay.metrics.sharpe_inference import probabilistic_sharpe as probabilistic_sharpe
