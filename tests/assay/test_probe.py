@@ -19,10 +19,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 import leaking_agents as planted
 
 from tradeassay.assay import ProbeConfig, ProbeReport, probe_mask
-from tradeassay.assay.probe.active import Calendar
 from tradeassay.assay.probe.payloads import METRICS, Evidence, Probe, ProbePayload, draw_probes, make_payloads
 from tradeassay.assay.probe.probe import hits, random_baseline, sessions_apart
-from tradeassay.assay.probe.programs import Guess, PriceArchive, interrogate, make_program, read_guess
+from tradeassay.assay.probe.programs import (
+    Calendar,
+    Guess,
+    PriceArchive,
+    interrogate,
+    make_program,
+    read_guess,
+)
 from tradeassay.cli import main
 from tradeassay.cli._group import root
 from tradeassay.core.dialogue import AskModel, Message, ModelReply

@@ -1,8 +1,12 @@
-"""Attackers that are programs, and the price archive that they search."""
+"""Attackers that are programs, and the price archive that one of them searches.
+
+The others know what is widely known: which names there are, what a name usually trades and costs, which days are
+holidays, half days, expiries and earnings seasons. They take the request apart and read what tools answered."""
 
 from __future__ import annotations
 
 import datetime
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -13,21 +17,11 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from tradeassay.assay.probe.active import (
-    Calendar,
-    least_price,
-    market_volume,
-    named_by_idiom,
-    quarters,
-    shapes,
-    turnover,
-    usual_amounts,
-    window_of,
-)
 from tradeassay.assay.probe.payloads import ProbePayload
 from tradeassay.assay.probe.prompts import PROMPTS
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, schema_text
 from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_of
 from tradeassay.core.registry import did_you_mean
 from tradeassay.core.view import Bools, Days, Floats, Instrument, Ints
 from tradeassay.data import Snapshot
@@ -388,7 +382,9 @@ class EpisodeIds(Program):
     def guess(self, payload: ProbePayload) -> Guess | None:
         """Return the day where the window is found."""
         sessions = self._archive.sessions
-        first = window_of(payload, [str(day) for day in sessions])
+        shown = json.loads(payload.request or "{}").get("episode", "")
+        days = map(str, sessions)
+        first = next((day for day in days if shown == f"e-{sha256_of(('', f'probe {day}'))[:12]}"), None)
         if first is None:
             return None
         row = int(np.searchsorted(sessions, np.datetime64(first))) + int(str(_observation(payload)["step"]))
@@ -405,9 +401,12 @@ class Turnover(Program):
     def guess(self, payload: ProbePayload) -> Guess | None:
         """Return the names whose usual turnover is nearest."""
         row = _snapshot(payload) or _shown_row(payload) or {}
-        traded = turnover({name: _number(value) for name, value in _mapping(row.get("factors")).items()})
-        if traded is None:
+        factors = {name: _number(value) for name, value in _mapping(row.get("factors")).items()}
+        illiquid, spread = factors.get("ILLIQ"), factors.get("RV_60")
+        if illiquid is None or not spread:
             return None
+        # ILLIQ is the logarithm of the mean of |return| / amount.
+        traded = float(np.log(spread / np.sqrt(252.0) * np.sqrt(2.0 / np.pi)) - illiquid)
         found = best_of(
             self._archive, -np.abs(np.nan_to_num(self._usual, nan=np.inf) - traded), np.zeros(0, dtype=np.int64)
         )
@@ -419,8 +418,11 @@ class LotPrice(Levels):
 
     def guess(self, payload: ProbePayload) -> Guess | None:
         """Return the nearest price where a lot's was found."""
-        lot = max((one.lot for one in self._archive.instruments), default=1.0)
-        return self._nearest({"close": least_price(payload, lot)})
+        weight, lots = payload.evidence.least_weight, [one.lot for one in self._archive.instruments]
+        if weight is None:
+            return None
+        account = json.loads(payload.observation or "{}")["account"]
+        return self._nearest({"close": weight * account["nav"] / max(lots, default=1.0)})
 
 
 class CalendarReader(Program):
@@ -453,7 +455,9 @@ class IdiomReader(Program):
 
     def guess(self, payload: ProbePayload) -> Guess | None:
         """Return the company whose name has the word."""
-        names = [self._known[word] for word in named_by_idiom(payload) if word in self._known]
+        texts = (payload.text, *payload.evidence.bars)
+        words = {word for pattern, word in IDIOMS if any(payload.alias in pattern.findall(text) for text in texts)}
+        names = [self._known[word] for word in words if word in self._known]
         return Guess(tickers=tuple(names[:TOP])) if names else None
 
 
@@ -509,6 +513,138 @@ def best_of(archive: PriceArchive, best: Floats, rows: Ints) -> Guess | None:
         sector=first.sector,
         board=first.board.value,
     )
+
+
+def market_volume(amount: Floats) -> Floats:
+    """Return the logarithm of how busy every session was, all names together."""
+    with np.errstate(all="ignore"):
+        off = np.where(amount > 0, np.log(amount), np.nan) - usual_amounts(amount)
+    busy = np.isfinite(off).any(axis=1)
+    found = np.zeros(len(off))
+    found[busy] = np.nanmedian(off[busy], axis=1)
+    return found
+
+
+def usual_amounts(amount: Floats) -> Floats:
+    """Return the logarithm of what every name usually trades in a day."""
+    with np.errstate(all="ignore"):
+        logs = np.where(amount > 0, np.log(amount), np.nan)
+    known = np.isfinite(logs).any(axis=0)
+    found = np.full(logs.shape[1], np.nan)
+    found[known] = np.nanmedian(logs[:, known], axis=0)
+    return found
+
+
+# -- the calendar ------------------------------------------------------------------------------------------------
+
+_QUARTER = re.compile(r"\b(?:Q([1-4])|([1-4])Q|(first|second|third|fourth)[ -]quarter)\b", re.IGNORECASE)
+_WORDS = {"first": 1, "second": 2, "third": 3, "fourth": 4}
+
+
+class Calendar:
+    """Every session as its volume and its swings are known to look; ``market`` is how busy all names were, which
+    is widely known too."""
+
+    def __init__(self, sessions: Days, market: Floats | None = None) -> None:
+        days = [day.item() for day in sessions.astype("datetime64[D]")]
+        self.months = np.array([day.month for day in days])
+        ends = [days[0] - datetime.timedelta(days=1), *days, days[-1] + datetime.timedelta(days=1)]
+        self._volume = np.array(list(map(_volume, days, ends, ends[2:])))
+        self._swing = np.array([_season(day) for day in days])
+        self._market = self._volume if market is None else market
+
+    def fits(self, volumes: Floats, swings: Floats) -> Floats:
+        """Return how well shown volumes and swings fit the sessions up to each one; -inf where few are known."""
+        size = volumes.size
+        found = np.full(self._volume.size, -np.inf)
+        if self._volume.size > size:
+            ends = np.arange(size - 1, self._volume.size)
+            found[ends] = 2.0 * _alike(self._market, volumes)
+            found[ends] += _alike(self._volume, volumes) + _alike(self._swing, swings)
+        return found
+
+
+def _volume(day: datetime.date, before: datetime.date, after: datetime.date) -> float:
+    """Return by how much volume is known to differ on a day, in logarithms."""
+    half = (day.month, day.day) in ((12, 24), (7, 3)) or (
+        day.month == 11 and day.weekday() == 4 and 23 <= day.day <= 29
+    )
+    expiry = day.weekday() == 4 and 15 <= day.day <= 21
+    found = -0.7 if half else 0.0
+    found += (0.45 if day.month % 3 == 0 else 0.12) if expiry else 0.0
+    found += 0.1 if after.month != day.month else 0.0
+    found -= 0.4 if day.month == 12 and day.day > 23 else 0.0
+    return found - 0.1 * ((day - before).days > 3) - 0.15 * ((after - day).days > 3)
+
+
+def _season(day: datetime.date) -> float:
+    """Return whether most companies report around a day."""
+    into = (day - datetime.date(day.year, 3 * ((day.month - 1) // 3) + 1, 1)).days
+    return float(14 <= into <= 42)
+
+
+def _alike(known: Floats, shown: Floats) -> Floats:
+    """Return the correlation of a series with every stretch of a longer one."""
+    windows = np.lib.stride_tricks.sliding_window_view(known, shown.size)
+    windows = windows - windows.mean(axis=1, keepdims=True)
+    wanted = shown - shown.mean()
+    size = np.linalg.norm(windows, axis=1) * np.linalg.norm(wanted)
+    found: Floats = np.divide(windows @ wanted, size, out=np.zeros(size.size), where=size > 1e-12)
+    return found
+
+
+def shapes(payload: ProbePayload) -> tuple[Floats, Floats] | None:
+    """Return how the volume and the swings of all names together went, session by session."""
+    volumes, swings = [], []
+    for text in payload.evidence.bars:
+        body = json.loads(text)
+        at = {name: place for place, name in enumerate(body.get("columns", ()))}
+        rows = body.get("bars", ())
+        if len(rows) < 20 or any(row[at["amount"]] is None or row[at["close"]] is None for row in rows):
+            continue
+        amounts = np.array([row[at["amount"]] for row in rows], dtype=np.float64)
+        closes = np.array([row[at["close"]] for row in rows], dtype=np.float64)
+        if (amounts > 0).all():
+            volumes.append(np.log(amounts) - np.log(amounts).mean())
+        moved = np.abs(np.diff(closes, prepend=closes[0]) / closes)
+        swings.append(moved / max(float(moved.mean()), 1e-9))
+    sizes = {one.size for one in (*volumes, *swings)}
+    if not volumes or len(sizes) != 1:
+        return None
+    return np.mean(volumes, axis=0), np.mean(swings, axis=0)
+
+
+def quarters(payload: ProbePayload) -> set[int]:
+    """Return the months that follow the quarters which headlines name."""
+    said = {
+        int(found[1] or found[2] or _WORDS[found[3].lower()])
+        for text in (payload.text, *payload.evidence.bars)
+        for found in _QUARTER.finditer(text)
+    }
+    return {month for quarter in said for month in ((3 * quarter) % 12 + 1, (3 * quarter + 1) % 12 + 1)}
+
+
+# -- over-masking ------------------------------------------------------------------------------------------------
+
+_ALIAS = r"(asset_\d{4,6})"
+IDIOMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), word)
+    for pattern, word in (
+        (rf"\({_ALIAS}:", "nasdaq"),
+        (rf"(?:Wall|Main) {_ALIAS}", "street"),
+        (rf"{_ALIAS} (?:Variant|variant)", "delta"),
+        (rf"{_ALIAS}[ -](?:Quarter|quarter)", "third"),
+        (rf"(?:First|Second) {_ALIAS} (?:of|Of)", "half"),
+        (rf"{_ALIAS}[ -](?:the|The)[ -]Radar", "under"),
+        (rf"(?:Cloud|Video|PC|Online|cloud|video|online) {_ALIAS}", "gaming"),
+        (rf"(?:Data|data) {_ALIAS}", "centers"),
+        (rf"{_ALIAS} (?:Friday|Americans)", "black"),
+        (rf"{_ALIAS} 500", "fortune"),
+        (rf"(?:Digital|Mobile|digital|mobile) {_ALIAS}", "payments"),
+        (rf"(?:Semiconductor|Tech|Software|tech|chip) {_ALIAS}", "space"),
+    )
+)
+"""Places of ordinary prose in which only one word can stand, and the word."""
 
 
 # -- reading a payload -------------------------------------------------------------------------------------------
