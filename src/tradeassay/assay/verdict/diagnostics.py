@@ -60,7 +60,7 @@ _PUTS, _CALLS = (0.0, 1.0, 2.0), (0.0, 1.0)
 """How many standard deviations a market's move must be below, or above, its mean before an option pays."""
 _LEAST_PAID, _LEAST_MOVES = 3, 30
 """Moves that an option must have paid for, and all moves: a session or two say nothing about its shape."""
-_OPTION_LEVEL = 0.0005
+_OPTION_LEVEL = 0.001
 _DEAREST = 4.0
 """How many times what they pay on average options far from the money may cost (Coval and Shumway 2001)."""
 _SPANS = (1, 5, 21)
