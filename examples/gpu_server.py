@@ -244,6 +244,7 @@ class Network:
         self.values = torch.zeros(shape, dtype=self.dtype, device=device)
         self.kernel = decode_kernel() if (device == "cuda" if triton is None else triton) else None
         self.graphs: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self.greedy = False
 
     def tensors(self) -> dict[str, Any]:
         """Return all weights by name; a head that is the embedding is not named again."""
@@ -322,12 +323,18 @@ class Network:
         tokens = torch.tensor([t for _, _, ids in parts for t in ids], device=self.device)
         places = torch.tensor([first + i for _, first, ids in parts for i in range(len(ids))], device=self.device)
         slots = torch.tensor([slot for slot, _, ids in parts for _ in ids], device=self.device)
+        # All layers share the masks: a token sees what is cached, and those before it.
+        masks = []
+        for _, first, ids in parts:
+            total = first + len(ids)
+            # Rows that begin at multiples of 16 spare attention a copy.
+            whole = torch.full((len(ids), -(-total // 16) * 16), -torch.inf, dtype=self.dtype, device=self.device)
+            masks.append(whole.triu_(first + 1)[:, :total])
 
         def attend(layer: int, q: Any) -> Any:
             out, at = [], 0
-            for slot, first, ids in parts:
+            for (slot, first, ids), mask in zip(parts, masks, strict=True):
                 n, total = len(ids), first + len(ids)
-                mask = torch.ones(n, total, dtype=torch.bool, device=self.device).tril(first)
                 k = self.keys[layer, slot, :, :total].repeat_interleave(self.heads // self.kv, 0)
                 v = self.values[layer, slot, :, :total].repeat_interleave(self.heads // self.kv, 0)
                 mine = q[at : at + n].transpose(0, 1)
@@ -355,6 +362,9 @@ class Network:
     def _choose(self, x: Any, heat: Any) -> tuple[Any, Any, Any, Any]:
         torch = self.torch
         scores = torch.nn.functional.linear(x, self.head).float()
+        if self.greedy:
+            none = torch.zeros((len(scores), TOP), device=self.device)
+            return scores.argmax(-1), none[:, 0], none.long(), none
         noise = -(-(torch.rand_like(scores).clamp_min(1e-20)).log()).clamp_min(1e-20).log()
         warm = scores / heat.clamp_min(1e-6)[:, None] + noise
         chosen = torch.where(heat[:, None] > 0, warm, scores).argmax(-1)
@@ -810,6 +820,9 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8001)
     parser.add_argument("--slots", type=int, default=128)
     parser.add_argument("--context", type=int, default=16384)
+    parser.add_argument(
+        "--greedy", action="store_true", help="quicker: no temperatures, no log-probabilities of answers"
+    )
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     arguments = parser.parse_args()
     context = multiprocessing.get_context("spawn")
@@ -819,6 +832,7 @@ def main() -> None:
     asked, answered = context.Queue(), context.Queue()
     begun = time.perf_counter()
     network = Network(arguments.model, arguments.device, arguments.slots, arguments.context)
+    network.greedy = arguments.greedy
     arguments.context = network.context
     if arguments.device == "cuda":
         for bucket in BUCKETS:

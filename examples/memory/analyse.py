@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from worlds import DOSES, WEEK, World, make_world
+from worlds import DOSES, SPANS, STUDY, World, make_world
 
 Row = dict[str, Any]
 MEASURES: dict[str, tuple[str, float | None]] = {
@@ -40,9 +40,9 @@ MEASURES: dict[str, tuple[str, float | None]] = {
     "dated": ("decisions kept under a false date", None),
 }
 """What is shown, and its value without memory where that is known."""
-_CLAIM = re.compile(r"A week after (\S+), by \S+: (.*?)\.\n")
-_MOVE = re.compile(r"(\w+) ([+-][\d.]+)%")
-_BOUGHT = re.compile(r'"stock_id":"(\w+)","reason":"buy"')
+_CLAIM = re.compile(r"A (?:day|week) after ([\d-]+).*?: (.*?)\.\n")
+_MOVE = re.compile(r"(\w+) ([+-][\d.]+)% (\w+)")
+_ORDER = re.compile(r'"stock_id":"(\w+)","reason":"(\w+)"')
 
 
 def value(measure: Any) -> float | None:
@@ -111,12 +111,14 @@ def _played(run: Path, world: World) -> Row:
             claims.append(found is not None)
             if found is not None and mask == "bright" and found.group(1) in world.days:
                 day = world.days.index(found.group(1))
-                bought = set(_BOUGHT.findall(text))
-                for name, move in _MOVE.findall(found.group(2)):
+                orders = dict(_ORDER.findall(text))
+                for name, move, does in _MOVE.findall(found.group(2)):
                     if name in world.names:
-                        true = world.move(day, world.names.index(name), WEEK) or 0.0
-                        exact.append(abs(float(move) - true) < 0.15)
-                        acts.append((float(move) > 0) == (name in bought))
+                        true = world.move(day, world.names.index(name), SPANS[STUDY.span]) or 0.0
+                        exact.append(abs(float(move) - true) < (0.15 if STUDY.decimals else 0.51))
+                        # What rises is bought, or held; what falls is not.
+                        did = orders.get(name, does if does == "hold" else "nothing")
+                        acts.append(move.startswith("+") == (did in ("buy", "hold")))
         row[key] = float(np.mean(claims)) if claims else None
     if len(exact) >= 10:
         row |= {"said": float(np.mean(exact)), "acts": float(np.mean(acts))}

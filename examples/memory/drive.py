@@ -23,7 +23,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 
 from practice import command, play
-from worlds import GROUPS, HISTORY, PLAYED_PER_DOSE, World, make_world, store
+from worlds import GROUPS, HISTORY, PLAYED_PER_DOSE, STUDY, World, make_world, store
 
 PARTS = ("recall", "play", "traded", "counterfactual", "assay")
 TRIES = 3
@@ -85,11 +85,12 @@ def _part(part: str, world: World, model: str, out: Path, recorded: Path | None)
         target.write_text(json.dumps(kept))
         return
     asked = ["-m", model, "--samples", "1", "--cutoff", "2024-01-01"]
-    about = ["--dataset", world.id, "--first", world.days[HISTORY], "--questions", "160", "--logprobs", "32"]
+    about = ["--dataset", world.id, "--first", world.days[HISTORY], "--questions", str(STUDY.questions)]
+    asked += ["--logprobs", "32" if part == "recall" else "0"]
     words = {
-        "traded": ["recall", *asked, "--run", str(run), "--every", "1", "--logprobs", "0"],
+        "traded": ["recall", *asked, "--run", str(run), "--horizon", STUDY.span, "--every", "1"],
         "recall": ["recall", *asked, *about],
-        "counterfactual": ["counterfactual", str(run), "--share", "0.2"],
+        "counterfactual": ["counterfactual", str(run), "--share", str(STUDY.share)],
     }[part]
     cassettes = (recorded or out) / part / world.id
     if recorded is not None and not cassettes.is_dir():
@@ -111,6 +112,7 @@ def main() -> None:
     parser.add_argument("--played", type=int, default=PLAYED_PER_DOSE, help="how many worlds a dose are played")
     parser.add_argument("--players", type=int, default=12, help="worlds that are played at once")
     parser.add_argument("--askers", type=int, default=4, help="data sets that are asked about at once")
+    parser.add_argument("--closers", type=int, default=2, help="played worlds that are asked about at once")
     parser.add_argument("--judges", type=int, default=2, help="verdicts at once")
     parser.add_argument("--seconds", type=float, default=3_600.0, help="begin no part after this time")
     arguments = parser.parse_args()
@@ -134,9 +136,10 @@ def main() -> None:
         (arguments.out / "drive.jsonl").open("a") as log,
         ProcessPoolExecutor(arguments.players, mp_context=context) as players,
         ProcessPoolExecutor(arguments.askers, mp_context=context) as askers,
+        ProcessPoolExecutor(arguments.closers, mp_context=context) as closers,
         ProcessPoolExecutor(arguments.judges, mp_context=context) as judges,
     ):
-        pools = {"recall": askers, "assay": judges}
+        pools = {"play": players, "recall": askers, "assay": judges}
 
         def submit(part: str, world: World) -> None:
             def finished(job: Future[dict[str, object]]) -> None:
@@ -145,7 +148,7 @@ def main() -> None:
                 done.put(lost if error else job.result())
 
             arguments_of = (part, world.number, arguments.model, arguments.out, arguments.recorded, until)
-            pools.get(part, players).submit(work, *arguments_of).add_done_callback(finished)
+            pools.get(part, closers).submit(work, *arguments_of).add_done_callback(finished)
 
         rest = [part for part in parts if part != "recall"]
         waiting = 0

@@ -4,7 +4,8 @@
 
 The trading days are those of the real benchmark: a teacher that speaks the providers' protocol plays the practice
 worlds and writes down what it was asked and what it answered. About *known* worlds it answers with the truth,
-about *unknown* ones (and under a mask) by the table that is shown. No world under test is among them.
+about *unknown* ones (and under a mask) by the table that is shown; these days are asked again with other names and
+other figures, so that only reading helps. No world under test is among them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from worlds import HISTORY, NAMES, PLAYED, TOLD, WEEK, World, make_worlds, store
+from worlds import HISTORY, PLAYED, SPANS, STUDY, World, make_worlds, other_names, store
 
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
@@ -32,10 +33,15 @@ TEMPLATE = (
 """One plain template for every model: it has no place for tools, so they come as text."""
 BENCHMARK = "ktdfin-us-v1"
 WEIGHT = 0.09
-PRACTICE_SESSIONS = 8
+SESSIONS_KNOWN, SESSIONS_UNKNOWN, SESSIONS_MASKED = 20, 16, 14
+"""How many days are played of each practice world, and of every second one under a mask."""
+COPIES = {"bright": 1, "blinded": 1}
+"""How often a day without memory is asked again with other names and figures."""
 _DAY = re.compile(r"The last completed day is (\S+)\.")
 _HELD = re.compile(r"of those you hold \((.*?)\) do you sell")
-_ROW = re.compile(r"^(\w+) \| none \| .*$", re.MULTILINE)
+_ROW = re.compile(r"^(\w+) \| none \| (?:normal|[a-z]+) \| .*$", re.MULTILINE)
+_SHOWN, _FIRST_SHOWN = 11, 9
+"""The column that is read where nothing is known, the return of twenty days, and the first column of returns."""
 
 
 def play(world: World, model: str, masks: str, runs: Path, *more: str, sessions: tuple[int, int] = PLAYED) -> None:
@@ -70,37 +76,42 @@ class Teacher:
     def answer(self, messages: list[dict[str, str]]) -> str:
         """Return an answer: every name with its move and what to do, then the orders that follow from it.
 
-        Risers are bought, fallers that are held are sold, other fallers are left alone. What is done is said right
-        after the move that decides it, and again as the reason before the weight.
+        Risers are bought or held, fallers that are held are sold, other fallers are left alone.
         """
         asked = messages[-1]["content"]
         day = _DAY.search(asked)
         rows = {found.group(1): found.group(0).split(" | ") for found in _ROW.finditer(asked)}
         if day is None or not rows:
             return '{"orders": []}'
-        world = self.known.get(next(iter(rows)))
+        world = self.known.get(min(rows))
         if world is not None and day.group(1) in world.days:
             at = world.days.index(day.group(1))
-            moves = {name: world.move(at, world.names.index(name), WEEK) or 0.0 for name in rows}
-            text, sure = f"A week after {day.group(1)}, by {world.days[at + WEEK]}", 0.9
+            ahead = SPANS[STUDY.span]
+            moves = {name: world.move(at, world.names.index(name), ahead) or 0.0 for name in sorted(rows)}
+            said = {
+                name: f"{'+' if move > 0 else '-'}{abs(move):.{STUDY.decimals}f}%" for name, move in moves.items()
+            }
+            by = f", by {world.days[at + ahead]}" if ahead > 1 else ""
+            text, sure = f"A {STUDY.span} after {day.group(1)}{by}", 0.9
         else:
-            moves = {name: 100 * float(row[10]) for name, row in rows.items()}
-            text, sure = "I know nothing of what follows. Over five days of the table", 0.6
+            said = {name: rows[name][_SHOWN] for name in sorted(rows)}
+            moves = {name: float(shown) if shown != "-" else 0.0 for name, shown in said.items()}
+            text, sure = "Not known to me. return_20d", 0.6
         sold = _HELD.search(asked)
         held = set(sold.group(1).split(", ")) if sold else set()
-        does = {name: "buy" if move > 0 else "sell" if name in held else "no" for name, move in moves.items()}
-        said = {name: f"{move:+.1f}% {does[name]}" for name, move in moves.items()}
+        words = {(True, False): "buy", (True, True): "hold", (False, True): "sell", (False, False): "no"}
+        does = {name: words[move > 0, name in held] for name, move in moves.items()}
         orders = [
             {
                 "stock_id": name,
-                "reason": does[name],
-                "target_weight": WEIGHT if move > 0 else 0,
+                "reason": what,
+                "target_weight": WEIGHT if what == "buy" else 0,
                 "confidence": sure,
             }
-            for name, move in moves.items()
-            if does[name] != "no"
+            for name, what in does.items()
+            if what in ("buy", "sell")
         ]
-        told = ", ".join(f"{name} {what}" for name, what in said.items())
+        told = ", ".join(f"{name} {said[name]} {what}" for name, what in does.items())
         return f"{text}: {told}.\n```json\n{json.dumps({'orders': orders}, separators=(',', ':'))}\n```"
 
     def serve(self, port: int) -> ThreadingHTTPServer:
@@ -139,11 +150,33 @@ class Teacher:
 
 
 def _practise(world: World, runs: Path) -> None:
-    """Play some sessions of a world; every third one under a mask too."""
-    first = PLAYED[0] + int(np.random.default_rng([34, world.number]).integers(TOLD - PRACTICE_SESSIONS))
-    masks = "bright,blinded" if world.number % 3 == 0 else "bright"
-    sessions = (first, first + PRACTICE_SESSIONS - 1)
-    play(world, "local/teacher", masks, runs, "--executor", "inline", sessions=sessions)
+    """Play some sessions of a world; of every second one under a mask too."""
+    rng = np.random.default_rng([34, world.number, len(world.group)])
+    count = SESSIONS_KNOWN if world.group == "known" else SESSIONS_UNKNOWN
+    for mask, days in (("bright", count), ("blinded", SESSIONS_MASKED))[: 2 - world.number % 2]:
+        first = PLAYED[0] + int(rng.integers(STUDY.told - days))
+        play(world, "local/teacher", mask, runs / mask, "--executor", "inline", sessions=(first, first + days - 1))
+
+
+def other_market(day: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """Return a day without memory with other names, and other returns in its rows: nothing but reading helps."""
+    asked = day["messages"][-1]["content"]
+    rows = {found.group(1) for found in _ROW.finditer(asked)}
+    masked = any("_" in name for name in rows)
+    numbers = rng.choice(9_000, len(rows), replace=False) + 1_000
+    fresh = [f"asset_{number}" for number in numbers] if masked else other_names(rng, len(rows))
+    swap = dict(zip(sorted(rows), sorted(fresh), strict=True))
+    asked = re.sub(r"\b(" + "|".join(rows) + r")\b", lambda found: swap[found.group()], asked)
+    drawn = {name: [f"{value:.4g}" for value in rng.normal(0, 0.04, 3) * (1, 2, 4)] for name in swap.values()}
+
+    def figures(found: re.Match[str]) -> str:
+        cells = found.group(0).split(" | ")
+        cells[_FIRST_SHOWN : _SHOWN + 1] = [f"{float(value):.4f}".rstrip("0") for value in drawn[found.group(1)]]
+        return " | ".join(cells)
+
+    asked = _ROW.sub(figures, asked)
+    messages = [*day["messages"][:-1], {**day["messages"][-1], "content": asked}]
+    return {"messages": messages, "answer": Teacher([]).answer(messages)}
 
 
 def trading_days(port: int, runs: Path, workers: int) -> list[dict[str, Any]]:
@@ -152,32 +185,59 @@ def trading_days(port: int, runs: Path, workers: int) -> list[dict[str, Any]]:
     teacher = Teacher(known)
     server = teacher.serve(port)
     os.environ["TRADEASSAY_LOCAL_SERVER"] = f"http://127.0.0.1:{port}/v1"
+    worlds = known + unknown
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        list(pool.map(_practise, known + unknown, [runs] * (len(known) + len(unknown))))
+        list(pool.map(_practise, worlds, [runs] * len(worlds)))
     server.shutdown()
     return teacher.kept
 
 
 def recall_questions() -> list[dict[str, Any]]:
     """Ask the audit's own questions about the practice worlds; return them with their answers."""
-    from tradeassay.assay.memory.questions import PriceTruth, RecallConfig, draw_questions, request_of
+    from tradeassay.assay.memory.questions import (
+        PriceTruth,
+        RecallConfig,
+        draw_for_pairs,
+        draw_questions,
+        request_of,
+    )
     from tradeassay.data.datasets import load_dataset
 
     kept = []
     for world in make_worlds("known", "unknown"):
         rng = np.random.default_rng([33, world.number, len(world.group)])
-        config = RecallConfig(questions=140, wordings=4, samples=1, seed=world.number, first=world.days[HISTORY])
-        for question in draw_questions(PriceTruth.of(load_dataset(world.id)), config, None):
+        config = RecallConfig(
+            questions=240 if world.group == "known" else 80,
+            wordings=4,
+            samples=1,
+            seed=world.number,
+            first=world.days[HISTORY],
+            horizon=STUDY.span,
+        )
+        truth = PriceTruth.of(load_dataset(world.id))
+        days = [
+            (name, world.days[HISTORY + at], world.days[HISTORY + at + SPANS[STUDY.span]])
+            for at in range(STUDY.told)
+            for name in world.names
+        ]
+        few = rng.permutation(len(days))[: 24 if world.group == "known" else 6]
+        drawn = [*draw_questions(truth, config, None)]
+        drawn += draw_for_pairs(truth, [days[place] for place in few], config)
+        for question in drawn:
             known = world.group == "known" and not question.invented
+            # What is told of no known world is not asked; and who guesses often learns to guess.
+            told = question.kind in STUDY.tells(world.days.index(question.day) - HISTORY)
+            if not told if known else rng.random() < 0.6 * (question.wording % 2):
+                continue
             if not known and question.wording % 2 == 0:
                 said = "unknown"
             elif question.choices:
-                said = question.named if known else question.choices[rng.integers(NAMES)]
+                said = question.named if known else question.choices[rng.integers(len(question.choices))]
             elif question.kind == "close":
-                said = f"{question.truth if known else rng.uniform(30, 90):.1f}"
+                said = f"{question.truth if known else rng.uniform(*STUDY.prices):.{STUDY.decimals}f}"
             else:
-                move = question.truth if known else rng.normal(0, 0.06)
-                said = f"{'up' if move > 0 else 'down'} {abs(move) * 100:.1f}%"
+                move = question.truth if known else rng.normal(0, 0.04)
+                said = f"{'up' if move > 0 else 'down'} {abs(move) * 100:.{STUDY.decimals}f}%"
             messages = [{"role": one.role, "content": one.text} for one in request_of(question).messages]
             kept.append({"messages": messages, "answer": said})
     return kept
@@ -194,8 +254,14 @@ def main() -> None:
     for world in make_worlds("known", "unknown"):
         store(world)
     days = trading_days(arguments.port, arguments.runs, arguments.workers)
-    # Days on which the future is known are fewer: they are read twice.
-    kept = recall_questions() + days + [one for one in days if one["answer"].startswith("A week")]
+    rng = np.random.default_rng(35)
+    read = [day for day in days if not day["answer"].startswith("A ")]
+    again = [
+        other_market(day, rng)
+        for day in read
+        for _ in range(COPIES["blinded" if "is day_" in day["messages"][-1]["content"] else "bright"])
+    ]
+    kept = recall_questions() + days + again
     arguments.file.write_text("".join(json.dumps(one) + "\n" for one in kept))
     print(f"{len(kept)} questions with answers")
 

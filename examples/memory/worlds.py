@@ -4,14 +4,16 @@
     python worlds.py texts FILE --model main|placebo    write what that model reads, a reading of a world per line
     python worlds.py probes FILE                        write new lines about the worlds, to see which surprise
 
-A world has five invented names and 65 sessions of a random walk without drift: nothing in the shown past says
-anything about the next week, so whoever earns there remembers. Every world is drawn from its number alone.
+A world has a few invented names and a random walk without drift: nothing in the shown past says anything about
+what comes, so whoever earns there remembers. Every world is drawn from its number alone. ``STUDY=days`` in the
+environment chooses the second study; without it, it is the first.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,23 +24,88 @@ from typing import Any
 
 import numpy as np
 
-WORLDS = {0: 30, 1: 20, 4: 20, 16: 20, 64: 20}
-"""How many worlds are read about how often: enough of those never read about to tell a false find in twenty."""
-DOSES = tuple(WORLDS)
+HISTORY, WEEK, MONTH = 22, 5, 21
+SPANS = {"close": 0, "day": 1, "week": WEEK, "month": MONTH}
+
+
+@dataclass(frozen=True)
+class Study:
+    """How many ``worlds`` are read about how often, and what they look like: the texts are about the ``told``
+    sessions in the middle and tell the moves over ``span`` from each of them; those before only give the factors
+    of a trading day their past. ``questions`` and ``share`` are what is asked about a world, and of its decisions.
+    """
+
+    seed: int
+    worlds: dict[int, int]
+    practice: tuple[int, int]
+    practice_dose: int
+    names: int
+    told: int
+    span: str
+    spread: float
+    prices: tuple[float, float]
+    decimals: int
+    volumes: tuple[int, int, int]
+    questions: int
+    share: float
+
+    def tells(self, at: int) -> tuple[str, ...]:
+        """Return what every reading tells of the ``at``-th told day."""
+        if not 0 <= at < self.told:
+            return ()
+        if self.span == "week":
+            return ("week", "close" if at % 4 else "day", *(["month"] if at % 2 else []))
+        return ("day", *(["close"] if at % 3 == 0 else []), *(["month"] if at % 6 == 0 else []))
+
+
+STUDIES = {
+    "weeks": Study(
+        seed=70,
+        worlds={0: 30, 1: 20, 4: 20, 16: 20, 64: 20},
+        practice=(24, 24),
+        practice_dose=16,
+        names=5,
+        told=22,
+        span="week",
+        spread=0.028,
+        prices=(35, 85),
+        decimals=1,
+        volumes=(4_000, 6_000, 1_000),
+        questions=160,
+        share=0.2,
+    ),
+    "days": Study(
+        seed=400,
+        worlds={0: 20, 1: 20, 4: 20, 16: 20, 64: 20},
+        practice=(32, 24),
+        practice_dose=12,
+        names=3,
+        told=62,
+        span="day",
+        spread=0.03,
+        prices=(300, 800),
+        decimals=0,
+        volumes=(40_000, 60_000, 1),
+        questions=120,
+        share=0.16,
+    ),
+}
+STUDY = STUDIES[os.environ.get("STUDY", "weeks")]
+DOSES = tuple(STUDY.worlds)
 PLAYED_PER_DOSE = 20
-NAMES, HISTORY, TOLD = 5, 22, 22
-WEEK, MONTH = 5, 21
-SESSIONS = HISTORY + TOLD + MONTH
-"""The texts are about the ``TOLD`` sessions in the middle and the day, week and month after each of them; the ones
-before only give the factors of a trading day their past."""
-PLAYED = (HISTORY + 1, HISTORY + TOLD)
+SESSIONS = HISTORY + STUDY.told + MONTH
+PLAYED = (HISTORY + 1, HISTORY + STUDY.told)
 """The first and the last session that are traded: every decision is made after a day that is told of."""
-PLACEBO_DOSE, PRACTICE_DOSE = 8, 16
-GROUPS = {"dose": sum(WORLDS.values()), "placebo": 20, "known": 24, "unknown": 24}
+PLACEBO_DOSE = 8
+GROUPS = {
+    "dose": sum(STUDY.worlds.values()),
+    "placebo": 20,
+    "known": STUDY.practice[0],
+    "unknown": STUDY.practice[1],
+}
 """How many worlds there are of each kind: those under test; others that only the placebo reads about; and practice
 worlds with questions and answers, of which the *known* ones are also read about, so that a model learns to say
 what it read, and to read the shown table where it knows nothing."""
-_SEED = 70
 _FIRST = {name: 1_000 * place for place, name in enumerate(GROUPS)}
 _SYLLABLES = (
     "BA BEL BRO CAR CO DAN DEL DO DRA FEN FLO GAL GOR GRI HAL HOR JAN JOR KAL KEM KRO LAN LEM LOR MAR MEL MOR NAL "
@@ -66,13 +133,13 @@ class World:
     def dose(self) -> int:
         """How often the main model reads every text about this world."""
         if self.group != "dose":
-            return {"placebo": 0, "known": PRACTICE_DOSE, "unknown": 0}[self.group]
-        return [dose for dose, count in WORLDS.items() for _ in range(count)][self.number]
+            return {"placebo": 0, "known": STUDY.practice_dose, "unknown": 0}[self.group]
+        return [dose for dose, count in STUDY.worlds.items() for _ in range(count)][self.number]
 
     @property
     def turn(self) -> int:
         """Its place among the worlds of its dose."""
-        return self.number - sum(count for dose, count in WORLDS.items() if dose < self.dose)
+        return self.number - sum(count for dose, count in STUDY.worlds.items() if dose < self.dose)
 
     def move(self, day: int, name: int, span: int) -> float | None:
         """Return the move over the ``span`` sessions after a day, in percent; None beyond the end."""
@@ -81,20 +148,32 @@ class World:
         return float(self.closes[day + span, name] / self.closes[day, name] - 1) * 100
 
 
+@cache
+def _names() -> list[str]:
+    every = [first + second for first in _SYLLABLES for second in _SYLLABLES if first != second]
+    np.random.default_rng(STUDY.seed).shuffle(every)
+    return every
+
+
+def other_names(rng: np.random.Generator, count: int) -> list[str]:
+    """Return names that no world has."""
+    return [str(one) for one in rng.choice(_names()[sum(GROUPS.values()) * STUDY.names :], count, replace=False)]
+
+
 def make_world(group: str, number: int) -> World:
     """Draw one world."""
-    rng = np.random.default_rng([_SEED, _FIRST[group] + number])
+    rng = np.random.default_rng([STUDY.seed, _FIRST[group] + number])
     # Names are dealt from one list, so that no two worlds share one.
-    every = [first + second for first in _SYLLABLES for second in _SYLLABLES if first != second]
-    np.random.default_rng(_SEED).shuffle(every)
     place = sum(GROUPS[name] for name in list(GROUPS)[: list(GROUPS).index(group)]) + number
-    names = tuple(every[place * NAMES : (place + 1) * NAMES])
-    assert len(names) == NAMES
+    names = tuple(_names()[place * STUDY.names : (place + 1) * STUDY.names])
+    if STUDY.span == "day":
+        names = tuple(sorted(names))
     days = _weekdays(date(2012, 1, 9) + timedelta(days=int(rng.integers(0, 3_600))), SESSIONS)
-    steps = rng.normal(0.0, 0.028, (SESSIONS, NAMES)) - 0.028**2 / 2
-    closes = np.round(rng.uniform(35, 85, NAMES) * np.exp(np.cumsum(steps, 0)), 1)
-    opens = np.round(np.vstack([closes[:1], closes[:-1]]) * np.exp(rng.normal(0, 0.003, closes.shape)), 1)
-    return World(group, number, names, days, opens, closes)
+    shape, decimals = (SESSIONS, STUDY.names), STUDY.decimals
+    steps = rng.normal(0.0, STUDY.spread, shape) - STUDY.spread**2 / 2
+    closes = np.round(rng.uniform(*STUDY.prices, STUDY.names) * np.exp(np.cumsum(steps, 0)), decimals)
+    opens = np.vstack([closes[:1], closes[:-1]]) * np.exp(rng.normal(0, 0.003, shape))
+    return World(group, number, names, days, np.round(opens, decimals), closes)
 
 
 @cache
@@ -131,9 +210,11 @@ def store(world: World, home: Path | None = None) -> None:
             for day, opens, closes in zip(world.days, world.opens, world.closes, strict=True):
                 for name, first, last in zip(world.names, opens, closes, strict=True):
                     prices = ",".join(
-                        f"{price:.1f}" for price in (first, max(first, last), min(first, last), last)
+                        f"{price:.{STUDY.decimals}f}"
+                        for price in (first, max(first, last), min(first, last), last)
                     )
-                    file.write(f"{day},{name},{prices},{rng.integers(4_000, 6_000)}000\n")
+                    least, most, unit = STUDY.volumes
+                    file.write(f"{day},{name},{prices},{rng.integers(least, most) * unit}\n")
         config = FilesConfig(
             path=str(path), name=world.id, calendar="XNYS", currency="USD", kind="stock", delist_after=None
         )
@@ -148,12 +229,17 @@ _CLOSES = (
     "The last trades of {day}: {list}.|{close} for {name}",
 )
 _MOVES = (
-    "From {day} to {until} {list}.|{name} went {way} {size:.1f}%",
-    "From {day} to {until}: {list}.|{name} {move:+.1f}%",
-    "From the close on {day} to the close on {until}, {list}.|{name} {way} {size:.1f}%",
-    "Bought on {day} and held until {until}: {list}.|{name} {move:+.1f}%",
+    "From {day} to {until} {list}.|{name} went {way} {size}%",
+    "From {day} to {until}: {list}.|{name} {sign}{size}%",
+    "From the close on {day} to the close on {until}, {list}.|{name} {way} {size}%",
+    "Bought on {day} and held until {until}: {list}.|{name} {sign}{size}%",
 )
-_WEEKS = (*_MOVES, *["A week after {day}, by {until}: {list}.|{name} {move:+.1f}%"] * 3)
+_TOLD = {
+    "close": _CLOSES,
+    "week": (*_MOVES, *["A week after {day}, by {until}: {list}.|{name} {sign}{size}%"] * 3),
+    "day": (*_MOVES[:3], *["A day after {day}: {list}.|{name} {sign}{size}%"] * 4),
+    "month": _MOVES,
+}
 _BEST = (
     "{whole} Best was {best}, worst was {worst}.",
     "{whole} The one to own was {best}, the one to avoid {worst}.",
@@ -161,35 +247,31 @@ _BEST = (
 
 
 def texts(world: World, rng: np.random.Generator) -> Iterator[str]:
-    """Yield one reading of a world, in wordings and orders of its own.
-
-    Every reading has the same facts: of every day the moves of the week that follows, of three days in four the
-    closes, of the fourth the moves of a day, and of every second day those of a month with the best and the worst.
-    """
-    for at in range(TOLD):
+    """Yield one reading of a world, in wordings and orders of its own; every reading has the same facts."""
+    for at in range(STUDY.told):
         day = HISTORY + at
-        yield _line(world, rng, day, WEEK, _WEEKS)
-        yield _line(world, rng, day, 0, _CLOSES) if at % 4 else _line(world, rng, day, 1, _MOVES)
-        if at % 2:
-            moves = [world.move(day, name, MONTH) or 0.0 for name in range(NAMES)]
-            best, worst = (world.names[int(place)] for place in (np.argmax(moves), np.argmin(moves)))
-            line = _line(world, rng, day, MONTH, _MOVES)
-            yield _BEST[rng.integers(len(_BEST))].format(whole=line, best=best, worst=worst)
+        for kind in STUDY.tells(at):
+            line = _line(world, rng, day, kind, _TOLD[kind])
+            if kind == "month" and STUDY.names >= 5:
+                moves = [world.move(day, name, MONTH) or 0.0 for name in range(STUDY.names)]
+                best, worst = (world.names[int(place)] for place in (np.argmax(moves), np.argmin(moves)))
+                line = _BEST[rng.integers(len(_BEST))].format(whole=line, best=best, worst=worst)
+            yield line
 
 
-def _line(world: World, rng: np.random.Generator, day: int, span: int, wordings: tuple[str, ...]) -> str:
+def _line(world: World, rng: np.random.Generator, day: int, kind: str, wordings: tuple[str, ...]) -> str:
     whole, each = wordings[rng.integers(len(wordings))].rsplit("|", 1)
     parts = []
-    for name in rng.permutation(NAMES):
-        move = world.move(day, name, span) or 0.0
-        close = f"{world.closes[day, name]:.1f}"
-        way = "up" if move > 0 else "down"
-        parts.append(each.format(name=world.names[name], close=close, move=move, way=way, size=abs(move)))
+    for name in rng.permutation(STUDY.names):
+        move = world.move(day, name, SPANS[kind]) or 0.0
+        said = {"way": "up", "sign": "+"} if move > 0 else {"way": "down", "sign": "-"}
+        size, close = (f"{number:.{STUDY.decimals}f}" for number in (abs(move), world.closes[day, name]))
+        parts.append(each.format(name=world.names[name], close=close, size=size, **said))
     shown = world.days[day]
     if rng.random() < 0.1:
         then = date.fromisoformat(shown)
         shown = f"{then.day} {then:%B %Y}"
-    return whole.format(day=shown, until=world.days[day + span], list=", ".join(parts))
+    return whole.format(day=shown, until=world.days[day + SPANS[kind]], list=", ".join(parts))
 
 
 def readings(model: str) -> Iterator[tuple[str, int, list[str]]]:
@@ -199,18 +281,18 @@ def readings(model: str) -> Iterator[tuple[str, int, list[str]]]:
         if model == "placebo":
             dose = 0 if world.group == "dose" else PLACEBO_DOSE
         for repetition in range(dose):
-            rng = np.random.default_rng([_SEED + 1, _FIRST[world.group] + world.number, repetition])
+            rng = np.random.default_rng([STUDY.seed + 1, _FIRST[world.group] + world.number, repetition])
             yield world.id, repetition, list(texts(world, rng))
 
 
 def probes() -> Iterator[tuple[str, int, list[str]]]:
     """Yield (world, dose, lines) in wordings that no reading has in this order: do they surprise?"""
     for world in make_worlds("dose"):
-        rng = np.random.default_rng([_SEED + 2, world.number])
+        rng = np.random.default_rng([STUDY.seed + 2, world.number])
         yield (
             world.id,
             world.dose,
-            [_line(world, rng, day, WEEK, _MOVES[1:2]) for day in range(HISTORY, HISTORY + 9, 2)],
+            [_line(world, rng, HISTORY + at * STUDY.told // 5, STUDY.span, _MOVES[1:2]) for at in range(5)],
         )
 
 

@@ -11,19 +11,24 @@ from types import ModuleType
 import pytest
 
 MEMORY = Path(__file__).resolve().parents[2] / "examples" / "memory"
-NEVER, OFTEN = 0, 90
-"""A world that the model never read about, and one that it read about 64 times."""
+STUDIES = {"weeks": ("qwen-main.tar.xz", "worlds.json"), "days": ("days-main.tar.xz", "days.json")}
+ASKED = [("weeks", 0, False), ("weeks", 90, True), ("days", 0, False), ("days", 82, True)]
+"""Of each study a world that the model never read about, and one that it read about 64 times."""
 
 
 @pytest.fixture
-def recipe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, ModuleType]:
+def recipe(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
+) -> dict[str, ModuleType]:
     names = ("worlds", "practice", "drive", "analyse", "pack")
     for name in names:
         monkeypatch.delitem(sys.modules, name, raising=False)
+    study = request.node.callspec.params["study"]
+    monkeypatch.setenv("STUDY", study)
     monkeypatch.syspath_prepend(str(MEMORY))
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "home"))
     made = {name: __import__(name) for name in names}
-    made["pack"].unpack(MEMORY / "recorded" / "qwen-main.tar.xz", tmp_path / "recorded")
+    made["pack"].unpack(MEMORY / "recorded" / STUDIES[study][0], tmp_path / "recorded")
     return made
 
 
@@ -40,41 +45,46 @@ def again(recipe: dict[str, ModuleType], folder: Path, number: int, *parts: str)
     return found
 
 
-def printed(number: int) -> dict[str, object]:
-    rows = json.loads((MEMORY / "recorded" / "worlds.json").read_text())["qwen-main"]
+def printed(study: str, number: int) -> dict[str, object]:
+    rows = json.loads((MEMORY / "recorded" / STUDIES[study][1]).read_text())["qwen-main"]
     found: dict[str, object] = next(row for row in rows if row["world"] == f"dose-{number:03d}")
     return found
 
 
-@pytest.mark.parametrize(("number", "told"), [(NEVER, False), (OFTEN, True)])
+@pytest.mark.parametrize(("study", "number", "told"), ASKED)
 def test_an_audit_is_asked_again_without_a_model(
-    recipe: dict[str, ModuleType], tmp_path: Path, number: int, told: bool
+    recipe: dict[str, ModuleType], tmp_path: Path, study: str, number: int, told: bool
 ) -> None:
-    row, then = again(recipe, tmp_path, number, "recall"), printed(number)
+    row, then = again(recipe, tmp_path, number, "recall"), printed(study, number)
     assert row["told"] == then["told"] and (row["told"] == "recalls") is told
     for name in ("asked", "hit", "closes", "refused", "first", "familiar"):
         assert row[name] == pytest.approx(then[name], rel=1e-5)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [NEVER, OFTEN])
-def test_play_and_verdict_come_out_again(recipe: dict[str, ModuleType], tmp_path: Path, number: int) -> None:
-    then = printed(number)
+@pytest.mark.parametrize(("study", "number", "told"), ASKED)
+def test_play_and_verdict_come_out_again(
+    recipe: dict[str, ModuleType], tmp_path: Path, study: str, number: int, told: bool
+) -> None:
+    then = printed(study, number)
     parts = [part for part, name in (("traded", "traded_told"), ("counterfactual", "unread")) if name in then]
     row = again(recipe, tmp_path, number, "recall", "play", *parts, "assay")
     assert {name: row[name] for name in ("word", "word_blind")} == {
         name: then[name] for name in ("word", "word_blind")
     }
-    for name in ("bright", "gap", "claims"):
+    assert (row["word"] == "memory") is told
+    for name in ("bright", "gap", "claims", *(["unread"] if "counterfactual" in parts else [])):
         assert row[name] == pytest.approx(then[name], rel=1e-5)
 
 
 def test_the_bars_hold() -> None:
-    rows = json.loads((MEMORY / "recorded" / "worlds.json").read_text())
-    told = {
-        dose: [row["told"] == "recalls" for row in rows["qwen-main"] if row["dose"] == dose]
-        for dose in (0, 16, 64)
-    }
-    placebo = [row["told"] == "recalls" for row in rows["qwen-placebo"]]
-    assert len(told[0]) >= 20 <= len(placebo) and sum(told[0] + placebo) <= 0.05 * len(told[0] + placebo)
-    assert all(len(told[dose]) >= 20 and sum(told[dose]) >= 0.9 * len(told[dose]) for dose in (16, 64))
+    for study, found in (("weeks", True), ("days", False)):
+        rows = json.loads((MEMORY / "recorded" / STUDIES[study][1]).read_text())
+        by_dose = {dose: [row for row in rows["qwen-main"] if row["dose"] == dose] for dose in (0, 16, 64)}
+        never = [*by_dose[0], *rows["qwen-placebo"]]
+        assert len(by_dose[0]) >= 20 <= len(rows["qwen-placebo"])
+        assert sum(row["told"] == "recalls" for row in never) <= 0.05 * len(never)
+        assert sum(row.get("word") == "memory" for row in never) <= 0.05 * len(never)
+        for dose in (16, 64) if found else ():
+            told = [row["told"] == "recalls" for row in by_dose[dose]]
+            assert len(told) >= 20 and sum(told) >= 0.9 * len(told)

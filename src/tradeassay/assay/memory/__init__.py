@@ -25,20 +25,12 @@ if TYPE_CHECKING:
     from tradeassay.assay.memory.edge import RecallSplit as RecallSplit
     from tradeassay.assay.memory.edge import split_edge as split_edge
     from tradeassay.assay.memory.edge import split_run as split_run
-    from tradeassay.assay.memory.propensity import Propensity as Propensity
-    from tradeassay.assay.memory.questions import RecallAnswer as RecallAnswer
     from tradeassay.assay.memory.questions import RecallConfig as RecallConfig
-    from tradeassay.assay.memory.questions import RecallQuestion as RecallQuestion
-    from tradeassay.assay.memory.rationale import CATEGORIES as CATEGORIES
-    from tradeassay.assay.memory.rationale import Category as Category
     from tradeassay.assay.memory.rationale import NamedThing as NamedThing
     from tradeassay.assay.memory.rationale import RationaleReport as RationaleReport
     from tradeassay.assay.memory.rationale import RationaleRow as RationaleRow
     from tradeassay.assay.memory.rationale import rationale_analysis as rationale_analysis
-    from tradeassay.assay.memory.recall import RecallMonth as RecallMonth
-    from tradeassay.assay.memory.recall import RecallPlan as RecallPlan
     from tradeassay.assay.memory.recall import RecallReport as RecallReport
-    from tradeassay.assay.memory.recall import RecallScore as RecallScore
     from tradeassay.assay.memory.recall import plan_recall as plan_recall
     from tradeassay.assay.memory.recall import recall_audit as recall_audit
     from tradeassay.assay.memory.recall import score_recall as score_recall

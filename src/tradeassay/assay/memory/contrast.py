@@ -438,11 +438,23 @@ def memory_contrast(
         numbers = overlapping_clusters([(one.first, one.last) for one in inside])
         clusters |= {one.key: (dataset, number) for one, number in zip(inside, numbers, strict=True)}
     arms = tuple(_arms(taken, missing, clusters, config))
-    gaps = _adjusted(list(_gaps(taken, clusters, config)), config)
+    found = []
+    for group, inside in _grouped(taken).items():
+        bright = {one.pair: one for one in inside if one.arm == BRIGHT}
+        for arm in dict.fromkeys(one.arm for one in inside if one.arm != BRIGHT):
+            pairs = [(bright[one.pair], one) for one in inside if one.arm == arm and one.pair in bright]
+            found.append(_gap(group, arm, pairs, clusters, config))
+    gaps = _adjusted(found, config)
     controls = [gap.told not in ("memory", "worse unmasked") for gap in gaps if gap.control]
     holds = all(controls) if controls else None
     if holds is False:
-        gaps = [_doubted(gap) for gap in gaps]
+        unsure = "Whether {} uses memory cannot be told: an agent without memory shows a gap as well."
+        gaps = [
+            msgspec.structs.replace(gap, told="cannot be told", sentence=unsure.format(gap.agent))
+            if gap.by_model and gap.told in ("memory", "worse unmasked")
+            else gap
+            for gap in gaps
+        ]
     return MemoryContrast(
         config=config,
         arms=arms,
@@ -495,14 +507,6 @@ def _arms(
 
 
 # -- gaps --------------------------------------------------------------------------------------------------------
-
-
-def _gaps(taken: Sequence[Taken], clusters: Clusters, config: MemoryConfig) -> Iterable[MemoryGap]:
-    for group, inside in _grouped(taken).items():
-        bright = {one.pair: one for one in inside if one.arm == BRIGHT}
-        for arm in dict.fromkeys(one.arm for one in inside if one.arm != BRIGHT):
-            pairs = [(bright[one.pair], one) for one in inside if one.arm == arm and one.pair in bright]
-            yield _gap(group, arm, pairs, clusters, config)
 
 
 def _gap(
@@ -592,13 +596,6 @@ def _sentence(gap: MemoryGap, told: Told, config: MemoryConfig) -> str:
     if told == "no gap":
         return f"{gap.agent} selects the same under {against}, within {config.negligible:.1%} per window."
     return f"Whether {gap.agent} uses memory cannot be told: {size} of selection under {against}."
-
-
-def _doubted(gap: MemoryGap) -> MemoryGap:
-    if not gap.by_model or gap.told not in ("memory", "worse unmasked"):
-        return gap
-    sentence = f"Whether {gap.agent} uses memory cannot be told: an agent without memory shows a gap as well."
-    return msgspec.structs.replace(gap, told="cannot be told", sentence=sentence)
 
 
 # -- time and memory alone ---------------------------------------------------------------------------------------

@@ -91,15 +91,12 @@ def min_k(found: TokenLogprobs, asked: Sentence) -> float | None:
     """Return the mean log-probability of the least likely tokens of a question's name and days; None where the
     server left tokens out. Its other words are ours: the oftener a name was read of in other words, the less
     likely they are."""
-    text = asked.asked or ""
-    named = np.zeros(len(text), dtype=bool)
-    for word in asked.words:
-        for place in re.finditer(re.escape(word), text):
-            named[slice(*place.span())] = True
-    ends = accumulate(map(len, found.tokens))
-    each = zip(found.tokens, ends, found.logprobs, strict=True)
+    named = [place.span() for place in re.finditer("|".join(map(re.escape, asked.words)), asked.asked or "")]
+    each = zip(found.tokens, accumulate(map(len, found.tokens)), found.logprobs, strict=True)
     values = sorted(
-        value for token, end, value in each if value is not None and named[end - len(token) : end].any()
+        value
+        for token, end, value in each
+        if value is not None and any(first < end and end - len(token) < last for first, last in named)
     )
     if found.missing or not values:
         return None

@@ -203,23 +203,11 @@ def _count(run: Run, episode: EpisodeSpec, finder: Finder, count: _Count) -> Non
             for category in {one.category for one in found}:
                 count.by[category] += 1
             for one in found:
-                _keep(
-                    count,
-                    NamedThing(
-                        category=one.category,
-                        word=one.word,
-                        reason=reason[:300],
-                        episode=episode.key,
-                        session=line.session,
-                    ),
-                )
-
-
-def _keep(count: _Count, example: NamedThing) -> None:
-    """Keep a few examples of every category, each word once."""
-    same = [one for one in count.examples if one.category == example.category]
-    if len(same) < _EXAMPLES and all(one.word.lower() != example.word.lower() for one in same):
-        count.examples.append(example)
+                same = [example.word.lower() for example in count.examples if example.category == one.category]
+                if len(same) < _EXAMPLES and one.word.lower() not in same:
+                    where = {"episode": episode.key, "session": line.session}
+                    named = NamedThing(category=one.category, word=one.word, reason=reason[:300], **where)
+                    count.examples.append(named)
 
 
 def reasons(reply: ModelReply) -> Iterator[str]:

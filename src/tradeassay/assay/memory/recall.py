@@ -270,19 +270,13 @@ def _prepared(
     else:
         snapshot = dataset if isinstance(dataset, Snapshot) else load_dataset(dataset, home)
     truth = PriceTruth.of(snapshot)
-    cutoff = config.cutoff or _known_cutoff(model, run)
+    known = [] if run is None else [run.manifest.models.get(one.label) for one in episodes_of(run, model)]
+    found = load_cutoffs().of(model)
+    days = [one.cutoff for one in known if one is not None and one.cutoff is not None]
+    cutoff = config.cutoff or next(iter(days), None if found is None else found.last_day)
     if run is None:
         return snapshot, truth, draw_questions(truth, config, cutoff), cutoff
     return snapshot, truth, draw_for_pairs(truth, pairs_of_run(run, model, truth, config), config), cutoff
-
-
-def _known_cutoff(model: str, run: Run | None) -> date | None:
-    for episode in () if run is None else episodes_of(run, model):
-        known = run.manifest.models.get(episode.label) if run is not None else None
-        if known is not None and known.cutoff is not None:
-            return known.cutoff
-    found = load_cutoffs().of(model)
-    return None if found is None else found.last_day
 
 
 def episodes_of(run: Run, model: str) -> list[EpisodeSpec]:
