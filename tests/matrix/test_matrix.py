@@ -172,7 +172,15 @@ def played(name: str) -> list[str]:
     return ["run", name, *AGENTS, *settings, "--first", first, "--last", last, "--executor", "inline"]
 
 
-EVERY = [*benchmarks.names(), *(pytest.param(name, marks=needs_walls) for name in PROGRAMS)]
+LONG = ("systrade-minutes",)
+"""Examined bar by bar, four times over: about five minutes of an idle core, which a busy one has not in 300 s."""
+EVERY = [
+    *benchmarks.names(),
+    *(
+        pytest.param(name, marks=[needs_walls, *([pytest.mark.timeout(3600)] if name in LONG else [])])
+        for name in PROGRAMS
+    ),
+]
 
 
 @pytest.mark.slow

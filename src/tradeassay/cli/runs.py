@@ -110,7 +110,7 @@ def run(
     slug, code = described["slug"], program_spec(described["what"])
     if code is not None and not plan:
         code = with_beacon(code, beacon)
-        folder = out / (slug or Path(described["what"][0]).stem)
+        folder = out / (slug or Path(described["what"][0]).stem.removesuffix(".plan.spec"))
         made = run_spec(code, folder, executor=executor, workers=workers, progress="auto", asking=asking)
         return finish(made, as_json=as_json)
     spec = with_beacon(build_spec(**described), beacon)
