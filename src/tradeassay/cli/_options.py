@@ -145,6 +145,11 @@ def one_each(context: click.Context, option: click.Parameter, values: tuple[str,
     return values
 
 
+def holds_an_arena(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(16) == b"SQLite format 3\0"
+
+
 def find_run(name: str, out: Path) -> Path:
     """Return the run's folder; raises :class:`UserError` with near names when there is none."""
     for folder in (Path(name), out / name):

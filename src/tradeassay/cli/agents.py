@@ -12,7 +12,7 @@ from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
     from tradeassay.agents.factor_models.catalogue import Size
-    from tradeassay.assay.baselines import RankIC, ShuffleContrast, TrainedBaseline
+    from tradeassay.assay.baselines import RankIC, TrainedBaseline
 
 
 @click.command()
@@ -131,7 +131,17 @@ def baselines(as_json: bool, check: bool, executor: Any, workers: int | None, **
         if as_json:
             print_json(compared)
         else:
-            print_table("against chance", _AGAINST, [_against(one) for one in compared])
+            rows = [
+                (
+                    one.trained.key,
+                    _model_of(one.trained),
+                    *map(_ic, (one.trained.test_ic, one.shuffled.test_ic, one.gain)),
+                    "yes" if one.beats else "no",
+                )
+                for one in compared
+            ]
+            columns = ("key", "model", "IC test", "IC test, shuffled", "difference", "beats chance")
+            print_table("against chance", columns, rows)
         return
     trained = [one for spec in specs for one in train_baselines(spec, listen=say, spread=spread)]
     if as_json:
@@ -203,20 +213,6 @@ def _trained_row(one: TrainedBaseline) -> tuple[str, ...]:
         _ic(one.valid_ic),
         tested,
         _ic(one.test_ic),
-    )
-
-
-_AGAINST = ("key", "model", "IC test", "IC test, shuffled", "difference", "beats chance")
-
-
-def _against(one: ShuffleContrast) -> tuple[str, ...]:
-    return (
-        one.trained.key,
-        _model_of(one.trained),
-        _ic(one.trained.test_ic),
-        _ic(one.shuffled.test_ic),
-        _ic(one.gain),
-        "yes" if one.beats else "no",
     )
 
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from tradeassay.assay import Studies
     from tradeassay.assay.leaks import LeakTestReport
     from tradeassay.assay.luck import Luck
-    from tradeassay.assay.memory import MemoryRecord
     from tradeassay.assay.verdict import Assay
     from tradeassay.core.measure import Measure
     from tradeassay.runs import Run
@@ -152,6 +151,7 @@ def assay_run(
     from tradeassay.assay import study_run
     from tradeassay.assay.leaks import LeakTestConfig
     from tradeassay.assay.leaks.examine import leak_tests
+    from tradeassay.assay.memory import ask_models, read_record
     from tradeassay.assay.verdict import VerdictConfig, record_assay
     from tradeassay.assay.verdict import assay as assay_of
     from tradeassay.core.executors import Spread
@@ -165,7 +165,11 @@ def assay_run(
     if leak_test or leak_sessions is not None:
         tests = LeakTestConfig(sessions=leak_sessions)
         leaks = leak_tests(recorded, agents=agents, config=tests, say=say, spread=spread)
-    memory = [one for name in recalls for one in _memory_records(name, recorded)]
+    memory = [
+        one
+        for name in recalls
+        for one in (ask_models(recorded, say=say) if name == "ask" else [read_record(Path(name))])
+    ]
     config = VerdictConfig(trials=trials, portfolios=portfolios, watched=watched)
     made = assay_of(recorded, config, agents=agents, leaks=leaks, memory=memory, say=say, spread=spread)
     usual = Path(f"{folder.name}-assay.html")  # of some agents: beside the run, whose page shows what is recorded
@@ -173,13 +177,6 @@ def assay_run(
         record_assay(recorded, made, memory)
         usual = folder / "report.html"
     _show_verdicts(made, page, usual, as_json, studies, run=recorded, capacity=capacity)
-
-
-def _memory_records(name: str, run: Run) -> list[MemoryRecord]:
-    """Return a file's record, or what the run's models answer now."""
-    from tradeassay.assay.memory import ask_models, read_record
-
-    return ask_models(run, say=say) if name == "ask" else [read_record(Path(name))]
 
 
 @assay.command("file", cls=FoldedCommand)

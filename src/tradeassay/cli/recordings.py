@@ -16,6 +16,7 @@ from tradeassay.cli._options import (
     asking_options,
     build_spec,
     find_run,
+    holds_an_arena,
     out_option,
     page_option,
     spec_options,
@@ -74,7 +75,8 @@ def record(out: Path, page: Path, engine: str, precision: str, as_json: bool, **
 
     asking = take_asking(described, out)
     command = command_of(sys.argv[1:])
-    if (db := _database(described["what"])) is not None:
+    db = Path(described["what"][0])
+    if len(described["what"]) == 1 and db.is_file() and holds_an_arena(db):
         from tradeassay.arena.recording import pack_season
 
         _tell(page, pack_season(db, page, engine=engine, precision=precision, command=command), as_json)
@@ -96,14 +98,6 @@ def _tell(file: Path, label: RecordingLabel, as_json: bool) -> None:
         print_json(label)
     else:
         say(f"{file}: {label.answers} answers of {', '.join(label.models)}, {file.stat().st_size / 1e6:.1f} MB")
-
-
-def _database(what: tuple[str, ...]) -> Path | None:
-    """Return the arena's database that is named instead of a spec, or None."""
-    if len(what) != 1 or not Path(what[0]).is_file():
-        return None
-    with Path(what[0]).open("rb") as file:
-        return Path(what[0]) if file.read(16) == b"SQLite format 3\0" else None
 
 
 def _played(what: tuple[str, ...], out: Path) -> Path | None:

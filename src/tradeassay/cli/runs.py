@@ -17,6 +17,7 @@ from tradeassay.cli._options import (
     executor_option,
     file_option,
     find_run,
+    holds_an_arena,
     only_benchmark,
     option,
     out_option,
@@ -270,7 +271,7 @@ def _verify_other(
 ) -> VerifyReport | None:
     """Verify an arena, a paper's folder or a site; None for others. ``bound``: a plan or a signer is named."""
     folder = Path(run) if Path(run).is_dir() else runs / run
-    season = "://" in run or (Path(run).is_file() and _holds_an_arena(Path(run)))
+    season = "://" in run or (Path(run).is_file() and holds_an_arena(Path(run)))
     paper, site = (folder / "paper.html").is_file(), (folder / "board.json").is_file()
     if not season and ((folder / "manifest.json").is_file() or not (paper or site)):
         return None
@@ -287,7 +288,7 @@ def _verify_other(
     if site:
         return verify_site(folder, runs, workers=workers, progress=PacedCount(say))
     record = read_paper(folder)
-    if not all(_holds_an_arena(folder / name) for name in record.runs if (folder / name).is_file()):
+    if not all(holds_an_arena(folder / name) for name in record.runs if (folder / name).is_file()):
         raise UserError(
             f"{folder} holds files that are neither runs nor seasons", hint="reproduce the paper again"
         )
@@ -297,11 +298,6 @@ def _verify_other(
     from tradeassay.cli.reproduce import compose_seasons
 
     return verify_paper(folder, record, lambda db: attestation(verify_arena(str(db)), ""), compose_seasons)
-
-
-def _holds_an_arena(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(16) == b"SQLite format 3\x00"
 
 
 @click.command()

@@ -160,10 +160,7 @@ def _work(spec: RunSpec | CodeSpec) -> str:
 
 
 def read_plan(file: Path) -> tuple[Sealed, PlanRecord]:
-    """Open a sealed plan; raises :class:`RunError` for a seal that is broken or whose parts do not belong
-    together,
-    :class:`UserError` for the seal of a run.
-    """
+    """Open a sealed plan; raises :class:`RunError` for a broken seal, :class:`UserError` for that of a run."""
     with open_seal(file) as (folder, sealed):
         if sealed.kind != "plan":
             raise UserError(f"{file} seals a run, not a plan", hint="give the file made with seal --plan")
@@ -329,10 +326,7 @@ _RESTORE = "the log is only ever appended to: restore it"
 
 
 def append_plan(file: Path, root: str, author: str | None = None) -> PlanLine:
-    """Append a plan to a log; without an ``author`` it is whose the last one was. Raises :class:`RunError` for a
-    log
-    that is not whole.
-    """
+    """Append a plan to a whole log; without an ``author`` it is whose the last one was."""
     log = PlanLog.read(file)
     before = sha256_bytes(log.content.splitlines()[-1]) if log.lines else ""
     line = PlanLine(number=len(log.lines) + 1, author=author or log.author, root=root, before=before)

@@ -169,13 +169,12 @@ def verify(
     """
     place = RunFolder(Path(folder))
     manifest = read_manifest(place.manifest)
+    ways = _Ways(workers, programs, examined, progress, copies)
     if isinstance(manifest, CodeManifest):
-        ways = _Ways(workers, programs, examined, progress, copies)
         return _ProgramsVerifier(place, manifest, ways).report(beacon)
     where = None if home is None else str(Path(home).absolute())
     names, here = modules_of(manifest.episodes)
     with make_executor("inline" if here else "local", entry=ENTRY, workers=workers, modules=names) as executor:
-        ways = _Ways(workers, programs, examined, progress, copies)
         return _TradingVerifier(place, manifest, where, executor, ways).report(beacon)
 
 
