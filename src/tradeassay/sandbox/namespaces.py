@@ -60,7 +60,10 @@ def find_roots() -> LibraryRoots:
     )
     covered = [os.path.join(folder, name) for folder in stdlib for name in _SITE_NAMES]
     sites = _sites(stdlib)
-    packages = package_roots(sites, [*_module_files(), *_mapped_files()])
+    # Wheels carry their shared libraries in folders like numpy.libs, which no module names.
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
+        mapped = [line[line.index("/") :].rstrip("\n") for line in maps if "/" in line]
+    packages = package_roots(sites, [*_module_files(), *mapped])
     packages |= {os.path.join(site, "tzdata") for site in sites}
     return LibraryRoots(
         stdlib=stdlib,
@@ -117,12 +120,6 @@ def _module_files() -> list[str]:
         if isinstance(folders, Iterable):
             files += [os.path.join(folder, "") for folder in folders if isinstance(folder, str)]
     return files
-
-
-def _mapped_files() -> list[str]:
-    # Wheels carry their shared libraries in folders like numpy.libs, which no module names.
-    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
-        return [line[line.index("/") :].rstrip("\n") for line in maps if "/" in line]
 
 
 @cache

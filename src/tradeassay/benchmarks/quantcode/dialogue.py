@@ -246,7 +246,8 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
     for number in range(1, settings.allowed_turns + 1):
         reply = yield AskModel(purpose="write", messages=tuple(messages), attempt=number, given=given)
         assert isinstance(reply, ModelReply)
-        reply = _writable(reply)
+        if not reply.text.isascii():  # lone halves of characters cannot be written down
+            reply = msgspec.structs.replace(reply, text=reply.text.encode("utf-8", "replace").decode("utf-8"))
         if reason := no_answer(reply):
             turns.append(Turn(number=number, stage="no_answer", reason=reason, usage=reply.usage))
             break
@@ -370,13 +371,6 @@ def _setting(task: CodeTask, framework: Framework) -> str:
     elif framework == "frame":
         lines.append("A target is a share of the account's value.")
     return " ".join(lines)
-
-
-def _writable(reply: ModelReply) -> ModelReply:
-    """Return a reply without lone halves of characters, which nothing that is written down may hold."""
-    if reply.text.isascii():
-        return reply
-    return msgspec.structs.replace(reply, text=reply.text.encode("utf-8", "replace").decode("utf-8"))
 
 
 def _repeated(before: Turn, reply: ModelReply) -> Turn:

@@ -262,7 +262,13 @@ class _Talk:
         if scored.drift is None:
             return False
         assert self._base is not None
-        return not scored.drift.accepted or _broke(self._base[2], scored)
+        base = self._base[2]
+        # A patch that does not run where its base did, on either year, is set aside too.
+        return not scored.drift.accepted or any(
+            getattr(base, year).gates.gate(name).passed and not getattr(scored, year).gates.gate(name).passed
+            for year in ("scorecard", "develop")
+            for name in ("parse", "exec")
+        )
 
     def outcome(self) -> StrategyOutcome:
         return StrategyOutcome(
@@ -274,15 +280,6 @@ class _Talk:
             review_usage=self.review_paid,
             cut_off=self._cut_off,
         )
-
-
-def _broke(before: ScoredIteration, after: ScoredIteration) -> bool:
-    """Whether a patch does not run where its base did, on either year."""
-    return any(
-        getattr(before, year).gates.gate(name).passed and not getattr(after, year).gates.gate(name).passed
-        for year in ("scorecard", "develop")
-        for name in ("parse", "exec")
-    )
 
 
 def with_marks(scored: ScoredIteration, reviews: Sequence[Review]) -> ScoredIteration:

@@ -71,13 +71,6 @@ class ReasoningMemory:
         return self._kept.get((message.text, message.calls))
 
 
-def to_messages(messages: tuple[Message, ...], memory: ReasoningMemory) -> list[ChatMessage]:
-    """Return Inspect's messages. A call that was found in a model's text was never a call to its provider: it goes
-    back as the text it was, and its result as a user message that says so."""
-    calls = {call.id: call for message in messages for call in message.calls}
-    return [_message(message, calls, memory) for message in messages]
-
-
 def to_choice(request: AskModel, *, can_force: bool) -> ToolChoice | None:
     if not request.tools:
         return None
@@ -350,7 +343,10 @@ class InspectProvider:
     ) -> tuple[ModelOutput, object]:
         box: list[object] = []
         RESPONSE.set(box)
-        messages = to_messages(request.messages, self._memory)
+        # A call found in a model's text was never one to its provider: it goes back as text, its result as a user
+        # message that says so.
+        calls = {call.id: call for message in request.messages for call in message.calls}
+        messages = [_message(message, calls, self._memory) for message in request.messages]
         if self._params is None:
             self.said = messages
         else:

@@ -81,7 +81,10 @@ def read_fault(error: BaseException, clock: Clock) -> ProviderFault | None:
         said = f"the tokenizer of {tokenizer} cannot be fetched, and the provider counted nothing: {text}"
         return ProviderFault(kind="unreachable", message=said, billed=True)
     if status is not None:
-        return _by_status(status, text, _retry_after(chain, clock), _amazon(chain))
+        # What Amazon calls an error is in a header and not in the body.
+        headers = (getattr(getattr(link, "response", None), "headers", None) for link in chain)
+        amazon = next((str(found) for one in headers if one and (found := one.get("x-amzn-errortype"))), "")
+        return _by_status(status, text, _retry_after(chain, clock), amazon)
     names = {kind.__name__ for link in chain for kind in type(link).__mro__}
     if any("Timeout" in name for name in names):
         sent = not names & set(_NEVER_SENT)
@@ -91,8 +94,9 @@ def read_fault(error: BaseException, clock: Clock) -> ProviderFault | None:
     code = next((word for link in chain if isinstance(word := getattr(link, "code", None), str)), None)
     if code is not None:
         return _by_code(code, text)
-    if _raised_by_us(error):
-        return None
+    frames = list(traceback.walk_tb(error.__traceback__))
+    if frames and str(frames[-1][0].f_globals.get("__name__", "")).split(".")[0] == OWN:
+        return None  # raised by the house's own code
     return ProviderFault(kind="unreadable", message=text, billed=True)
 
 
@@ -104,12 +108,6 @@ def _tokenizer(chain: list[BaseException]) -> str | None:
             if library in _TOKENIZERS:
                 return library
     return None
-
-
-def _amazon(chain: list[BaseException]) -> str:
-    """Return what Amazon calls an error, which is in a header and not in the body."""
-    headers = (getattr(getattr(link, "response", None), "headers", None) for link in chain)
-    return next((str(found) for one in headers if one and (found := one.get("x-amzn-errortype"))), "")
 
 
 def _by_status(status: int, text: str, wait_s: float | None, amazon: str) -> ProviderFault:
@@ -273,12 +271,6 @@ def _words(body: object) -> str | None:
     code = body.get("code")
     words = message if isinstance(message, str) else None
     return f"{words} ({code})" if words and isinstance(code, str) and code not in words else words
-
-
-def _raised_by_us(error: BaseException) -> bool:
-    """Tell whether the innermost frame of an exception is the house's own code."""
-    frames = list(traceback.walk_tb(error.__traceback__))
-    return bool(frames) and str(frames[-1][0].f_globals.get("__name__", "")).split(".")[0] == OWN
 
 
 UNPARSED = "__tradeassay_unparsed__"
