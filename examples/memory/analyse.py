@@ -25,7 +25,7 @@ MEASURES: dict[str, tuple[str, float | None]] = {
     "hit": ("open questions: moves right", 0.5),
     "closes": ("open questions: closes within 5 %", None),
     "refused": ('"unknown", where it may be said', None),
-    "familiar": ("Min-K% of real less invented names", 0.0),
+    "familiar": ("Min-K% of real less invented names", None),
     "interaction": ("more right per deviation of Min-K%", 0.0),
     "claims": ("days on which it claims to remember", None),
     "claims_blind": ("the same under the mask", 0.0),
@@ -299,7 +299,7 @@ def as_lines(models: dict[str, list[Row]]) -> str:
     return "{\n" + ",\n".join(made) + "\n}\n"
 
 
-DRAWN = ("first", "hit", "closes", "said", "bright", "gap", "explained", "unread", "refused")
+DRAWN = ("first", "familiar", "closes", "refused", "said", "claims", "bright", "unread", "gap")
 
 
 def _enough(found: dict[int, tuple[float, float, int]]) -> dict[int, tuple[float, float, int]]:
