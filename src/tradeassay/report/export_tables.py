@@ -112,12 +112,14 @@ def _traded(cell: CellSummary, data: RunSummary) -> PasteTable:
         f"Brackets hold {data.level:.0%} intervals. "
         f"{cell.benchmark} on {cell.dataset}, {len(cell.sessions)} sessions"
         + (f" from {cell.sessions[0]} to {cell.sessions[-1]}." if cell.sessions else "."),
-        *_contest_notes(cell),
         *(f"{text[0].upper()}{text[1:]}." for _, text in cell_badges(cell)),
         *(standing(agent, cell).sentence for agent in cell.agents if agent.result.value is None),
         *cell.limits,
         *([data.freedom.sentence] if data.freedom is not None else []),
     ]
+    if cell.contest is not None:
+        size = f"{cell.contest.level:.0%} for the whole table, {cell.contest.sessions:,} sessions"
+        notes.insert(1, f"Agents of one tier cannot be told apart from its best one ({size}).")
     columns = ("#" if cell.contest is None else "tier", "agent", *titles, against, "told apart")
     told = tuple((agent.name, standing(agent, cell)) for agent in cell.ranked)
     return PasteTable(
@@ -127,16 +129,6 @@ def _traded(cell: CellSummary, data: RunSummary) -> PasteTable:
         tuple(notes),
         verdicts=tuple((name, one.label, one.sentence) for name, one in told),
         edges=tuple((agent.name, _difference(agent)) for agent in cell.ranked if agent.versus is not None),
-    )
-
-
-def _contest_notes(cell: CellSummary) -> tuple[str, ...]:
-    contest = cell.contest
-    if contest is None:
-        return ()
-    return (
-        f"Agents of one tier cannot be told apart from its best one ({contest.level:.0%} for the whole table, "
-        f"{contest.sessions:,} sessions).",
     )
 
 

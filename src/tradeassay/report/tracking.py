@@ -35,7 +35,8 @@ def tracked(run: Run | CodeRun) -> tuple[dict[str, str], dict[str, float]]:
         for row in table.rows:
             for title, cell in zip(table.columns, row, strict=True):
                 path = [*([table.title] if len(tables) > 1 else []), row[table.named].text, title]
-                key = "/".join(map(_plain, path))
+                # In the letters that both trackers allow.
+                key = "/".join(re.sub(r"[^A-Za-z0-9_. -]+", "-", text).strip("- ") for text in path)
                 alike = said.setdefault(key, [])
                 if "/".join(path) not in alike:
                     alike.append("/".join(path))
@@ -103,8 +104,3 @@ def _log_wandb(
     finally:
         begun.finish(exit_code=failed)
     return str(begun.id)
-
-
-def _plain(text: str) -> str:
-    """Return a name in the letters that both trackers allow."""
-    return re.sub(r"[^A-Za-z0-9_. -]+", "-", text).strip("- ")

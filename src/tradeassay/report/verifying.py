@@ -272,10 +272,9 @@ def _placeless(path: re.Match[str]) -> str:
     """
     said = html.unescape(path[0])
     try:
-        ours = [shlex.quote(word) for word in shlex.split(said)] == [said]
+        return "" if [shlex.quote(word) for word in shlex.split(said)] == [said] else path[0]
     except ValueError:  # a quotation without end
-        ours = False
-    return "" if ours else path[0]
+        return path[0]
 
 
 def _opened(pack: re.Match[str]) -> str:

@@ -722,9 +722,7 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
 
 
 def _by_the_clock(then: bytes, now: bytes) -> bool:
-    """Return whether the first line of a journal that comes out otherwise says that the clock ended a program, and
-    lets nothing pass that does not pass here: time that runs out helps nobody.
-    """
+    """Return whether the first line to come out otherwise is a time-out, and lets nothing pass that fails here."""
     pairs = zip(then.splitlines(), now.splitlines(), strict=False)
     line, again = next((pair for pair in pairs if pair[0] != pair[1]), (b"", b""))
     if not OUT_OF_TIME.search(line):
