@@ -25,7 +25,7 @@ import pytest
 from hypothesis import settings
 
 from tradeassay.core.hashing import sha256_of
-from tradeassay.data import datasets
+from tradeassay.data import datasets, synthetic
 from tradeassay.data.snapshot import Snapshot
 from tradeassay.sandbox import SandboxConfig, sandbox
 from tradeassay.sandbox.sandbox import ZygoteProcess
@@ -144,7 +144,7 @@ class LentZygote(sandbox._ZygoteLine):
                 zygote.close()
 
 
-MAKE_WORLD = datasets._synthetic
+MAKE_WORLD, GENERATE = datasets._synthetic, synthetic.generate
 
 
 @cache
@@ -155,7 +155,11 @@ def made_world(name: str, preset: str, seed: int) -> Path:
 
 
 def lent_world(name: str, preset: str, seed: int, home: Path | None) -> Snapshot:
-    """Open a synthetic world, in any home as a copy of the one that this session made: its seed gives no other."""
+    """Open a synthetic world, in any home as a copy of the one that this session made: its seed gives no other.
+
+    A test that puts another generator in place gets what that one makes."""
+    if synthetic.generate is not GENERATE:
+        return MAKE_WORLD(name, preset, seed, home)
     made = made_world(name, preset, seed)
     folder = datasets.store_folder(home) / "synthetic" / made.name
     if not folder.exists():
