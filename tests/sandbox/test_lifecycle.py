@@ -401,12 +401,7 @@ def test_where_refused_calls_cannot_be_reported_they_are_still_refused(machine: 
 def test_the_zygote_is_of_the_hosts_own_sources_whatever_is_installed(tmp_path: Path) -> None:
     """Two copies of the package: the one on PYTHONPATH, which the host runs, and the installed one."""
     package = Path(tradeassay.__file__).parent
-    copy = tmp_path / "tradeassay"
-    copy.mkdir()
-    for part in package.iterdir():
-        if part.name != "sandbox":
-            (copy / part.name).symlink_to(part)
-    shutil.copytree(package / "sandbox", copy / "sandbox")
+    copy = shutil.copytree(package, tmp_path / "tradeassay", ignore=shutil.ignore_patterns("__pycache__"))
     with (copy / "sandbox" / "zygote.py").open("a") as file:
         file.write('\nif sys.argv[0] == "-c" and len(sys.argv) > 2:\n    raise SystemExit("this copy")\n')
     program = (
