@@ -171,6 +171,9 @@ def test_a_program_without_a_task_is_examined_but_not_judged(
     assert "late.py without a task (frame): passed, not judged" in capsys.readouterr().out
     assert main(["code", "eval", "early.py", "--framework", "frame", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["outcome"] == "lookahead"
+    for years in (["--years", "3"], ["--data-seed", "2"]):
+        assert main(["code", "eval", "late.py", *years]) == 2
+        assert f"{years[0]} means nothing to a program" in capsys.readouterr().err
     assert main(["code", "eval", "late.py", "--reward"]) == 2
     assert "--reward means nothing to a program without --task" in capsys.readouterr().err
 

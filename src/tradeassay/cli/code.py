@@ -189,7 +189,8 @@ def evaluate(
         return evaluate_submission(program, spec, options, as_json=as_json, secret=secret)
     if program.is_dir():
         raise UserError(f"{program} is a folder", hint="name its strategy with --spec, or a program in it")
-    _refuse_given("a program", **{name: reports[name] for name in _OF_FOLDERS})
+    drawn = {"years": reports["years"] > 1, "data_seed": reports["data_seed"] != 1}
+    _refuse_given("a program", **{name: reports[name] for name in _OF_FOLDERS}, **drawn)
     if task is None:
         _refuse_given("a program without --task", task_file=task_file, judge=judge, reward=reward)
     elif reward:
