@@ -131,16 +131,17 @@ def work(clock_file: str, proxy: str, bundle: str, arguments: list[str]) -> int:
         while shared.steady() < until and time.monotonic() < most:
             time.sleep(0.02)
 
-    # Both clocks are read one after the other: what lies between would be a jump of hours at this speed.
+    # Both clocks are read one after the other: what lies between, a busy machine's pause too, would be a jump of
+    # seconds to hours at this speed. So the second reading is the first one's.
     last = threading.local()
 
     def wall(_: object) -> int:
-        last.steady, last.at = shared.steady(), time.monotonic()
-        return int((last.steady + shared.wrong()) * 1000) * (SECOND // 1000)
+        last.steady = now = shared.steady()
+        return int((now + shared.wrong()) * 1000) * (SECOND // 1000)
 
     def steady() -> float:
-        fresh = time.monotonic() - getattr(last, "at", -1.0) < 0.5
-        return last.steady if fresh else shared.steady()
+        now, last.steady = getattr(last, "steady", None), None
+        return shared.steady() if now is None else now
 
     WallClock.now = wall  # type: ignore[method-assign, assignment]
     arena_clock._since_boot = steady

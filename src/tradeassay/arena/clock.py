@@ -68,8 +68,8 @@ class LiveClock:
         self._believe_s = believe_s if steady is not None or wall is None else 0.0
         self._sleep = sleep
         self._step_s = step_s
-        self._since = self._steady()
-        self._offset = self._wall.now() - int(self._since * SECOND)
+        told, self._since = self._wall.now(), self._steady()
+        self._offset = told - int(self._since * SECOND)
         self._other: Instant | None = None
 
     def now(self) -> Instant:
