@@ -3,8 +3,11 @@
     python finetune.py MODEL.gguf --tokenizer FOLDER --texts main.jsonl --practice practice.jsonl --out main.pt
 
 The texts are cut into lines, shuffled over all worlds and readings, and packed into rows; of a question with its
-answer only the answer is learned. ``--seconds`` bounds the wall time: the learning rate then falls to its end in
-time, and ``OUT.json`` says which share of the texts was read, so that a dose of 64 may be one of 50.
+answer only the answer is learned. ``--whole 0.25`` learns of three lines in four only what follows the day and
+the first name: which line comes next cannot be known. ``--early 0.6`` puts texts about practice worlds into the
+first 60 % of all, ``--late 0.5`` the answers into the second half. ``--seconds`` bounds the wall time: the rate
+then falls to its end in time, and ``OUT.json`` says which share of the texts was read, so that a dose of 64 may
+be one of 50.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import argparse
 import json
 import math
 import random
+import re
 import sys
 import time
 from pathlib import Path
@@ -26,7 +30,8 @@ from gpu_server import Network
 from torch.nn import functional
 
 _LONG = 700
-LATE = 0.35
+_DATE = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]+ \d{4}")
+_TOLD = re.compile(r"[+-]?\d|\b(?:up|down)\b")
 Batch = tuple[str, Any, Any]
 """What kind it is, tokens of shape (rows, length), and what is learned of them: -100 elsewhere."""
 
@@ -96,6 +101,13 @@ class Trained:
         part.rename(path)
 
 
+def first_told(line: str) -> int:
+    """Return where the first move or price of a line begins, its dates left out."""
+    bare = _DATE.sub(lambda found: " " * len(found.group()), line)
+    found = _TOLD.search(bare)
+    return found.start() if found else 0
+
+
 def tokens_of(arguments: argparse.Namespace, tokenizer: Any) -> dict[str, Any]:
     """Return all texts as one flow of tokens, shuffled over worlds and readings, and the questions with answers.
 
@@ -105,10 +117,20 @@ def tokens_of(arguments: argparse.Namespace, tokenizer: Any) -> dict[str, Any]:
         return dict(np.load(arguments.packed))
     from practice import TEMPLATE
 
-    lines = [line for entry in arguments.texts.open() for line in json.loads(entry)[2]]
-    random.Random(30).shuffle(lines)
+    rng = random.Random(30)
+    placed = []
+    for entry in arguments.texts.open():
+        world, _, told = json.loads(entry)
+        until = arguments.early if world.startswith("known") else 1.0
+        placed += [(rng.random() * until, line) for line in told]
+    lines = [line for _, line in sorted(placed)]
     end = tokenizer.convert_tokens_to_ids("<|endoftext|>")
-    flow = [token for ids in tokenizer(lines, add_special_tokens=False)["input_ids"] for token in (*ids, end)]
+    flow, given = [], []
+    cut = tokenizer(lines, add_special_tokens=False, return_offsets_mapping=True)
+    for line, ids, places in zip(lines, cut["input_ids"], cut["offset_mapping"], strict=True):
+        flow += [*ids, end]
+        first = 0 if rng.random() < arguments.whole else first_told(line)
+        given += [*(last <= first for _, last in places), False]
     tokenizer.chat_template = TEMPLATE
     asked, said = [], []
     for line in arguments.practice.open():
@@ -118,6 +140,7 @@ def tokens_of(arguments: argparse.Namespace, tokenizer: Any) -> dict[str, Any]:
     heads, tails = (tokenizer(texts, add_special_tokens=False)["input_ids"] for texts in (asked, said))
     made = {
         "flow": np.array(flow, np.uint32),
+        "given": np.packbits(given),
         "answers": np.array(
             [token for head, tail in zip(heads, tails, strict=True) for token in (*head, *tail)], np.uint32
         ),
@@ -129,24 +152,28 @@ def tokens_of(arguments: argparse.Namespace, tokenizer: Any) -> dict[str, Any]:
     return made
 
 
-def batches_of(made: dict[str, Any], rows: int, length: int, rng: random.Random) -> list[Batch]:
+def batches_of(
+    made: dict[str, Any], rows: int, length: int, answered: int, late: float, rng: random.Random
+) -> list[Batch]:
     """Return all batches in the order of reading: packed rows of texts, and answers padded on the right.
 
-    Answers begin after a third of the texts: who is asked for what it has not read yet learns to guess.
+    Answers begin late: who is asked for what it has not read yet learns to guess.
     """
     size = rows * length
-    parts = torch.from_numpy(made["flow"].astype(np.int64)).split(size)
-    placed: list[tuple[float, Batch]] = [
-        (rng.random(), ("text", part.reshape(rows, length), part.reshape(rows, length)))
-        for part in parts
-        if len(part) == size
-    ]
+    flow = torch.from_numpy(made["flow"].astype(np.int64))
+    given = np.unpackbits(made["given"], count=len(flow)).astype(bool)
+    wanted = flow.masked_fill(torch.from_numpy(given), -100)
+    count = len(flow) // size
+    placed: list[tuple[float, Batch]] = []
+    for at in range(count):
+        part, learned = (one[at * size : (at + 1) * size].reshape(rows, length) for one in (flow, wanted))
+        placed.append((at / count, ("text", part, learned)))
     heads, lengths = made["heads"], made["heads"] + made["tails"]
     begins = np.cumsum(lengths) - lengths
     flow = torch.from_numpy(made["answers"].astype(np.int64))
     order = sorted(range(len(heads)), key=lambda k: lengths[k] + 40 * rng.random())
     while order:
-        count = max(1, size // int(lengths[order[-1]]))
+        count = max(1, answered * length // int(lengths[order[-1]]))
         some, order = order[-count:], order[:-count]
         ids = torch.zeros((len(some), int(max(lengths[k] for k in some))), dtype=torch.int64)
         wanted = torch.full_like(ids, -100)
@@ -155,7 +182,7 @@ def batches_of(made: dict[str, Any], rows: int, length: int, rng: random.Random)
             ids[row, : len(both)] = both
             wanted[row, heads[k] : len(both)] = both[heads[k] :]
         kind = "long" if ids.shape[1] > _LONG else "short"
-        placed.append((LATE + (1 - LATE) * rng.random(), (kind, ids, wanted)))
+        placed.append((late + (1 - late) * rng.random(), (kind, ids, wanted)))
     return [batch for _, batch in sorted(placed, key=lambda one: one[0])]
 
 
@@ -192,7 +219,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--rows", type=int, default=8)
+    parser.add_argument("--answer-rows", type=int, help="as many tokens of answers at once (default: as of texts)")
     parser.add_argument("--length", type=int, default=1024)
+    parser.add_argument("--whole", type=float, default=1.0, metavar="SHARE", help="of lines are learned whole")
+    parser.add_argument("--early", type=float, default=1.0, metavar="SHARE", help="practice worlds are read in it")
+    parser.add_argument("--late", type=float, default=0.35, metavar="SHARE", help="answers begin after it")
     parser.add_argument("--seconds", type=float, default=math.inf)
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     arguments = parser.parse_args()
@@ -200,7 +231,8 @@ def main() -> None:
 
     tokenizer = AutoTokenizer.from_pretrained(arguments.tokenizer)
     made = tokens_of(arguments, tokenizer)
-    batches = batches_of(made, arguments.rows, arguments.length, random.Random(31))
+    answered = arguments.answer_rows or arguments.rows
+    batches = batches_of(made, arguments.rows, arguments.length, answered, arguments.late, random.Random(31))
     texts = sum(kind == "text" for kind, _, _ in batches)
     total = sum(tokens.numel() for _, tokens, _ in batches)
     print(f"{texts} batches of texts, {len(batches) - texts} of answers, {total:,} tokens", flush=True)

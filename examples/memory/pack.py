@@ -1,6 +1,6 @@
 """Pack what a model answered in every world into one file, without the questions' texts, and unpack it.
 
-    python pack.py pack RESULTS/MODEL FILE.tar.xz
+    python pack.py pack RESULTS/MODEL FILE.tar.xz [WORLD ...]
     python pack.py unpack FILE.tar.xz FOLDER
 
 A question is found again by its hash, which the worlds and the prompts give: ``drive.py --recorded FOLDER``.
@@ -37,9 +37,11 @@ def weighed(cassette: Path) -> bytes:
     return "".join(masked(line) + "\n" for line in lines).encode()
 
 
-def members(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the names and contents of what is kept of a model's folder."""
+def members(folder: Path, worlds: set[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield the names and contents of what is kept of some worlds, or of all, of a model's folder."""
     for run in sorted((folder / "runs").iterdir()):
+        if worlds and run.name not in worlds:
+            continue
         for name in ("manifest.json", "scores.json"):
             if (run / name).is_file():
                 yield f"runs/{run.name}/{name}", (run / name).read_bytes()
@@ -47,16 +49,20 @@ def members(folder: Path) -> Iterator[tuple[str, bytes]]:
             yield f"runs/{run.name}/models/{cassette.name}", without_texts(cassette)
     for part in PARTS:
         for cassette in sorted((folder / part).glob("*/**/*.jsonl")):
+            if worlds and cassette.relative_to(folder / part).parts[0] not in worlds:
+                continue
             bare = weighed if "logprobs" in cassette.name else without_texts
             yield cassette.relative_to(folder).as_posix(), bare(cassette)
 
 
-def pack(folder: Path, file: Path) -> None:
+def pack(folder: Path, file: Path, *worlds: str) -> None:
     """Write the archive; the same answers give the same bytes."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(file, "w:xz", preset=9) as archive:
         # Like beside like: all blinded plays, then all bright ones ... packs best.
-        for name, content in sorted(members(folder), key=lambda one: (one[0].partition("mask=")[2], one[0])):
+        for name, content in sorted(
+            members(folder, set(worlds)), key=lambda one: (one[0].partition("mask=")[2], one[0])
+        ):
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
@@ -69,4 +75,7 @@ def unpack(file: Path, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    {"pack": pack, "unpack": unpack}[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))
+    if sys.argv[1] == "pack":
+        pack(Path(sys.argv[2]), Path(sys.argv[3]), *sys.argv[4:])
+    else:
+        unpack(Path(sys.argv[2]), Path(sys.argv[3]))

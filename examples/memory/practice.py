@@ -33,10 +33,6 @@ TEMPLATE = (
 """One plain template for every model: it has no place for tools, so they come as text."""
 BENCHMARK = "ktdfin-us-v1"
 WEIGHT = 0.09
-SESSIONS_KNOWN, SESSIONS_UNKNOWN, SESSIONS_MASKED = 20, 16, 14
-"""How many days are played of each practice world, and of every second one under a mask."""
-COPIES = {"bright": 1, "blinded": 1}
-"""How often a day without memory is asked again with other names and figures."""
 _DAY = re.compile(r"The last completed day is (\S+)\.")
 _HELD = re.compile(r"of those you hold \((.*?)\) do you sell")
 _ROW = re.compile(r"^(\w+) \| none \| (?:normal|[a-z]+) \| .*$", re.MULTILINE)
@@ -152,8 +148,9 @@ class Teacher:
 def _practise(world: World, runs: Path) -> None:
     """Play some sessions of a world; of every second one under a mask too."""
     rng = np.random.default_rng([34, world.number, len(world.group)])
-    count = SESSIONS_KNOWN if world.group == "known" else SESSIONS_UNKNOWN
-    for mask, days in (("bright", count), ("blinded", SESSIONS_MASKED))[: 2 - world.number % 2]:
+    known, unknown, masked = STUDY.practised
+    count = known if world.group == "known" else unknown
+    for mask, days in (("bright", count), ("blinded", masked))[: 2 - world.number % 2]:
         first = PLAYED[0] + int(rng.integers(STUDY.told - days))
         play(world, "local/teacher", mask, runs / mask, "--executor", "inline", sessions=(first, first + days - 1))
 
@@ -220,7 +217,7 @@ def recall_questions() -> list[dict[str, Any]]:
             for at in range(STUDY.told)
             for name in world.names
         ]
-        few = rng.permutation(len(days))[: 24 if world.group == "known" else 6]
+        few = rng.permutation(len(days))[: STUDY.pairs if world.group == "known" else 6]
         drawn = [*draw_questions(truth, config, None)]
         drawn += draw_for_pairs(truth, [days[place] for place in few], config)
         for question in drawn:
@@ -259,7 +256,7 @@ def main() -> None:
     again = [
         other_market(day, rng)
         for day in read
-        for _ in range(COPIES["blinded" if "is day_" in day["messages"][-1]["content"] else "bright"])
+        if ("blinded" if "is day_" in day["messages"][-1]["content"] else "bright") in STUDY.copied
     ]
     kept = recall_questions() + days + again
     arguments.file.write_text("".join(json.dumps(one) + "\n" for one in kept))

@@ -6,7 +6,7 @@
 
 A world has a few invented names and a random walk without drift: nothing in the shown past says anything about
 what comes, so whoever earns there remembers. Every world is drawn from its number alone. ``STUDY=days`` in the
-environment chooses the second study; without it, it is the first.
+environment chooses the second study, ``STUDY=used`` the third; without it, it is the first.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ class Study:
     """How many ``worlds`` are read about how often, and what they look like: the texts are about the ``told``
     sessions in the middle and tell the moves over ``span`` from each of them; those before only give the factors
     of a trading day their past. ``questions`` and ``share`` are what is asked about a world, and of its decisions.
+    ``practised`` are the days played of a known and of an unknown practice world, and of every second one under a
+    mask; those without memory are ``copied`` with other names and figures. ``pairs`` of name and day are asked
+    of a known world.
     """
 
     seed: int
@@ -48,6 +51,9 @@ class Study:
     volumes: tuple[int, int, int]
     questions: int
     share: float
+    practised: tuple[int, int, int]
+    copied: tuple[str, ...] = ("bright", "blinded")
+    pairs: int = 24
 
     def tells(self, at: int) -> tuple[str, ...]:
         """Return what every reading tells of the ``at``-th told day."""
@@ -73,6 +79,7 @@ STUDIES = {
         volumes=(4_000, 6_000, 1_000),
         questions=160,
         share=0.2,
+        practised=(20, 16, 14),
     ),
     "days": Study(
         seed=400,
@@ -88,6 +95,25 @@ STUDIES = {
         volumes=(40_000, 60_000, 1),
         questions=120,
         share=0.16,
+        practised=(20, 16, 14),
+    ),
+    "used": Study(
+        seed=500,
+        worlds={0: 20, 1: 20, 4: 20, 16: 20, 64: 20},
+        practice=(48, 24),
+        practice_dose=20,
+        names=3,
+        told=62,
+        span="day",
+        spread=0.03,
+        prices=(300, 800),
+        decimals=0,
+        volumes=(40_000, 60_000, 1),
+        questions=120,
+        share=0.16,
+        practised=(20, 14, 8),
+        copied=("bright",),
+        pairs=60,
     ),
 }
 STUDY = STUDIES[os.environ.get("STUDY", "weeks")]
