@@ -153,7 +153,7 @@ def tokens_of(arguments: argparse.Namespace, tokenizer: Any) -> dict[str, Any]:
 
 
 def batches_of(
-    made: dict[str, Any], rows: int, length: int, answered: int, late: float, rng: random.Random
+    made: dict[str, Any], rows: int, length: int, answered: int, late: float, short: float, rng: random.Random
 ) -> list[Batch]:
     """Return all batches in the order of reading: packed rows of texts, and answers padded on the right.
 
@@ -171,7 +171,8 @@ def batches_of(
     heads, lengths = made["heads"], made["heads"] + made["tails"]
     begins = np.cumsum(lengths) - lengths
     flow = torch.from_numpy(made["answers"].astype(np.int64))
-    order = sorted(range(len(heads)), key=lambda k: lengths[k] + 40 * rng.random())
+    kept = [k for k in range(len(heads)) if lengths[k] > _LONG or rng.random() < short]
+    order = sorted(kept, key=lambda k: lengths[k] + 40 * rng.random())
     while order:
         count = max(1, answered * length // int(lengths[order[-1]]))
         some, order = order[-count:], order[:-count]
@@ -224,6 +225,7 @@ def main() -> None:
     parser.add_argument("--whole", type=float, default=1.0, metavar="SHARE", help="of lines are learned whole")
     parser.add_argument("--early", type=float, default=1.0, metavar="SHARE", help="practice worlds are read in it")
     parser.add_argument("--late", type=float, default=0.35, metavar="SHARE", help="answers begin after it")
+    parser.add_argument("--short", type=float, default=1.0, metavar="SHARE", help="of short questions are asked")
     parser.add_argument("--seconds", type=float, default=math.inf)
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     arguments = parser.parse_args()
@@ -232,7 +234,9 @@ def main() -> None:
     tokenizer = AutoTokenizer.from_pretrained(arguments.tokenizer)
     made = tokens_of(arguments, tokenizer)
     answered = arguments.answer_rows or arguments.rows
-    batches = batches_of(made, arguments.rows, arguments.length, answered, arguments.late, random.Random(31))
+    batches = batches_of(
+        made, arguments.rows, arguments.length, answered, arguments.late, arguments.short, random.Random(31)
+    )
     texts = sum(kind == "text" for kind, _, _ in batches)
     total = sum(tokens.numel() for _, tokens, _ in batches)
     print(f"{texts} batches of texts, {len(batches) - texts} of answers, {total:,} tokens", flush=True)
