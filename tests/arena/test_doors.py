@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -20,6 +21,7 @@ from tradeassay.arena.api.doors import (
     Offer,
     Offered,
     RegisteredAgent,
+    TurnedAway,
 )
 from tradeassay.arena.api.outside import DoorAgent, OfferWatch, SeatedAgent, addresses, outside_agents
 from tradeassay.arena.api.router import DoorLimits, SharedCounts, router
@@ -209,6 +211,33 @@ def test_two_agents_play_a_season_through_the_door(store: Store, crypto: Snapsho
         ("bert", "SELL", "decided"),
         ("buy-and-hold", "BUY", "decided"),
     }
+
+
+def test_when_a_round_opens_the_packets_are_made_once_for_all(store: Store, crypto: SnapshotFeed) -> None:
+    doors = founded(store)
+    anna, bert = (doors.register("doors", id, now=NOW).agent for id in ("anna", "bert"))
+
+    async def talk() -> None:
+        deciding = {id: DoorAgent(OfferWatch(doors, poll_s=0.01), id) for id in ("anna", "bert")}
+        season = asyncio.create_task(runner(store, crypto, deciding).run())
+        while (hers := doors.waiting(anna)) is None:
+            await asyncio.sleep(0.01)
+        read: list[str] = []
+        event.listen(store.engine, "before_cursor_execute", lambda *given: read.append(given[2]))
+        his = doors.waiting(bert)
+        assert not [one for one in read if "rounds.packet " in one]
+        assert Doors(store).waiting(bert) == his and [one for one in read if "rounds.packet " in one]
+        # What is remembered of a slot is looked at again when an answer is written down.
+        offer = Offer(slot=hers.slot, packet_sha256=hers.packet_sha256, recommended_action="BUY", reasoning="r")
+        sent = doors._sent[hers.slot]
+        moved = SimpleNamespace(**{**sent[0]._mapping, "session": "2022-06-02"})
+        doors._sent[hers.slot] = (moved, hers.packet_sha256)
+        with pytest.raises(TurnedAway, match="closed"):
+            doors.submit(anna, "key-00001", offer)
+        Doors(store).submit(anna, "key-00001", offer)
+        season.cancel()
+
+    asyncio.run(talk())
 
 
 def test_answers_that_come_at_once_are_one_transaction_and_judged_each_by_itself(

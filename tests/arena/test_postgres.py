@@ -116,6 +116,19 @@ def test_processes_beside_each_other_have_names_of_their_own(tmp_path) -> None:
 
 
 @pytest.mark.slow
+def test_no_question_is_lost_to_a_server_that_was_restarted() -> None:
+    with restartable() as postgres:
+        store = Store(open_engine(postgres.address))
+        assert season_ids(store) == ()
+        took = store.scalar(text("SELECT pg_backend_pid()"))
+        postgres.stop()
+        postgres.start()
+        assert season_ids(store) == () and store.scalar(text("SELECT pg_backend_pid()")) != took
+        with store.change() as db, store.read() as other:  # both from the pool that knew the old server
+            assert db.execute(text("SELECT 1")).scalar() == other.execute(text("SELECT 1")).scalar()
+        store.engine.dispose()
+
+
 def test_a_restart_of_the_database_ends_nothing(table, short, tmp_path) -> None:
     whole = type(table)(str(tmp_path / "whole.db"), short, table.feed)
     whole.play()

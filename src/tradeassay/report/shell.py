@@ -51,6 +51,7 @@ def page_environment(*packages: str) -> Environment:
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name, _TEMPLATES) for name in (*packages, "tradeassay.report")]),
         autoescape=True,
+        auto_reload=False,
         bytecode_cache=compiled,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -14,7 +14,7 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from threading import Event, Lock
 from typing import Annotated, Any, Literal
 
@@ -152,8 +152,8 @@ KeyKind = Literal["operator", "expert"]
 Place = tuple[str, str, str, str]
 """A season, an entry, an asset and a session."""
 
-MOST_HASHES = 10_000
-"""Of how many packets the hash is remembered."""
+MOST_SENT = 10_000
+"""Of how many packets that were sent the slot and the hash are remembered."""
 
 NONCE_LENGTH = (8, 128)
 FRESH_S = 2.0
@@ -175,7 +175,7 @@ _SEATS = _SLOTS.outerjoin(offers, offers.c.slot == decisions.c.id).where(*_OPEN,
 _WAITING = _SEATS.where(decisions.c.season == bindparam("season"), decisions.c.entry.in_(_SOME))
 _WAITING = _WAITING.order_by(rounds.c.decision_time, decisions.c.id)
 # The table, not the view of slots: PostgreSQL locks no row behind an outer join.
-_OPEN_OF = select(decisions.c.id).where(decisions.c.id.in_(_SOME), decisions.c.status == "open")
+_OPEN_OF = select(*_PLACE).where(decisions.c.id.in_(_SOME), decisions.c.status == "open")
 _OPEN_OF = _OPEN_OF.order_by(decisions.c.id)
 _ANSWERED = select(offers.c.slot).where(offers.c.slot.in_(_SOME))
 _SEEN = select(nonces.c.agent, nonces.c.nonce).where(
@@ -219,7 +219,8 @@ class Doors:
         self.store = store
         self.clock = clock or LiveClock()
         self._seasons: dict[str, tuple[float, Season]] = {}
-        self._hashes: dict[int, str] = {}  # of the packets that were sent, by slot
+        self._sent: dict[int, tuple[Any, str]] = {}  # slots whose packets were sent, with the packets' hashes
+        self._told: dict[tuple[str, str, str], tuple[float, dict[str, tuple[Packet, str]]]] = {}
         self._lock = Lock()
         self.closing = Event()  # set by the process that is about to stop: nobody waits here any longer
 
@@ -406,20 +407,19 @@ class Doors:
 
     def all_waiting(self, asked: Sequence[RegisteredAgent]) -> list[Notification | None]:
         """Return for each of several agents the oldest decision still waiting for its answer, or None."""
-        first: dict[tuple[str, str], tuple[int, Place]] = {}
+        first: dict[tuple[str, str], Any] = {}
         for season in {agent.season for agent in asked}:
             some = list({agent.entry for agent in asked if agent.season == season})
             for row in self.store.rows(_WAITING, {"season": season, "some": some}):
-                first.setdefault((season, row.entry), (row.id, (season, row.entry, row.asset, row.session)))
-        known = self._packets(place for _, place in first.values())
+                first.setdefault((season, row.entry), row)
         waits: dict[tuple[str, str], Notification] = {}
-        for whose, (slot, place) in first.items():
-            sha256 = sha256_of(known[place])
-            waits[whose] = Notification(slot=slot, packet_sha256=sha256, packet=known[place])
+        for whose, row in first.items():
+            packet, sha256 = self._packet(_place(row))
+            waits[whose] = Notification(slot=row.id, packet_sha256=sha256, packet=packet)
             with self._lock:
-                self._hashes[slot] = sha256
-                while len(self._hashes) > MOST_HASHES:
-                    del self._hashes[next(iter(self._hashes))]
+                self._sent[row.id] = (row, sha256)
+                while len(self._sent) > MOST_SENT:
+                    del self._sent[next(iter(self._sent))]
         return [waits.get((agent.season, agent.entry)) for agent in asked]
 
     def open_seats(self) -> frozenset[tuple[str, str]]:
@@ -441,8 +441,12 @@ class Doors:
         """Take several answers in one transaction; returns for each why it was turned away, or None."""
         refused: list[TurnedAway | None] = [None] * len(made)
         taken: dict[int, str] = {}
-        found = self.store.rows(_PLACES, {"some": [one.offer.slot for one in made]})
-        places = {row.id: (row.season, row.entry, row.asset, row.session) for row in found}
+        sent = {one.offer.slot: self._sent.get(one.offer.slot) for one in made}
+        left = [slot for slot, known in sent.items() if known is None]
+        found = [known[0] for known in sent.values() if known] + (
+            list(self.store.rows(_PLACES, {"some": left})) if left else []
+        )
+        places = {row.id: _place(row) for row in found}
         over = {row.id for row in found if self._over(row)}
         hashes = self._hashes_of(made, places)
         for number, one in enumerate(made):
@@ -456,7 +460,7 @@ class Doors:
         try:
             if taken:
                 with self.store.change() as db:
-                    refused = self._write(db, made, taken, refused)
+                    refused = self._write(db, made, places, taken, refused)
         except IntegrityError as error:  # another process was faster with one of them
             if len(made) > 1:
                 return [self.submit_all((one,))[0] for one in made]
@@ -466,13 +470,18 @@ class Doors:
         return refused
 
     def _write(
-        self, db: Connection, made: Sequence[Offered], taken: Mapping[int, str], refused: list[TurnedAway | None]
+        self,
+        db: Connection,
+        made: Sequence[Offered],
+        places: Mapping[int, Place],
+        taken: Mapping[int, str],
+        refused: list[TurnedAway | None],
     ) -> list[TurnedAway | None]:
         """Write down the answers that still fit; returns ``refused`` with what is to be said about the others."""
         refused = list(refused)
         some = {"some": [made[number].offer.slot for number in taken]}
         lock = _OPEN_OF.with_for_update() if db.dialect.name == "postgresql" else _OPEN_OF
-        free = set(db.execute(lock, some).scalars())
+        free = {row.id for row in db.execute(lock, some) if _place(row) == places[row.id]}
         answered = set(db.execute(_ANSWERED, some).scalars())
         asked = {"some": [made[n].agent.id for n in taken], "given": [made[n].nonce for n in taken]}
         seen = {(agent, nonce) for agent, nonce in db.execute(_SEEN, asked)}
@@ -548,20 +557,22 @@ class Doors:
             self._seasons[id] = known = (now, found)
         return known[1]
 
-    def _packets(self, wanted: Iterable[Place]) -> dict[Place, Packet]:
-        """Return what entries may know about assets at sessions, all of which have a round."""
-        entries: dict[tuple[str, str, str], set[str]] = {}
-        for season, entry, asset, session in wanted:
-            entries.setdefault((season, asset, session), set()).add(entry)
-        found: dict[Place, Packet] = {}
-        for (season, asset, session), some in entries.items():
-            round = self.store.round(season, asset, session)
+    def _packet(self, place: Place) -> tuple[Packet, str]:
+        """Return what an entry may know in a round, and its hash.
+
+        All come when a round opens, so whoever is first has everybody's made; after a moment it is made again.
+        """
+        season, entry, *_ = place
+        spec, now, of = self._season(season, entry), self._now(), (season, *place[2:])
+        at, told = self._told.get(of, (now, {}))
+        if entry not in told or not 0 <= now - at < FRESH_S:
+            round = self.store.round(*of)
             assert round is not None  # a slot has a round
-            for entry in some:
-                spec = self._season(season, entry)
-            for entry, packet in packets(self.store, spec, round, some).items():
-                found[season, entry, asset, session] = packet
-        return found
+            made = packets(self.store, spec, round)
+            told = {id: (packet, sha256_of(packet)) for id, packet in made.items()}
+            fresh = {key: known for key, known in self._told.items() if 0 <= now - known[0] < FRESH_S}
+            self._told = {**fresh, of: (now, told)}
+        return told[entry]
 
     def _hashes_of(self, made: Sequence[Offered], places: Mapping[int, Place]) -> dict[int, str]:
         """Return the hash of each slot's packet. It was sent before, as a rule, and does not change while open."""
@@ -571,12 +582,15 @@ class Doors:
             slot, place = one.offer.slot, places.get(one.offer.slot)
             if place is None or place[:2] != (one.agent.season, one.agent.entry):
                 continue
-            if self._hashes.get(slot) == one.offer.packet_sha256:
+            if self._sent.get(slot, (None, ""))[1] == one.offer.packet_sha256:
                 found[slot] = one.offer.packet_sha256
             else:
                 left[slot] = place
-        made_now = self._packets(left.values())
-        return {**found, **{slot: sha256_of(made_now[place]) for slot, place in left.items()}}
+        return {**found, **{slot: self._packet(place)[1] for slot, place in left.items()}}
+
+
+def _place(row: Any) -> Place:
+    return (row.season, row.entry, row.asset, row.session)
 
 
 def _accepted(one: Offered, place: Place | None, hashes: Mapping[int, str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
@@ -33,16 +33,14 @@ _REPLY = msgspec.json.Decoder(ModelReply)
 _SHARED = msgspec.json.Decoder(dict[str, dict[str, Any]])
 
 
-def packets(
-    store: Store, season: Season, round: Round, only: Collection[str] | None = None
-) -> Mapping[str, Packet]:
-    """Return what each entry (or some) is told in a round: the common packet, its own position, its own past."""
+def packets(store: Store, season: Season, round: Round) -> Mapping[str, Packet]:
+    """Return what each entry is told in a round: the common packet, its own position, its own past."""
     common, season = store.packet(round.id), season.on(round.session)
     shared = {} if round.shared is None else _SHARED.decode(round.shared)
     with store.read() as db:
-        held = accounts(db, season.id, round, only)
+        held = accounts(db, season.id, round)
         said = _messages(db, season, round) if season.rules.messages else {}
-        pasts = outcomes(db, season.id, round.asset, round.session, OUTCOMES, only)
+        pasts = outcomes(db, season.id, round.asset, round.session, OUTCOMES)
     return {
         entry.id: msgspec.structs.replace(
             common,
@@ -52,7 +50,6 @@ def packets(
             **shared.get(entry.id, {}),
         )
         for entry in season.everyone
-        if only is None or entry.id in only
     }
 
 

@@ -6,10 +6,9 @@ journal of bookings, in the transaction of the round's move, so a killed process
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import BindParameter, ColumnElement, Connection, Select, bindparam, func, select, update
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, select, update
 
 from tradeassay.account.daily_target import Booking, DailyTarget, SharedTarget
 from tradeassay.arena.season import Season
@@ -56,11 +55,8 @@ _HELD = (
     .join(bookings, _OF_SLOT & (bookings.c.number == 0))
     .where(decisions.c.round == bindparam("round"))
 )
-_ONLY: BindParameter[str] = bindparam("only", expanding=True)
-_HELD_OF = _HELD.where(decisions.c.entry.in_(_ONLY))
 _PAST = select(*slots.c["entry", "session", "action", "position", "earned"]).order_by(slots.c.session)
 _PAST = _PAST.where(slots.c.round.in_(bindparam("rounds", expanding=True)))
-_PAST_OF = _PAST.where(slots.c.entry.in_(_ONLY))
 
 
 def execute(store: Store, season: Season, round: Round, now: str) -> bool:
@@ -129,15 +125,12 @@ def shared_accounts(store: Store, season: Season, stage: Stage) -> dict[str, dic
     }
 
 
-def outcomes(
-    db: Connection, season: str, asset: str, before: str, most: int, only: Collection[str] | None = None
-) -> dict[str, list[SettledOutcome]]:
-    """Return what every entry (or some) did and earned in the last settled rounds of an asset before a session."""
+def outcomes(db: Connection, season: str, asset: str, before: str, most: int) -> dict[str, list[SettledOutcome]]:
+    """Return what every entry did and earned in the last settled rounds of an asset before a session."""
     asked = {"season": season, "asset": asset, "session": before, "most": most}
     ids = list(db.execute(_SETTLED, asked).scalars())
     found: dict[str, list[SettledOutcome]] = {}
-    query, some = (_PAST, {}) if only is None else (_PAST_OF, {"only": list(only)})
-    for entry, session, action, position, earned in db.execute(query, {"rounds": ids, **some}).all():
+    for entry, session, action, position, earned in db.execute(_PAST, {"rounds": ids}).all():
         outcome = SettledOutcome(
             date=session, action=action or "HOLD", position=position or 0, earned=earned or 0.0
         )
@@ -164,10 +157,8 @@ def _shared(db: Connection, policy: SharedTarget, season: Season, round: Round) 
     return made
 
 
-def accounts(
-    db: Connection, season: str, round: Round, only: Collection[str] | None = None
-) -> dict[str, tuple[int, float]]:
-    """Return every entry's (or some's) position and value just before a round is executed.
+def accounts(db: Connection, season: str, round: Round) -> dict[str, tuple[int, float]]:
+    """Return every entry's position and value just before a round is executed.
 
     They are what the last earlier round of the same stage left; a new stage starts with nothing held and 1.
     """
@@ -175,8 +166,7 @@ def accounts(
     last = db.execute(_PREVIOUS, asked).scalar()
     if last is None:
         return {}
-    query, some = (_HELD, {}) if only is None else (_HELD_OF, {"only": list(only)})
-    return {entry: (position, nav) for entry, position, nav in db.execute(query, {"round": last, **some})}
+    return {entry: (position, nav) for entry, position, nav in db.execute(_HELD, {"round": last})}
 
 
 def _values(db: Connection, season: Season, stage: Stage) -> dict[str, float]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import select as sockets
 import sqlite3
+import time
 import warnings
 from collections.abc import Callable
 from contextlib import closing
@@ -12,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select, text, update
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import ArgumentError, InvalidatePoolError, NoSuchModuleError, OperationalError
 from sqlalchemy.pool import NullPool
 
 from tradeassay.arena.state import tables
@@ -57,7 +59,9 @@ def _engine(address: str, durable: bool) -> Engine:
         require("psycopg", "postgres")
         if parsed.drivername == "postgresql":
             parsed = parsed.set(drivername="postgresql+psycopg")
-        engine = create_engine(parsed, pool_pre_ping=True)
+        engine = create_engine(parsed)
+        event.listen(engine, "checkout", _check_alive(engine))
+        event.listen(engine, "checkin", lambda _, record: record.info.update(used=time.monotonic()))
         if not durable:
             event.listen(engine, "connect", _hasten_postgres)
         event.listen(engine, "before_cursor_execute", _clean_parameters, retval=True)
@@ -94,6 +98,29 @@ def _begin_immediate(connection: Any) -> None:
     # write lock at once cannot. Readers that ask for it get a plain one, so that they never wait for writers.
     plain = connection.get_execution_options().get("read_only", False)
     connection.exec_driver_sql("BEGIN" if plain else "BEGIN IMMEDIATE")
+
+
+IDLE_S = 5.0
+"""A connection that was not used for so long is tried out before it is used again."""
+
+
+def _check_alive(engine: Engine) -> Callable[..., None]:
+    """Return what finds out that a server has gone before a statement is lost to it.
+
+    To ask the server every time costs as much as most statements. A server that ends, ends its connections: there
+    is something to be read on them, which nobody asked for.
+    """
+
+    def check(connection: Any, record: Any, _proxy: Any) -> None:
+        try:
+            looking = sockets.poll()
+            looking.register(connection.fileno(), sockets.POLLIN)
+            if looking.poll(0) or time.monotonic() - record.info.get("used", time.monotonic()) > IDLE_S:
+                engine.dialect.do_ping(connection)
+        except connection.Error as error:
+            raise InvalidatePoolError("the server has gone") from error
+
+    return check
 
 
 def _hasten_postgres(connection: Any, _record: Any) -> None:

@@ -77,6 +77,9 @@ class Store:
         self._committed = committed
         self._locks = engine.dialect.name == "postgresql"
         self._turn: AbstractContextManager[object] = nullcontext() if self._locks else Lock()
+        # PostgreSQL shows every statement what is committed by then, in a transaction or not, and a transaction
+        # takes two more messages. On SQLite it makes several statements see one moment.
+        self._reading = {"isolation_level": "AUTOCOMMIT"} if self._locks else {"read_only": True}
 
     @contextmanager
     def change(self) -> Iterator[Connection]:
@@ -98,7 +101,7 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        with self.engine.connect().execution_options(read_only=True) as connection:
+        with self.engine.connect().execution_options(**self._reading) as connection:
             yield connection
 
     def rows(self, query: Select[Any], given: Mapping[str, Any] | None = None) -> Sequence[Any]:
