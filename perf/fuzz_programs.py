@@ -25,7 +25,7 @@ import numpy as np
 
 from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.benchmarks.systrade import load_reference, load_spec
-from tradeassay.benchmarks.systrade.answers import read_halves
+from tradeassay.benchmarks.systrade.dialogue import read_halves
 from tradeassay.code.extraction import extract
 from tradeassay.code.gates import audit_gate, parse_gate, schema_gate
 from tradeassay.code.harness.wire import ACCOUNT, NOTES

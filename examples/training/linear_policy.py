@@ -24,8 +24,7 @@ from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.synthetic import PlantedStyles, generate, preset
 from tradeassay.factors import FACTOR_NAMES
 from tradeassay.frontends.gym_env import COLUMNS, DailyMarket
-from tradeassay.metrics.bootstrap import seed_resamples
-from tradeassay.metrics.intervals import measure_from
+from tradeassay.metrics.intervals import measure_from, seed_resamples
 
 SELL, BUY = 0, 2
 

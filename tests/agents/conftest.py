@@ -13,8 +13,7 @@ import pytest
 
 from tradeassay.core.agent import Observation, Rules
 from tradeassay.core.errors import DataError
-from tradeassay.core.events import AccountState, Position
-from tradeassay.core.view import Instrument
+from tradeassay.core.view import AccountState, Instrument, Position
 
 sys.path.insert(0, str(Path(__file__).parent))  # the module of the foreign agents
 

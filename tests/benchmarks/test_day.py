@@ -11,8 +11,9 @@ import pytest
 from tradeassay.benchmarks.daily import DayConfig, day, drive
 from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation, Rules
 from tradeassay.core.errors import DataError
-from tradeassay.core.events import ENCODER, AccountState
+from tradeassay.core.events import ENCODER
 from tradeassay.core.orders import Decision, Failure, Order
+from tradeassay.core.view import AccountState
 
 RULES = Rules(venue="test", currency="USD", long_only=True, lot=1.0, t_plus_1=False)
 

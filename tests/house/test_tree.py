@@ -158,7 +158,7 @@ WHOLE = frozenset(
     """ENGLISH GAP GIVEN PER_MESSAGE a_start a_stop agents at b_start b_stop bars bit book calls codes
     compress_size correct_account count counts decisions drifted end ended episodes estimate_request
     estimate_tokens failed file_size input_tokens items least level long look_ahead marks model_calls
-    most_tokens n nbytes not_cleared ok output_tokens passed reached_goal reads refused rough_tokens row rows
+    most_tokens n nbytes not_cleared ok output_tokens passed reached_goal reads refused row rows
     said sessions size slots st_size start steps talks tasks tests tokens tokens_of tool_calls tricks unparsed
     unpriced valid words write""".split()
 )

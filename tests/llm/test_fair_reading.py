@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from tradeassay.benchmarks.ktdfin.action import NAME, SUBMIT
-from tradeassay.benchmarks.systrade.answers import read_halves
+from tradeassay.benchmarks.systrade.dialogue import read_halves
 from tradeassay.code.extraction import extract
 from tradeassay.code.program_source import parses
-from tradeassay.llm.json_text import find_calls, parse_object
-from tradeassay.llm.prompting import answer_object, unclosed_object
+from tradeassay.llm.prompting import answer_object, parse_object, unclosed_object
+from tradeassay.llm.text_tools import find_calls
 
 FILE = Path(__file__).with_name("failed_answers.jsonl.xz")
 

@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import pytest
 
-from tradeassay.benchmarks.systrade.answers import read_halves
+from tradeassay.benchmarks.systrade.dialogue import read_halves
 from tradeassay.code.extraction import extract, extract_block
 from tradeassay.core.dialogue import ToolSpec
-from tradeassay.llm.json_text import fenced_blocks, find_calls, outer_objects, parse_object
-from tradeassay.llm.prompting import answer_object
+from tradeassay.llm.prompting import answer_object, fenced_blocks, outer_objects, parse_object
+from tradeassay.llm.text_tools import find_calls
 
 ORDER = {"type": "object", "properties": {"stock_id": {"type": "string"}, "target_weight": {"type": "number"}}}
 SUBMIT = ToolSpec(

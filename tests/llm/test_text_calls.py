@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llm_asking import ACTION, BROKEN, GOOD, SCREEN, STATE, TOOLS
 
-from tradeassay.llm.json_text import fenced_blocks, find_calls, outer_objects, parse_object
+from tradeassay.llm.prompting import fenced_blocks, outer_objects, parse_object
+from tradeassay.llm.text_tools import find_calls
 
 SUBMIT = f'{{"name": "submit_action", "arguments": {GOOD}}}'
 PLAIN = '{"orders":[],"overall_reason":"nothing today"}'

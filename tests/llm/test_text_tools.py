@@ -8,8 +8,8 @@ from llm_asking import ACTION, GOOD, OPENING, PLAIN, RESEARCH, SUBMIT, TOOLS, pl
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall
 from tradeassay.llm import QuestionPlace
-from tradeassay.llm.json_text import TextToolsProvider, tools_into_text
 from tradeassay.llm.model import Attempt
+from tradeassay.llm.text_tools import TextToolsProvider, tools_into_text
 
 
 class Echo:

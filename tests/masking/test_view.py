@@ -11,9 +11,9 @@ import pytest
 
 from tradeassay.core.agent import Observation, Rules
 from tradeassay.core.errors import DataError, FutureDataError, TradeassayError, UserError
-from tradeassay.core.events import AccountState, Filled, Position
+from tradeassay.core.events import Filled
 from tradeassay.core.time import DAY
-from tradeassay.core.view import FIELDS, MarketView
+from tradeassay.core.view import FIELDS, AccountState, MarketView, Position
 from tradeassay.data import Snapshot
 from tradeassay.masking import ANCHOR, Mask, MaskConfig, MaskedView, Truth, find_leaks
 

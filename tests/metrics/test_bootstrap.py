@@ -7,8 +7,14 @@ from hypothesis import strategies as st
 
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import BootstrapConfig, mean_block_length, resamples, sharpe, wilson_interval
-from tradeassay.metrics.bootstrap import choose_block, content_seed, longest_block, seed_resamples
-from tradeassay.metrics.intervals import percentile_interval, significant
+from tradeassay.metrics.intervals import (
+    choose_block,
+    content_seed,
+    longest_block,
+    percentile_interval,
+    seed_resamples,
+    significant,
+)
 
 
 def autoregressive(n: int, phi: float, seed: int) -> np.ndarray:
@@ -68,7 +74,7 @@ def test_block_of_one_is_the_plain_bootstrap() -> None:
 
 def test_chunks_do_not_change_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = np.concatenate(list(resamples(50, 40, 4.0, 9)))
-    monkeypatch.setattr("tradeassay.metrics.bootstrap._CHUNK", 150)
+    monkeypatch.setattr("tradeassay.metrics.intervals._CHUNK", 150)
     parts = list(resamples(50, 40, 4.0, 9))
     assert len(parts) == 14
     assert (np.concatenate(parts) == whole).all()

@@ -22,7 +22,7 @@ from tradeassay.metrics import (
     seeds_needed,
     sessions_needed,
 )
-from tradeassay.metrics.bootstrap import choose_block, content_seed, seed_resamples
+from tradeassay.metrics.intervals import choose_block, content_seed, seed_resamples
 
 
 def test_by_hand_an_information_ratio_of_one_half() -> None:

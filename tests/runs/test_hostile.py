@@ -14,7 +14,7 @@ import runs_talk as talk
 
 from tradeassay.core.errors import RunError
 from tradeassay.metrics.baseline import compare_to_baseline
-from tradeassay.metrics.bootstrap import BootstrapConfig
+from tradeassay.metrics.intervals import BootstrapConfig
 from tradeassay.runs import AgentSpec, Run, run
 from tradeassay.runs.spec.run_spec import Window
 from tradeassay.runs.verify import seal

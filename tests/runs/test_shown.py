@@ -18,7 +18,7 @@ from tradeassay.report import paste, paste_tables, write_site
 from tradeassay.runs import Run, load_run, run
 from tradeassay.runs.spec.run_spec import AgentSpec, Window
 from tradeassay.runs.store.manifest import AgentRecord, RunManifest, encode_manifest
-from tradeassay.runs.store.names import shown_name, shown_title
+from tradeassay.runs.store.run import shown_name, shown_title
 from tradeassay.runs.verify.attested import attest
 from tradeassay.runs.verify.plans import verify_anything
 from tradeassay.runs.verify.report import verify

@@ -20,7 +20,6 @@ from typing import Any, NoReturn
 from tradeassay.account.position import Holding
 from tradeassay.core.errors import LedgerError, NotFinite
 from tradeassay.core.events import (
-    AccountState,
     AccountTerms,
     BorrowCharged,
     Delisted,
@@ -32,7 +31,6 @@ from tradeassay.core.events import (
     InterestCharged,
     MarginCalled,
     Marked,
-    Position,
     Rejected,
     Rested,
     Rolled,
@@ -42,6 +40,7 @@ from tradeassay.core.events import (
     Trimmed,
 )
 from tradeassay.core.orders import LARGEST, SMALLEST
+from tradeassay.core.view import AccountState, Position
 
 TOLERANCE = 1e-9
 """Largest relative difference between two ways of adding up the same money."""

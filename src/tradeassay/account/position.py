@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tradeassay.core.events import Position
+from tradeassay.core.view import Position
 
 
 class Holding:

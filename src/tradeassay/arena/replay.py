@@ -24,7 +24,7 @@ from tradeassay.core.arena import AgentChoice, ChoiceFailure, Contribution, Pack
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import UNDECODABLE, RunError
 from tradeassay.llm import Model, ModelParams, QuestionPlace, open_model, parse_name
-from tradeassay.runs.verify.spending import examine_usage
+from tradeassay.runs.verify.checks import examine_usage
 
 NO_REPLY = "no reply is on record"
 _UNANSWERED = {

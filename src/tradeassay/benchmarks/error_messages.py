@@ -1,4 +1,4 @@
-"""What models read: what is wrong with an answer's form, why an order was refused, and plain tables."""
+"""What is wrong with an answer, in words that a model reads: its form, and why an order was refused."""
 
 from __future__ import annotations
 
@@ -103,22 +103,6 @@ REFUSALS: dict[str, str] = {
 
 def refusal_in_words(reason: str) -> str:
     return REFUSALS.get(reason, reason.replace("_", " "))
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a plain table, one row per line, cells between bars. What is not known is a dash."""
-    lines = [" | ".join(columns)]
-    lines.extend(" | ".join(map(cell, row)) for row in rows)
-    return "\n".join(lines)
-
-
-def cell(value: object) -> str:
-    """Return one cell: numbers without needless digits, an unknown one as a dash."""
-    if isinstance(value, float):
-        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else repr(value)
-    if value is None:
-        return "-"
-    return str(value) if not isinstance(value, bool) else "yes" if value else "no"
 
 
 def unknown_fields(body: Mapping[str, object], known: Iterable[str]) -> list[str]:

@@ -20,7 +20,7 @@ import msgspec
 from tradeassay.code.program_source import LONGEST_SOURCE, parses, strategy_classes
 from tradeassay.code.task import Framework
 from tradeassay.core.dialogue import Message, ModelReply, Usage
-from tradeassay.llm.json_text import parse_object
+from tradeassay.llm.prompting import parse_object
 
 LONGEST_ANSWER: Final = 2_000_000
 """Characters in which a block is looked for. A longer text is cut, and the note says so."""

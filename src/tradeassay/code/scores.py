@@ -36,7 +36,7 @@ from tradeassay.code.submission import (
 from tradeassay.core.hashing import seed_from
 from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.core.view import Floats, Ints
-from tradeassay.metrics.bootstrap import BootstrapConfig
+from tradeassay.metrics.intervals import BootstrapConfig
 from tradeassay.metrics.measures import sharpe
 from tradeassay.metrics.multiple import superior
 from tradeassay.metrics.overfitting import overfitting

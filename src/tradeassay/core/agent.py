@@ -13,10 +13,10 @@ from typing import Protocol, runtime_checkable
 import msgspec
 import numpy as np
 
-from tradeassay.core.events import AccountState, Event
+from tradeassay.core.events import Event
 from tradeassay.core.orders import Decision
 from tradeassay.core.time import Instant
-from tradeassay.core.view import MarketView
+from tradeassay.core.view import AccountState, MarketView
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""History: a tagged union of immutable events. The account's state (also defined here) is their replay.
+"""History: a tagged union of immutable events. The account's state is their replay.
 
 Signs: ``quantity`` in a :class:`Filled` is positive for a buy and negative for a sale. Every ``cash``
 is the exact change of the cash account, so that summing ``cash`` over a journal gives the balance.
@@ -6,43 +6,11 @@ is the exact change of the cash account, so that summing ``cash`` over a journal
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 
 from tradeassay.core.orders import Decision
-
-
-class Position(msgspec.Struct, frozen=True, gc=False):
-    """A holding. ``sellable`` is less than ``quantity`` while T+1 locks part of it. ``cost`` is the average price
-    paid, ``mark`` the last marking price, ``held`` the number of sessions since it was opened."""
-
-    symbol: str
-    quantity: float
-    sellable: float
-    cost: float
-    mark: float
-    held: int
-    multiplier: float = 1.0
-
-    @property
-    def value(self) -> float:
-        return self.quantity * self.mark * self.multiplier
-
-
-class AccountState(msgspec.Struct, frozen=True):
-    """What an agent is told about its own account. ``positions`` are in the order they were opened."""
-
-    cash: float
-    nav: float
-    initial: float
-    positions: Mapping[str, Position]
-
-    def weight(self, symbol: str) -> float:
-        position = self.positions.get(symbol)
-        return 0.0 if position is None or self.nav == 0 else position.value / self.nav
-
 
 # The terms an account is kept under; the ledger holds the account to them.
 

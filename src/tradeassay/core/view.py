@@ -1,4 +1,5 @@
-"""What can be traded, the read-only contract of an as-of view (what can be known now), and one session's bars.
+"""What can be seen: what can be traded, the read-only contract of an as-of view (what can be known now), one
+session's bars, and an agent's own account.
 
 ``data.AsOfView`` implements :class:`MarketView`; ``masking`` wraps one. Agents depend on this protocol
 only, so they cannot reach a store.
@@ -6,7 +7,7 @@ only, so they cannot reach a store.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol
@@ -182,3 +183,33 @@ class SessionBars:
 
     def is_special(self, column: int) -> bool:
         return self.special is not None and bool(self.special[column])
+
+
+class Position(msgspec.Struct, frozen=True, gc=False):
+    """A holding. ``sellable`` is less than ``quantity`` while T+1 locks part of it. ``cost`` is the average price
+    paid, ``mark`` the last marking price, ``held`` the number of sessions since it was opened."""
+
+    symbol: str
+    quantity: float
+    sellable: float
+    cost: float
+    mark: float
+    held: int
+    multiplier: float = 1.0
+
+    @property
+    def value(self) -> float:
+        return self.quantity * self.mark * self.multiplier
+
+
+class AccountState(msgspec.Struct, frozen=True):
+    """What an agent is told about its own account. ``positions`` are in the order they were opened."""
+
+    cash: float
+    nav: float
+    initial: float
+    positions: Mapping[str, Position]
+
+    def weight(self, symbol: str) -> float:
+        position = self.positions.get(symbol)
+        return 0.0 if position is None or self.nav == 0 else position.value / self.nav

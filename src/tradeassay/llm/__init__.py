@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from tradeassay.llm.budget import Budget, Reservation, estimate_request, estimate_tokens, most_request, most_tokens
 from tradeassay.llm.cassette import CassetteMismatch, CassetteStore, RecordedAnswer, answer_key
-from tradeassay.llm.json_text import fenced_blocks, find_calls, parse_object
 from tradeassay.llm.local import LocalModel, LocalSettings, find_local_model, get_local_model, local_models
 from tradeassay.llm.model import Model, ModelName, ModelParams, QuestionPlace, parse_name
 from tradeassay.llm.open import Access, check_model, open_model
+from tradeassay.llm.prompting import fenced_blocks, parse_object
 from tradeassay.llm.retry import RetryPolicy
 from tradeassay.llm.scripted import ScriptedModel, scripted_models
 from tradeassay.llm.tables import Cutoff, CutoffTable, Price, PriceTable, Tokens, load_cutoffs, load_prices
+from tradeassay.llm.text_tools import find_calls

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
-from tradeassay.llm.model import Attempt, ModelParams, Provider, QuestionPlace, failed_reply
+from tradeassay.llm.model import Attempt, ModelParams, Provider, QuestionPlace, failed_reply, request_texts
 from tradeassay.llm.tables import Price
 
 PER_MESSAGE = 12
@@ -66,26 +66,9 @@ def _count(text: str) -> int:
 _remembered = lru_cache(_REMEMBERED)(_count)
 
 
-def rough_tokens(text: str) -> int:
-    """Return a quarter of a text's characters: good enough for a program that costs nothing."""
-    return len(text) // 4
-
-
 def most_tokens(text: str) -> int:
     """Return a number of tokens that a text cannot exceed: its UTF-8 bytes."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-
-
-def request_texts(request: AskModel) -> list[str]:
-    texts = [message.text for message in request.messages]
-    for message in request.messages:
-        for call in message.calls:
-            texts += (call.name, call.arguments)
-    for tool in request.tools:
-        texts += (tool.name, tool.description, tool.schema)
-    if request.answer_schema is not None:
-        texts.append(request.answer_schema)
-    return texts
 
 
 def estimate_request(request: AskModel) -> int:

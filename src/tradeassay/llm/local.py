@@ -27,9 +27,9 @@ from tradeassay.core.files import data_home
 from tradeassay.core.hashing import sha256_file
 from tradeassay.core.registry import Registry
 from tradeassay.core.secrets import remember
-from tradeassay.llm.json_text import TextToolsProvider
 from tradeassay.llm.model import Attempt, ModelName, ModelParams, Provider, QuestionPlace
 from tradeassay.llm.tables import Price
+from tradeassay.llm.text_tools import TextToolsProvider
 
 SERVER = "TRADEASSAY_LOCAL_SERVER"
 """Names a running server that local models are asked at, in the environment."""

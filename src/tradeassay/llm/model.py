@@ -40,6 +40,19 @@ def failed_reply(kind: str, error: str, *, billed: bool = False) -> ModelReply:
     return ModelReply(stop="error", error=error, error_kind=kind, usage=usage)
 
 
+def request_texts(request: AskModel) -> list[str]:
+    """Return everything in a request that costs tokens."""
+    texts = [message.text for message in request.messages]
+    for message in request.messages:
+        for call in message.calls:
+            texts += (call.name, call.arguments)
+    for tool in request.tools:
+        texts += (tool.name, tool.description, tool.schema)
+    if request.answer_schema is not None:
+        texts.append(request.answer_schema)
+    return texts
+
+
 ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 
 

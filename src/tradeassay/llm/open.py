@@ -29,7 +29,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     retry: RetryPolicy = RetryPolicy()
     prices: PriceTable | None = None
     home: Path | None = None
-    local: LocalSettings = msgspec.field(default_factory=LocalSettings)
+    local: LocalSettings | None = None
     sleep: Sleep = asyncio.sleep
 
 
@@ -122,9 +122,10 @@ async def _open_provider(name: ModelName, params: ModelParams, price: Price | No
 
 def _local(access: Access) -> LocalSettings:
     """Return a local model's settings: a server that was named for all models is meant for this one too."""
+    settings = access.local or LocalSettings()
     if access.base_url is None:
-        return access.local
-    return msgspec.structs.replace(access.local, server=access.base_url)
+        return settings
+    return msgspec.structs.replace(settings, server=access.base_url)
 
 
 def _require_local(name: ModelName, settings: LocalSettings) -> None:

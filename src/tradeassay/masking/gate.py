@@ -19,13 +19,11 @@ from tradeassay.core.agent import Observation
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.events import (
-    AccountState,
     Delisted,
     DividendPaid,
     Event,
     Filled,
     Marked,
-    Position,
     Rejected,
     Rested,
     Rolled,
@@ -35,7 +33,7 @@ from tradeassay.core.events import (
 )
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.time import DAY
-from tradeassay.core.view import Instrument, MarketView
+from tradeassay.core.view import AccountState, Instrument, MarketView, Position
 from tradeassay.data.dates import DateHit
 from tradeassay.masking.aliases import AliasMap, DayMap, MaskConfig, UnknownAlias, label_of
 from tradeassay.masking.lexicon import Depth, Lexicon, Scrubber, Words, is_ordinary

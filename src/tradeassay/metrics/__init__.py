@@ -17,9 +17,6 @@ from tradeassay.metrics.baseline import compare_to_baseline as compare_to_baseli
 from tradeassay.metrics.baseline import corrected as corrected
 from tradeassay.metrics.baseline import holm as holm
 from tradeassay.metrics.baseline import nothing_to_compare as nothing_to_compare
-from tradeassay.metrics.bootstrap import BootstrapConfig as BootstrapConfig
-from tradeassay.metrics.bootstrap import mean_block_length as mean_block_length
-from tradeassay.metrics.bootstrap import resamples as resamples
 from tradeassay.metrics.calibration import Bin as Bin
 from tradeassay.metrics.calibration import Calibration as Calibration
 from tradeassay.metrics.calibration import brier as brier
@@ -33,9 +30,12 @@ from tradeassay.metrics.cosine import cosine_interval as cosine_interval
 from tradeassay.metrics.cosine import cosine_variance as cosine_variance
 from tradeassay.metrics.cosine import growth_interval as growth_interval
 from tradeassay.metrics.cosine import mean_p_value as mean_p_value
+from tradeassay.metrics.intervals import BootstrapConfig as BootstrapConfig
 from tradeassay.metrics.intervals import ar1_inflation as ar1_inflation
 from tradeassay.metrics.intervals import long_run_variance as long_run_variance
+from tradeassay.metrics.intervals import mean_block_length as mean_block_length
 from tradeassay.metrics.intervals import rate_measure as rate_measure
+from tradeassay.metrics.intervals import resamples as resamples
 from tradeassay.metrics.intervals import significant as significant
 from tradeassay.metrics.intervals import variance_inflation as variance_inflation
 from tradeassay.metrics.intervals import wilson_interval as wilson_interval

@@ -18,9 +18,8 @@ import numpy as np
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics.bootstrap import BootstrapConfig
 from tradeassay.metrics.cosine import cosine_interval, growth_ends, mean_p_value, reach_ratio
-from tradeassay.metrics.intervals import significant
+from tradeassay.metrics.intervals import BootstrapConfig, significant
 from tradeassay.metrics.score import DEFAULT
 
 _SAME = 1e-12

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats, Ints
-from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
-from tradeassay.metrics.intervals import measure_from
+from tradeassay.metrics.intervals import BootstrapConfig, choose_block, content_seed, measure_from, resamples
 
 BINS = 10
 DEFAULT = BootstrapConfig()

@@ -1,14 +1,35 @@
-"""Intervals from resampled values, Wilson's for shares, and the variance of a mean of dependent values."""
+"""Intervals: from resampled values by the block bootstrap, Wilson's for shares, and the variance of a mean of
+dependent values.
+
+The bootstrap is the stationary one of Politis and Romano (1994). A resample strings together blocks of the
+original sessions; blocks start anywhere, wrap around the end and have geometric lengths. Sessions next to each
+other mostly stay next to each other, so that volatility clusters and momentum survive. The indices are drawn once
+per series and every measure is evaluated on the same resamples.
+
+The generator's raw 64-bit stream is turned into indices here: numpy promises that stream for ever, which
+it does not for its distributions. Equal input therefore gives equal resamples in every version.
+
+Block lengths follow Politis and White (2004), "Automatic block-length selection for the dependent bootstrap", with
+the corrected constant of Patton, Politis and White (2009): the mean block length that minimises the mean squared
+error of the estimated variance of the sample mean. They are those of ``arch.bootstrap.optimal_block_length`` to
+1e-9, which a test checks; they are computed here because importing that package loads pandas and statsmodels, and
+every score of every run needs a block length.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import math
+from collections.abc import Iterator
 from statistics import NormalDist
 
+import msgspec
 import numpy as np
 
+from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import canonical_json
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats
+from tradeassay.core.view import Floats, Ints
 
 _MOST_UNDEFINED = 0.05
 
@@ -106,3 +127,152 @@ def variance_inflation(values: Floats, lags: int) -> float:
 def ar1_inflation(correlation: float) -> float:
     """Return the variance inflation of a first-order autoregression: (1 + c) / (1 - c)."""
     return (1.0 + correlation) / (1.0 - correlation)
+
+
+def longest_block(n: int) -> float:
+    """Return the longest mean block length tried for ``n`` observations: min(3 sqrt(n), n / 3), rounded up."""
+    return float(math.ceil(min(3.0 * math.sqrt(n), n / 3.0)))
+
+
+def mean_block_length(values: Floats) -> float:
+    """Return the mean block length for one series of shape (n,), in observations, between 1 and the longest.
+
+    1 (no blocks) for a series that does not vary or has fewer than eight observations.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    n = values.shape[0]
+    if n < 8:
+        return 1.0
+    centred = values - values.mean()
+    if np.abs(centred).max() <= 1e-12 * np.abs(values).max():
+        return 1.0
+    run = max(5, int(math.log10(n)))
+    lags = min(math.ceil(math.sqrt(n)) + run, n - 2)
+    covariance = np.array([np.sum(centred[k:] * centred[: n - k]) for k in range(lags + 1)]) / n
+    window = _window(_correlations(centred, covariance * n), n, run, lags)
+    k = np.arange(1, window + 1)
+    taper = np.minimum(1.0, 2.0 * (1.0 - k / window))
+    spectral_slope = 2.0 * float(np.sum(taper * k * covariance[k]))
+    spectral_level = float(covariance[0] + 2.0 * np.sum(taper * covariance[k]))
+    if spectral_level <= 0.0:
+        # A flat-top estimate can turn negative; then only the upper bound is safe.
+        return max(1.0, longest_block(n))
+    length: float = abs(spectral_slope / spectral_level) ** (2.0 / 3.0) * n ** (1.0 / 3.0)
+    return min(max(1.0, length), max(1.0, longest_block(n)))
+
+
+def _correlations(centred: Floats, cross: Floats) -> Floats:
+    """Return abs(autocorrelation) by lag, each scaled by the parts of the series that overlap."""
+    squares = centred * centred
+    head, tail = np.cumsum(squares), np.cumsum(squares[::-1])
+    n = centred.shape[0]
+    keep = n - 1 - np.arange(cross.shape[0])
+    scale = np.sqrt(head[keep - 1] * tail[keep - 1])
+    return np.abs(cross) / np.where(scale > 0, scale, np.inf)
+
+
+def _window(correlations: Floats, n: int, run: int, lags: int) -> int:
+    """Return twice the first lag after which ``run`` correlations in a row are insignificant, at most ``lags``."""
+    quiet = correlations < 2.0 * math.sqrt(math.log10(n) / n)
+    for lag in range(lags - run + 1):
+        if quiet[lag : lag + run].all():
+            return min(2 * max(lag, 1), lags)
+    return lags
+
+
+_CHUNK = 1 << 15
+"""Cells per chunk of resamples: small enough for a processor's cache. It does not change any result."""
+
+
+MOST_DRAWS = 1_000_000
+"""More would keep whoever scores or verifies a run busy for hours."""
+
+
+class BootstrapConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How intervals are made.
+
+    ``draws`` resamples, percentile interval at ``level``. ``block`` is the mean block length in sessions, None
+    for the automatic choice, which is kept between ``shortest`` and min(3 sqrt(n), n / 3). With fewer than
+    ``least`` observations no interval is given. ``salt`` changes the resamples and nothing else.
+    """
+
+    draws: int = 1000
+    level: float = 0.95
+    block: float | None = None
+    shortest: float = 1.0
+    least: int = 20
+    salt: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.draws <= MOST_DRAWS:
+            raise UserError(f"{self.draws} bootstrap draws", hint=f"ask for 1 to {MOST_DRAWS}, better 1000")
+        if not 0.0 < self.level < 1.0:
+            raise UserError(f"a confidence level of {self.level}", hint="choose one between 0 and 1, e.g. 0.95")
+        if self.block is not None and not self.block >= 1.0:
+            raise UserError(f"a mean block length of {self.block}", hint="choose 1 or more sessions")
+        if not self.shortest >= 1.0:
+            raise UserError(f"a shortest block length of {self.shortest}", hint="choose 1 or more sessions")
+        if self.least < 2:
+            raise UserError(f"an interval from {self.least} observations", hint="set least to 2 or more")
+
+
+def choose_block(returns: Floats, config: BootstrapConfig) -> float:
+    """Return the mean block length for returns of shape (n,).
+
+    The larger of the automatic lengths for the returns and for their squares: ratios depend on both, and
+    returns whose signs are independent still come in quiet and wild spells.
+    """
+    n = returns.shape[0]
+    highest = max(1.0, longest_block(n))
+    if config.block is not None:
+        return min(config.block, max(1.0, float(n)))
+    centred = returns - returns.mean()
+    chosen = max(mean_block_length(returns), mean_block_length(centred * centred))
+    # Rounded, so that a last bit of the estimate cannot move a block's end.
+    return round(min(max(chosen, config.shortest), highest), 4)
+
+
+def content_seed(config: BootstrapConfig, *arrays: Floats) -> int:
+    """Return a seed made from the settings and the numbers themselves: equal input, equal resamples."""
+    digest = hashlib.sha256(canonical_json(config))
+    for array in arrays:
+        digest.update(str(array.shape).encode())
+        digest.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
+    return int.from_bytes(digest.digest()[:16], "little")
+
+
+def resamples(n: int, draws: int, block: float, seed: int) -> Iterator[Ints]:
+    """Yield index matrices of shape (rows, n), ``draws`` rows in all, of a stationary bootstrap.
+
+    Row by row the same whatever the chunks are.
+    """
+    stream = np.random.PCG64(seed)
+    rows = max(1, _CHUNK // max(n, 1))
+    # A uniform number is k / 2^53, so the whole k say as much; only where a block begins is its start worked out.
+    bound = np.uint64(math.ceil(min(1.0, 1.0 / block) * 2.0**53))
+    position = np.arange(n)
+    for first in range(0, draws, rows):
+        count = min(rows, draws - first)
+        raw = _whole(stream, count * 2 * n).reshape(count, 2, n)
+        begins = raw[:, 1, :] < bound
+        begins[:, 0] = True
+        at = np.flatnonzero(begins)
+        row = at // n * n
+        starts = (raw.reshape(-1).take(at + row) * 2.0**-53 * n).astype(np.int64)
+        indices = np.repeat(starts + row - at, np.diff(at, append=count * n)).reshape(count, n)
+        indices += position
+        np.subtract(indices, n, out=indices, where=indices >= n)
+        yield indices
+
+
+def seed_resamples(seeds: int, draws: int, seed: int) -> Ints:
+    """Return which seeds (repetitions of an episode) each draw uses, shape (draws, seeds), with replacement."""
+    uniform = _whole(np.random.PCG64(seed ^ 0x5EED), draws * seeds) * 2.0**-53
+    return (uniform * seeds).astype(np.int64).reshape(draws, seeds)
+
+
+def _whole(stream: np.random.PCG64, count: int) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """Return the 53 leading bits of the next numbers of a stream."""
+    raw = np.asarray(stream.random_raw(count), dtype=np.uint64)
+    raw >>= np.uint64(11)
+    return raw

@@ -16,9 +16,8 @@ import numpy as np
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed
 from tradeassay.metrics.cosine import cosine_t, mean_p_value
-from tradeassay.metrics.intervals import rate_measure, significant
+from tradeassay.metrics.intervals import BootstrapConfig, choose_block, content_seed, rate_measure, significant
 
 DEFAULT = BootstrapConfig()
 

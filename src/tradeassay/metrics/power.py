@@ -16,8 +16,7 @@ import numpy as np
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Floats
-from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block
-from tradeassay.metrics.intervals import significant, variance_inflation
+from tradeassay.metrics.intervals import BootstrapConfig, choose_block, significant, variance_inflation
 
 SEED_CORRELATION = 0.5
 """Assumed before anything is known: half of the variance of active returns is common to all seeds of an agent."""

@@ -21,8 +21,7 @@ import numpy as np
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics.bootstrap import BootstrapConfig
-from tradeassay.metrics.intervals import significant
+from tradeassay.metrics.intervals import BootstrapConfig, significant
 
 DEFAULT = BootstrapConfig()
 

@@ -16,10 +16,18 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Bools, Floats, Ints
 from tradeassay.metrics import measures
-from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples, seed_resamples
 from tradeassay.metrics.catalogue import BY_ID, MEASURES
 from tradeassay.metrics.cosine import cosine_interval, growth_interval
-from tradeassay.metrics.intervals import measure_from, significant, wilson_interval
+from tradeassay.metrics.intervals import (
+    BootstrapConfig,
+    choose_block,
+    content_seed,
+    measure_from,
+    resamples,
+    seed_resamples,
+    significant,
+    wilson_interval,
+)
 from tradeassay.metrics.measures import cumulative_return, max_drawdown, simple_returns
 
 _ROWS = ("returns", "turned", "cost", "hhi", "idle", "abstained", "failed", "orders", "rejected")

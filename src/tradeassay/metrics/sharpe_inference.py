@@ -17,8 +17,14 @@ import numpy as np
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
-from tradeassay.metrics.intervals import measure_from, significant
+from tradeassay.metrics.intervals import (
+    BootstrapConfig,
+    choose_block,
+    content_seed,
+    measure_from,
+    resamples,
+    significant,
+)
 from tradeassay.metrics.measures import sharpe
 
 DEFAULT = BootstrapConfig()

@@ -135,10 +135,8 @@ def _details(found: Evaluation) -> list[str]:
         lines.append(f"language judge {language.judge}: {language.status} {language.reason}".rstrip())
     if found.earned is not None:
         earned = found.earned
-        lines.append(
-            f"not scored: {earned.trades} trades, return {_change(earned.strategy.total_return)}, "
-            f"buy and hold {_change(earned.hold.total_return)}"
-        )
+        own, held = (numbers.written(one.total_return, "change") for one in (earned.strategy, earned.hold))
+        lines.append(f"not scored: {earned.trades} trades, return {own}, buy and hold {held}")
     return lines
 
 
@@ -146,10 +144,6 @@ def _status(status: str) -> Text:
     from rich.text import Text
 
     return Text(status.replace("_", " "), style=_STYLES.get(status, "dim"))
-
-
-def _change(value: float | None) -> str:
-    return numbers.NONE if value is None else numbers.written(value, "change")
 
 
 def _clean(text: str) -> str:

@@ -157,7 +157,7 @@ def _side_by_side(contrast: Contrast) -> Text:
         said = []
         for label, arm in zip(contrast.labels, row.arms, strict=True):
             value = None if arm is None else arm.result.value
-            words = f"{label} {numbers.NONE if value is None else numbers.written(value, 'change')}"
+            words = f"{label} {numbers.written(value, 'change')}"
             if arm is not None and arm.versus is not None:
                 words += f" ({arm_standing(arm, contrast.labels[0]).label})"
             said.append(words)
@@ -217,9 +217,7 @@ def side_by_side(comparison: RunComparison) -> Group:
 
 
 def _values(form: str, change: Difference) -> str:
-    first, second = (
-        numbers.NONE if value is None else numbers.written(value, form) for value in (change.first, change.second)
-    )
+    first, second = (numbers.written(value, form) for value in (change.first, change.second))
     return first if first == second else f"{first} -> {second}"
 
 

@@ -51,8 +51,10 @@ FORMS = {
 """Ways to write a value: a share in per cent, a change in per cent with its sign, a number, one with its sign."""
 
 
-def written(value: float, form: str) -> str:
+def written(value: float | None, form: str = "number") -> str:
     """Return a value in one of :data:`FORMS`, or by a format such as ``{:.2f}``."""
+    if value is None:
+        return NONE
     if form in FORMS:
         unit, signed = FORMS[form]
         return number(value, unit=unit, signed=signed)
@@ -72,9 +74,9 @@ def interval(name: str, measure: Measure) -> str:
     return f"{written(measure.low, form_of(name))} to {written(measure.high, form_of(name))}"
 
 
-def difference(value: float) -> str:
+def difference(value: float | None) -> str:
     """Return a yearly difference of growth in per cent, with its sign."""
-    return number(value, unit="fraction", signed=True)
+    return written(value, "change")
 
 
 def month_text(value: float) -> str:

@@ -68,7 +68,7 @@ def page_environment(*packages: str) -> Environment:
         short=numbers.short,
         shown=shown,
         spaced=lambda text: str(text).replace("_", " "),
-        written=_written,
+        written=numbers.written,
     )
     environment.globals.update(count=numbers.count, form_of=numbers.form_of, info=numbers.info, NONE=numbers.NONE)
     return environment
@@ -128,7 +128,3 @@ def _breakable(text: str) -> Markup:
     from markupsafe import Markup, escape
 
     return Markup(str(escape(text)).replace(",", ",<wbr>"))
-
-
-def _written(value: float | None, form: str = "number") -> str:
-    return numbers.NONE if value is None else numbers.written(value, form)

@@ -103,14 +103,10 @@ def _table(agents: list[AgentAssay]) -> StackedTable:
             (
                 one.agent,
                 Text(one.verdict.label, style=_STYLE.get(one.verdict.kind, "")),
-                _shown(one.total.value),
-                *(_shown(one.parts[part].value if part in one.parts else None) for part, _ in parts),
+                numbers.difference(one.total.value),
+                *(numbers.difference(one.parts[part].value if part in one.parts else None) for part, _ in parts),
                 numbers.NONE if share is None else f"{share:.1%}",
                 *(["/".join("-" if place is None else str(place) for place in places)] if ranked else []),
             )
         )
     return StackedTable((*titles, *([">rank r/s"] if ranked else [])), rows)
-
-
-def _shown(value: float | None) -> str:
-    return numbers.NONE if value is None else numbers.difference(value)

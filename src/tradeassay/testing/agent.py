@@ -28,9 +28,9 @@ from tradeassay.agents.registry import Value, make_config
 from tradeassay.benchmarks.daily import DayConfig, complaint
 from tradeassay.core.agent import Agent, AskDecision, EpisodeInfo, Observation
 from tradeassay.core.errors import CheckFailed, DataError
-from tradeassay.core.events import ENCODER, AccountState
+from tradeassay.core.events import ENCODER
 from tradeassay.core.orders import Decision
-from tradeassay.core.view import FIELDS, Adjustment, Bools, Field, Floats, MarketView
+from tradeassay.core.view import FIELDS, AccountState, Adjustment, Bools, Field, Floats, MarketView
 from tradeassay.data import Panel, Snapshot, open_snapshot, write_snapshot
 from tradeassay.data.synthetic import generate, preset
 from tradeassay.play import Market, MarketConfig

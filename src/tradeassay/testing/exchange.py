@@ -18,9 +18,9 @@ import numpy as np
 from tradeassay.account import Exchange, Ledger, Venue, venues
 from tradeassay.account.audit import AuditDay, Auditor
 from tradeassay.core.errors import CheckFailed, LedgerError
-from tradeassay.core.events import ENCODER, STEP_DECODER, AccountState, Filled, Rejected, RejectReason, StepRecord
+from tradeassay.core.events import ENCODER, STEP_DECODER, Filled, Rejected, RejectReason, StepRecord
 from tradeassay.core.orders import Decision, Order
-from tradeassay.core.view import Board, Bools, CorporateAction, Floats, Instrument, Ints, SessionBars
+from tradeassay.core.view import AccountState, Board, Bools, CorporateAction, Floats, Instrument, Ints, SessionBars
 
 CASH = 250_000.0
 _SESSIONS = 70

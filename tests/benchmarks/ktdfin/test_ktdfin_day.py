@@ -15,7 +15,7 @@ from tradeassay.benchmarks.ktdfin import MODES, Ktdfin, KtdfinConfig
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.data import Snapshot
-from tradeassay.llm.json_text import fenced_blocks, parse_object
+from tradeassay.llm.prompting import fenced_blocks, parse_object
 from tradeassay.llm.scripted import scripted_models
 from tradeassay.masking import Truth, find_leaks
 

@@ -29,7 +29,7 @@ from tradeassay.benchmarks.stockbench.answers import AnswerRefused, Decided, rea
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.data import Snapshot, open_snapshot, write_snapshot
-from tradeassay.llm.json_text import fenced_blocks, parse_object
+from tradeassay.llm.prompting import fenced_blocks, parse_object
 from tradeassay.llm.scripted import scripted_models
 
 

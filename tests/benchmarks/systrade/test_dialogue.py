@@ -7,8 +7,7 @@ import msgspec
 import pytest
 
 from tradeassay.benchmarks.systrade import load_reference, load_spec
-from tradeassay.benchmarks.systrade.answers import read_halves
-from tradeassay.benchmarks.systrade.dialogue import BuildSettings, ReviewWanted, ScoreWanted, build
+from tradeassay.benchmarks.systrade.dialogue import BuildSettings, ReviewWanted, ScoreWanted, build, read_halves
 from tradeassay.benchmarks.systrade.spec import ScoredIteration, StrategyOutcome
 from tradeassay.benchmarks.systrade.wording import example_program
 from tradeassay.code.checks import Exhibit, convicted, passed

@@ -25,7 +25,6 @@ from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, schem
 from tradeassay.core.drive import Ended, advance
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import Registry
-from tradeassay.llm.json_text import unreadable
 from tradeassay.llm.prompting import (
     GIVE_UP,
     REPEATED,
@@ -36,6 +35,7 @@ from tradeassay.llm.prompting import (
     answer_object,
     ask_until_read,
     unclosed_object,
+    unreadable,
 )
 
 Json = Mapping[str, object]

@@ -23,7 +23,7 @@ from tradeassay.benchmarks.ama.rules import Kind, ama_panel
 from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.core.view import Floats
 from tradeassay.metrics import e_bh, e_value, lucky_share, watched_interval, watched_mean, watched_sign
-from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
+from tradeassay.metrics.intervals import BootstrapConfig, choose_block, content_seed, resamples
 
 
 class BoardConfig(msgspec.Struct, frozen=True, kw_only=True):

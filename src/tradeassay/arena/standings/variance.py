@@ -23,7 +23,7 @@ from tradeassay.arena.season import Season
 from tradeassay.arena.standings.series import EntrySeries
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
+from tradeassay.metrics.intervals import BootstrapConfig, choose_block, content_seed, resamples
 from tradeassay.metrics.reliability import axis_shares
 
 PARTS = ("architecture", "model", "asset", "interaction")

@@ -16,8 +16,7 @@ from tradeassay.core.errors import UserError, require
 from tradeassay.core.measure import Measure
 from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics import BootstrapConfig, rate_measure, resamples, significant, simple_returns
-from tradeassay.metrics.bootstrap import choose_block, content_seed
-from tradeassay.metrics.intervals import measure_from
+from tradeassay.metrics.intervals import choose_block, content_seed, measure_from
 
 TOGETHER = 128
 """Portfolios that are played together: enough to share a session's prices, few enough to stay in the cache."""

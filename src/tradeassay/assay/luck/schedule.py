@@ -29,9 +29,9 @@ from tradeassay.account.compiled.tape import (
     write_prices,
 )
 from tradeassay.core.errors import UserError
-from tradeassay.core.events import AccountState, Filled, StepRecord
+from tradeassay.core.events import Filled, StepRecord
 from tradeassay.core.measure import plain_sum
-from tradeassay.core.view import Bools, Floats, Ints
+from tradeassay.core.view import AccountState, Bools, Floats, Ints
 from tradeassay.play.market import Universe, most_traded
 
 if TYPE_CHECKING:

@@ -30,8 +30,7 @@ from tradeassay.metrics import (
     wilcoxon,
     wilcoxon_clustered,
 )
-from tradeassay.metrics.bootstrap import choose_block, content_seed
-from tradeassay.metrics.intervals import between, significant
+from tradeassay.metrics.intervals import between, choose_block, content_seed, significant
 
 if TYPE_CHECKING:
     from tradeassay.runs import EpisodeSpec, Run

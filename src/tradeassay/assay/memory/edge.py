@@ -22,8 +22,7 @@ from tradeassay.assay.memory.questions import HORIZONS, PriceTruth, RecallAnswer
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, resamples
-from tradeassay.metrics.bootstrap import choose_block, content_seed
-from tradeassay.metrics.intervals import between
+from tradeassay.metrics.intervals import between, choose_block, content_seed
 
 if TYPE_CHECKING:
     from tradeassay.assay.memory.recall import RecallReport

@@ -11,7 +11,6 @@ from tradeassay.assay.papers.cells import Attributed, Group, Line, groups_of, la
 from tradeassay.assay.probe import METRICS, ProbeReport
 from tradeassay.benchmarks import ktdfin
 from tradeassay.benchmarks.benchmark import window_sets
-from tradeassay.benchmarks.error_messages import cell
 from tradeassay.benchmarks.exhibits import (
     Curves,
     Filled,
@@ -29,6 +28,7 @@ from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.factors import FACTOR_NAMES, FACTORS
+from tradeassay.llm.prompting import cell
 from tradeassay.masking import LEVELS, MaskConfig, Truth, find_leaks
 from tradeassay.metrics import max_drawdown, rate_measure, sharpe, significant
 from tradeassay.metrics.attribution import MAIN

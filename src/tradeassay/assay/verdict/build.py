@@ -91,8 +91,8 @@ from tradeassay.metrics import (
 from tradeassay.metrics.anytime import level_at
 from tradeassay.metrics.history import history_of
 from tradeassay.runs.score import NET_RETURN
-from tradeassay.runs.store.names import shown_title
 from tradeassay.runs.store.outcome import ClaimOutcome, Word
+from tradeassay.runs.store.run import shown_title
 from tradeassay.runs.summary.figures import setting_words
 from tradeassay.runs.summary.models import calibration_of, journals_of
 from tradeassay.runs.verify.attested import vouch, vouched

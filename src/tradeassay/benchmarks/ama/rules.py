@@ -18,7 +18,7 @@ from tradeassay.core.arena import Action
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Convention, Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics.bootstrap import BootstrapConfig, choose_block, content_seed, resamples
+from tradeassay.metrics.intervals import BootstrapConfig, choose_block, content_seed, resamples
 from tradeassay.metrics.measures import (
     annualised_return,
     cumulative_return,

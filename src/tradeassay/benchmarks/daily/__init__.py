@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tradeassay.benchmarks.daily.day import ByObservation, DayConfig, broken, complaint, day, drive
+from tradeassay.benchmarks.daily.day import ByObservation, Daily, DailyConfig, DayConfig, complaint, day, drive
 
-__all__ = ["ByObservation", "DayConfig", "broken", "complaint", "day", "drive"]
+__all__ = ["ByObservation", "Daily", "DailyConfig", "DayConfig", "complaint", "day", "drive"]

@@ -1,24 +1,51 @@
 """The daily protocol: one decision per session, checked, asked for again with the reason, then counted as failed.
 
 A day is a sans-I/O generator: a rule, a model or a test sends it the answers. Retry and failure rules therefore
-exist once, for all agents.
+exist once, for all agents. :class:`ByObservation` shows an agent the observation itself; :class:`Daily` asks a
+model one question per session, answered with orders as JSON.
+
+Prompts are prose and plain tables and end with what is asked; refusals are prose with what to change and the
+form; a sound order stands beside one that is not, which is counted (``dropped``); an error of the provider or
+a cut-off answer is no attempt; the same wrong answer twice ends the attempts; only the last refused answer stays
+in the conversation. When no answer came, the kind of the failure says why (``timeout``, ``refused`` ...).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
-from typing import Annotated, get_args
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, get_args
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 
-from tradeassay.core.agent import Agent, AskDecision, DayProtocol, EpisodeInfo, Observation
+from tradeassay.benchmarks.daily.prompts import PROMPTS
+from tradeassay.benchmarks.error_messages import in_plain_words, refusal_in_words, unknown_fields
+from tradeassay.benchmarks.protocol import ProtocolConfig, protocols, schema_of
+from tradeassay.core.agent import Agent, AskDecision, DayProtocol, EpisodeInfo, Observation, Rules
+from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply, ToolSpec
 from tradeassay.core.drive import drive as _drive
 from tradeassay.core.errors import DataError
+from tradeassay.core.events import Filled, Rejected
+from tradeassay.core.measure import Convention
 from tradeassay.core.orders import Decision, Failure, Order, OrderKind, Side, TimeInForce, Unit
-from tradeassay.play.episode import broken, by_observation
+from tradeassay.llm.prompting import (
+    CUT_OFF,
+    GaveUp,
+    Inquiry,
+    Refused,
+    Tail,
+    answer_object,
+    ask_until_read,
+    cell,
+    left_in_words,
+    listed,
+    own_words,
+    table,
+    unreadable,
+)
+from tradeassay.play.episode import by_observation
 
 _SIDES = frozenset((*get_args(Side), None))
 _UNITS = frozenset(get_args(Unit))
@@ -186,12 +213,326 @@ class ByObservation:
         """Nothing is kept."""
 
 
-__all__ = ["broken", "drive"]
-
-
 def drive(protocol: DayProtocol, agent: Agent) -> Decision:
     """Let ``agent`` answer the protocol's requests and return the decision.
 
     An exception of the agent becomes a failed decision of kind ``agent``: a bad day is data, not a crash.
     """
     return _drive(protocol, by_observation(agent))
+
+
+PURPOSE = "orders"
+SPANS = (1, 5, 20, 60)
+"""Sessions over which returns are shown."""
+DROPPED = "dropped"
+FORM = (
+    '{"orders": [{"symbol": "<symbol>", "unit": "target_weight", "amount": <weight>, "reason": "<why>"}], '
+    '"reason": "<what you are doing>"}'
+)
+"""The form of an answer. It is no JSON and names nothing: nothing is traded by copying it."""
+_FIELDS = tuple(field.name for field in msgspec.structs.fields(Order))
+_CHOICES = {
+    "unit": "target_weight, target_value, target_shares, shares or dollars",
+    "side": "BUY or SELL",
+    "kind": "market, limit or stop",
+    "tif": "day or gtc",
+    "amount": "a number",
+}
+
+
+class DailyConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a model plays a daily benchmark.
+
+    ``names`` bounds how many names that may be bought are shown, the most traded ones of the last session first;
+    holdings are always shown.
+    """
+
+    convention: Convention = "sound"
+    attempts: Annotated[int, Meta(ge=1, le=1_000)] = DEFAULT.attempts
+    max_orders: Annotated[int, Meta(ge=1, le=10_000)] = DEFAULT.max_orders
+    names: Annotated[int, Meta(ge=1, le=10_000)] = 150
+    temperature: Annotated[float, Meta(ge=0, le=2)] = 0.0
+    max_tokens: Annotated[int, Meta(ge=1, le=10_000_000)] = 4_096
+    timeout_s: Annotated[float, Meta(gt=0, le=604_800)] = 120.0
+
+
+class RulesShown(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules of the market. Costs are shares of what is traded; null is "no such limit"."""
+
+    long_only: bool
+    lot: float
+    sold_the_next_session_at_the_earliest: bool
+    max_weight: float | None
+    max_positions: int | None
+    buy_cost: float
+    sell_cost: float
+    max_orders: int
+    attempts: int
+
+
+class HoldingShown(msgspec.Struct, frozen=True, kw_only=True):
+    """A position, at its last mark."""
+
+    symbol: str
+    shares: float
+    value: float
+    weight: float
+    sessions_held: int
+
+
+class NameShown(msgspec.Struct, frozen=True, kw_only=True):
+    """A name that may be bought, with its last close and its returns over some sessions."""
+
+    symbol: str
+    close: float | None
+    r1: float | None
+    r5: float | None
+    r20: float | None
+    r60: float | None
+    tradable: bool
+
+
+class SessionShown(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model is shown of one session."""
+
+    session: str
+    step: int
+    cash: float
+    nav: float
+    positions: tuple[HoldingShown, ...]
+    since_last_session: tuple[str, ...]
+    names: tuple[NameShown, ...]
+
+
+class OrdersAsked(msgspec.Struct, frozen=True, kw_only=True):
+    """The form of an answer. Fields that nobody asked for are not read."""
+
+    orders: list[Order]
+    reason: str = ""
+
+
+SCHEMA = schema_of(OrdersAsked)
+
+
+@protocols.register("daily")
+class Daily:
+    """The conversation rules of one episode. See :class:`~tradeassay.benchmarks.protocol.ModelProtocol`."""
+
+    Config: ClassVar[type[ProtocolConfig]] = DailyConfig
+    prompts: ClassVar[tuple[str, ...]] = PROMPTS.files
+    tools: ClassVar[tuple[ToolSpec, ...]] = ()
+    shown: ClassVar[tuple[type[msgspec.Struct], type[msgspec.Struct]]] = (RulesShown, SessionShown)
+
+    def __init__(self, config: DailyConfig | None = None) -> None:
+        self.config = DailyConfig() if config is None else config
+
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
+        """Start an episode; nothing is random."""
+
+    def remember(self, observation: Observation, decision: Decision) -> None:
+        """Nothing outlives a day: the account shows what came of it."""
+
+    def dialogue(self, observation: Observation) -> Dialogue:
+        """Ask for one day's orders; its messages start afresh every day."""
+        given = self._given(observation)
+        opening = self._opening(observation, given)
+        failures: list[Failure] = []
+
+        def count(kind: str, detail: str) -> None:
+            failures.append(Failure(kind=kind, detail=detail))
+
+        def again(reply: ModelReply, refused: Refused, left: int) -> Tail:
+            nonlocal given
+            told = msgspec.json.encode({"failures": [{"detail": line} for line in refused.lines]}).decode()
+            given = msgspec.structs.replace(given, feedback=told)
+            words = {"wrong": listed(refused.lines), "left": left_in_words(left), "form": FORM}
+            return (*own_words(reply), Message(role="user", text=PROMPTS.fill("again", **words)))
+
+        def cut(reply: ModelReply) -> Tail:
+            count(CUT_OFF, "the answer was cut off at the token limit")
+            return (Message(role="user", text=PROMPTS.fill("cut", form=FORM)),)
+
+        inquiry = Inquiry(
+            ask=lambda tail, attempt: AskModel(
+                purpose=PURPOSE, messages=(*opening, *tail), attempt=attempt, given=given
+            ),
+            read=lambda reply: self._read(reply.text, observation),
+            again=again,
+            cut=cut,
+            count=count,
+            attempts=self.config.attempts,
+            silences=self.config.attempts,
+        )
+        try:
+            orders, reason, dropped = yield from ask_until_read(inquiry)
+        except GaveUp as gave_up:
+            return Decision(status="failed", reason=str(gave_up), failures=tuple(failures))
+        failures += [Failure(kind=DROPPED, detail=line) for line in dropped]
+        return Decision(orders=orders, reason=reason, failures=tuple(failures))
+
+    def _read(self, text: str, seen: Observation) -> tuple[tuple[Order, ...], str, tuple[str, ...]]:
+        """Return the orders that can stand, the reason, and what is wrong with the others."""
+        body = answer_object(text, "orders")
+        if body is None:
+            raise Refused("schema", f"the answer holds no JSON object that can be read: {unreadable(text)}")
+        raw = body.get("orders")
+        if not isinstance(raw, list):
+            strange = unknown_fields(body, ("orders", "reason"))
+            named = f"; there is no field {', '.join(strange[:5])}" if strange else ""
+            missing = "orders must be a list" if "orders" in body else "orders is missing"
+            raise Refused("schema", f"{missing}{named}")
+        kept: list[Order] = []
+        wrong: list[str] = []
+        for number, one in enumerate(raw[: self.config.max_orders], start=1):
+            try:
+                order = msgspec.convert(one, Order)
+                order = msgspec.structs.replace(order, amount=float(order.amount))  # the journal holds floats
+            except msgspec.ValidationError as error:
+                wrong.append(f"order {number}: {in_plain_words(str(error), fields=_FIELDS, choices=_CHOICES)}")
+                continue
+            bad = complaint(Decision(orders=(*kept, order)), seen, self.config.max_orders)
+            if bad is None:
+                kept.append(order)
+            else:
+                wrong.append(bad.detail)
+        if wrong and not kept:
+            raise Refused("schema", *wrong)
+        reason = body.get("reason")
+        return tuple(kept), reason if isinstance(reason, str) else "", tuple(wrong)
+
+    def _opening(self, seen: Observation, given: Given) -> tuple[Message, ...]:
+        rules = seen.rules
+        system = PROMPTS.fill(
+            "system",
+            buy_cost=f"{rules.buy_cost * 100:g} %",
+            sell_cost=f"{rules.sell_cost * 100:g} %",
+            rules=_rules(rules),
+        )
+        shown = msgspec.json.decode(given.observation)
+        held = [row["symbol"] for row in shown["positions"]]
+        only = (
+            f"Only what you hold can be sold: {', '.join(held)}."
+            if held
+            else "You hold nothing, so nothing can be sold."
+        )
+        fates = "".join(f"- {line}\n" for line in _fates(seen, refusal_in_words))
+        user = PROMPTS.fill(
+            "day",
+            session=seen.session,
+            left=seen.sessions_left,
+            currency=rules.currency,
+            cash=f"{shown['cash']:.2f}",
+            nav=f"{shown['nav']:.2f}",
+            positions=_positions(shown["positions"]),
+            happened=f"\nSince the last session:\n{fates}" if fates else "",
+            names=_names(shown["names"]),
+            held=only if rules.long_only else "",
+            form=FORM,
+        )
+        return Message(role="system", text=system), Message(role="user", text=user)
+
+    def _given(self, seen: Observation) -> Given:
+        rules = seen.rules
+        shown = RulesShown(
+            long_only=rules.long_only,
+            lot=rules.lot,
+            sold_the_next_session_at_the_earliest=rules.t_plus_1,
+            max_weight=rules.max_weight,
+            max_positions=rules.max_positions,
+            buy_cost=rules.buy_cost,
+            sell_cost=rules.sell_cost,
+            max_orders=self.config.max_orders,
+            attempts=self.config.attempts,
+        )
+        return Given(
+            session=seen.session,
+            rules=msgspec.json.encode(shown).decode(),
+            observation=msgspec.json.encode(show_day(seen, self.config.names)).decode(),
+            answer_schema=SCHEMA,
+        )
+
+
+def show_day(seen: Observation, most: int) -> SessionShown:
+    """Return what can be known now: the account, the fate of the last orders, and the names that may be bought.
+
+    Prices are split-adjusted to today's share.
+    """
+    view, account = seen.view, seen.account
+    closes = view.bars("close", SPANS[-1] + 1)
+    traded = closes[-1] * view.bars("volume", 1)[-1] if len(closes) else np.zeros(len(view.symbols))
+    order = np.argsort(-np.nan_to_num(traded[seen.columns]), kind="stable")[:most]
+    shown = sorted({*order.tolist(), *(k for k, name in enumerate(seen.universe) if name in account.positions)})
+    tradable = view.tradable()
+    return SessionShown(
+        session=seen.session,
+        step=seen.step,
+        cash=round(account.cash, 2),
+        nav=round(account.nav, 2),
+        positions=tuple(
+            HoldingShown(
+                symbol=symbol,
+                shares=round(position.quantity, 6),
+                value=round(position.value, 2),
+                weight=round(account.weight(symbol), 4),
+                sessions_held=position.held,
+            )
+            for symbol, position in account.positions.items()
+        ),
+        since_last_session=tuple(_fates(seen)),
+        names=tuple(
+            _name(seen.universe[k], closes[:, int(seen.columns[k])], bool(tradable[int(seen.columns[k])]))
+            for k in shown
+        ),
+    )
+
+
+def _name(symbol: str, closes: np.ndarray[tuple[int], np.dtype[np.float64]], tradable: bool) -> NameShown:
+    last = float(closes[-1]) if len(closes) else float("nan")
+    spans = {f"r{span}": float(closes[-1 - span]) if len(closes) > span else float("nan") for span in SPANS}
+    returns = {name: _known(last / before - 1.0 if before else float("nan")) for name, before in spans.items()}
+    return NameShown(symbol=symbol, close=_known(last), tradable=tradable, **returns)
+
+
+def _known(value: float) -> float | None:
+    return round(value, 4) if np.isfinite(value) else None
+
+
+def _rules(rules: Rules) -> str:
+    lines = ["Only names in the table can be bought; what you hold can always be sold."]
+    if rules.long_only:
+        lines.append("You can only buy and sell what you hold: no borrowing, no short sales.")
+    if rules.t_plus_1:
+        lines.append("What was bought in a session cannot be sold before the next one.")
+    if rules.lot != 1.0:
+        lines.append(f"Purchases are made in multiples of {rules.lot:g}; the rest of an order is left out.")
+    else:
+        lines.append("Shares are whole; the rest of an order is left out.")
+    if rules.max_weight is not None:
+        lines.append(f"No purchase may bring a name above a weight of {rules.max_weight:g}.")
+    if rules.max_positions is not None:
+        lines.append(f"At most {rules.max_positions} names can be held at once.")
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _positions(rows: Sequence[Mapping[str, Any]]) -> str:
+    if not rows:
+        return "You hold nothing."
+    columns = ("symbol", "shares", "value", "weight", "sessions held")
+    return "You hold:\n" + table(columns, (tuple(row.values()) for row in rows))
+
+
+def _fates(seen: Observation, worded: Callable[[str], str] = str) -> list[str]:
+    """Return what became of the last orders; ``worded`` turns the venue's reason into words."""
+    found = []
+    for event in seen.since_last:
+        if isinstance(event, Filled):
+            side = "bought" if event.quantity > 0 else "sold"
+            found.append(f"{side} {abs(event.quantity):g} {event.symbol} at {event.price:g}")
+        elif isinstance(event, Rejected):
+            found.append(f"the order for {event.symbol} was refused: {worded(event.reason)}")
+    return found
+
+
+def _names(rows: Sequence[Mapping[str, Any]]) -> str:
+    columns = ("symbol", "close", "return 1", "return 5", "return 20", "return 60", "trades today")
+    return table(columns, (tuple(map(cell, row.values())) for row in rows))

@@ -9,8 +9,9 @@ import msgspec
 
 from tradeassay.benchmarks.ktdfin.desk import Desk
 from tradeassay.benchmarks.ktdfin.wire import Day, Prose, Stock, rounded
-from tradeassay.core.events import Event, Filled, Position, Rejected, Trimmed
+from tradeassay.core.events import Event, Filled, Rejected, Trimmed
 from tradeassay.core.time import DAY, moment
+from tradeassay.core.view import Position
 
 
 class PositionShown(msgspec.Struct, frozen=True, kw_only=True):

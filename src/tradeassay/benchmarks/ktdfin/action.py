@@ -18,7 +18,7 @@ from tradeassay.core.dialogue import ToolSpec
 from tradeassay.core.errors import UNDECODABLE, DataError
 from tradeassay.core.measure import plain_sum
 from tradeassay.core.orders import Order, Side
-from tradeassay.llm.json_text import unreadable
+from tradeassay.llm.prompting import unreadable
 
 NO_SUCH = "there is no stock with that stock_id; use an id exactly as shown"
 SLACK = 1e-9

@@ -26,8 +26,7 @@ from tradeassay.metrics import (
     resamples,
     score,
 )
-from tradeassay.metrics.bootstrap import choose_block, content_seed
-from tradeassay.metrics.intervals import measure_from
+from tradeassay.metrics.intervals import choose_block, content_seed, measure_from
 from tradeassay.metrics.score import FEWEST_TO_ANNUALISE
 from tradeassay.play import holdings_from_records
 

@@ -18,7 +18,7 @@ from tradeassay.benchmarks.error_messages import in_plain_words
 from tradeassay.core.errors import UNDECODABLE, TradeassayError, UserError
 from tradeassay.core.time import parse_day
 from tradeassay.core.view import Floats
-from tradeassay.llm.json_text import unreadable
+from tradeassay.llm.prompting import unreadable
 from tradeassay.masking import Gate, UnknownAlias
 
 

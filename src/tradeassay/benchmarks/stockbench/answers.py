@@ -14,8 +14,7 @@ from tradeassay.benchmarks.protocol import schema_of
 from tradeassay.benchmarks.stockbench.briefing import Briefing, Name
 from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
 from tradeassay.core.orders import Order
-from tradeassay.llm.json_text import unreadable
-from tradeassay.llm.prompting import Refused, answer_object
+from tradeassay.llm.prompting import Refused, answer_object, unreadable
 
 Action = Literal["increase", "hold", "decrease", "close"]
 Amount = Annotated[float, Meta(ge=0)]
@@ -158,10 +157,6 @@ def _said(error: str, body: object, fields: Sequence[str]) -> str:
 
 def in_words(complaint: AnswerComplaint) -> str:
     return complaint.detail if complaint.symbol is None else f"{complaint.symbol}: {complaint.detail}"
-
-
-def reason_of(decided: Decided) -> str:
-    return _SPACE.sub(" ", "; ".join(decided.reasons)).strip()[:LONGEST_REASON]
 
 
 def _object(text: str, key: str) -> dict[str, object]:
@@ -358,5 +353,5 @@ def _order(name: Name, decided: Decided) -> Order | None:
         unit="target_shares" if by_shares else "target_value",
         side="BUY" if decided.action == "increase" else "SELL",
         confidence=float(decided.confidence),
-        reason=reason_of(decided),
+        reason=_SPACE.sub(" ", "; ".join(decided.reasons)).strip()[:LONGEST_REASON],
     )

@@ -44,24 +44,22 @@ from tradeassay.benchmarks.stockbench.payload import (
     ANALYSIS,
     CUTS,
     DECISION,
+    DECISION_FORM,
+    NOTES_FORM,
     OVERVIEW,
+    PICK_FORM,
     Limits,
     Parts,
     PromptPayload,
+    analysis_in_words,
+    decision_in_words,
     encode,
     make_payload,
+    overview_in_words,
     tokens_in,
 )
 from tradeassay.benchmarks.stockbench.prompts import PROMPTS
 from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
-from tradeassay.benchmarks.stockbench.words import (
-    DECISION_FORM,
-    NOTES_FORM,
-    PICK_FORM,
-    analysis_in_words,
-    decision_in_words,
-    overview_in_words,
-)
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply, ToolSpec
 from tradeassay.core.errors import UserError

@@ -130,17 +130,13 @@ class ColumnFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no t
     def _tick_fill(self, force: bool = False) -> None: ...
 
 
-def frame_of(timeframe: str) -> tuple[int, int]:
-    return _FRAMES[timeframe]
-
-
 def feeds_of(columns: Mapping[str, Any], timeframe: str) -> dict[str, ColumnFeed]:
     """Return one feed per asset from columns called ``A/open`` and so on."""
     groups: dict[str, dict[str, Any]] = {}
     for name, values in columns.items():
         label, _, column = name.rpartition("/")
         groups.setdefault(label, {})[column] = values
-    frame, compression = frame_of(timeframe)
+    frame, compression = _FRAMES[timeframe]
     return {
         label: ColumnFeed(dataname=group, name=label, timeframe=frame, compression=compression)
         for label, group in groups.items()
@@ -273,7 +269,7 @@ def run_fed(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str,
     cerebro.broker = broker
     labels = str(params["assets"]).split(",")
     line = _Line(broker, len(labels))
-    frame, compression = frame_of(params["timeframe"])
+    frame, compression = _FRAMES[params["timeframe"]]
     for place, label in enumerate(labels):
         feed = FedFeed(line=line, place=place, name=label, timeframe=frame, compression=compression)
         cerebro.adddata(feed, name=label)

@@ -24,7 +24,7 @@ from tradeassay.code.program_source import parses
 from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
-from tradeassay.llm.json_text import fenced_blocks, parse_object
+from tradeassay.llm.prompting import fenced_blocks, parse_object
 
 _BLANKS: Final = {
     "system": set[str](),

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tradeassay.core.errors import SourceError, UserError, require
-from tradeassay.core.view import Days, Field, Floats, Fundamental
+from tradeassay.core.view import Field, Floats, Fundamental
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors import common
 from tradeassay.data.connectors.ashare import (
@@ -359,11 +359,11 @@ def _stock(
         fields = {name: np.array([float(row[name]) for row in traded], dtype=np.float64) for name in NUMBERS}
         column = common.Column(
             instrument=share.instrument(sector, KINDS[listing["type"]]),
-            days=_days([row["date"] for row in traded]),
+            days=np.array([row["date"] for row in traded], dtype="datetime64[D]"),
             fields=fields,
             listed=listing["ipoDate"] or None,
             delisted=listing["outDate"] or None,
-            halted=_days(halted),
+            halted=np.array(halted, dtype="datetime64[D]"),
         )
         found = _distributions(wire, share, days)
         precloses = np.array([float(row["preclose"]) for row in traded])
@@ -402,10 +402,6 @@ def _bars(wire: BaostockWire, what: str, code: str, days: tuple[str, str]) -> li
         frequency="d",
         adjustflag="3",
     )
-
-
-def _days(texts: Sequence[str]) -> Days:
-    return np.array(texts, dtype="datetime64[D]")
 
 
 def _distributions(wire: BaostockWire, share: AShare, days: tuple[str, str]) -> list[Distribution]:

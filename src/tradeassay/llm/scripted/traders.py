@@ -18,9 +18,8 @@ import msgspec
 from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall, Usage
 from tradeassay.core.measure import plain_sum
 from tradeassay.core.registry import Registry
-from tradeassay.llm.budget import request_texts, rough_tokens
-from tradeassay.llm.json_text import parse_object
-from tradeassay.llm.model import Attempt, ModelParams, QuestionPlace, failed_reply
+from tradeassay.llm.model import Attempt, ModelParams, QuestionPlace, failed_reply, request_texts
+from tradeassay.llm.prompting import parse_object
 from tradeassay.llm.retry import Sleep
 from tradeassay.llm.tables import Price, Tokens
 
@@ -72,9 +71,10 @@ class ScriptedProvider:
     async def aclose(self) -> None: ...
 
     def _usage(self, request: AskModel, reply: ModelReply) -> Usage:
+        # Four characters a token: good enough for a program that costs nothing.
         said = [reply.text, *(call.arguments for call in reply.calls)]
-        asked = sum(map(rough_tokens, request_texts(request)))
-        tokens = Tokens(plain=asked, output=sum(map(rough_tokens, said)))
+        asked = sum(len(text) // 4 for text in request_texts(request))
+        tokens = Tokens(plain=asked, output=sum(len(text) // 4 for text in said))
         usd = None if self._price is None else self._price.usd(tokens)
         return Usage(input_tokens=tokens.plain, output_tokens=tokens.output, usd=usd)
 

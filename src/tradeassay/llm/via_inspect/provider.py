@@ -37,9 +37,10 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.secrets import clean_record, clean_words, remember, remember_address
 from tradeassay.core.time import Clock, WallClock
 from tradeassay.llm.budget import LEAST_SHARE, MOST_TOKENS, estimate_reply, estimate_request
-from tradeassay.llm.json_text import find_calls, parse_object
 from tradeassay.llm.model import Attempt, ModelParams, QuestionPlace, failed_reply
+from tradeassay.llm.prompting import parse_object
 from tradeassay.llm.tables import Price, Tokens
+from tradeassay.llm.text_tools import find_calls
 from tradeassay.llm.via_inspect.wire import (
     RESPONSE,
     SENT,

@@ -39,7 +39,7 @@ from tradeassay.core.secrets import (
     scrub,
 )
 from tradeassay.core.time import SECOND, Clock, instant
-from tradeassay.llm.json_text import parse_object
+from tradeassay.llm.prompting import parse_object
 
 OWN = "tradeassay"
 _CONTEXT = re.compile(

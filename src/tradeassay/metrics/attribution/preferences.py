@@ -10,9 +10,8 @@ import numpy as np
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.attribution.decompose import DailyParts
-from tradeassay.metrics.bootstrap import BootstrapConfig
 from tradeassay.metrics.cosine import cosine_interval
-from tradeassay.metrics.intervals import measure_from, rate_measure
+from tradeassay.metrics.intervals import BootstrapConfig, measure_from, rate_measure
 
 INVESTED = 1e-6
 """Gross weight from which a day counts as invested."""

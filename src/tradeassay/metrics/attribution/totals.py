@@ -16,9 +16,8 @@ from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.anytime import watched_interval
 from tradeassay.metrics.attribution.decompose import DailyParts
-from tradeassay.metrics.bootstrap import BootstrapConfig
 from tradeassay.metrics.cosine import cosine_interval, growth_interval
-from tradeassay.metrics.intervals import significant
+from tradeassay.metrics.intervals import BootstrapConfig, significant
 
 RUINED = "a session returned -100 % or less, where linking is not defined"
 

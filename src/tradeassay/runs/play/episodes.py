@@ -427,7 +427,7 @@ class OpenModels:
         self._store = CassetteStore(place.models, durable=durable)
         stack.callback(self._store.close)
         # A replay costs nothing, and the recordings of a large run take long to read.
-        self._budget = Budget(asking.max_usd, spent_usd=0.0 if asking.replay else self._store.spent_usd())
+        self._budget = None if asking.replay else Budget(asking.max_usd, spent_usd=self._store.spent_usd())
         self._access = Access(
             base_url=asking.base_url, prices=load_prices(asking.prices), home=None if home is None else Path(home)
         )
@@ -465,7 +465,7 @@ class OpenModels:
                         params,
                         cassette=self._store,
                         replay=self._asking.replay,
-                        budget=None if self._asking.replay else self._budget,
+                        budget=self._budget,
                         connections=self._asking.concurrency,
                         access=self._access,
                     )

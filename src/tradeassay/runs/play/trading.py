@@ -22,9 +22,17 @@ from tradeassay.runs.play.progress import Finished, RunWatch
 from tradeassay.runs.score import GatherTask, Scored, ScoreTask, encode_scores, gather, score_agent
 from tradeassay.runs.spec.episode import EpisodeSpec, Options, expand, refuse_bad_models
 from tradeassay.runs.spec.run_spec import RunSpec
-from tradeassay.runs.store.cache import PrepareTask, WantedWindow, describe
 from tradeassay.runs.store.folder import RunFolder, present_versions
-from tradeassay.runs.store.manifest import DatasetEntry, RunManifest, agent_files, build_manifest, played_as
+from tradeassay.runs.store.manifest import (
+    DatasetEntry,
+    PrepareTask,
+    RunManifest,
+    WantedWindow,
+    agent_files,
+    build_manifest,
+    describe,
+    played_as,
+)
 from tradeassay.runs.store.outcome import Outcome, Played, write_outcome
 from tradeassay.runs.verify.checks import Checked, CheckTask, check_episode
 

@@ -37,9 +37,9 @@ from tradeassay.runs.play.episodes import conversation, steps
 from tradeassay.runs.play.trading import prepare_tasks
 from tradeassay.runs.spec.episode import Asking, EpisodeSpec, expand, model_config, params_for, refuse_bad_models
 from tradeassay.runs.spec.run_spec import RunSpec
-from tradeassay.runs.store.cache import describe, snapshot_for
+from tradeassay.runs.store.cache import snapshot_for
 from tradeassay.runs.store.folder import RunFolder, read_timing
-from tradeassay.runs.store.manifest import played_as, windows_by_cell
+from tradeassay.runs.store.manifest import describe, played_as, windows_by_cell
 from tradeassay.runs.store.outcome import Outcome
 
 SAMPLE = 12

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -19,11 +19,12 @@ from tradeassay.account import venues
 from tradeassay.agents import agents
 from tradeassay.agents.own_file import NAME as OWN_FILE
 from tradeassay.agents.own_file import WITH_FILES, own_files
-from tradeassay.benchmarks import Benchmark, NamedWindow, benchmarks
+from tradeassay.benchmarks import Benchmark, NamedWindow, benchmarks, find_window
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.hashing import Beacon, canonical_json, sha256_file, sha256_of
 from tradeassay.core.measure import Badges, Convention
-from tradeassay.data import PanelFacts
+from tradeassay.data import PanelFacts, Snapshot, load_dataset, verify_snapshot
+from tradeassay.play import Market, MarketConfig
 from tradeassay.runs.spec.episode import (
     EpisodeSpec,
     ModelRecord,
@@ -51,6 +52,59 @@ class DatasetEntry(msgspec.Struct, frozen=True, kw_only=True):
     facts: PanelFacts
     sessions: tuple[str, ...]
     windows: dict[str, NamedWindow] = {}
+
+
+class WantedWindow(msgspec.Struct, frozen=True, kw_only=True):
+    """A named window to be found on a data set."""
+
+    protocol: str
+    convention: Convention
+    code: str
+
+
+class PrepareTask(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
+    """Prepare a data set for reading (generate a synthetic world), describe it, and check that it can be played.
+
+    ``markets`` are the ways in which it will be played, ``windows`` the named windows that it must have.
+    """
+
+    dataset: str
+    home: str | None
+    markets: tuple[MarketConfig, ...]
+    windows: tuple[WantedWindow, ...] = ()
+
+
+def describe(task: PrepareTask) -> DatasetEntry:
+    """Open a data set, generating it if it is synthetic and new, and describe it; see :func:`describe_open`."""
+    return describe_open(load_dataset(task.dataset, Path(task.home) if task.home else None), task)
+
+
+def describe_open(snapshot: Snapshot, task: PrepareTask) -> DatasetEntry:
+    """Describe an open data set.
+
+    Raises :class:`DataError` when a file or a note of the manifest was altered, and whatever a market raises that
+    cannot be played on it: a window without sessions, an unknown index, no such named window.
+    """
+    verify_snapshot(snapshot.folder, again=False)
+    for market in task.markets:
+        Market(snapshot, market)
+    return entry_of(snapshot, task.windows)
+
+
+def entry_of(snapshot: Snapshot, windows: Sequence[WantedWindow] = ()) -> DatasetEntry:
+    """Describe an open data set; raises :class:`DataError` when it has no such window."""
+    return DatasetEntry(
+        name=snapshot.name,
+        sha256=snapshot.sha256,
+        facts=snapshot.facts,
+        sessions=tuple(str(day) for day in snapshot.sessions),
+        windows={
+            window_key(one.protocol, one.convention, one.code): find_window(
+                one.protocol, one.code, snapshot, one.convention
+            )
+            for one in windows
+        },
+    )
 
 
 class DatasetRecord(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,9 +29,8 @@ from tradeassay.play.dialogue_log import DialogueLine
 from tradeassay.runs.score import AgentScores, EpisodeScores
 from tradeassay.runs.spec.episode import EpisodeSpec
 from tradeassay.runs.store.manifest import RunManifest
-from tradeassay.runs.store.names import shown_title
 from tradeassay.runs.store.outcome import ClaimOutcome
-from tradeassay.runs.store.run import CodeRun, Run
+from tradeassay.runs.store.run import CodeRun, Run, shown_title
 from tradeassay.runs.summary.figures import completed_episode, completed_run, setting_words, varying
 from tradeassay.runs.summary.models import (
     MOST_DECISIONS,

@@ -24,7 +24,6 @@ from tradeassay.runs.play.resume import with_secret
 from tradeassay.runs.play.trading import prepare_tasks
 from tradeassay.runs.spec.episode import EpisodeSpec, expand
 from tradeassay.runs.spec.run_spec import RunSpec, work_sha256
-from tradeassay.runs.store.cache import describe_open
 from tradeassay.runs.store.folder import Versions, present_versions, version_changes
 from tradeassay.runs.store.manifest import (
     DatasetEntry,
@@ -32,6 +31,7 @@ from tradeassay.runs.store.manifest import (
     RunManifest,
     agent_files,
     build_manifest,
+    describe_open,
     played_as,
     read_manifest,
 )

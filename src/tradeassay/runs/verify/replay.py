@@ -37,7 +37,6 @@ from tradeassay.llm import (
 from tradeassay.play.dialogue_log import KeptDialogue, read_dialogue
 from tradeassay.play.journal import KeptLines
 from tradeassay.runs.play.episodes import Conversation, OpenModels, PlayTask, answer_at_once, run_async
-from tradeassay.runs.play.progress import silent
 from tradeassay.runs.spec.episode import Asking
 from tradeassay.runs.store.folder import RunFolder
 from tradeassay.runs.store.outcome import Outcome
@@ -96,7 +95,7 @@ def replay_conversation(task: PlayTask, recorded: Outcome) -> Replayed:
             models = RecordedModels(RunFolder(Path(task.folder)), stack, home=task.home)
             answers = "live" if recorded.answers == "none" else recorded.answers
             async with models.agent(task) as model:
-                outcome = await Conversation(task, model, answers, journal, log, silent).to_its_end()
+                outcome = await Conversation(task, model, answers, journal, log, lambda event: None).to_its_end()
             unasked = models.unasked(task.episode.key)
         return Replayed(bytes(journal.content), bytes(log.content), outcome, unasked)
 

@@ -17,7 +17,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 import msgspec
 
 from tradeassay.agents import agents
-from tradeassay.agents.own_file import named_files
+from tradeassay.agents.own_file import WITH_FILES, named_files
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.benchmarks.programs import CodeProtocol, CodeSpec, code_benchmarks
 from tradeassay.core.errors import TradeassayError
@@ -50,22 +50,23 @@ from tradeassay.runs.play.trading import (
 from tradeassay.runs.score import encode_scores, gather
 from tradeassay.runs.spec.episode import EpisodeSpec, expand
 from tradeassay.runs.spec.run_spec import work_sha256
-from tradeassay.runs.store.cache import PrepareTask, WantedWindow, entry_of
 from tradeassay.runs.store.folder import RunFolder, present_versions, read_timing, version_changes
 from tradeassay.runs.store.manifest import (
     CodeManifest,
     DatasetEntry,
     Manifest,
+    PrepareTask,
     RunManifest,
+    WantedWindow,
     build_manifest,
     encode_manifest,
+    entry_of,
     played_as,
     read_manifest,
     window_key,
 )
-from tradeassay.runs.store.names import shown_names
 from tradeassay.runs.store.outcome import ClaimOutcome, Violation, Word, read_outcome
-from tradeassay.runs.store.run import Run
+from tradeassay.runs.store.run import Run, shown_names
 from tradeassay.runs.verify.checks import Checked, CheckTask, check_program
 from tradeassay.runs.verify.freedom import OUT_OF_TIME, Freedom, code_departures, freedom_of
 from tradeassay.runs.verify.replay import NotReplayable, Replayed, differences, not_as_written
@@ -406,7 +407,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
     def _check_own_files(self) -> None:
         """Compare the runner's own files with the copies that are here; name the others, with their hashes."""
         files = self._manifest.files or {}
-        for agent in self._manifest.spec.agents:
+        for agent in (one for one in self._manifest.spec.agents if one.name in WITH_FILES):
             named = {one.name for one in named_files(agent.name, agent.params) if one.suffix == ".py"}
             for name in sorted(named - {Path(one).name for one in files.get(agent.title, ())}):
                 self._broken("files", f"{name} of '{agent.title}' has no hash on record")
