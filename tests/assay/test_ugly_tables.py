@@ -8,7 +8,7 @@ None may be misread.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -80,6 +80,11 @@ def csv(name: str, head: str, rows: list[str], true: float | None, **more: Any) 
     return Ugly(name, "account.csv", text.encode(encoding), true, **more)
 
 
+def each(form: Callable[[Any, float], str], values: Any = DAILY, days: Sequence[object] = DAYS) -> list[str]:
+    """Return a line for every day and its value."""
+    return [form(day, value) for day, value in zip(days, values, strict=True)]
+
+
 def dates() -> Iterator[Ugly]:
     """Yield plain returns under every way of writing a day."""
     serial = {day: (day - date(1899, 12, 30)).days for day in DAYS}
@@ -114,9 +119,9 @@ def dates() -> Iterator[Ugly]:
     for name, form in forms.items():
         rows = [f"{form(d)},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)]
         yield csv(name, "Date,Return", rows, total(DAILY))
-    rows = [f"{d:%d-%b-%Y},{100 * r:+.4f}" for d, r in zip(ENDS, MONTHLY, strict=True)]
+    rows = each(lambda d, r: f"{d:%d-%b-%Y},{100 * r:+.4f}", MONTHLY, ENDS)
     yield csv("what ends a month", "Month ending,Performance %", rows, total(MONTHLY))
-    rows = [f"{d.isoformat()},{100 * r:.4f}," for d, r in zip(DAYS, DAILY, strict=True)]
+    rows = each(lambda d, r: f"{d.isoformat()},{100 * r:.4f},")
     yield csv("a column for remarks", "Date,P/L %,Comment", rows, total(DAILY))
 
 
@@ -146,6 +151,9 @@ def numbers() -> Iterator[Ugly]:
         "scientific": ("Date,Return", ",", lambda r: f"{r:.6e}"),
         "no leading zero": ("Date,Return", ",", lambda r: f"{r:.6f}".replace("0.", ".", 1)),
         "log returns": ("Date,Log Return", ",", lambda r: f"{np.log1p(r):.8f}"),
+        "log return in small letters": ("date,log return", ",", lambda r: f"{np.log1p(r):.8f}"),
+        "ln_ret": ("date,ln_ret", ",", lambda r: f"{np.log1p(r):.8f}"),
+        "LogReturns": ("date,LogReturns", ",", lambda r: f"{np.log1p(r):.8f}"),
         "logret": ("date,logret", ",", lambda r: f"{np.log1p(r):.8f}"),
         "everything quoted": ('"Date","Return",""', '","', lambda r: f"{r:.6f}"),
         "pipes": ("Date|Return", "|", lambda r: f"{r:.6f}"),
@@ -156,14 +164,9 @@ def numbers() -> Iterator[Ugly]:
         quote, end = ('"', '",""') if name == "everything quoted" else ("", "")
         rows = [f"{quote}{d}{by}{form(r)}{end}" for d, r in zip(DAYS, DAILY, strict=True)]
         yield csv(name, head, rows, total(DAILY), off=2e-3 if "basis" in name else 3e-4)
-    rows = [f"| {d} | {r:.6f} |" for d, r in zip(DAYS, DAILY, strict=True)]
+    rows = each(lambda d, r: f"| {d} | {r:.6f} |")
     yield csv("a table of a chat", "| Date | Return |\n|---|---|", rows, total(DAILY))
-    yield csv(
-        "a separator line",
-        "sep=;\nDate;Return",
-        [f"{d};{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)],
-        total(DAILY),
-    )
+    yield csv("a separator line", "sep=;\nDate;Return", each(lambda d, r: f"{d};{r:.6f}"), total(DAILY))
 
 
 def levels() -> Iterator[Ugly]:
@@ -187,6 +190,9 @@ def levels() -> Iterator[Ugly]:
         "Italian quotas": ("Data;Valore quota", ";", lambda v: comma(f"{v:,.3f}"), 11 * grown),
         "Swiss francs": ("Datum;Kontostand", ";", lambda v: f"{v:,.2f}".replace(",", "'"), money),
         "currency before": ("Date,Net Liquidation", ",", lambda v: f"USD {v:.2f}", money),
+        "curly Swiss francs": ("Datum;Kurs", ";", lambda v: f"{v:,.4f}".replace(",", "\u2019"), money),
+        "Chinese value": ("日期;单位净值", ";", lambda v: f"{v:.4f}", grown),
+        "Japanese value": ("日付;基準価額", ";", lambda v: f"{v:.4f}", 1e4 * grown),
         "Indian grouping": ("Date,Net Worth", ",", lambda v: f'"₹{_lakh(v)}"', money),
         "Spanish value": ("Fecha;Valor liquidativo", ";", lambda v: comma(f"{v:,.4f}"), 10 * grown),
         "other currency": ("Date,NAV (JPY)", ",", lambda v: f'"¥{v:,.0f}"', 1e9 * grown),
@@ -195,12 +201,9 @@ def levels() -> Iterator[Ugly]:
         rows = [f"{d}{by}{form(v)}" for d, v in zip(start, values, strict=True)]
         yield csv(name, head, rows, true, off=1e-3)
     yield csv(
-        "cumulative return",
-        "Date,Cumulative Return",
-        [f"{d},{v - 1:.6f}" for d, v in zip(start, grown, strict=True)],
-        true,
+        "cumulative return", "Date,Cumulative Return", each(lambda d, v: f"{d},{v - 1:.6f}", grown, start), true
     )
-    rows = [f"{d},{100 * (v - 1):.4f}" for d, v in zip(start, grown, strict=True)]
+    rows = each(lambda d, v: f"{d},{100 * (v - 1):.4f}", grown, start)
     yield csv("cumulative per cent", "Date,Cumulative Return (%)", rows, true)
     yield csv("cumulative per cent called total", "Date,Total Return", [f"{row}%" for row in rows], true)
     bars = [
@@ -220,24 +223,17 @@ def levels() -> Iterator[Ugly]:
     yield csv(
         "Investing.com", '"Date","Price","Open","High","Low","Vol.","Change %"', change[::-1], true, off=0.015
     )
-    both = [f"{d},{v * 100:.4f},{v * 91:.4f}" for d, v in zip(start, grown, strict=True)]
+    both = each(lambda d, v: f"{d},{v * 100:.4f},{v * 91:.4f}", grown, start)
     yield csv("a second currency moves alike", "Date,NAV (USD),NAV (EUR)", both, true)
     deposits = [
         f"{d},{v * 1e4 + 500 * k:.2f},{500 if k else 0}" for k, (d, v) in enumerate(zip(start, grown, strict=True))
     ]
     yield csv("deposits beside", "Date,Account Value,Deposits", deposits, None)
-    yield csv("money won", "Date,P&L ($)", [f"{d},{1e4 * r:.2f}" for d, r in zip(DAYS, DAILY, strict=True)], None)
-    yield csv(
-        "factors of growth",
-        "Date,Growth factor",
-        [f"{d},{1 + r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)],
-        true,
-    )
-    yield csv("excess", "Date,Excess Return", [f"{d},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)], None)
+    yield csv("money won", "Date,P&L ($)", each(lambda d, r: f"{d},{1e4 * r:.2f}"), None)
+    yield csv("factors of growth", "Date,Growth factor", each(lambda d, r: f"{d},{1 + r:.6f}"), true)
+    yield csv("excess", "Date,Excess Return", each(lambda d, r: f"{d},{r:.6f}"), None)
     ytd = pd.Series(1 + DAILY).groupby([d.year for d in DAYS]).cumprod() - 1
-    yield csv(
-        "year to date", "Date,YTD Return", [f"{d},{100 * v:.4f}%" for d, v in zip(DAYS, ytd, strict=True)], None
-    )
+    yield csv("year to date", "Date,YTD Return", each(lambda d, v: f"{d},{100 * v:.4f}%", ytd), None)
 
 
 def _lakh(value: float) -> str:
@@ -252,8 +248,8 @@ def _lakh(value: float) -> str:
 
 def encodings() -> Iterator[Ugly]:
     """Yield other alphabets and other bytes."""
-    rows = [f"{d:%d.%m.%Y};{comma(f'{100 * r:.4f}')}" for d, r in zip(DAYS, DAILY, strict=True)]
-    plain = [f"{d},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)]
+    rows = each(lambda d, r: f"{d:%d.%m.%Y};{comma(f'{100 * r:.4f}')}")
+    plain = each(lambda d, r: f"{d},{r:.6f}")
     true = total(DAILY)
     yield csv("Russian in cp1251", "Дата;Доходность, %", rows, true, encoding="cp1251", off=3e-4)
     yield csv("Ukrainian in UTF-8", "Дата;Дохідність, %", rows, true, off=3e-4)
@@ -277,7 +273,7 @@ def encodings() -> Iterator[Ugly]:
 
 def layouts() -> Iterator[Ugly]:
     """Yield what stands around the numbers: remarks, totals, gaps, orders, more columns."""
-    plain = [f"{d},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)]
+    plain = each(lambda d, r: f"{d},{r:.6f}")
     true = total(DAILY)
     yield csv("remarks above", "Account statement\nClient: 12345\nPeriod: all\n\nDate,Return", plain, true)
     yield csv("units below", "Date,Return\n(yyyy-mm-dd),(decimal)", plain, true)
@@ -339,21 +335,21 @@ def layouts() -> Iterator[Ugly]:
     yield csv(
         "a quiet fund in per cent",
         "Date,Return (%)",
-        [f"{d},{100 * r:.5f}" for d, r in zip(DAYS, QUIET, strict=True)],
+        each(lambda d, r: f"{d},{100 * r:.5f}", QUIET),
         total(QUIET),
         off=1e-5,
     )
     yield csv(
         "a quiet fund in fractions",
         "Date,Return",
-        [f"{d},{r:.7f}" for d, r in zip(DAYS, QUIET, strict=True)],
+        each(lambda d, r: f"{d},{r:.7f}", QUIET),
         total(QUIET),
         off=1e-5,
     )
     yield csv(
         "day month year apart",
         "Year,Month,Day,Return",
-        [f"{d.year},{d.month},{d.day},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)],
+        each(lambda d, r: f"{d.year},{d.month},{d.day},{r:.6f}"),
         true,
     )
     ib = [
@@ -364,7 +360,7 @@ def layouts() -> Iterator[Ugly]:
     yield csv(
         "sections of a statement",
         "\n".join(ib),
-        [f"Performance,Data,{d:%Y%m%d},{100 * r:.4f}%" for d, r in zip(DAYS, DAILY, strict=True)],
+        each(lambda d, r: f"Performance,Data,{d:%Y%m%d},{100 * r:.4f}%"),
         true,
         off=3e-4,
     )
@@ -392,16 +388,12 @@ def months() -> Iterator[Ugly]:
             off=1e-3,
         )
     yield csv(
-        "wild months",
-        "Month,Return",
-        [f"{d:%Y-%m},{r:.4f}" for d, r in zip(MONTHS, WILD, strict=True)],
-        total(WILD),
-        off=0.05,
+        "wild months", "Month,Return", each(lambda d, r: f"{d:%Y-%m},{r:.4f}", WILD, MONTHS), total(WILD), off=0.05
     )
     yield csv(
         "wild months in per cent",
         "Month,Return",
-        [f"{d:%Y-%m},{100 * r:.2f}%" for d, r in zip(MONTHS, WILD, strict=True)],
+        each(lambda d, r: f"{d:%Y-%m},{100 * r:.2f}%", WILD, MONTHS),
         total(WILD),
         off=0.05,
     )
@@ -419,6 +411,7 @@ def months() -> Iterator[Ugly]:
         ("a factsheet with signs", "en", "%", ",", False),
         ("a German factsheet", "de", "%", ";", False),
         ("a factsheet, latest first", "en", "%", ",", True),
+        ("an Italian factsheet", "it", "%", ",", False),
     ):
         heads = by.join(
             ["Year" if tongue == "en" else "Jahr", *(month(d, tongue, True) for d in MONTHS[:12]), "YTD"]
@@ -496,20 +489,15 @@ def traps() -> Iterator[Ugly]:
     path, true = np.cumprod(1.0 + DAILY), total(DAILY)
     start, grown = [DAYS[0] - timedelta(days=3), *DAYS], np.concatenate([[1.0], path])
     around = np.round(1000 * grown)
-    grouped = [f"{d:%d.%m.%Y};{comma(f'{v:,.0f}')}" for d, v in zip(start, around, strict=True)]
+    grouped = each(lambda d, v: f"{d:%d.%m.%Y};{comma(f'{v:,.0f}')}", around, start)
     yield csv("grouped thousands that are crossed", "Datum;Depotwert", grouped, float(around[-1] / around[0] - 1))
-    broken = [f"{d},{comma(f'{100 * r:.4f}')}" for d, r in zip(DAYS, DAILY, strict=True)]
+    broken = each(lambda d, r: f"{d},{comma(f'{100 * r:.4f}')}")
     yield csv("decimal commas between commas", "Date,Return (%)", broken, true, off=3e-4)
     short = [date(2021, 1, 1) + timedelta(days=31 * k) for k in range(12)]
     few = [f"{d.month:02d}/{d.day % 12 + 1:02d}/{d.year},{r:.6f}" for d, r in zip(short, MONTHLY, strict=False)]
     yield csv("days that could be months", "Date,Return", few, None)
-    yield csv(
-        "years first and short",
-        "Date,Return",
-        [f"{d:%y/%m/%d},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)],
-        true,
-    )
-    monthly = [f"{d:%Y-%m},{100 * r:.4f}%" for d, r in zip(MONTHS, MONTHLY, strict=True)]
+    yield csv("years first and short", "Date,Return", each(lambda d, r: f"{d:%y/%m/%d},{r:.6f}"), true)
+    monthly = each(lambda d, r: f"{d:%Y-%m},{100 * r:.4f}%", MONTHLY, MONTHS)
     yearly = [f"{2020 + k},{100 * total(MONTHLY[12 * k : 12 * k + 12]):.4f}%" for k in range(3)]
     mixed = [row for k in range(3) for row in (*monthly[12 * k : 12 * k + 12], yearly[k])]
     yield csv("totals of years between months", "Month,Return", mixed, total(MONTHLY), off=1e-3)
@@ -520,41 +508,16 @@ def traps() -> Iterator[Ugly]:
         None,
     )
     yield csv(
-        "yearly rates",
-        "Date,Annualized Return",
-        [f"{d},{v:.6f}" for d, v in zip(DAYS, 0.1 + DAILY.cumsum(), strict=True)],
-        None,
+        "yearly rates", "Date,Annualized Return", each(lambda d, v: f"{d},{v:.6f}", 0.1 + DAILY.cumsum()), None
     )
     falls = grown / np.maximum.accumulate(grown) - 1
-    yield csv(
-        "drawdowns", "Date,Drawdown", [f"{d},{100 * v:.4f}%" for d, v in zip(start, falls, strict=True)], None
-    )
+    yield csv("drawdowns", "Date,Drawdown", each(lambda d, v: f"{d},{100 * v:.4f}%", falls, start), None)
     ytd = pd.Series(1 + DAILY).groupby([d.year for d in DAYS]).cumprod() - 1
-    yield csv(
-        "year to date called return",
-        "Date,Return",
-        [f"{d},{100 * v:.4f}%" for d, v in zip(DAYS, ytd, strict=True)],
-        None,
-    )
-    yield csv(
-        "volatility",
-        "Date,Volatility",
-        [f"{d},{abs(v) + 0.1:.6f}" for d, v in zip(DAYS, DAILY, strict=True)],
-        None,
-    )
-    yield csv(
-        "relative return",
-        "Date,Return vs S&P 500",
-        [f"{d},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)],
-        None,
-    )
-    yield csv(
-        "contribution",
-        "Date,Contribution to Return",
-        [f"{d},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)],
-        None,
-    )
-    fees = [f"{d},{r + 0.0001:.6f},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)]
+    yield csv("year to date called return", "Date,Return", each(lambda d, v: f"{d},{100 * v:.4f}%", ytd), None)
+    yield csv("volatility", "Date,Volatility", each(lambda d, v: f"{d},{abs(v) + 0.1:.6f}"), None)
+    yield csv("relative return", "Date,Return vs S&P 500", each(lambda d, r: f"{d},{r:.6f}"), None)
+    yield csv("contribution", "Date,Contribution to Return", each(lambda d, r: f"{d},{r:.6f}"), None)
+    fees = each(lambda d, r: f"{d},{r + 0.0001:.6f},{r:.6f}")
     yield csv("gross and net", "Date,Gross Return,Net Return", fees, true)
     first = [
         f"{d},{b:.6f},{r:.6f}" for d, b, r in zip(DAYS, np.round(RNG.normal(0, 0.01, 130), 6), DAILY, strict=True)
@@ -582,16 +545,13 @@ def traps() -> Iterator[Ugly]:
     )
     signs = [f"{d},{100 * r:.4f}{'%' if k % 2 else ''}" for k, (d, r) in enumerate(zip(DAYS, DAILY, strict=True))]
     yield csv("signs on some", "Date,Return", signs, true, off=3e-4)
-    later = [f"{d},{100 * (v - 1):.4f}" for d, v in zip(DAYS, path, strict=True)]
+    later = each(lambda d, v: f"{d},{100 * (v - 1):.4f}", path)
     yield csv("cumulative from the first day on", "Date,Cumulative Return (%)", later, true)
     yield csv("cumulative without its name", "Date,Performance (%)", later, true)
-    sums = [f"{d},{100 * v:.4f}" for d, v in zip(DAYS, DAILY.cumsum(), strict=True)]
+    sums = each(lambda d, v: f"{d},{100 * v:.4f}", DAILY.cumsum())
     yield csv("sums of returns", "Date,Cumulative Sum (%)", sums, None)
     yield csv(
-        "logarithms of value",
-        "Date,Log NAV",
-        [f"{d},{np.log(100 * v):.6f}" for d, v in zip(start, grown, strict=True)],
-        None,
+        "logarithms of value", "Date,Log NAV", each(lambda d, v: f"{d},{np.log(100 * v):.6f}", grown, start), None
     )
     units = [
         f"{d},{100 * v:.4f},{500 + k},{100 * v * (500 + k):.2f}"
