@@ -62,17 +62,7 @@ def test_a_named_window_that_does_not_exist(capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.slow
 def test_a_plan_has_calls_tokens_and_dollars(capsys: pytest.CaptureFixture[str]) -> None:
-    grid = [
-        "ktdfin-v1",
-        "-m",
-        "openai/gpt-4o",
-        "-m",
-        "openai/none-such",
-        "--mask",
-        "bright,blinded",
-        "--window",
-        "W4",
-    ]
+    grid = "ktdfin-v1 -m openai/gpt-4o -m openai/none-such --mask bright,blinded --window W4".split()
     assert main(["run", "--plan", *grid, "--json"]) == 0
     planned = json.loads(capsys.readouterr().out)
     cells = [cell for cell in planned["cells"] if cell["model"]]

@@ -445,34 +445,14 @@ SCRIPTED = "scripted-sensible"
 
 @of("masked")
 def played_bright_and_called_blinded(run: Forged) -> None:
-    words = (
-        "ktdfin-v1",
-        "-m",
-        "scripted/sensible",
-        "--mask",
-        "bright",
-        "--last",
-        "2022-02-09",
-        "--slug",
-        "masked",
-    )
+    words = tuple("ktdfin-v1 -m scripted/sensible --mask bright --last 2022-02-09 --slug masked".split())
     replace(run, play(run.root / "x", "run", *words))
     run.present_as(("mask=bright", "mask=blinded"), ('"bright"', '"blinded"'))
 
 
 @of("masked", "tool_calls 100 instead")
 def more_tool_calls_than_others(run: Forged) -> None:
-    words = (
-        "ktdfin-v1",
-        "-m",
-        "scripted/sensible",
-        "--mask",
-        "blinded",
-        "--last",
-        "2022-02-09",
-        "-p",
-        "tool_calls=100",
-    )
+    words = tuple("ktdfin-v1 -m scripted/sensible --mask blinded --last 2022-02-09 -p tool_calls=100".split())
     replace(run, play(run.root / "x", "run", *words, "--slug", "masked"))
 
 

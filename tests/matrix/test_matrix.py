@@ -116,15 +116,7 @@ SETTINGS = {
 PROGRAMS = {
     "quantcode-single": ("quantcode-v1", "-m", "scripted/coder-sma", "-t", "d-ibs-long", "--wording", "formal"),
     "quantcode-all": (
-        *(
-            "quantcode-v1",
-            "-m",
-            "scripted/coder-mends",
-            "-t",
-            "d-sma-cross-long",
-            "--judge",
-            "scripted/code-judge",
-        ),
+        *("quantcode-v1 -m scripted/coder-mends -t d-sma-cross-long --judge scripted/code-judge".split()),
         *("--setting", "single-turn", "--setting", "agentic", "--framework", "backtrader", "--framework", "frame"),
         *("--wording", "formal", "--wording", "conversational", "--turns", "3", "--decides", "both", "--strict"),
     ),
@@ -137,27 +129,10 @@ PROGRAMS = {
         *("--minutes", "2000"),
     ),
     "systrade-systb": (
-        *(
-            "systrade-systb-v1",
-            "-m",
-            "scripted/builder-gold",
-            "--strategy",
-            "systb-double-ma",
-            "--iterations",
-            "1",
-        ),
+        *("systrade-systb-v1 -m scripted/builder-gold --strategy systb-double-ma --iterations 1".split()),
     ),
 }
-AGENTS = (
-    "-a",
-    "random:k=4",
-    "-a",
-    "min-variance:every=1",
-    "-a",
-    "momentum-12-1:k=3,every=1",
-    "-m",
-    "scripted/sensible",
-)
+AGENTS = tuple("-a random:k=4 -a min-variance:every=1 -a momentum-12-1:k=3,every=1 -m scripted/sensible".split())
 
 
 def played(name: str) -> list[str]:
