@@ -1,13 +1,10 @@
-"""Forgeries that agree with themselves: hindsight, other rules, other badges, other words. None of them passes."""
+"""Forgeries that agree with themselves, beside those of tests/forgeries: replies and data of the runner's own."""
 
 import json
-import os
 import re
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -18,14 +15,9 @@ sys.path.append(str(Path(__file__).parents[1] / "recorded"))
 
 import golden
 
-from tradeassay.benchmarks import benchmarks
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import RunError
-from tradeassay.core.orders import Decision, Order
-from tradeassay.data import load_dataset
 from tradeassay.llm import cassette
-from tradeassay.play import Market
-from tradeassay.play.journal import encode_line
 from tradeassay.runs import Run, VerifyReport, run
 from tradeassay.runs.spec.run_spec import Window
 from tradeassay.runs.store.outcome import read_outcome, write_outcome
@@ -51,64 +43,9 @@ def look(folder: Path, home: Path) -> VerifyReport:
     return verify(folder, home=home, workers=1)
 
 
-def checks(report: VerifyReport) -> set[str]:
-    return {one.check for one in report.violations}
-
-
-def hindsight(folder: Path, home: Path, key: str) -> None:
-    """Buy every day what will have risen most, carry it out by the rules, and score it: a market made to order."""
-    snapshot = load_dataset("tiny-us", home)
-    market = Market(
-        snapshot,
-        msgspec.structs.replace(benchmarks.get("tiny-talk-v1").market, first="2024-01-15", last="2024-01-24"),
-    )
-    seen = market.reset()
-    last = snapshot.at(len(snapshot.sessions) - 1, "close")
-    lines = []
-    while seen is not None:
-        best = max(seen.universe, key=lambda symbol: float(last.bars("close", 1)[0, last.column(symbol)] or 0))
-        order = Order(symbol=best, side="BUY", amount=5.0)
-        done = market.step(Decision(orders=(order,), reason="I feel it"))
-        lines.append(encode_line(done.record))
-        seen = done.observation
-    path = folder / "episodes" / key / "events.jsonl"
-    path.write_bytes(b"".join(line + b"\n" for line in lines))
-    cover_tracks(folder, path, home)
-
-
 def test_an_honest_run_is_re_derived(honest: Run, home: Path) -> None:
     found = look(honest.folder, home)
     assert (found.violations, found.exit_code) == ((), 0)
-
-
-@pytest.mark.parametrize("key", [RULE, MODEL])
-def test_hindsight_carried_out_and_scored(forged: Path, home: Path, key: str) -> None:
-    hindsight(forged, home, key)
-    found = look(forged, home)
-    assert "decisions" in checks(found) and found.exit_code == 1
-
-
-def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    raw = json.loads(path.read_bytes())
-    change(raw)
-    path.write_text(json.dumps(raw))
-
-
-def test_a_rewritten_dialogue(forged: Path, home: Path) -> None:
-    path = forged / "episodes" / MODEL / "dialogue.jsonl"
-    path.write_bytes(path.read_bytes().replace(b"I see 8 names", b"I know it all"))
-    cover_tracks(forged, path, home)
-    assert "dialogue" in checks(look(forged, home))
-
-
-def test_an_altered_cassette(forged: Path, home: Path) -> None:
-    path = forged / "models" / f"{MODEL}.jsonl"
-    path.write_bytes(path.read_bytes().replace(b'\\"shares\\": 3', b'\\"shares\\": 4', 1))
-    cover_tracks(forged, path, home)
-    assert look(forged, home).exit_code == 1
-    path.unlink()
-    report = look(forged, home)
-    assert not report.contradicted, "without a cassette the dialogue's replies are believed"
 
 
 def invent_replies(folder: Path, home: Path, key: str) -> None:
@@ -173,13 +110,6 @@ def test_invented_replies_of_a_live_model_are_marked_as_what_cannot_be_checked(
     assert "nothing is contradicted, but not everything is re-derived" in found.summary()
 
 
-def test_a_badge_that_does_not_fit_the_agent(forged: Path, home: Path) -> None:
-    path = forged / "episodes" / MODEL / "outcome.json"
-    path.write_bytes(path.read_bytes().replace(b'"scripted"', b'"live"'))
-    cover_tracks(forged, path, home)
-    assert "badges" in checks(look(forged, home))
-
-
 def test_a_sample_of_all_changes_is_noticed(honest: Run, home: Path) -> None:
     found = check_verify(honest.folder, home=home, most=5, part=range(20))
     assert found.share == 1.0, str(found)
@@ -209,14 +139,6 @@ def test_changes_to_a_run_of_every_benchmark_are_noticed(name: str, tmp_path: Pa
     assert found.share is not None and found.share >= 0.99, str(found)
 
 
-@pytest.mark.parametrize("name", ["manifest.json", "scores.json", f"episodes/{MODEL}/outcome.json"])
-def test_pipes_are_refused_before_they_are_read(forged: Path, home: Path, name: str) -> None:
-    (forged / name).unlink()
-    os.mkfifo(forged / name)
-    with pytest.raises(RunError, match="neither a file nor a folder"):
-        look(forged, home)
-
-
 def test_forged_numbers_never_end_in_a_traceback(forged: Path, home: Path) -> None:
     """Sums of nothing, names that are not listed, and numbers that are none, wherever a journal holds one."""
     path = forged / "episodes" / RULE / "events.jsonl"
@@ -232,17 +154,6 @@ def test_forged_numbers_never_end_in_a_traceback(forged: Path, home: Path) -> No
         cover_tracks(forged, path, home)
         assert look(forged, home).exit_code == 1, old
         path.write_bytes(honest)
-
-
-def test_files_of_two_runs_are_not_one(forged: Path, honest: Run, home: Path, tmp_path: Path) -> None:
-    spec = talk.talk_spec("tiny-good", seeds=(0,), window=Window(first="2024-01-16", last="2024-01-25"))
-    other = run(spec, tmp_path / "other", executor="inline", home=home)
-    for name in ("scores.json", f"episodes/{RULE}/events.jsonl", f"models/{MODEL}.jsonl", "manifest.json"):
-        shutil.copyfile(other.folder / name, forged / name)
-        cover_tracks(forged, forged / name, home)
-        assert look(forged, home).exit_code == 1, name
-        shutil.copytree(honest.folder, forged, dirs_exist_ok=True)
-    assert look(forged, home).exit_code == 0
 
 
 def test_a_manifest_that_names_other_folders_is_refused(forged: Path, home: Path) -> None:
@@ -297,23 +208,3 @@ def test_a_failed_episode_does_not_become_a_neutral_one(
     monkeypatch.setattr("tradeassay.runs.verify.checks.can_be_asked", lambda names: False)
     monkeypatch.setattr("tradeassay.runs.verify.replay.can_be_asked", lambda names: False)
     assert look(done.folder, home).exit_code == 1
-
-
-def test_the_best_days_of_two_cassettes_are_not_one(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The better reply of two runs of a live model is kept: the cassette fits its question, not the journal."""
-    spec = talk.talk_spec("tiny-good", seeds=(0,), window=Window(first="2024-01-15", last="2024-01-17"))
-    first = run(spec, tmp_path / "a", executor="inline", home=home)
-    monkeypatch.setattr("tradeassay.runs.verify.checks.can_be_asked", lambda names: False)
-    monkeypatch.setattr("tradeassay.runs.verify.replay.can_be_asked", lambda names: False)
-    path = first.folder / "models" / f"{MODEL}.jsonl"
-    lines = [cassette.DECODER.decode(line) for line in path.read_bytes().splitlines()]
-    last = max(n for n, line in enumerate(lines) if isinstance(line, cassette.AnswerLine))
-    line = lines[last]
-    assert isinstance(line, cassette.AnswerLine)
-    better = msgspec.structs.replace(line.reply, text=json.dumps({"symbol": "S1", "shares": 1, "why": "day 2"}))
-    lines[last] = msgspec.structs.replace(line, reply=better)
-    path.write_bytes(b"".join(cassette.ENCODER.encode(one) + b"\n" for one in lines))
-    cover_tracks(first.folder, path, home)
-    assert look(first.folder, home).exit_code == 1
