@@ -40,7 +40,7 @@ clean:
 	@scripts/install $(BIN)/python requirements/runtime.txt
 	@touch $@
 .venv/.test: requirements/test.txt pyproject.toml | .venv/bin/python
-	scripts/install $(BIN)/python requirements/test.txt && $(BIN)/python -m compileall -q -j 0 src
+	scripts/install $(BIN)/python requirements/test.txt && $(BIN)/python -m compileall -q -j 0 src tests
 	touch $@ .venv/.runtime
 .venv/.test-all: .venv/.test requirements/test-all.txt requirements/qlib.txt
 	scripts/install $(BIN)/python requirements/test-all.txt
