@@ -51,6 +51,7 @@ def printed(study: str, number: int) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow_for("weeks-90-True", "weeks-0-False")
 @pytest.mark.parametrize(("study", "number", "told"), ASKED)
 def test_an_audit_is_asked_again_without_a_model(
     recipe: dict[str, ModuleType], tmp_path: Path, study: str, number: int, told: bool

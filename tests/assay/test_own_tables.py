@@ -419,6 +419,7 @@ def test_what_a_cumulative_table_says_at_its_end_is_the_return(tmp_path: Path) -
         assert assay(OwnAccount(returns=str(table))).agents[0].total.value == pytest.approx(said, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_sellers_of_insurance_are_not_praised_and_skill_is() -> None:
     rng = np.random.default_rng(4)
     said: dict[str, list[str]] = {"puts": [], "far": [], "skill": []}

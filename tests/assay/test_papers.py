@@ -241,9 +241,10 @@ def test_studies_of_stockbench_vary_one_thing_each(portfolio: dict[str, Run]) ->
     ("name", "filled", "empty", "missing"),
     [
         ("quantcode-frame", "table-3", "table-4", "needs agentic answers: --grid asks for them"),
-        pytest.param("quantcode", "table-4", "table-3", "needs single-turn answers", marks=pytest.mark.slow),
+        ("quantcode", "table-4", "table-3", "needs single-turn answers"),
     ],
 )
+@pytest.mark.slow
 def test_programs_are_counted_by_model(name: str, filled: str, empty: str, missing: str) -> None:
     one = load_run(played(name))
     page = paper_page([one])
@@ -285,7 +286,7 @@ def test_learning_curves_trades_and_exceptions_by_model(name: str) -> None:
                 assert found == (None if wanted is None else pytest.approx(wanted / 10))
     assert "--reviewer" in shelf(page, "figure-5").missing
     with pytest.raises(UserError, match="one paper's runs"):
-        paper_page([one, load_run(played("quantcode-frame"))])
+        paper_page([one, load_run(played("stockbench-paper"))])
 
 
 def test_agents_by_models_by_assets(tmp_path: Path) -> None:

@@ -364,6 +364,7 @@ def test_bounds_count_the_archive_apart(report: ProbeReport) -> None:
     assert chance and hard["top_1", True].times_chance == pytest.approx(1.0 / chance)
 
 
+@pytest.mark.slow
 def test_a_mask_is_hardened_and_the_run_says_in_how_many_rounds(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -486,6 +486,7 @@ def test_a_failed_run_is_a_failed_run(judged: Assay) -> None:
     assert one.failures
 
 
+@pytest.mark.slow
 def test_without_numba_fewer_portfolios_are_played_as_plain_python(
     played: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,6 +35,7 @@ def test_the_demo_opens_on_an_answer_without_numba_and_fits_a_screen(place: Path
     assert "of 400 random portfolios" in page and "numba" not in page
 
 
+@pytest.mark.slow
 def test_a_wrong_verdict_is_shown_as_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

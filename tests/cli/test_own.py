@@ -184,6 +184,7 @@ def test_the_ways_in_name_commands_that_exist(capsys: pytest.CaptureFixture[str]
     assert all(line[1] in _COMMANDS for line in lines)
 
 
+@pytest.mark.slow
 def test_a_site_over_runs_of_both_kinds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("daily", "ktdfin", "quantcode-frame"):
         shutil.copytree(played(name), tmp_path / "runs" / name)

@@ -82,7 +82,7 @@ WORKS = (
     "code strategies --schema card",
     "recordings list --json",
     "report recorded/daily --format md",
-    "report recorded/quantcode-frame --format latex",
+    "report recorded/systrade-peeps --format latex",
     "report recorded/daily --to nowhere --json",
     "luck recorded/daily --portfolios 100 --json",
 )
@@ -110,7 +110,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int | No
     """What every command said, all in one process from which all extras are hidden."""
     place = tmp_path_factory.mktemp("plain")
     (place / "recorded").mkdir()
-    for name in ("daily", "quantcode-frame"):
+    for name in ("daily", "systrade-peeps"):
         (place / "recorded" / name).symlink_to(stored(name))
     (place / "recorded" / "arena").mkdir()
     play_season("arena", place / "recorded" / "arena" / "arena.db")

@@ -46,6 +46,10 @@ def test_people_mark_submissions_blind(
     found = json.loads(capsys.readouterr().out)
     assert found["board"]["fidelity"]["scripted/builder-peeps"]["value"] == 8.5
     assert found["agreement"]["raters"] == 2
+
+
+@pytest.mark.slow
+def test_only_runs_of_systrade_are_marked_by_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["code", "review", str(played("quantcode-frame"))]) == 2
     assert "name a run of systrade-v1" in capsys.readouterr().err
 

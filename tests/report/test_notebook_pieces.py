@@ -65,7 +65,7 @@ def test_a_notebook_shows_words_and_never_runs_them(judged: tradeassay.ShownAssa
 
 
 def test_a_run_shows_itself() -> None:
-    for name in ("daily", "quantcode-frame"):
+    for name in ("daily", "systrade-peeps"):
         piece = tradeassay.load_run(played(name))._repr_html_()
         assert piece.startswith('<div class="tradeassay">') and "<table>" in piece
 
@@ -102,4 +102,4 @@ def test_words_for_tables_are_refused_for_runs() -> None:
     with pytest.raises(UserError, match="goes with a table"):
         tradeassay.assay(played("daily"), against="x")
     with pytest.raises(UserError, match="programs"):
-        tradeassay.assay(played("quantcode-frame"))
+        tradeassay.assay(played("systrade-peeps"))

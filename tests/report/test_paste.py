@@ -22,6 +22,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.report import paste, paste_tables
 
 
+@pytest.mark.slow_for("md-quantcode-frame", "latex-quantcode-frame", "csv-quantcode-frame", "json-quantcode-frame")
 @pytest.mark.parametrize("name", ["daily", "stockbench", "quantcode-frame", "systrade-peeps"])
 @pytest.mark.parametrize("form", ["md", "latex", "csv", "json"])
 def test_every_kind_of_run_becomes_a_table(name: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -80,6 +80,7 @@ def edited(folder: Path, target: Path, **spec: Any) -> Path:
     return target
 
 
+@pytest.mark.slow
 @needs_walls
 def test_no_path_of_a_received_run_is_opened(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     os.mkfifo(tmp_path / "pipe")
@@ -113,7 +114,7 @@ def test_a_run_with_a_pipe_or_a_link_is_refused_by_every_command(
 
 
 @needs_walls
-@pytest.mark.parametrize("name", ["quantcode-frame", "systrade-peeps"])
+@pytest.mark.parametrize("name", [pytest.param("quantcode-frame", marks=pytest.mark.slow), "systrade-peeps"])
 @pytest.mark.parametrize(
     "damage",
     [

@@ -24,8 +24,8 @@ from tradeassay.runs.store.archive import (
 
 SHIPPED, AUDITS = list_recordings(), list_recordings(AUDIT)
 MOST_MEGABYTES = 25.0
-SAMPLE = ("qwen2.5-coder-1.5b/arena", "smollm2/systrade")
-"""What is played again by default: a month of four architectures, and programs with their patches."""
+SAMPLE = ("smollm2/systrade",)
+"""What is played again by default: programs with their patches."""
 AUDIT_SAMPLE = "smollm2/recall-fakestockdata"
 
 
@@ -90,6 +90,7 @@ def test_an_audit_is_listed_holds_no_prices_and_is_asked_again(
     }
 
 
+@pytest.mark.slow
 def test_some_programs_of_a_training_run_are_judged_again(capsys: pytest.CaptureFixture[str]) -> None:
     file = str(Path(__file__).parents[2] / "examples" / "training" / "recorded" / "qwen-before-unseen.tar.xz")
     assert main(["recordings", "check", file, "--programs", "2"]) == 0

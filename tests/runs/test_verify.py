@@ -23,9 +23,7 @@ BUSY = "tiny-ashare-v1__tiny-ashare__test-provoker__s0"
 
 @pytest.fixture(scope="module")
 def honest(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    spec = world.tiny_spec(
-        "honest", agents=(AgentSpec(name="test-provoker"), AgentSpec(name="reversal")), seeds=(0,)
-    )
+    spec = world.tiny_spec("honest", agents=(AgentSpec(name="test-provoker"),), seeds=(0,))
     return run(spec, tmp_path_factory.mktemp("honest") / "r", executor="inline", home=home)
 
 
@@ -66,8 +64,8 @@ def test_an_honest_run_passes(honest: Run, home: Path) -> None:
     report = verify(honest.folder, home=home)
     assert report.violations == ()
     assert report.ok
-    assert report.steps == 300
-    assert "re-derived: 6 episodes, 300 steps" in report.summary()
+    assert report.steps == 200
+    assert "re-derived: 4 episodes, 200 steps" in report.summary()
     assert {claim.outcome for claim in report.claims} == {"re-derived"} and report.exit_code == 0
     reasons = honest.scores.episode(BUSY).rejections
     assert {"lot", "insufficient_shares"} <= set(reasons)
