@@ -342,6 +342,7 @@ def test_only_name_and_days_make_a_question_familiar() -> None:
     assert min_k(TokenLogprobs(tokens=tuple(words), logprobs=(None,) * len(words)), asked) is None
 
 
+@pytest.mark.slow
 def test_the_true_headline_of_a_day_is_ranked_among_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,9 +111,9 @@ def examined() -> dict[tuple[str, str, str], dict[str, dict[str, Any]]]:
     [
         ("judge", "after", False),
         ("no judge", "after", True),
-        ("few references, seed 1", "step 46", True),
-        ("few references, seed 1", "after", True),
-        ("few references, seed 2", "step 25", True),
+        pytest.param("few references, seed 1", "step 46", True, marks=pytest.mark.slow),
+        pytest.param("few references, seed 1", "after", True, marks=pytest.mark.slow),
+        pytest.param("few references, seed 2", "step 25", True, marks=pytest.mark.slow),
     ],
 )
 def test_recorded_training_that_forgot_its_tasks_is_told(

@@ -101,6 +101,7 @@ def test_bounds_are_written_one_way(before: str) -> None:
     assert '"default":1.0' in said, "a default is a value, not a bound"
 
 
+@pytest.mark.slow
 def test_the_arena_asks_the_same_whatever_was_imported_before() -> None:
     asks = (
         "from tradeassay.agents.ama.desk import Opinion, Verdict\n"

@@ -35,7 +35,7 @@ def same(fast: DecisionList, slow: DecisionList, where: object = None) -> None:
 def test_every_strategy_decides_as_the_interpreter(id: str) -> None:
     spec = load_semantics(id)
     for timeframe in spec.inputs.timeframes:
-        for seed, variant in enumerate(spread_parameters(spec, 4, seed=5)):
+        for seed, variant in enumerate(spread_parameters(spec, 2, seed=5)):
             feeds, times, tape = tape_and_feeds(spec, timeframe, seed)
             slow = interpret(spec, feeds, times, parameters=variant)
             same(run_compiled(spec, tape, variant), slow, (timeframe, seed))
