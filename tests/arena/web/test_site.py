@@ -16,6 +16,7 @@ from arena_sample import FAST, make_season, open_store, play
 from fastapi.testclient import TestClient
 from sqlalchemy import delete, insert, select, update
 
+from tradeassay.arena.api.doors import Doors
 from tradeassay.arena.queries.decisions import public_event
 from tradeassay.arena.queries.snapshot import SeasonSnapshot, board_of
 from tradeassay.arena.rounds.feed import SnapshotFeed
@@ -108,6 +109,24 @@ def test_a_season_that_is_followed_has_the_pages_of_one_that_is_written_at_once(
     assert PageWriter(store, tmp_path / "site", FAST).update(everything=True) == 0
     assert before == {path: os.stat(tmp_path / "site" / path).st_mtime_ns for path in before}
     store.engine.dispose()
+
+
+def test_pages_wait_for_agents_who_decide_and_not_for_ever(
+    web_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tradeassay.arena.web.site.GIVE_WAY_S", 0.2)
+    monkeypatch.setattr("tradeassay.arena.web.site.COMING_S", 0.1)
+
+    def waited(doors: Doors | None, place: str) -> float:
+        writer = PageWriter(web_store, tmp_path / place, FAST, doors=doors)
+        assert writer.update() > 0 and (tmp_path / place / HOME / "index.html").exists()
+        return writer._waited
+
+    quiet, busy = Doors(web_store), Doors(web_store)
+    busy._moved = float("inf")  # somebody decides all the time
+    assert busy.busy and not quiet.busy
+    assert waited(None, "alone") == 0.0 and 0.1 <= waited(quiet, "quiet") < 0.2 <= waited(busy, "busy") < 0.3
+    assert files(tmp_path / "alone") == files(tmp_path / "quiet") == files(tmp_path / "busy")
 
 
 def test_a_restored_backup_is_noticed_by_whoever_follows(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import hashlib
 import hmac
 import re
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from threading import Event, Lock
 from typing import Annotated, Any, Literal
@@ -159,6 +160,9 @@ NONCE_LENGTH = (8, 128)
 FRESH_S = 2.0
 """So long a season that was read counts as what it is."""
 
+BUSY_S = 0.75
+"""So long after a packet or an answer others are expected: all come when a round opens."""
+
 MOST_APPLICANTS = 100
 MOST = 500
 """How many lines of its own past an agent gets at once."""
@@ -222,6 +226,7 @@ class Doors:
         self._sent: dict[int, tuple[Any, str]] = {}  # slots whose packets were sent, with the packets' hashes
         self._told: dict[tuple[str, str, str], tuple[float, dict[str, tuple[Packet, str]]]] = {}
         self._lock = Lock()
+        self._moved = float("-inf")  # when a packet was last given out, or an answer taken
         self.closing = Event()  # set by the process that is about to stop: nobody waits here any longer
 
     # -- registration --------------------------------------------------------------------------------------------
@@ -387,13 +392,13 @@ class Doors:
         """Add to this minute's counts and return them, over all processes; older minutes are forgotten."""
         if not added:
             return {}
+        # In one order for all: two processes that wait for each other's rows would wait for ever.
+        made = [{"key": key[:80], "minute": minute, "count": number} for key, number in sorted(added.items())]
         with self.store.change() as db:
             row = insert_unless(db, counts)
             more = {"count": counts.c.count + row.excluded.count}
             add = row.on_conflict_do_update(index_elements=["key", "minute"], set_=more)
-            db.execute(
-                add, [{"key": key[:80], "minute": minute, "count": number} for key, number in added.items()]
-            )
+            db.execute(add, made)
             db.execute(delete(counts).where(counts.c.minute < minute - 2))
             mine = (counts.c.minute == minute, counts.c.key.in_([key[:80] for key in added]))
             query = select(counts.c.key, counts.c.count).where(*mine)
@@ -413,6 +418,7 @@ class Doors:
             for row in self.store.rows(_WAITING, {"season": season, "some": some}):
                 first.setdefault((season, row.entry), row)
         waits: dict[tuple[str, str], Notification] = {}
+        self._moved = time.monotonic() if first else self._moved
         for whose, row in first.items():
             packet, sha256 = self._packet(_place(row))
             waits[whose] = Notification(slot=row.id, packet_sha256=sha256, packet=packet)
@@ -421,6 +427,11 @@ class Doors:
                 while len(self._sent) > MOST_SENT:
                     del self._sent[next(iter(self._sent))]
         return [waits.get((agent.season, agent.entry)) for agent in asked]
+
+    @property
+    def busy(self) -> bool:
+        """Whether agents are deciding this moment: what can wait, should."""
+        return time.monotonic() - self._moved < BUSY_S
 
     def open_seats(self) -> frozenset[tuple[str, str]]:
         """Return the season and entry of everybody who has a decision waiting."""
@@ -439,6 +450,7 @@ class Doors:
 
     def submit_all(self, made: Sequence[Offered]) -> list[TurnedAway | None]:
         """Take several answers in one transaction; returns for each why it was turned away, or None."""
+        self._moved = time.monotonic()
         refused: list[TurnedAway | None] = [None] * len(made)
         taken: dict[int, str] = {}
         sent = {one.offer.slot: self._sent.get(one.offer.slot) for one in made}

@@ -362,7 +362,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     )
     server = ArenaServer(config, doors.closing)
     done = threading.Event()
-    pages = PageWriter(store, how.folder, own=own)
+    pages = PageWriter(store, how.folder, own=own, doors=doors)
     writing = threading.Thread(target=pages.follow, args=(done,), name="pages", daemon=True)
     sys.setswitchinterval(SWITCH_S)
     writing.start()

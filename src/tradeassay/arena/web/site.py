@@ -74,6 +74,9 @@ _LASTING = re.compile(r"/(assets/[^/]+/\d{4}-\d\d-\d\d|items/[^/]+)/index\.html$
 _ANSWERS = ("decided", "failed")
 """Events that change nothing public by themselves: decisions appear with their round."""
 
+COMING_S, GIVE_WAY_S = 1.0, 4.0
+"""So long pages wait for agents who come when a round opens, and for agents in all, before they are made."""
+
 _SHELL = ("page.css", "theme.js", "shell.js", "charts.js")
 _OWN = ("arena.css", "arena.js", "mark.svg")
 Files = Iterator[tuple[str, bytes]]
@@ -305,15 +308,17 @@ class PageWriter:
         folder: Path,
         config: BoardConfig | None = None,
         own: Callable[[], Health | None] = lambda: None,
+        doors: Doors | None = None,
     ) -> None:
         self._store, self._folder, self._config, self._own = store, folder, config, own
-        self._doors = Doors(store)
+        self._doors, self._waited, self._shared = doors or Doors(store), 0.0, doors is not None
         self._followed: dict[str, _Followed] = {}
         self._seen = 0
 
     def update(self, *, everything: bool = False) -> int:
         """Write what changed since, or make ``everything`` again; returns how many files were written."""
         self._folder.mkdir(parents=True, exist_ok=True)
+        self._waited = 0.0
         with self._locked():
             written = 0
             newest = self._store.scalar(select(func.max(events.c.seq))) or 0
@@ -362,7 +367,7 @@ class PageWriter:
                 every_s = max(every_s, 1.0)
             if last:
                 return
-            took = time.monotonic() - began
+            took = time.monotonic() - began - self._waited
             stop.wait(max(every_s, took * (1.0 - share) / share))
 
     def _season(self, id: str, seq: int, *, everything: bool) -> int:
@@ -377,11 +382,14 @@ class PageWriter:
         if since == seq:
             one.seq = seq
             return 0
+        if badges_of(season).sealed:
+            self._give_way(COMING_S)
         state = SeasonSnapshot(self._store, one.season, one.book.lines(), self._config, before=one.snapshot)
         changed = None if since == 0 else self._changed(id, since)
         shown, items = changed or (None, None)
         written, versions = 0, dict[str, str]()
         for path, content in render(state, shown, items):
+            self._give_way()
             written += self._write(path, content)
             if path.endswith(".html") and not _LASTING.search(path):
                 versions[f"/{path.removesuffix('index.html')}"] = _version(content)
@@ -389,6 +397,14 @@ class PageWriter:
         done = Written(seq=seq, event=self._event(seq), spec=one.season.sha256, look=_look(), pages=versions)
         self._write(f"seasons/{id}/.written.json", msgspec.json.encode(done))
         return written
+
+    def _give_way(self, least: float = 0.0) -> None:
+        """Let agents at this process's doors go first, who need the interpreter as well; ``least``: they may be
+        about to come.
+        """
+        while self._shared and (self._waited < least or self._doors.busy) and self._waited < GIVE_WAY_S:
+            time.sleep(0.02)
+            self._waited += 0.02
 
     def _on_disk(self, mark: Path, one: _Followed, newest: int) -> int:
         """Return the event up to which the pages on disk are right; 0 where they are not of this journal."""
