@@ -147,7 +147,11 @@ class Ledger:
         return tuple(self.holdings)
 
     def nav(self) -> float:
-        return self.cash + self._positions()
+        total = 0.0
+        for holding in self.holdings.values():
+            if not holding.margined:
+                total += holding.quantity * holding.mark * holding.multiplier
+        return self.cash + total
 
     def state(self) -> AccountState:
         if self._state is None:
@@ -162,13 +166,6 @@ class Ledger:
         """Append one event; raises :class:`LedgerError` if an identity would break."""
         self._state = None
         _APPLY[type(event)](self, event)
-
-    def _positions(self) -> float:
-        total = 0.0
-        for holding in self.holdings.values():
-            if not holding.margined:
-                total += holding.quantity * holding.mark * holding.multiplier
-        return total
 
     def _held(self, symbol: str) -> Holding:
         holding = self.holdings.get(symbol)

@@ -325,20 +325,16 @@ def _size(
     caps, field = _caps(snapshot, view, close, rows, early)
     known = np.isfinite(caps) & investable
     if field and known.sum() >= 0.5 * investable.sum():
-        return _filled(caps, traded, known), field, traded
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratio = np.where(known & (traded > 0), caps / traded, np.nan)
+            some = np.isfinite(ratio).any(axis=1)
+            middle = np.full(len(caps), np.nan)
+            middle[some] = np.nanmedian(ratio[some], axis=1)
+            filled: Floats = np.where(np.isfinite(caps), caps, traded * middle[:, None])
+        return filled, field, traded
     if np.isfinite(traded[investable]).any():
         return traded, "traded amount", traded
     return np.ones(traded.shape), "nothing", traded
-
-
-def _filled(caps: Floats, traded: Floats, known: Bools) -> Floats:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = np.where(known & (traded > 0), caps / traded, np.nan)
-        some = np.isfinite(ratio).any(axis=1)
-        middle = np.full(len(caps), np.nan)
-        middle[some] = np.nanmedian(ratio[some], axis=1)
-        filled: Floats = np.where(np.isfinite(caps), caps, traded * middle[:, None])
-    return filled
 
 
 def _caps(snapshot: Snapshot, view: AsOfView, close: Floats, rows: range, early: int) -> tuple[Floats, str | None]:

@@ -97,32 +97,28 @@ AFTER = "after-"
 _HISTORY = 252
 
 
-def _after(snapshot: Snapshot, code: str) -> NamedWindow:
-    day = parse_day(code[len(AFTER) :])
-    sessions = snapshot.sessions
-    start = int(np.searchsorted(sessions, np.datetime64(day.isoformat(), "D"), side="right"))
-    start = max(start, min(_HISTORY, sessions.size))
-    if start >= sessions.size:
-        last = str(sessions[-1]) if sessions.size else "none"
-        raise UserError(
-            f"'{snapshot.name}' has no session after {day.isoformat()}: its last is {last}",
-            hint="fetch newer data, or choose a model with an earlier cutoff",
-        )
-    return NamedWindow(
-        code=code,
-        label=f"after {day.isoformat()} ({sessions.size - start} sessions)",
-        first=str(sessions[start]),
-        last=str(sessions[-1]),
-        sessions=int(sessions.size - start),
-        structural=False,
-        regime="whatever came after the cutoff",
-    )
-
-
 def find_window(protocol: str, code: str, snapshot: Snapshot, convention: Convention) -> NamedWindow:
     """Return one window of a protocol; raises :class:`UserError` for a name that it does not have here."""
     if code.startswith(AFTER):
-        return _after(snapshot, code)
+        day = parse_day(code[len(AFTER) :])
+        sessions = snapshot.sessions
+        start = int(np.searchsorted(sessions, np.datetime64(day.isoformat(), "D"), side="right"))
+        start = max(start, min(_HISTORY, sessions.size))
+        if start >= sessions.size:
+            last = str(sessions[-1]) if sessions.size else "none"
+            raise UserError(
+                f"'{snapshot.name}' has no session after {day.isoformat()}: its last is {last}",
+                hint="fetch newer data, or choose a model with an earlier cutoff",
+            )
+        return NamedWindow(
+            code=code,
+            label=f"after {day.isoformat()} ({sessions.size - start} sessions)",
+            first=str(sessions[start]),
+            last=str(sessions[-1]),
+            sessions=int(sessions.size - start),
+            structural=False,
+            regime="whatever came after the cutoff",
+        )
     found = window_sets.get(protocol)(snapshot, convention)
     for window in found:
         if window.code.casefold() == code.casefold():

@@ -316,18 +316,14 @@ def parse_agent(text: str) -> AgentSpec:
     if label is None and name.strip() == "factor-model":
         label = _baseline_label(str(params.get("key", "")))
     if label is None and name.strip() in ("pipe", "python"):
-        label = _own_label(str(params.get("command" if name.strip() == "pipe" else "class", "")))
+        # An own agent is called after its class, its script, or its program.
+        words = str(params.get("command" if name.strip() == "pipe" else "class", "")).rpartition(":")[2].split()
+        scripts = [word for word in words if Path(word).suffix] or words
+        label = Path(scripts[0]).stem if scripts else None
     if own:
         label = label or name.rpartition(":")[2]
         name, params = own_agent(name.strip(), params)
     return AgentSpec(name=name.strip(), params=params, label=None if label is None else str(label))
-
-
-def _own_label(said: str) -> str | None:
-    """Return what an own agent is called: its class, its script, or its program."""
-    words = said.rpartition(":")[2].split()
-    scripts = [word for word in words if Path(word).suffix] or words
-    return Path(scripts[0]).stem if scripts else None
 
 
 def _baseline_label(key: str) -> str | None:

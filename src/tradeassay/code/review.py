@@ -92,6 +92,11 @@ def review_board(reviews: Sequence[Review], *, draws: int = 300, seed: int = 0) 
     vendors = sorted({vendor_of(author) for author in authors})
     alone = "did not mark its own work, or nobody else did"
     outside = "no marks from inside and outside the vendor"
+    made = []
+    for reviewer in sorted({review.reviewer for review in reviews}):
+        given = [review for review in reviews if review.reviewer == reviewer]
+        marks = {a: both_marks([r for r in given if r.author == a]) for a in authors}
+        made.append(ReviewDesk(reviewer=reviewer, mean=both_marks([r for r in given if not r.own]), marks=marks))
     return ReviewBoard(
         fidelity={a: _mean([r.fidelity for r in peers if r.author == a], draws, seed) for a in authors},
         risk={a: _mean([r.risk for r in peers if r.author == a], draws, seed) for a in authors},
@@ -104,7 +109,7 @@ def review_board(reviews: Sequence[Review], *, draws: int = 300, seed: int = 0) 
         ),
         unanswered=sum(review.failure is not None for review in reviews),
         standings=_standings(reviews, authors),
-        desks=_desks(reviews, authors),
+        desks=tuple(sorted(made, key=lambda desk: 11.0 if desk.mean.value is None else desk.mean.value)),
     )
 
 
@@ -142,15 +147,6 @@ def _standings(reviews: Sequence[Review], authors: Sequence[str]) -> tuple[Revie
         for a in authors
     ]
     return tuple(sorted(made, key=lambda one: (one.peer_place or len(made) + 1, one.author)))
-
-
-def _desks(reviews: Sequence[Review], authors: Sequence[str]) -> tuple[ReviewDesk, ...]:
-    made = []
-    for reviewer in sorted({review.reviewer for review in reviews}):
-        given = [review for review in reviews if review.reviewer == reviewer]
-        marks = {a: both_marks([r for r in given if r.author == a]) for a in authors}
-        made.append(ReviewDesk(reviewer=reviewer, mean=both_marks([r for r in given if not r.own]), marks=marks))
-    return tuple(sorted(made, key=lambda desk: 11.0 if desk.mean.value is None else desk.mean.value))
 
 
 def both_marks(reviews: Sequence[Review]) -> Measure:

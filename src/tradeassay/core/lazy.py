@@ -32,8 +32,11 @@ _EXPORTED = re.compile(r"^    from ([\w.]+) import (\w+) as \2$", re.MULTILINE)
 def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package that is being imported. The names are those
     that the package imports under ``if TYPE_CHECKING:``; any other is an ``AttributeError``."""
-    module = sys.modules[package]
-    homes = _listed(module)
+    module: Any = sys.modules[package]
+    # Names that the source imports ``as`` themselves, one import per line.
+    # Not get_source, which loads the package that guesses the encoding of a source: ours is known.
+    source = module.__spec__.loader.get_data(module.__spec__.origin).decode()
+    homes = {name: home for home, name in _EXPORTED.findall(source)}
 
     def get(name: str) -> Any:
         if name not in homes:
@@ -72,10 +75,3 @@ def make_callable(package: str, function: str) -> None:
             return inspect.signature(getattr(import_module(home), name))
 
     sys.modules[package].__class__ = CallableModule
-
-
-def _listed(module: Any) -> dict[str, str]:
-    """Return the home of each name that the source imports ``as`` itself, one import per line."""
-    # Not get_source, which loads the package that guesses the encoding of a source: ours is known.
-    source = module.__spec__.loader.get_data(module.__spec__.origin).decode()
-    return {name: home for home, name in _EXPORTED.findall(source)}

@@ -19,7 +19,7 @@ from tradeassay.account import venues
 from tradeassay.core.agent import Observation
 from tradeassay.core.errors import UserError, require
 from tradeassay.core.orders import Decision, Order
-from tradeassay.core.view import Floats, MarketView
+from tradeassay.core.view import Floats
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.factors import FACTOR_NAMES, last_row_of, standardise
 from tradeassay.play import Episode, MarketConfig
@@ -129,7 +129,14 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
         """Trade at the close, move to the next one, and return the account's log return between them."""
         if self._play is None or self._steps >= self._sessions:
             raise UserError("the episode is over or was not started", hint="call reset()")
-        orders = self._orders(np.asarray(action))
+        account, today = self._seen.account, frozenset(self._seen.universe)
+        held = [account.weight(symbol) for symbol in self._symbols]
+        wanted = self._target(np.asarray(action).tolist(), held)
+        orders = tuple(
+            Order(symbol=symbol, amount=weight, unit="target_weight")
+            for symbol, weight, now in zip(self._symbols, wanted, held, strict=True)
+            if symbol in today and abs(weight - now) > DEADBAND
+        )
         self._play.decide(Decision(orders=orders))
         after = self._play.observation
         assert after is not None  # the market has one more session than the episode
@@ -149,15 +156,6 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
         if start not in self._starts:
             raise UserError(f"no episode can begin on {wanted}", hint="choose a day inside the window")
         return start
-
-    def _orders(self, action: NDArray[Any]) -> tuple[Order, ...]:
-        account, today = self._seen.account, frozenset(self._seen.universe)
-        held = [account.weight(symbol) for symbol in self._symbols]
-        return tuple(
-            Order(symbol=symbol, amount=weight, unit="target_weight")
-            for symbol, weight, now in zip(self._symbols, self._target(action.tolist(), held), held, strict=True)
-            if symbol in today and abs(weight - now) > DEADBAND
-        )
 
     def _target(self, action: list[Any], held: list[float]) -> list[float]:
         """Return the weights wanted; plain numbers, as a handful of them is quicker than an array."""
@@ -200,20 +198,17 @@ def features_of(snapshot: Snapshot, seen: Observation) -> SessionFeatures:
     known = _FEATURES.setdefault(snapshot, {})
     found = known.get(seen.session)
     if found is None:
-        found = known[seen.session] = _features(seen.view)
+        view = seen.view
+        closes, tradable = view.bars("close", RETURNS + 1), view.tradable()
+        table = np.full((len(view.symbols), len(COLUMNS) - 1), np.nan)
+        moves = closes[1:] / closes[:-1] - 1.0
+        table[:, RETURNS - len(moves) : RETURNS] = moves.T / 0.05
+        listed = np.flatnonzero(tradable)
+        table[listed, RETURNS:-1] = standardise(last_row_of(view)[:, listed]).T
+        table[:, -1] = tradable
+        made = np.clip(np.nan_to_num(table), -BOUND, BOUND).astype(np.float32)
+        found = known[seen.session] = SessionFeatures(made, view.bars("close", 1, adjust="none")[-1].copy())
     return found
-
-
-def _features(view: MarketView) -> SessionFeatures:
-    closes, tradable = view.bars("close", RETURNS + 1), view.tradable()
-    table = np.full((len(view.symbols), len(COLUMNS) - 1), np.nan)
-    moves = closes[1:] / closes[:-1] - 1.0
-    table[:, RETURNS - len(moves) : RETURNS] = moves.T / 0.05
-    listed = np.flatnonzero(tradable)
-    table[listed, RETURNS:-1] = standardise(last_row_of(view)[:, listed]).T
-    table[:, -1] = tradable
-    made = np.clip(np.nan_to_num(table), -BOUND, BOUND).astype(np.float32)
-    return SessionFeatures(made, view.bars("close", 1, adjust="none")[-1].copy())
 
 
 def _value(seen: Observation, close: Floats) -> float:

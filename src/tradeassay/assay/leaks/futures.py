@@ -132,7 +132,12 @@ def _bars(work: _Work) -> dict[str, Any]:
         changed["open"][work.cut.row], suspended[work.cut.row] = opens, halted
     minutes = panel.minutes
     if minutes is not None:
-        minutes = _minutes(minutes, work)
+        late = minutes.close_time > work.cut.clock(work.panel)
+        factor = np.exp(work.rng.normal(0.0, 0.1, int(late.sum())))[:, None]
+        bars = {name: values.copy() for name, values in minutes.bars.items()}
+        for values in bars.values():
+            values[late] *= factor
+        minutes = MinutePanel(minutes.symbols, minutes.close_time, bars)
     return {"bars": changed, "suspended": suspended, "minutes": minutes}
 
 
@@ -159,15 +164,6 @@ def _noise(
     for field in FIELDS:
         bars[field][start:][halted] = np.nan
     suspended[start:] |= halted
-
-
-def _minutes(minutes: MinutePanel, work: _Work) -> MinutePanel:
-    late = minutes.close_time > work.cut.clock(work.panel)
-    factor = np.exp(work.rng.normal(0.0, 0.1, int(late.sum())))[:, None]
-    bars = {name: values.copy() for name, values in minutes.bars.items()}
-    for values in bars.values():
-        values[late] *= factor
-    return MinutePanel(minutes.symbols, minutes.close_time, bars)
 
 
 def _indices(work: _Work) -> dict[str, Any]:

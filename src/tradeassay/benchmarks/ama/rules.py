@@ -87,7 +87,15 @@ def ama_panel(
     if returns.size == 0:
         return {name: not_scored("no settled session") for name in MEASURES}
     year = rules.periods_per_year(kind)
-    functions = _functions(year, rules)
+    fall: Callable[[Floats], Floats]
+    fall = published_drawdown if rules.published_mdd else (lambda returns: max_drawdown(growth(returns)))
+    functions: dict[str, Callable[[Floats], Floats]] = {
+        "CR": lambda returns: cumulative_return(growth(returns)),
+        "AR": lambda returns: annualised_return(growth(returns), year),
+        "AV": lambda returns: volatility(returns, year),
+        "SR": lambda returns: sharpe(returns, year),
+        "MDD": fall,
+    }
     drawn = None
     if bootstrap is not None and returns.size >= bootstrap.least:
         seed = content_seed(bootstrap, returns)
@@ -107,18 +115,6 @@ def published_drawdown(returns: Floats) -> Floats:
         fall = np.where(peak > 0, (peak - gained) / peak, np.nan)
     worst = np.where(np.isnan(fall), -np.inf, fall).max(axis=-1)
     return np.asarray(np.where(np.isinf(worst), np.nan, -worst))
-
-
-def _functions(year: int, rules: AmaRules) -> dict[str, Callable[[Floats], Floats]]:
-    fall: Callable[[Floats], Floats]
-    fall = published_drawdown if rules.published_mdd else (lambda returns: max_drawdown(growth(returns)))
-    return {
-        "CR": lambda returns: cumulative_return(growth(returns)),
-        "AR": lambda returns: annualised_return(growth(returns), year),
-        "AV": lambda returns: volatility(returns, year),
-        "SR": lambda returns: sharpe(returns, year),
-        "MDD": fall,
-    }
 
 
 _WHY = {

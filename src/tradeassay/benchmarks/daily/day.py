@@ -416,6 +416,7 @@ class Daily:
             else "You hold nothing, so nothing can be sold."
         )
         fates = "".join(f"- {line}\n" for line in _fates(seen, refusal_in_words))
+        columns = ("symbol", "close", "return 1", "return 5", "return 20", "return 60", "trades today")
         user = PROMPTS.fill(
             "day",
             session=seen.session,
@@ -425,7 +426,7 @@ class Daily:
             nav=f"{shown['nav']:.2f}",
             positions=_positions(shown["positions"]),
             happened=f"\nSince the last session:\n{fates}" if fates else "",
-            names=_names(shown["names"]),
+            names=table(columns, (tuple(map(cell, row.values())) for row in shown["names"])),
             held=only if rules.long_only else "",
             form=FORM,
         )
@@ -531,8 +532,3 @@ def _fates(seen: Observation, worded: Callable[[str], str] = str) -> list[str]:
         elif isinstance(event, Rejected):
             found.append(f"the order for {event.symbol} was refused: {worded(event.reason)}")
     return found
-
-
-def _names(rows: Sequence[Mapping[str, Any]]) -> str:
-    columns = ("symbol", "close", "return 1", "return 5", "return 20", "return 60", "trades today")
-    return table(columns, (tuple(map(cell, row.values())) for row in rows))

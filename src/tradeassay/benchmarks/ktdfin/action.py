@@ -400,10 +400,6 @@ def _read_order(raw: bytes, wire: Wire, min_reason: int) -> Order:
     if len(_plain(asked.reason)) < min_reason:
         least = "empty" if min_reason == 1 else f"shorter than {min_reason} characters"
         raise BadArguments(f"its reason is {least}")
-    return _order(asked, wire)
-
-
-def _order(asked: OrderAsked, wire: Wire) -> Order:
     by_weight = asked.target_weight is not None
     amount = asked.target_weight if asked.target_weight is not None else asked.shares
     assert amount is not None

@@ -307,7 +307,9 @@ class _Talk:
                 given=self.given,
             )
             if reply.error_kind is not None or reply.error is not None:
-                return self._count_error(reply) in FINAL
+                kind = reply.error_kind or "unreachable"
+                self._fail(kind, reply.error or "no answer")
+                return kind in FINAL
             if self._ends_research(reply):
                 return False
         return False
@@ -453,11 +455,6 @@ class _Talk:
             return complaint.detail
         order = f" ({complaint.asked})" if complaint.asked else ""
         return f"{self.wire.stock_id(complaint.stock_id)}{order}: {complaint.detail}"
-
-    def _count_error(self, reply: ModelReply) -> str:
-        kind = reply.error_kind or "unreachable"
-        self._fail(kind, reply.error or "no answer")
-        return kind
 
     def _fail(self, kind: str, detail: str) -> None:
         self.failures.append(Failure(kind=kind, detail=detail))

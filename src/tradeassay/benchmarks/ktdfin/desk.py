@@ -112,20 +112,14 @@ class FactorFeed:
             return
         follows = self._last is not None and days.size == 2 and days[0] == self._last
         if follows and len(symbols) == len(self._symbols):
-            self._advance(view)
+            bars = np.array([view.bars(field, 2) for field in _FIELDS])
+            self._follow_splits(view, bars[2])
+            self._stream.feed(bars[:, 1])
         else:
-            self._restart(view)
+            self._stream = FactorStream(len(view.symbols))
+            recent = np.array([view.bars(field, RECENT) for field in _FIELDS]).swapaxes(0, 1)
+            self._stream.prime(view.bars("high", YEAR), view.bars("close", YEAR), recent)
         self._symbols, self._last = symbols, last
-
-    def _restart(self, view: MarketView | ShownBars) -> None:
-        self._stream = FactorStream(len(view.symbols))
-        recent = np.array([view.bars(field, RECENT) for field in _FIELDS]).swapaxes(0, 1)
-        self._stream.prime(view.bars("high", YEAR), view.bars("close", YEAR), recent)
-
-    def _advance(self, view: MarketView | ShownBars) -> None:
-        bars = np.array([view.bars(field, 2) for field in _FIELDS])
-        self._follow_splits(view, bars[2])
-        self._stream.feed(bars[:, 1])
 
     def _follow_splits(self, view: MarketView | ShownBars, closes: Floats) -> None:
         """Bring the feed into today's share units.

@@ -237,7 +237,13 @@ def panel(
     if convention == "paper" and scored["cumulative_return"].value is not None:
         measures |= _as_printed(records, series, bootstrap)
     measures["parse_failure_rate"] = parse_failure_rate(records, bootstrap.level)
-    calibrated = _calibration(outcomes, convention, bootstrap)
+    judged = [(outcome, right) for outcome in outcomes if (right := outcome.right(convention)) is not None]
+    calibrated = calibration(
+        np.array([outcome.confidence for outcome, _ in judged]),
+        np.array([right for _, right in judged]),
+        np.array([outcome.step for outcome, _ in judged], dtype=np.int64),
+        bootstrap=bootstrap,
+    )
     measures["ece"] = calibrated["ece"]
     measures["tool_validity_rate"] = tool_validity_rate(records, bootstrap.level)
     measures["brier"] = calibrated["brier"]
@@ -265,18 +271,6 @@ def _unparsed(record: StepRecord) -> bool:
     decision = record.decision
     kinds = [failure.kind for failure in decision.failures if failure.kind != "give_up"]
     return decision.status == "failed" and bool(kinds) and kinds[-1] in NOT_PARSED
-
-
-def _calibration(
-    outcomes: Sequence[OrderOutcome], convention: Convention, bootstrap: BootstrapConfig
-) -> dict[str, Measure]:
-    judged = [(outcome, right) for outcome in outcomes if (right := outcome.right(convention)) is not None]
-    return calibration(
-        np.array([outcome.confidence for outcome, _ in judged]),
-        np.array([right for _, right in judged]),
-        np.array([outcome.step for outcome, _ in judged], dtype=np.int64),
-        bootstrap=bootstrap,
-    )
 
 
 def _as_printed(

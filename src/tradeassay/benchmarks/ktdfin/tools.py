@@ -136,11 +136,20 @@ def market_context(desk: Desk, arguments: ContextArguments) -> MarketContext:
     """Return the state of the market at the last close."""
     refuse_other_day(desk, arguments.as_of)
     index = desk.rules.benchmark_index
+    columns = desk.observation.columns
+    change = desk.change(1)[columns]
     return MarketContext(
         as_of=desk.as_of,
         calendar=Calendar(data_cutoff=desk.as_of, trade_day=desk.today, step=desk.observation.step),
         indices=() if index is None else (_index_tone(desk.index_levels(HORIZONS[-1] + 1)),),
-        breadth=_breadth(desk),
+        breadth=Breadth(
+            names=columns.size,
+            advancing=int(np.count_nonzero(change > 0)),
+            declining=int(np.count_nonzero(change < 0)),
+            at_limit_up=int(np.count_nonzero(desk.at_limit_up[columns])),
+            at_limit_down=int(np.count_nonzero(desk.at_limit_down[columns])),
+            suspended=columns.size - int(np.count_nonzero(desk.tradable[columns])),
+        ),
         sector_tone=_sectors(desk),
         news=headlines(desk, None) if desk.config.news else (),
     )
@@ -165,19 +174,6 @@ def _index_tone(levels: Floats) -> IndexTone:
         return_60d=returns[3],
         volatility_20d=rounded(spread),
         drawdown_60d=rounded(known[-1] / (levels.max() or math.nan) - 1.0) if known else None,
-    )
-
-
-def _breadth(desk: Desk) -> Breadth:
-    columns = desk.observation.columns
-    change = desk.change(1)[columns]
-    return Breadth(
-        names=columns.size,
-        advancing=int(np.count_nonzero(change > 0)),
-        declining=int(np.count_nonzero(change < 0)),
-        at_limit_up=int(np.count_nonzero(desk.at_limit_up[columns])),
-        at_limit_down=int(np.count_nonzero(desk.at_limit_down[columns])),
-        suspended=columns.size - int(np.count_nonzero(desk.tradable[columns])),
     )
 
 
@@ -364,28 +360,24 @@ def stock_snapshot(desk: Desk, arguments: SnapshotArguments) -> StockSnapshot:
         raise ToolRefused(f"lookback is at most {config.longest_lookback} sessions")
     refuse_future(desk, arguments.as_of)
     close, up, down = desk.limits(column)
+    days = desk.days
+    stop = len(days) if arguments.as_of is None else sum(day <= arguments.as_of.iso for day in days)
+    start = max(0, stop - arguments.lookback)
+    shown = {field: desk.bars(field, len(days))[start:stop, column] for field in FIELDS}
+    bars = [all_rounded(values, BAR_DIGITS[field]) for field, values in shown.items()]
     return StockSnapshot(
         stock_id=arguments.stock_id,
         board=desk.roster.boards[column],
         state=desk.state(column),
         as_of=desk.as_of,
         columns=COLUMNS,
-        bars=_bars(desk, column, arguments),
+        bars=tuple((Day(day), *row) for day, row in zip(days[start:stop], zip(*bars, strict=True), strict=True)),
         factors=desk.factor_values((column,), FACTOR_NAMES)[0],
         prev_close=close,
         limit_up=up,
         limit_down=down,
         news=headlines(desk, arguments.stock_id) if config.news else (),
     )
-
-
-def _bars(desk: Desk, column: int, arguments: SnapshotArguments) -> tuple[tuple[Day | float | None, ...], ...]:
-    days = desk.days
-    stop = len(days) if arguments.as_of is None else sum(day <= arguments.as_of.iso for day in days)
-    start = max(0, stop - arguments.lookback)
-    shown = {field: desk.bars(field, len(days))[start:stop, column] for field in FIELDS}
-    bars = [all_rounded(values, BAR_DIGITS[field]) for field, values in shown.items()]
-    return tuple((Day(day), *row) for day, row in zip(days[start:stop], zip(*bars, strict=True), strict=True))
 
 
 SNAPSHOT = Tool(

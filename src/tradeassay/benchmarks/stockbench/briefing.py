@@ -95,7 +95,12 @@ class Fundamentals:
 
     def of(self, symbol: str, price: float | None) -> FundamentalsShown:
         """Return one name's figures; ``price`` is today's open, None when there is none."""
-        latest = _latest(self._view.fundamentals(symbol))
+        # The newest report of every field; of two reports for one period the later one counts.
+        latest: dict[str, Fundamental] = {}
+        for figure in self._view.fundamentals(symbol):
+            old = latest.get(figure.field)
+            if old is None or (figure.period_end, figure.known_at) >= (old.period_end, old.known_at):
+                latest[figure.field] = figure
         shares = self._now(latest.get("shares_outstanding"), symbol, grows=True)
         earnings = self._now(latest.get("eps_ttm"), symbol, grows=False)
         dividend = self._dividend(symbol, latest)
@@ -151,16 +156,6 @@ class Fundamentals:
         if np.count_nonzero(np.isfinite(highs) & np.isfinite(lows)) < enough:
             return None, None
         return _rounded(float(np.nanmax(highs)), 4), _rounded(float(np.nanmin(lows)), 4)
-
-
-def _latest(figures: Iterable[Fundamental]) -> dict[str, Fundamental]:
-    """Return the newest report of every field; of two reports for one period the later one counts."""
-    found: dict[str, Fundamental] = {}
-    for figure in figures:
-        old = found.get(figure.field)
-        if old is None or (figure.period_end, figure.known_at) >= (old.period_end, old.known_at):
-            found[figure.field] = figure
-    return found
 
 
 def _rounded(value: float, digits: int) -> float | None:

@@ -113,12 +113,9 @@ class _Talk:
         self.talk: dict[str, tuple[Message, ...]] = {}
         self.cuts = 0
         self.rules = encode(Limits.of(briefing.rules, self.config))
-        self.system = self._system()
-
-    def _system(self) -> Message:
         rules = self.briefing.rules
         costs = {"buy_cost": f"{rules.buy_cost * 100:g} %", "sell_cost": f"{rules.sell_cost * 100:g} %"}
-        return Message(role="system", text=PROMPTS.fill(f"system.{self.config.prompt}", **costs))
+        self.system = Message(role="system", text=PROMPTS.fill(f"system.{self.config.prompt}", **costs))
 
     def play(self) -> Dialogue:
         try:

@@ -53,7 +53,22 @@ def windows(snapshot: Snapshot, convention: Convention) -> tuple[NamedWindow, ..
     they show how agents behave there, but must not enter an average over markets.
     """
     if snapshot.facts.kind == "synthetic":
-        return _planted(snapshot)
+        from tradeassay.data.synthetic import preset
+
+        try:
+            config = preset(msgspec.json.decode(snapshot.facts.query, type=_World).preset)
+        except UNDECODABLE:
+            return _extremes(snapshot)
+        if config.sessions != len(snapshot.sessions):
+            # A world of a different length has its regimes elsewhere.
+            return _extremes(snapshot)
+        found = []
+        for code, kind, words in _REGIMES:
+            fitting = [rows for name, rows in regime_rows(config) if name == kind and rows.start >= WARM_UP]
+            if fitting and len(fitting[0]) >= LENGTH:
+                start = fitting[0].start + (len(fitting[0]) - LENGTH) // 2
+                found.append(_window(snapshot, code, range(start, start + LENGTH), words, structural=True))
+        return tuple(found)
     return (*_dated(snapshot), *_extremes(snapshot))
 
 
@@ -67,25 +82,6 @@ def regime_rows(config: SyntheticConfig) -> tuple[tuple[str, range], ...]:
         edges.append(min(config.sessions, round(config.sessions * passed / whole)))
     edges[-1] = config.sessions
     return tuple((str(span.kind), range(*edges[place : place + 2])) for place, span in enumerate(spans))
-
-
-def _planted(snapshot: Snapshot) -> tuple[NamedWindow, ...]:
-    from tradeassay.data.synthetic import preset
-
-    try:
-        config = preset(msgspec.json.decode(snapshot.facts.query, type=_World).preset)
-    except UNDECODABLE:
-        return _extremes(snapshot)
-    if config.sessions != len(snapshot.sessions):
-        # A world of a different length has its regimes elsewhere.
-        return _extremes(snapshot)
-    found = []
-    for code, kind, words in _REGIMES:
-        fitting = [rows for name, rows in regime_rows(config) if name == kind and rows.start >= WARM_UP]
-        if fitting and len(fitting[0]) >= LENGTH:
-            start = fitting[0].start + (len(fitting[0]) - LENGTH) // 2
-            found.append(_window(snapshot, code, range(start, start + LENGTH), words, structural=True))
-    return tuple(found)
 
 
 def _dated(snapshot: Snapshot) -> tuple[NamedWindow, ...]:

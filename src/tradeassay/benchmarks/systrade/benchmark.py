@@ -211,16 +211,10 @@ class SystradeProtocol(CodeProtocol):
         found = ScoredIteration(scorecard=test.scorecard, develop=develop.scorecard, trail=test.trail)
         if self.spec.dataset is None or test.scored is None or len(self._groups(spec.id)) < 2:
             return found
-        ran = self._on_instruments(spec, submission, executor)
-        return msgspec.structs.replace(found, instruments=ran)
-
-    def _on_instruments(
-        self, spec: StrategySpec, submission: Submission, executor: JobExecutor
-    ) -> tuple[OnInstrument, ...]:
         groups = self._groups(spec.id)
         years = [self._stored(spec.id, "test", *group) for group in groups]
         ran = run_on(years, submission, spec, executor, self.score_config.gates)
-        return tuple(
+        instruments = tuple(
             OnInstrument(symbols=symbols, reason="" if one.failure is None else one.failure.text)
             if one.account is None or one.trades is None
             else OnInstrument(
@@ -230,6 +224,7 @@ class SystradeProtocol(CodeProtocol):
             )
             for (_, symbols), one in zip(groups, ran, strict=True)
         )
+        return msgspec.structs.replace(found, instruments=instruments)
 
     def _on_scenarios(self, spec: StrategySpec, submission: Submission, executor: JobExecutor) -> Runs:
         """Return runs on the micro-scenarios. After a resume the first submission has to be run on them again."""

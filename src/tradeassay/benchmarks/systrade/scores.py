@@ -138,8 +138,16 @@ def systrade_scores(
         every += next((one.reviews for one in record.iterations if one.scored and one.scored is record.last), ())
     quality = np.array([np.nan if row.overall.value is None else row.overall.value for row in rows])
     models = _with_tiers(tuple(_model(name, found) for name, found in by_model.items()))
+    known = [row for row in models if row.overall.value is not None and row.usd_per_strategy is not None]
+    best = max(known, key=lambda row: row.overall.value or 0.0, default=None)
+    usd, overall = (None, None) if best is None else (best.usd_per_strategy, best.overall.value)
     return SystradeScores(
-        models=_with_paper_tiers(models),
+        models=tuple(
+            msgspec.structs.replace(
+                row, paper_tier=paper_tier(row.usd_per_strategy, row.overall.value, usd, overall)
+            )
+            for row in models
+        ),
         strategies=rows,
         iterations=tuple(_iteration(number, list(records.values())) for number in range(iterations)),
         complexity=correlation_measure(spearman_rho, np.array([row.complexity for row in rows]), quality),
@@ -262,16 +270,6 @@ def paper_tier(usd: float | None, overall: float | None, best_usd: float | None,
     if near:
         return "balanced" if cheap else "premium"
     return "budget" if cheap else "none: dearer than half the best, and worse"
-
-
-def _with_paper_tiers(rows: tuple[ModelRow, ...]) -> tuple[ModelRow, ...]:
-    known = [row for row in rows if row.overall.value is not None and row.usd_per_strategy is not None]
-    best = max(known, key=lambda row: row.overall.value or 0.0, default=None)
-    usd, overall = (None, None) if best is None else (best.usd_per_strategy, best.overall.value)
-    return tuple(
-        msgspec.structs.replace(row, paper_tier=paper_tier(row.usd_per_strategy, row.overall.value, usd, overall))
-        for row in rows
-    )
 
 
 def _strategy(spec: StrategySpec, found: Sequence[StrategyOutcome], year: TaskBars) -> StrategyRow:

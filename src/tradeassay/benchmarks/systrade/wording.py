@@ -13,7 +13,6 @@ import msgspec
 
 from tradeassay.benchmarks.systrade.prompts import PROMPTS
 from tradeassay.benchmarks.systrade.spec import Iteration, ScoredIteration
-from tradeassay.code.gates import GateReport
 from tradeassay.code.review import Review
 from tradeassay.code.scores import DIMENSIONS, TARGET, Scorecard
 from tradeassay.code.submission import StrategySpec, Submission
@@ -107,11 +106,17 @@ class Wording:
     def evidence(self, spec: StrategySpec, told: WriterTold) -> tuple[Message, ...]:
         """Return the opening, the submission to go on from, and what was found."""
         card = told.scored.develop
+        lines = []
+        for gate in card.gates.gates:
+            lines.append(
+                f"- {gate.name}: {gate.status.replace('_', ' ')}{f' ({gate.reason})' if gate.reason else ''}"
+            )
+            lines += [f"  - {finding.text[:300]}" for finding in gate.evidence[:_SHOWN]]
         text = PROMPTS.fill(
             "evidence",
             target=TARGET,
             scores="\n".join(f"- {DIMENSION_WORDS[name]}: {_number(card.sound[name])}" for name in DIMENSIONS),
-            gates=_gates(card.gates),
+            gates="\n".join(lines),
             budget=told.budget,
             drift=self._drift(told),
             set_aside=self._set_aside(told),
@@ -125,7 +130,10 @@ class Wording:
 
     def review(self, spec: StrategySpec, submission: Submission) -> tuple[Message, ...]:
         """Return the messages that ask a reviewer for marks."""
-        mark, quoted, _ = _quoted(submission)
+        # A delimiter derived from the content cannot occur in it, so nothing inside can end the quotation.
+        mark = f"<<{sha256_bytes(submission.sha256.encode())[:16]}>>"
+        lines = f"strategy_card.json\n{submission.card}\n\nstrategy.py\n{submission.source}".splitlines()
+        quoted = "\n".join(f"{mark} {line}" for line in lines)
         user = PROMPTS.fill(
             "review", title=spec.semantics.title, semantics=_indented(spec), mark=mark, quoted=quoted
         )
@@ -259,25 +267,10 @@ class StrategyShown(msgspec.Struct, frozen=True, kw_only=True):
     iteration: int
 
 
-def _quoted(submission: Submission) -> tuple[str, str, int]:
-    # A delimiter derived from the content cannot occur in it, so nothing inside can end the quotation.
-    mark = f"<<{sha256_bytes(submission.sha256.encode())[:16]}>>"
-    lines = f"strategy_card.json\n{submission.card}\n\nstrategy.py\n{submission.source}".splitlines()
-    return mark, "\n".join(f"{mark} {line}" for line in lines), len(lines)
-
-
 def _number(measure: Measure) -> str:
     if measure.value is None:
         return f"not scored ({measure.reason})"
     return f"{measure.value:.2f}" + (f" ({measure.note})" if measure.note else "")
-
-
-def _gates(report: GateReport) -> str:
-    lines = []
-    for gate in report.gates:
-        lines.append(f"- {gate.name}: {gate.status.replace('_', ' ')}{f' ({gate.reason})' if gate.reason else ''}")
-        lines += [f"  - {finding.text[:300]}" for finding in gate.evidence[:_SHOWN]]
-    return "\n".join(lines)
 
 
 def _review_lines(reviews: tuple[Review, ...]) -> str:

@@ -277,7 +277,13 @@ class BaostockSource(common.ConnectorSource):
             shares = [parse_ashare(text) for text in config.symbols]
             shares = shares or [parse_ashare(name) for name in sorted({one.symbol for one in memberships})]
             facts = _listings(wire, shares)
-            sectors = _sectors(wire, shares, sessions)
+            sectors: dict[AShare, str] = {}
+            for day in (sessions.first, sessions.last):
+                rest = [share for share in shares if share not in sectors]
+                what = f"the industry of {{}} on {day}"
+                rows = _facts(wire, rest, what, ("code", "industry"), "query_stock_industry", day)
+                found = {row["code"]: row["industry"] for row in rows if row["industry"]}
+                sectors |= {share: found[_their(share)] for share in rest if _their(share) in found}
             stocks = [_stock(wire, share, facts[share], sectors.get(share), sessions) for share in shares]
             indices = {config.index: _levels(wire, config.index, sessions)} if config.index else {}
         special = [stock.symbol for stock in stocks if stock.special_treatment]
@@ -332,17 +338,6 @@ def _listings(wire: BaostockWire, shares: Sequence[AShare]) -> dict[AShare, Row]
                 f"baostock {what} stock or fund {share.symbol}", hint="check the code, or leave it out"
             )
     return {share: found[_their(share)] for share in shares}
-
-
-def _sectors(wire: BaostockWire, shares: Sequence[AShare], sessions: Sessions) -> dict[AShare, str]:
-    sectors: dict[AShare, str] = {}
-    for day in (sessions.first, sessions.last):
-        rest = [share for share in shares if share not in sectors]
-        what = f"the industry of {{}} on {day}"
-        rows = _facts(wire, rest, what, ("code", "industry"), "query_stock_industry", day)
-        found = {row["code"]: row["industry"] for row in rows if row["industry"]}
-        sectors |= {share: found[_their(share)] for share in rest if _their(share) in found}
-    return sectors
 
 
 def _stock(

@@ -272,7 +272,12 @@ def write_news(
     for position, event in enumerate(events):
         instrument = instruments[event.column]
         if event.origin is None:
-            title, body = _told(config, event, instrument)
+            scale = SURPRISE * 100.0 if event.theme == "earnings" else _SCALE
+            percent = max(round(scale * event.size * 10.0), 1) / 10.0
+            texts = choices(_GROUPS[config.preset], event.theme, event.tone)
+            text = texts[event.pick % len(texts)]
+            words = {"name": instrument.name, "symbol": instrument.symbol, "pct": f"{percent:.1f}"}
+            title, body = text.title.format_map(words), text.body.format_map(words)
         else:
             first = items[event.origin]
             title, body = REPEATS[event.pick % len(REPEATS)].format(title=first.title), first.body
@@ -289,15 +294,6 @@ def write_news(
             )
         )
     return tuple(items)
-
-
-def _told(config: SyntheticConfig, event: NewsEvent, instrument: Instrument) -> tuple[str, str]:
-    scale = SURPRISE * 100.0 if event.theme == "earnings" else _SCALE
-    percent = max(round(scale * event.size * 10.0), 1) / 10.0
-    texts = choices(_GROUPS[config.preset], event.theme, event.tone)
-    text = texts[event.pick % len(texts)]
-    words = {"name": instrument.name, "symbol": instrument.symbol, "pct": f"{percent:.1f}"}
-    return text.title.format_map(words), text.body.format_map(words)
 
 
 def _source(kind: str, draw: int) -> str:

@@ -161,7 +161,12 @@ def make_key(
     """Return the key of a world whose shown sessions are ``days``; what lies before them is left out."""
     burn = len(drivers.market.regime) - days.size
     symbols = tuple(instrument.symbol for instrument in universe.instruments)
-    skills = _style_skills(config)
+    styles = tuple(
+        PlantedSkill(name=f"style-{name}", knows=f"that exposure to {name} is paid", edge=premium)
+        for name, premium in zip(FACTOR_NAMES, config.styles.premia, strict=True)
+    )
+    own = PlantedSkill(name="alpha", knows="each name's own drift (spread per year)", edge=config.noise.alpha)
+    skills = (*styles, own)
     facts = key_facts(config, symbols, drivers.market.regime[burn:], events, items, days, skills)
     market = drivers.market
     return AnswerKey(
@@ -230,12 +235,3 @@ def news_skills(events: tuple[NewsEvent, ...]) -> tuple[PlantedSkill, ...]:
             edge = float(exact.mean(worth))
             skills.append(PlantedSkill(name=f"news-{kind}", knows=knows, edge=edge, items=worth.size))
     return tuple(skills)
-
-
-def _style_skills(config: SyntheticConfig) -> tuple[PlantedSkill, ...]:
-    styles = tuple(
-        PlantedSkill(name=f"style-{name}", knows=f"that exposure to {name} is paid", edge=premium)
-        for name, premium in zip(FACTOR_NAMES, config.styles.premia, strict=True)
-    )
-    own = PlantedSkill(name="alpha", knows="each name's own drift (spread per year)", edge=config.noise.alpha)
-    return (*styles, own)

@@ -66,17 +66,15 @@ class ScriptedProvider:
                 return Attempt(reply=failed_reply("timeout", late))
             await self._sleep(seconds)
         reply = self._model.answer(request)
-        return Attempt(reply=msgspec.structs.replace(reply, usage=self._usage(request, reply)))
-
-    async def aclose(self) -> None: ...
-
-    def _usage(self, request: AskModel, reply: ModelReply) -> Usage:
         # Four characters a token: good enough for a program that costs nothing.
         said = [reply.text, *(call.arguments for call in reply.calls)]
         asked = sum(len(text) // 4 for text in request_texts(request))
         tokens = Tokens(plain=asked, output=sum(len(text) // 4 for text in said))
         usd = None if self._price is None else self._price.usd(tokens)
-        return Usage(input_tokens=tokens.plain, output_tokens=tokens.output, usd=usd)
+        usage = Usage(input_tokens=tokens.plain, output_tokens=tokens.output, usd=usd)
+        return Attempt(reply=msgspec.structs.replace(reply, usage=usage))
+
+    async def aclose(self) -> None: ...
 
 
 Calls = Sequence[tuple[str, Mapping[str, object]]]

@@ -81,7 +81,20 @@ class Programs:
         self._options = options
         refuse_other_rules(spec)
         self._protocol = find_protocol(spec.benchmark)(spec)
-        self._manifest = self._described()
+        episodes, notes = code_episodes(self._spec.benchmark, self._protocol), self._protocol.notes
+        if not episodes:
+            why = f": {'; '.join(notes)}" if notes else ""
+            raise UserError(f"nothing is left to run{why}", hint="drop a filter")
+        self._manifest = CodeManifest(
+            benchmark=self._spec.benchmark,
+            spec=msgspec.Raw(canonical_json(self._spec)),
+            work_sha256=sha256_of(self._spec),
+            facts=self._protocol.facts(),
+            episodes=episodes,
+            notes=notes,
+            versions=present_versions(),
+            models=priced_models(self._protocol, episodes, self._options.asking.prices),
+        )
         roles = [role for one in self._manifest.episodes for role in self._protocol.roles(one).values()]
         refuse_bad_names([role.model for role in roles], options.asking)
         self._paid = any(parse_name(role.model).route != "scripted" for role in roles)
@@ -127,22 +140,6 @@ class Programs:
     def scores(self, manifest: CodeManifest, place: RunFolder, watch: RunWatch) -> bytes:
         with watch.phase("score", total=1):
             return code_scores(self._protocol, manifest, place)
-
-    def _described(self) -> CodeManifest:
-        episodes, notes = code_episodes(self._spec.benchmark, self._protocol), self._protocol.notes
-        if not episodes:
-            why = f": {'; '.join(notes)}" if notes else ""
-            raise UserError(f"nothing is left to run{why}", hint="drop a filter")
-        return CodeManifest(
-            benchmark=self._spec.benchmark,
-            spec=msgspec.Raw(canonical_json(self._spec)),
-            work_sha256=sha256_of(self._spec),
-            facts=self._protocol.facts(),
-            episodes=episodes,
-            notes=notes,
-            versions=present_versions(),
-            models=priced_models(self._protocol, episodes, self._options.asking.prices),
-        )
 
     async def _play_all(self, table: _Table, episodes: Sequence[EpisodeSpec], workers: int) -> None:
         asking = self._options.asking

@@ -325,29 +325,25 @@ def open_recording(file: Path, home: Path | None = None) -> OpenRecording:
     default = Path(configured) if configured else Path.home() / ".local" / "share" / "tradeassay"
     folder = (home or default) / "recordings" / sha256_file(file)[:16]
     if _damage(folder) is not None:
-        _unpack(file, folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+            fresh = Path(temporary) / "fresh"
+            content = dict(read_members(file))
+            if _LABEL not in content:
+                raise RunError(f"{file} is not a recording", hint="pack one with tradeassay recordings record")
+            _label(content[_LABEL], file)  # one that is refused leaves nothing behind
+            for name, data in content.items():
+                target = fresh / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(data)
+            shutil.rmtree(folder, ignore_errors=True)
+            fresh.rename(folder)
     damage = _damage(folder)
     if damage is not None:
         shutil.rmtree(folder, ignore_errors=True)
         raise RunError(f"{damage} in {file.name} is not what its label says", hint="get the recording again")
     label = _label((folder / _LABEL).read_bytes(), file)
     return OpenRecording(folder=folder, label=label)
-
-
-def _unpack(file: Path, folder: Path) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-        fresh = Path(temporary) / "fresh"
-        content = dict(read_members(file))
-        if _LABEL not in content:
-            raise RunError(f"{file} is not a recording", hint="pack one with tradeassay recordings record")
-        _label(content[_LABEL], file)  # one that is refused leaves nothing behind
-        for name, data in content.items():
-            target = fresh / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(data)
-        shutil.rmtree(folder, ignore_errors=True)
-        fresh.rename(folder)
 
 
 def _damage(folder: Path) -> str | None:

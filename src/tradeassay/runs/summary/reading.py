@@ -63,12 +63,19 @@ def summary_of(run: Run, *, details: bool = True) -> RunSummary:
     cells = dict.fromkeys(row.cell for row in scores.agents)
     reading = _Reading(run, {episode.key: episode for episode in scores.episodes}, details)
     found = [reading.cell([row for row in scores.agents if row.cell == cell]) for cell in cells]
+    manifest = run.manifest
+    pairs = [("work (the spec)", manifest.work_sha256)]
+    pairs += [(f"data {name}", dataset.sha256) for name, dataset in manifest.datasets.items()]
+    for name, benchmark in manifest.benchmarks.items():
+        pairs += [(f"benchmark {name}", benchmark.sha256), (f"venue of {name}", benchmark.venue_sha256)]
+    pairs += [(f"agent {name}", agent.sha256) for name, agent in manifest.agents.items() if agent.sha256]
+    pairs += [(f"journal {episode.key}", episode.events_sha256) for episode in run.scores.episodes]
     read = RunSummary(
         title=f"{', '.join(dict.fromkeys(cell.title for cell in found))}: {run.spec.slug}",
         cells=_told_apart(found),
         level=run.spec.bootstrap.level,
         draws=run.spec.bootstrap.draws,
-        hashes=_hashes(run),
+        hashes=tuple(pairs),
         versions=(
             *versions.packages.items(),
             ("python", versions.python),
@@ -198,24 +205,7 @@ class _Reading:
 
 
 def _detail(records: Sequence[StepRecord], place: int, seed: int, *, scored: bool) -> EpisodeDetail:
-    trades, trades_left_out = _trades(records)
-    held = holdings_from_records(records) if scored else None
-    return EpisodeDetail(
-        place=place,
-        seed=seed,
-        holdings=None
-        if held is None
-        else HoldingsOverTime(
-            symbols=held.symbols,
-            weights=tuple(tuple(column) for column in np.ascontiguousarray(held.weights.T).tolist()),
-        ),
-        trades=trades,
-        trades_left_out=trades_left_out,
-    )
-
-
-def _trades(records: Iterable[StepRecord]) -> tuple[tuple[Trade, ...], int]:
-    """Return the trades in the symbols traded most, and how many trades were left out."""
+    # The trades in the symbols traded most are shown, the others only counted.
     every = [
         Trade(
             session=record.session,
@@ -233,7 +223,19 @@ def _trades(records: Iterable[StepRecord]) -> tuple[tuple[Trade, ...], int]:
         value[trade.symbol] = value.get(trade.symbol, 0.0) + abs(trade.quantity * trade.price)
     most = set(sorted(value, key=lambda symbol: (-value[symbol], symbol))[:MOST_SYMBOLS])
     kept = tuple(trade for trade in every if trade.symbol in most)
-    return kept, len(every) - len(kept)
+    held = holdings_from_records(records) if scored else None
+    return EpisodeDetail(
+        place=place,
+        seed=seed,
+        holdings=None
+        if held is None
+        else HoldingsOverTime(
+            symbols=held.symbols,
+            weights=tuple(tuple(column) for column in np.ascontiguousarray(held.weights.T).tolist()),
+        ),
+        trades=kept,
+        trades_left_out=len(every) - len(kept),
+    )
 
 
 def _market(
@@ -279,17 +281,6 @@ def _total(parts: Iterable[dict[str, int]]) -> dict[str, int]:
     for part in parts:
         total.update(part)
     return dict(total)
-
-
-def _hashes(run: Run) -> tuple[tuple[str, str], ...]:
-    manifest = run.manifest
-    pairs = [("work (the spec)", manifest.work_sha256)]
-    pairs += [(f"data {name}", dataset.sha256) for name, dataset in manifest.datasets.items()]
-    for name, benchmark in manifest.benchmarks.items():
-        pairs += [(f"benchmark {name}", benchmark.sha256), (f"venue of {name}", benchmark.venue_sha256)]
-    pairs += [(f"agent {name}", agent.sha256) for name, agent in manifest.agents.items() if agent.sha256]
-    pairs += [(f"journal {episode.key}", episode.events_sha256) for episode in run.scores.episodes]
-    return tuple(pairs)
 
 
 def ktdfin_setting(run: Run, key: str, benchmark: Benchmark) -> ktdfin.KtdfinSetting:
