@@ -136,7 +136,7 @@ def main() -> None:
                 [*arena, "run", "--replay", "synthetic", "--until", "2022-05-20", "--db", db], check=True
             )
         folder = Path(work) / "site"
-        subprocess.run([*arena, "pages", str(folder), "--db", db], check=True)
+        subprocess.run([sys.executable, "-m", "tradeassay", "site", db, "-o", str(folder)], check=True)
         served = ["--db", db, "--pages", str(folder), "--port", str(chosen.port)]
         server = subprocess.Popen([*arena, "serve", *served])
         driver = None
