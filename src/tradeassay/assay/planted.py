@@ -213,7 +213,15 @@ def weights_of(
     rng = np.random.default_rng([world.seed, seed, PLANTS.index(plant), int(masked)])
     held = max(2, round(config.held * world.names))
     if plant == "lucky":
-        return _best_of(world, config, rng, held)
+        best: Ints | None = None
+        most = -np.inf
+        for _ in range(config.tries):
+            picks = _by_chance(world, rng, held)
+            made = float(np.log1p(np.take_along_axis(world.happened, picks, axis=1).mean(axis=1)).sum())
+            if made > most:
+                best, most = picks, made
+        assert best is not None
+        return _equal(best, world)
     if plant in PASSIVE:
         return _passive(plant, world)
     chance = _by_chance(world, rng, held, 1 if plant == "churning" else EVERY)
@@ -307,18 +315,6 @@ def _equal(picks: Ints, world: PlantedWorld) -> Floats:
     weights = np.zeros(world.returns.shape)
     np.put_along_axis(weights, picks, 1.0 / picks.shape[1], axis=1)
     return weights
-
-
-def _best_of(world: PlantedWorld, config: PlantConfig, rng: np.random.Generator, held: int) -> Floats:
-    best: Ints | None = None
-    most = -np.inf
-    for _ in range(config.tries):
-        picks = _by_chance(world, rng, held)
-        made = float(np.log1p(np.take_along_axis(world.happened, picks, axis=1).mean(axis=1)).sum())
-        if made > most:
-            best, most = picks, made
-    assert best is not None
-    return _equal(best, world)
 
 
 YEAR = 252

@@ -193,6 +193,12 @@ class _Trial:
         for style in STYLES:
             self._try(cut, style, present, days)
         repeatable = self.repeats is not False  # what no other future moves repeats itself
+        notes = []
+        if not repeatable:
+            notes.append("the agent answers differently to the same questions: futures cannot be compared")
+        failed = sum(day.decision.status == "failed" for day in days)
+        if failed:
+            notes.append(f"on {failed} of {len(days)} days no usable answer came: nothing could move there")
         return LeakTestReport(
             agent=self.subject.name,
             benchmark=self.benchmark.id,
@@ -211,7 +217,7 @@ class _Trial:
             else {},
             untested={channel: why for channel, why in channels.items() if why is not None},
             withheld=sum(stamp.through != "prompt" for day in days for stamp in day.late),
-            notes=self._notes(days, repeatable),
+            notes=tuple(notes),
             files_open=self.subject.own_code,
         )
 
@@ -305,15 +311,6 @@ class _Trial:
                 self.findings[at] = msgspec.structs.replace(one, days=days)
                 return
         self.findings.append(finding)
-
-    def _notes(self, days: Sequence[PlayedDay], repeatable: bool) -> tuple[str, ...]:
-        notes = []
-        if not repeatable:
-            notes.append("the agent answers differently to the same questions: futures cannot be compared")
-        failed = sum(day.decision.status == "failed" for day in days)
-        if failed:
-            notes.append(f"on {failed} of {len(days)} days no usable answer came: nothing could move there")
-        return tuple(notes)
 
 
 def _subject(

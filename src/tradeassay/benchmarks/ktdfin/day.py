@@ -103,6 +103,16 @@ def system_prompt(config: KtdfinConfig, rules: Rules, lot: float) -> str:
 def day_in_words(seen: Mapping[str, Any], day: str, cutoff: str, task: str) -> str:
     """Return the day's message from its payload (decoded, masked); what is asked comes last."""
     account = seen["account"]
+    lines = [
+        f"- {'bought' if fill['side'] == 'BUY' else 'sold'} {cell(fill['shares'])} shares of {fill['stock_id']} "
+        f"at {cell(fill['price'])}, costs {cell(fill['costs'])}"
+        for fill in seen["last_fills"]
+    ]
+    lines += [
+        f"- the order for {refused['stock_id']} was refused or cut: {refusal_in_words(str(refused['reason']))}"
+        for refused in seen["last_rejections"]
+    ]
+    lines += [f"- not sent: {line}" for line in seen.get("not_sent", ())]
     return PROMPTS.fill(
         "user",
         day=day,
@@ -111,7 +121,7 @@ def day_in_words(seen: Mapping[str, Any], day: str, cutoff: str, task: str) -> s
         nav=f"{account['nav']:.2f}",
         positions=_positions(account["positions"], _market_rows(seen.get("held"))),
         result=_result(seen["performance"]),
-        events=_events(seen),
+        events="What became of your last orders:\n" + "\n".join(lines) + "\n" if lines else "",
         market=_market(seen),
         task=task,
     )
@@ -145,20 +155,6 @@ def _result(performance: Mapping[str, float | None]) -> str:
         if performance[field] is not None
     ]
     return ", ".join(parts) + "." if parts else "nothing yet."
-
-
-def _events(seen: Mapping[str, Sequence[Mapping[str, object]]]) -> str:
-    lines = [
-        f"- {'bought' if fill['side'] == 'BUY' else 'sold'} {cell(fill['shares'])} shares of {fill['stock_id']} "
-        f"at {cell(fill['price'])}, costs {cell(fill['costs'])}"
-        for fill in seen["last_fills"]
-    ]
-    lines += [
-        f"- the order for {refused['stock_id']} was refused or cut: {refusal_in_words(str(refused['reason']))}"
-        for refused in seen["last_rejections"]
-    ]
-    lines += [f"- not sent: {line}" for line in seen.get("not_sent", ())]
-    return "What became of your last orders:\n" + "\n".join(lines) + "\n" if lines else ""
 
 
 def _market(seen: Mapping[str, Sequence[object]]) -> str:

@@ -615,8 +615,13 @@ def get_dataset(
     if not isinstance(allow_faults, bool) or not allow_faults:
         chosen = () if isinstance(allow_faults, bool) else tuple(allow_faults)
         accepted = (*recipe.entry.accepts, *chosen)
+    now = (clock or WallClock()).now() // SECOND * SECOND
+    query = ", ".join(f"{package.name}=={package.version}" for package in recipe.entry.packages)
+    facts = msgspec.structs.replace(
+        built.panel.facts, source="packaged", query=query, licence=recipe.entry.licence, retrieved_at=iso(now)
+    )
     return write_snapshot(
-        _stamped(built.panel, recipe.entry, clock or WallClock()),
+        replace(built.panel, name=recipe.entry.name, facts=facts),
         folder,
         allow_faults=accepted,
         replace_existing=replace_existing,
@@ -668,12 +673,3 @@ def _build(recipe: CatalogueRecipe) -> Built | SideBuilt:
                 )
         with WheelFiles(wheels) as archive:
             return recipe.build(entry, archive)
-
-
-def _stamped(panel: Panel, entry: CatalogueEntry, clock: Clock) -> Panel:
-    now = clock.now() // SECOND * SECOND
-    query = ", ".join(f"{package.name}=={package.version}" for package in entry.packages)
-    facts = msgspec.structs.replace(
-        panel.facts, source="packaged", query=query, licence=entry.licence, retrieved_at=iso(now)
-    )
-    return replace(panel, name=entry.name, facts=facts)

@@ -337,7 +337,11 @@ def make_fundamentals(
         past.append(float(trend + abs(trend) * SURPRISE * report.surprise))
         row = max(burn + report.row - 1, 1)
         values = _figures(universe, tape, i, row, past, float(margin[i]), float(book[i]))
-        paid = _trailing(dividends[i], row, config.year) / float(tape.scale[row, i]) / float(universe.unit[i])
+        total = 0.0
+        for ex, value in dividends[i]:
+            if row - config.year < ex <= row:
+                total += value
+        paid = total / float(tape.scale[row, i]) / float(universe.unit[i])
         close = float(tape.last[row, i]) / float(universe.unit[i])
         values["dividend_per_share_ttm"] = paid
         values["dividend_yield"] = paid / close
@@ -393,14 +397,6 @@ def _dividends(tape: WorldTape, n: int) -> list[list[tuple[int, float]]]:
         if action.kind == "dividend":
             paid[action.column].append((action.ex, action.value * float(tape.scale[action.ex, action.column])))
     return paid
-
-
-def _trailing(paid: list[tuple[int, float]], row: int, year: int) -> float:
-    total = 0.0
-    for ex, value in paid:
-        if row - year < ex <= row:
-            total += value
-    return total
 
 
 def _rounded(value: float) -> float:

@@ -175,6 +175,11 @@ def regress(cross: CrossSection, exposures: Exposures, config: AttributionConfig
     residuals = returns - common[:, None] - np.matmul(premia[:, None, :], x)[:, 0]
     if not some.all():
         covered = covered & some[:, None]
+    mean = (weights * returns).sum(axis=1, keepdims=True)
+    spread = (weights * (returns - mean) ** 2).sum(axis=1)
+    left = (weights * residuals**2).sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        explained: Floats = np.where(spread > 0, 1.0 - left / spread, np.nan)
     return StyleModel(
         factors=cross.factors,
         returns=returns,
@@ -183,7 +188,7 @@ def regress(cross: CrossSection, exposures: Exposures, config: AttributionConfig
         common=common,
         premia=premia,
         residuals=residuals,
-        explained=_explained(returns, residuals, weights),
+        explained=explained,
         fitted=fitted,
     )
 
@@ -211,15 +216,6 @@ def _solve(moments: Floats, right: Floats, singular: float) -> Floats:
     there = np.diagonal(moments, axis1=1, axis2=2) > 0
     solved: Floats = np.where(there, np.matmul(vectors, along[:, :, None])[:, :, 0], 0.0)
     return solved
-
-
-def _explained(returns: Floats, residuals: Floats, weights: Floats) -> Floats:
-    mean = (weights * returns).sum(axis=1, keepdims=True)
-    spread = (weights * (returns - mean) ** 2).sum(axis=1)
-    left = (weights * residuals**2).sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share: Floats = np.where(spread > 0, 1.0 - left / spread, np.nan)
-    return share
 
 
 class VifScreen(msgspec.Struct, frozen=True, kw_only=True):
