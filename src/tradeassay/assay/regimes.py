@@ -6,7 +6,6 @@ window is over. It is a way to read results, never something to trade on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -154,7 +153,26 @@ def _panels(
             nothing = not_scored(series.failure or "no result over all sessions")
             measures = dict.fromkeys(("return", "against the index", "selection", "edge", "sharpe"), nothing)
         else:
-            measures = _measures(daily, index, places, mine, year, bootstrap)
+            total = daily["total"]
+            columns = {
+                "return": total[places],
+                "against the index": (total - index)[places],
+                "selection": daily["selection"][places],
+                "edge": daily[EDGE][places],
+            }
+            measures = {
+                name: cosine_interval(
+                    values, "mean", periods_per_year=year, level=bootstrap.level, least=bootstrap.least
+                )
+                for name, values in columns.items()
+            }
+            measures["sharpe"] = cosine_interval(
+                columns["return"], periods_per_year=year, level=bootstrap.level, least=bootstrap.least
+            )
+            worst = min(float(max_drawdown(growth(total[span.first : span.last + 1]))) for span in mine)
+            measures["max_drawdown"] = Measure(
+                value=significant(worst), n=int(places.size), note="no interval: the worst of single spans"
+            )
         panels.append(
             RegimePanel(
                 cell=row.cell,
@@ -167,32 +185,3 @@ def _panels(
             )
         )
     return panels
-
-
-def _measures(
-    daily: dict[str, Floats],
-    index: Floats,
-    places: np.ndarray[tuple[int], np.dtype[np.int64]],
-    spans: Sequence[IndexRegime],
-    year: int,
-    bootstrap: BootstrapConfig,
-) -> dict[str, Measure]:
-    total = daily["total"]
-    columns = {
-        "return": total[places],
-        "against the index": (total - index)[places],
-        "selection": daily["selection"][places],
-        "edge": daily[EDGE][places],
-    }
-    found = {
-        name: cosine_interval(values, "mean", periods_per_year=year, level=bootstrap.level, least=bootstrap.least)
-        for name, values in columns.items()
-    }
-    found["sharpe"] = cosine_interval(
-        columns["return"], periods_per_year=year, level=bootstrap.level, least=bootstrap.least
-    )
-    worst = min(float(max_drawdown(growth(total[span.first : span.last + 1]))) for span in spans)
-    found["max_drawdown"] = Measure(
-        value=significant(worst), n=int(places.size), note="no interval: the worst of single spans"
-    )
-    return found

@@ -212,7 +212,23 @@ def _write_run(
         tables = paste_tables(run)
         write_html(run, place / "index.html")
         assert isinstance(run, CodeRun)
-        rows = _programs(run, tables[0], name, verdict)
+        table = tables[0]
+        rows = [
+            SiteRow(
+                benchmark=run.benchmark,
+                setting=table.title,
+                run=name,
+                agent=cells[table.named].text,
+                figures=dict(zip(table.columns[table.named + 1 :], cells[table.named + 1 :], strict=True)),
+                verdict="",
+                tone="none",
+                edge=None,
+                checked=verdict.word,
+                link=f"runs/{name}/index.html",
+                card=f"cards/{name}/m{place}.svg",
+            )
+            for place, cells in enumerate(table.rows)
+        ]
     if sure:
         talks.add(run, name)
     for row in rows:
@@ -266,25 +282,6 @@ def _board(run: Run, summary: RunSummary, name: str, checked: Attestation) -> li
                 )
             )
     return rows
-
-
-def _programs(run: CodeRun, table: PasteTable, name: str, checked: Attestation) -> list[SiteRow]:
-    return [
-        SiteRow(
-            benchmark=run.benchmark,
-            setting=table.title,
-            run=name,
-            agent=cells[table.named].text,
-            figures=dict(zip(table.columns[table.named + 1 :], cells[table.named + 1 :], strict=True)),
-            verdict="",
-            tone="none",
-            edge=None,
-            checked=checked.word,
-            link=f"runs/{name}/index.html",
-            card=f"cards/{name}/m{place}.svg",
-        )
-        for place, cells in enumerate(table.rows)
-    ]
 
 
 class _Talks:

@@ -224,10 +224,6 @@ def family_of(name: str) -> Family:
     return _FAMILY_OF.get(name, "other")
 
 
-def audit_arch(machine: str) -> int:
-    return AUDIT_ARCH[machine]
-
-
 _NAMES: dict[str, dict[int, str]] = {}
 
 

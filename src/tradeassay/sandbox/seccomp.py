@@ -20,13 +20,13 @@ from tradeassay.sandbox import kernel
 from tradeassay.sandbox.kernel import (
     ALLOWED,
     ALLOWED_INT,
+    AUDIT_ARCH,
     MISSING,
     QUIET,
     SIGABRT,
     STAT,
     SYSCALLS,
     WATCHED,
-    audit_arch,
     number,
 )
 
@@ -64,7 +64,7 @@ class _Program:
     def __init__(self, machine: str) -> None:
         self._code: list[bytes] = []
         self.emit(_LOAD, _ARCH)
-        self.emit(_JEQ, audit_arch(machine), 1, 0)
+        self.emit(_JEQ, AUDIT_ARCH[machine], 1, 0)
         self.emit(_RETURN, RET_KILL)
         self.emit(_LOAD, _NR)
         if machine == "x86_64":

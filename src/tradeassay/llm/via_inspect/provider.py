@@ -180,7 +180,7 @@ def _calls(output: ModelOutput, response: object, request: AskModel) -> tuple[To
     here = len(request.messages)
     if not parsed:
         return find_calls(output.message.text, request.tools, request.must_call, id_prefix=f"text-{here}")
-    raw = raw_calls(response)
+    raw = list(raw_calls(response))
     taken = {call.id for message in request.messages for call in message.calls}
     calls: list[ToolCall] = []
     for at, call in enumerate(parsed):

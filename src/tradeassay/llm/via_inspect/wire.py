@@ -465,11 +465,6 @@ def _clean(result: Any) -> Any:
     return result
 
 
-def raw_calls(response: object) -> list[RawCall]:
-    """Return the tool calls of a raw response, whichever provider's form it has."""
-    return list(_walk(response))
-
-
 def arguments_of(raw: list[RawCall], at: int, call_id: str, name: str, count: int) -> str | None:
     """Return the raw arguments of the ``at``-th of ``count`` parsed calls: by position, else by id; else None."""
     if len(raw) == count and raw[at].name == name:
@@ -478,10 +473,11 @@ def arguments_of(raw: list[RawCall], at: int, call_id: str, name: str, count: in
     return same[0].arguments if len(same) == 1 else None
 
 
-def _walk(node: object) -> Iterator[RawCall]:
+def raw_calls(node: object) -> Iterator[RawCall]:
+    """Yield the tool calls of a raw response, whichever provider's form it has."""
     if isinstance(node, list):
         for item in node:
-            yield from _walk(item)
+            yield from raw_calls(item)
     elif isinstance(node, dict):
         call = _call(node)
         if call is not None:
@@ -489,7 +485,7 @@ def _walk(node: object) -> Iterator[RawCall]:
             return
         for value in node.values():
             if isinstance(value, list | dict):
-                yield from _walk(value)
+                yield from raw_calls(value)
 
 
 def _call(node: dict[str, object]) -> RawCall | None:

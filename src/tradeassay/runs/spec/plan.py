@@ -222,42 +222,31 @@ def _cell(
     if first.by_model and first.agent.name != MODEL:
         return msgspec.structs.replace(cell, note="not measured: a foreign agent takes what it takes")
     if first.by_model:
-        return _talked(cell, first, benchmark, snapshot, asking, runs)
+        began = time.perf_counter()
+        try:
+            day = measure_conversation(first, benchmark, snapshot, prices=asking.prices, runs=runs)
+        except Exception as error:  # an exception here would only make the conversation's episodes fail
+            return msgspec.structs.replace(cell, note=f"would fail: {fault_of(error)!s}")
+        playing = (time.perf_counter() - began) / min(SAMPLE_DAYS, cell.sessions)
+        at_once = min(asking.concurrency, cell.episodes)
+        return msgspec.structs.replace(
+            cell,
+            model=model_config(first).model,
+            model_calls=round(day.calls * cell.decisions),
+            input_tokens=round(day.input_tokens * cell.decisions),
+            output_tokens=round(day.output_tokens * cell.decisions),
+            usd=None if day.usd is None else round(day.usd * cell.decisions, 4),
+            source=day.source,
+            hours=round(day.seconds * cell.decisions / at_once / 3600, 4),
+            seconds=round(playing * cell.decisions, 3),
+            bytes=round(day.bytes * cell.decisions),
+        )
     seconds, size, note = _measure(benchmark, first, snapshot)
     return msgspec.structs.replace(
         cell,
         seconds=None if seconds is None else round(seconds * cell.decisions, 3),
         bytes=None if size is None else round(size * cell.decisions),
         note=note,
-    )
-
-
-def _talked(
-    cell: PlannedCell,
-    episode: EpisodeSpec,
-    benchmark: Benchmark,
-    snapshot: Snapshot,
-    asking: Asking,
-    runs: Path | None,
-) -> PlannedCell:
-    began = time.perf_counter()
-    try:
-        day = measure_conversation(episode, benchmark, snapshot, prices=asking.prices, runs=runs)
-    except Exception as error:  # an exception here would only make the conversation's episodes fail
-        return msgspec.structs.replace(cell, note=f"would fail: {fault_of(error)!s}")
-    playing = (time.perf_counter() - began) / min(SAMPLE_DAYS, cell.sessions)
-    at_once = min(asking.concurrency, cell.episodes)
-    return msgspec.structs.replace(
-        cell,
-        model=model_config(episode).model,
-        model_calls=round(day.calls * cell.decisions),
-        input_tokens=round(day.input_tokens * cell.decisions),
-        output_tokens=round(day.output_tokens * cell.decisions),
-        usd=None if day.usd is None else round(day.usd * cell.decisions, 4),
-        source=day.source,
-        hours=round(day.seconds * cell.decisions / at_once / 3600, 4),
-        seconds=round(playing * cell.decisions, 3),
-        bytes=round(day.bytes * cell.decisions),
     )
 
 
