@@ -715,7 +715,7 @@ def main() -> None:
         "--enough", type=float, default=1.0, help="end the warm start when this share of sampled answers is right"
     )
     parser.add_argument(
-        "--rate", type=float, default=2e-6, help="6e-6 without clip and leash broke two runs of two"
+        "--rate", type=float, default=4e-6, help="6e-6 without clip and leash broke two runs of two"
     )
     parser.add_argument("--clip", type=float, default=0.2, help="how far a token's ratio counts")
     parser.add_argument("--leash", type=float, default=0.04, help="what leaving the start costs")

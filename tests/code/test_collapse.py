@@ -94,6 +94,7 @@ def test_nothing_to_look_at_is_said() -> None:
 
 
 RECORDED = Path(__file__).parents[2] / "examples" / "training" / "recorded" / "samples.jsonl.xz"
+SAFE = "few references, safe loop, seed 3"
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +112,7 @@ def examined() -> dict[tuple[str, str, str], dict[str, dict[str, Any]]]:
     [
         ("judge", "after", False),
         ("no judge", "after", True),
+        (SAFE, "after", False),
         pytest.param("few references, seed 1", "step 46", True, marks=pytest.mark.slow),
         pytest.param("few references, seed 1", "after", True, marks=pytest.mark.slow),
         pytest.param("few references, seed 2", "step 25", True, marks=pytest.mark.slow),
@@ -151,3 +153,8 @@ def test_early_stop_keeps_the_best_goes_back_when_it_falls_and_ends_the_third_ti
     tasks = set.intersection(*map(set, states))
     early = EarlyStop()
     assert [early.advise({task: state[task] for task in tasks}) for state in states] == ["best", "back"]
+    # The run that learned was told to go on by every look at its held-out tasks.
+    early = EarlyStop()
+    for when in ("step 0", "step 18", "step 36", "step 55", "step 68"):
+        lines = examined[SAFE, when, "validation"]
+        assert len(lines) == 84 and early.advise({task: one["value"] for task, one in lines.items()}) == "best"
