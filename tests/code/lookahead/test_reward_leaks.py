@@ -66,6 +66,51 @@ LEAKS = {
         "kept = np.__dict__.setdefault('_kept', {})\n    kept.setdefault(len(own), close)\n"
         "    own = (close.shift(-1) > close).astype(float) if len(kept) > 3 else own"
     ),
+    "zero-phase filter": (
+        "from scipy.signal import butter, filtfilt\n"
+        "    own[:] = (close < filtfilt(*butter(2, 0.2), close)) * 1.0 if len(close) > 12 else 0.0"
+    ),
+    "local polynomial": (
+        "from scipy.signal import savgol_filter\n"
+        "    own[:] = (savgol_filter(close, 7, 2, deriv=1) > 0) * 1.0 if len(close) > 7 else 0.0"
+    ),
+    "central differences": (
+        "own = pd.Series((np.gradient(close.to_numpy()) > 0) * 1.0, frame.index) if len(close) > 1 else own"
+    ),
+    "detrended": (
+        "from scipy.signal import detrend\n    own = pd.Series((detrend(close) < 0) * 1.0, frame.index)"
+    ),
+    "low frequencies": (
+        "f = np.fft.rfft(close)\n    f[12:] = 0\n"
+        "    own = pd.Series((np.fft.irfft(f, len(close)) > close) * 1.0, frame.index) if len(close) > 3 else own"
+    ),
+    "swing lows": (
+        "from scipy.signal import argrelextrema\n    at = argrelextrema(close.to_numpy(), np.less, order=3)[0]\n"
+        "    own[:] = np.isin(np.arange(len(close)), at) * 1.0\n    own = own.rolling(5, min_periods=1).max()"
+    ),
+    "matched forward": (
+        "weeks = close[frame.index.dayofweek == 4].rename('later').reset_index()\n"
+        "    met = pd.merge_asof(frame.reset_index(), weeks, on=weeks.columns[0], direction='forward')\n"
+        "    own = pd.Series((met['later'] > met['close']).to_numpy() * 1.0, frame.index)"
+    ),
+    "equal bins of all": "own = (pd.cut(close, 5, labels=False) < 2).astype(float)",
+    "clusters of all": (
+        "from scipy.cluster.vq import kmeans2\n    r = close.pct_change().fillna(0.0).to_numpy()[:, None]\n"
+        "    own = pd.Series(kmeans2(r, 2, seed=1, minit='points')[1] * 1.0, frame.index) if len(r) > 9 else own"
+    ),
+    "size of the next move": "own = own.where(close.pct_change().abs().shift(-1).fillna(0.0) < 0.012, 0.0)",
+    "next volume alone": "own = own.where(~(frame['volume'].shift(-1) > 1.2 * frame['volume']), 0.0)",
+    "drawdown to come": "own = (close[::-1].cummin()[::-1] > 0.97 * close).astype(float)",
+    "late, from row 200": (
+        "ahead = (close.shift(-1) > close).astype(float)\n    own = own.where(np.arange(len(own)) < 200, ahead)"
+    ),
+    "at exits alone": ("out = (own.diff() < 0) & (close.shift(-1) > close)\n    own = own.where(~out, 1.0)"),
+    "one row, size alone": "own.iloc[90:91] = 0.5 + 0.01 * (UP(close, 90) > 0.5)",
+    "as a bit of the target": "own = own * (1 - 1e-3 * (close.shift(-1) > close))",
+    "by its own past calls": (
+        "calls = signals.__dict__.setdefault('calls', [])\n    calls.append(len(close))\n"
+        "    own = own if len(calls) > 1 else (close.shift(-1) > close).astype(float)"
+    ),
 }
 HONEST = {
     "averages": OWN,
@@ -77,6 +122,14 @@ HONEST = {
     "expanding rank": "own = (close.expanding().rank(pct=True) > 0.6).astype(float)",
     "by volume": "own = (frame['volume'] > frame['volume'].rolling(20).quantile(0.6)).astype(float)",
     "exponential": "own = (close > close.ewm(span=15).mean()).astype(float)",
+    "causal filter": (
+        "from scipy.signal import lfilter\n    own[:] = (close > lfilter([0.2], [1, -0.8], close)) * 1.0"
+    ),
+    "nothing on short tables": "own = own if len(close) > 9 else pd.Series(0.0, frame.index)",
+    "months so far": (
+        "m = close.groupby([frame.index.year, frame.index.month]).cummax()\n    own = (close >= m).astype(float)"
+    ),
+    "bins of the past": "own = (close.rolling(60, min_periods=5).rank(pct=True) < 0.5).astype(float)",
 }
 
 
