@@ -288,8 +288,8 @@ def _bars(count: int) -> dict[str, NDArray]:
     return {
         "time": np.busday_offset("2016-01-04", np.arange(count)).astype("M8[ns]"),
         "open": opened,
-        "high": np.round(np.maximum(opened, close) + 0.3, 2),
-        "low": np.round(np.minimum(opened, close) - 0.3, 2),
+        "high": np.round(np.maximum(opened, close) + rng.uniform(0.1, 0.9, count), 2),
+        "low": np.round(np.minimum(opened, close) - rng.uniform(0.1, 0.9, count), 2),
         "close": close,
         "volume": np.rint(1e5 * rng.uniform(0.5, 1.5, count)),
     }
@@ -333,6 +333,28 @@ def _wild(columns: Columns, name: str) -> np.ndarray:
     return np.append(np.abs(np.diff(np.log(columns[name]))) > 0.02, False)
 
 
+def _together(columns: Columns, name: str) -> np.ndarray:
+    """Whether the next close and another part of that bar move the same way: whoever can guess the one, a volume
+    that was high and falls, then knows the other.
+    """
+    return _next(columns, "close") == _next(columns, name)
+
+
+def _wick(columns: Columns, name: str) -> np.ndarray:
+    """Whether the next bar closes near its high."""
+    reach = np.maximum(columns["high"] - columns["low"], 1e-9)
+    return np.append(((columns["close"] - columns["low"]) / reach)[1:] > 0.5, False)
+
+
+def _range(columns: Columns, name: str) -> np.ndarray:
+    return np.append((columns["high"] - columns["low"])[1:] > 1.5, False)
+
+
+def _factor(columns: Columns, name: str) -> np.ndarray:
+    """Whether the next volume is another by more than a factor, up or down."""
+    return np.append(np.abs(np.diff(np.log(columns["volume"]))) > np.log(2.2), False)
+
+
 @pytest.mark.parametrize(
     ("peek", "name", "bars"),
     [
@@ -342,6 +364,8 @@ def _wild(columns: Columns, name: str) -> np.ndarray:
         (_turned, "close", 252),
         (_turned, "volume", 252),
         (_turned, "open", 252),
+        *((_together, name, bars) for name in ("volume", "open") for bars in (252, 4_000)),
+        *((peek, "", bars) for peek in (_wick, _range, _factor) for bars in (252, 4_000)),
     ],
 )
 def test_a_false_bar_tells_nothing_of_the_true_one(

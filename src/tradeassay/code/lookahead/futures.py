@@ -8,7 +8,7 @@ series, and bars open near the last close, so that false rows cannot be told fro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,8 +26,11 @@ _SWAP: Final = {"open": "open", "close": "close", "high": "low", "low": "high"}
 _MOST_DECIMALS: Final = 6
 _LENGTHS: Final = (1, 1, 1, 2, 8, 64)
 _SIZES: Final = (0.5, 4.0)
-_ALONG: Final = 0.25
-"""The share of bars behind which a false bar first goes the way that the true one went."""
+_FACTORS: Final = (1.5, 6.0)
+_ALONG: Final = {"close": 0.25, "open": 0.1, "volume": 0.1, "wicks": 0.1}
+"""The share of bars behind which a false bar first goes the way that the true one went, for each part of a bar by
+itself: parts that turned together would say by their product what the true ones did.
+"""
 
 Group = Mapping[str, Array]
 
@@ -226,18 +229,44 @@ def _signs(true: Floats, rng: np.random.Generator) -> Floats:
     return np.where(true == 0, rng.choice((-1.0, 1.0), true.size), np.sign(true))
 
 
-def _other_volume(values: Array, cuts: Ints, rows: Ints, place: Ints, sides: Floats | float = -1.0) -> Array:
-    """Return volumes that rise where they fell and the other way round (``sides`` 1: go on), by at least a factor
-    3.
+def _other_volume(
+    values: Array, cuts: Ints, rows: Ints, place: Ints, rng: np.random.Generator, sides: Floats | float = -1.0
+) -> Array:
+    """Return volumes that rise where they fell and the other way round (``sides`` 1: go on), by the factor of
+    another bar and a half or six times as much again.
     """
     numbers = np.asarray(values, dtype=np.float64)
     at_cut = np.maximum(np.abs(numbers[cuts]), 1.0)[place]
     ratio = np.maximum(np.abs(numbers[rows]), 1e-9) / at_cut
-    rises = np.where(ratio >= 1.0, 1.0, -1.0) * sides
-    other = np.minimum(at_cut * np.maximum(np.maximum(ratio, 1.0 / ratio), 3.0) ** rises, 1e15)
+    others = np.log(np.maximum(np.abs(numbers[1:]), 1.0) / np.maximum(np.abs(numbers[:-1]), 1.0))
+    factor = np.exp(np.abs(rng.choice(others, rows.size))) * rng.choice(_FACTORS, rows.size)
+    other = np.minimum(at_cut * factor ** (np.where(ratio >= 1.0, 1.0, -1.0) * sides), 1e15)
     changed = numbers.copy()
     changed[rows] = np.rint(other) if bool((np.rint(numbers) == numbers).all()) else other
     return changed.astype(values.dtype) if values.dtype.kind in "iu" else changed
+
+
+def _change_wicks(
+    made: dict[str, Array], group: Group, rows: Ints, rng: np.random.Generator, *, logarithms: bool, sides: Floats
+) -> None:
+    """Give bars the wicks of others: short ones where the true were long and the other way round, or not."""
+    true = {name: np.asarray(group[name], dtype=np.float64) for name in PRICES if name in group}
+    if not {"close", "high", "low"} <= true.keys():
+        return
+    scale: Callable[[Array], Array] = np.log if logarithms else np.asarray
+    body = [scale(values) for name, values in true.items() if name in ("open", "close")]
+    upper = np.nan_to_num(scale(true["high"]) - np.maximum.reduce(body))
+    lower = np.nan_to_num(np.minimum.reduce(body) - scale(true["low"]))
+    order = np.argsort(upper + lower, kind="stable")
+    long = np.argsort(order, kind="stable")[rows] * 2 >= order.size
+    half = order.size // 2
+    taken = order[rng.integers(0, half, rows.size) + np.where(long == (sides > 0), order.size - half, 0)]
+    ends = [np.asarray(made[name], dtype=np.float64)[rows] for name in ("open", "close") if name in made]
+    for name, most, wick in (("high", np.maximum, upper), ("low", np.minimum, -lower)):
+        tip = most.reduce(ends)
+        changed = np.asarray(made[name], dtype=np.float64).copy()
+        changed[rows] = most(tip, tip * np.exp(wick[taken]) if logarithms else tip + wick[taken])
+        made[name] = changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,43 +284,56 @@ class FalseBars:
 def false_next_bars(feeds: Feeds, rng: np.random.Generator, hints: Ints) -> FalseBars:
     """Return false bars for every row; behind ``hints`` both ways are tried. Only for aligned feeds."""
     both = np.isin(np.arange(len(feeds) - 1), hints)
-    sides = np.where(rng.random(both.size) < np.where(both, 0.5, _ALONG), 1.0, -1.0)
-    return FalseBars(
-        _next_bars(feeds, sides, rng), _next_bars(feeds, -sides, rng), np.flatnonzero(both | (sides > 0))
-    )
+    sides = {
+        (feed, part): np.where(rng.random(both.size) < np.where(both, 0.5, share), 1.0, -1.0)
+        for feed in feeds.groups
+        for part, share in _ALONG.items()
+    }
+    again = both | np.any([side > 0 for side in sides.values()], axis=0)
+    turned = {part: -side for part, side in sides.items()}
+    return FalseBars(_next_bars(feeds, sides, rng), _next_bars(feeds, turned, rng), np.flatnonzero(again))
 
 
-def _next_bars(feeds: Feeds, sides: Floats, rng: np.random.Generator) -> dict[str, Array]:
-    """Return false bars on the given sides; how far they move says nothing about the true ones."""
+def _next_bars(
+    feeds: Feeds, sides: Mapping[tuple[str, str], Floats], rng: np.random.Generator
+) -> dict[str, Array]:
+    """Return false bars, each part on its side; how far they move says nothing about the true ones."""
     bars = len(feeds)
-    cuts = np.arange(bars - 1)
+    cuts, every = np.arange(bars - 1), np.arange(bars)
     sizes = rng.choice(_SIZES, bars - 1)
 
-    def drawn(true: Floats) -> Floats:
-        return sides * _signs(true, rng) * np.abs(true[rng.integers(0, true.size, true.size)])
+    def drawn(true: Floats, side: Floats) -> Floats:
+        return side * _signs(true, rng) * np.abs(true[rng.integers(0, true.size, true.size)])
 
     groups: dict[str, dict[str, Array]] = {}
     for feed, group in feeds.groups.items():
-        made = {name: values[np.minimum(np.arange(bars) + 1, bars - 1)].copy() for name, values in group.items()}
+        behind = np.minimum(every + 1, bars - 1)
+        made = {name: values[behind].copy() for name, values in group.items()}
         base = _base_of(group)
         if base is not None:
-            scale = _Scale.of(group[base])
+            scale, side = _Scale.of(group[base]), sides[feed, "close"]
             true = scale.known[1:] - scale.known[:-1]
-            moves = drawn(true) + sides * _signs(true, rng) * sizes * scale.usual
+            moves = drawn(true, side) + side * _signs(true, rng) * sizes * scale.usual
             for name in PRICES:
                 if name in group:
                     old = np.asarray(group[name], dtype=np.float64)
                     with np.errstate(invalid="ignore", divide="ignore"):
                         old = np.log(old) if scale.logarithms else old
                     gaps = old[1:] - scale.known[:-1]
-                    moved = gaps + moves - true if name != "open" else drawn(gaps)
+                    moved = gaps + moves - true if name != "open" else drawn(gaps, sides[feed, "open"])
                     new = np.append(scale.known[:-1] + moved, old[-1])
-                    made[name] = _snapped(np.exp(new) if scale.logarithms else new, group[name], np.arange(bars))
+                    made[name] = np.exp(new) if scale.logarithms else new
+            ahead = {name: values[behind] for name, values in group.items()}
+            tips = np.append(sides[feed, "wicks"], 1.0)
+            _change_wicks(made, ahead, every, rng, logarithms=scale.logarithms, sides=tips)
+            for name in PRICES:
+                if name in group:
+                    made[name] = _snapped(made[name], group[name], every)
             _enclose(made)
         for name, values in group.items():
             if name == "volume":
-                behind = _other_volume(values, cuts, cuts + 1, cuts, sides)
-                made[name] = np.append(behind[1:], behind[-1])
+                changed = _other_volume(values, cuts, cuts + 1, cuts, rng, sides[feed, "volume"])
+                made[name] = np.append(changed[1:], changed[-1])
             elif name not in (*PRICES, TIME, *TIMETABLE):
                 made[name] = values[rng.integers(0, bars, bars)]
         groups[feed] = made
@@ -345,6 +387,7 @@ def change_in_place(feeds: Feeds, cuts: Ints, gap: int, rng: np.random.Generator
     pieces = [np.arange(cut + 1, cut + 1 + n) for cut, n in zip(cuts, lengths, strict=True)]
     rows = np.concatenate([np.zeros(0, dtype=np.int64), *pieces]).astype(np.int64)
     place = np.repeat(np.arange(cuts.size), lengths)
+    either = rng.choice((-1.0, 1.0), rows.size)  # not with the price: their product would be the true one
     groups: dict[str, dict[str, Array]] = {}
     for feed, group in feeds.groups.items():
         made = dict(group)
@@ -353,10 +396,12 @@ def change_in_place(feeds: Feeds, cuts: Ints, gap: int, rng: np.random.Generator
             scale = _Scale.of(group[base])
             true = scale.known[cuts + lengths] - scale.known[cuts]
             away = -_signs(true, rng) * (2 * np.abs(true) + sizes * scale.usual * np.sqrt(lengths))
-            made |= _moved_prices(group, (cuts, lengths, rows, place), away, logarithms=scale.logarithms)
+            moved = _moved_prices(group, (cuts, lengths, rows, place), away, logarithms=scale.logarithms)
+            _change_wicks(moved, group, rows, rng, logarithms=scale.logarithms, sides=either[::-1])
+            made |= {name: _snapped(values, group[name], rows) for name, values in moved.items()}
         for name, values in group.items():
             if name == "volume":
-                made[name] = _other_volume(values, cuts, rows, place)
+                made[name] = _other_volume(values, cuts, rows, place, rng, either)
             elif name not in (*PRICES, TIME, *TIMETABLE):
                 made[name] = values.copy()
                 made[name][rows] = values[rng.integers(0, bars, rows.size)]
