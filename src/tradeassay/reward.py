@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import math
+import pickle
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -28,6 +29,7 @@ import numpy as np
 from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.code.extraction import extract
 from tradeassay.code.judges.decisions import CLOSENESS
+from tradeassay.code.judges.markets import SHARED_DRAWS
 from tradeassay.code.reward import Reward, RewardConfig, reward
 from tradeassay.code.running import open_code_executor, require_code_extra
 from tradeassay.code.task import CodeTask, Framework
@@ -42,7 +44,9 @@ __all__ = ["Pool", "Reward", "RewardConfig", "ScoredAnswer", "batch", "reward"]
 
 ENTRY = "tradeassay.reward:perform"
 _CHUNK = 16
-"""Answers to one task that one worker takes at a time: its markets are drawn once."""
+"""Answers to one task that one worker takes at a time."""
+_MOST_KEPT = 512
+"""Tasks whose markets a pool hands from worker to worker, a few hundred kB each."""
 
 
 class ScoredAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,10 +68,16 @@ class _Chunk(msgspec.Struct, frozen=True, kw_only=True):
     judge: Literal["behaviour"] | None
     secret: str
     config: RewardConfig
+    markets: bytes = b""
+
+
+class _Scored(msgspec.Struct, frozen=True, kw_only=True):
+    answers: list[tuple[int, ScoredAnswer]]
+    markets: bytes = b""
 
 
 class Pool:
-    """Workers that stay: their sandboxes are opened and their markets drawn once, and kept from batch to batch.
+    """Workers that stay: their sandboxes are opened once, and a task's markets are drawn by one of them for all.
 
     ::
 
@@ -108,6 +118,7 @@ class Pool:
         self._stack = ExitStack()
         self._stack.enter_context(self._performing)
         self._turn = threading.Lock()
+        self._markets: dict[str, bytes] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -141,13 +152,16 @@ class Pool:
             source, notes[place] = read
             wanted.setdefault(chosen.id, []).append((place, source))
             by_id[chosen.id] = task
-        # Small enough that no worker waits for another's last chunk, large enough that few draw the same markets.
-        size = max(1, min(_CHUNK, -(-len(notes) // (4 * (self._workers or 1)))))
-        chunks = [
-            msgspec.structs.replace(self._rule, task=by_id[name], answers=tuple(answers[start : start + size]))
-            for name, answers in wanted.items()
-            for start in range(0, len(answers), size)
-        ]
+        # Small enough that no worker waits for another's last chunk. Where there are as many tasks as workers, one
+        # whose markets nobody has drawn yet stays together: drawing them costs as much as several answers.
+        many = self._workers or 1
+        size = max(1, min(_CHUNK, -(-len(notes) // (4 * many))))
+        chunks = []
+        for name, answers in wanted.items():
+            apart = size if name in self._markets or len(wanted) < many else _CHUNK
+            rule = msgspec.structs.replace(self._rule, task=by_id[name], markets=self._markets.get(name, b""))
+            for start in range(0, len(answers), apart):
+                chunks.append(msgspec.structs.replace(rule, answers=tuple(answers[start : start + apart])))
         for place, scored in self._score(chunks):
             found[place] = msgspec.structs.replace(scored, note=notes[place]) if notes[place] else scored
         return [found[place] for place in range(len(programs))]
@@ -199,7 +213,13 @@ class Pool:
                     gone = ScoredAnswer(value=None, outcome="not_scored", reason=result.reason)
                     done += [(place, gone) for place, _ in chunks[int(result.key)].answers]
                 else:
-                    done += msgspec.json.decode(result.payload, type=list[tuple[int, ScoredAnswer]])
+                    scored = msgspec.json.decode(result.payload, type=_Scored)
+                    done += scored.answers
+                    task = chunks[int(result.key)].task
+                    if scored.markets and self._workers != 1:
+                        self._markets[task if isinstance(task, str) else task.id] = scored.markets
+        while len(self._markets) > _MOST_KEPT:
+            del self._markets[next(iter(self._markets))]
         return done
 
 
@@ -265,6 +285,9 @@ def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
     """Score one chunk; what the executors call."""
     chunk = msgspec.json.decode(payload, type=_Chunk)
     task = load_task(chunk.task) if isinstance(chunk.task, str) else chunk.task
+    given = pickle.loads(chunk.markets) if chunk.markets else {}  # from a worker of this pool
+    SHARED_DRAWS.take(given)
+    SHARED_DRAWS.fresh()  # what others drew here is not for this pool
     done: list[tuple[int, ScoredAnswer]] = []
     known: dict[str, ScoredAnswer] = {}  # a model that is sure of itself writes one program many times
     for place, source in chunk.answers:
@@ -285,4 +308,5 @@ def perform(payload: bytes, tick: Tick, stopping: Stopping) -> bytes:
             )
         done.append((place, known[source]))
         tick(1)
-    return msgspec.json.encode(done)
+    drawn = SHARED_DRAWS.fresh()
+    return msgspec.json.encode(_Scored(answers=done, markets=pickle.dumps(given | drawn) if drawn else b""))

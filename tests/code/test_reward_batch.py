@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 
 import pytest
 
 import tradeassay
 from tradeassay.benchmarks.quantcode import draw_tasks, load_task
 from tradeassay.code.judges.decisions import DecisionEvent
-from tradeassay.code.judges.markets import JudgedMarket
+from tradeassay.code.judges.markets import DrawnMarkets, JudgedMarket, Judging
 from tradeassay.code.reward import QUICK, RewardConfig
 from tradeassay.code.running import task_bars
 from tradeassay.core.errors import UserError
@@ -43,6 +44,16 @@ def test_bad_requests_are_told() -> None:
         batch(["a"], next(t for t in _tasks() if t.frame is None), framework="frame")
     assert batch([], TASK) == []
     assert tradeassay.reward.batch is batch
+
+
+def test_what_one_worker_has_drawn_another_need_not_draw() -> None:
+    drawer, taker = DrawnMarkets(), DrawnMarkets()
+    market = JudgedMarket(bars=task_bars(TASK), events=(), trades=0)
+    drawer._once(("key",), lambda: Judging(markets=(market,)))
+    taker.take(pickle.loads(pickle.dumps(drawer.fresh())))
+    (found,) = taker._once(("key",), lambda: pytest.fail("it draws again")).markets
+    assert (found.bars.times == market.bars.times).all() and found.bars.name == market.bars.name
+    assert not drawer.fresh() and not taker.fresh()
 
 
 @pytest.mark.parametrize(

@@ -315,6 +315,10 @@ class TaskBars:
                 hint = "keep the times that all assets share"
                 raise UserError(f"asset '{label}' has bars at other times", hint=hint)
 
+    def __reduce__(self) -> tuple[type[TaskBars], tuple[object, ...]]:
+        feeds = {label: dict(feed) for label, feed in self.feeds.items()}  # which may be read-only views
+        return TaskBars, (feeds, self.timeframe, self.clock, self.name)
+
     @property
     def assets(self) -> tuple[str, ...]:
         return tuple(self.feeds)

@@ -13,7 +13,7 @@ import copy
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -191,6 +191,17 @@ class DrawnMarkets:
         self._kept: OrderedDict[tuple[str, ...], Judging] = OrderedDict()
         self._lock = threading.Lock()
         self._busy: dict[tuple[str, ...], threading.Lock] = {}
+        self._fresh: list[tuple[str, ...]] = []
+
+    def fresh(self) -> dict[tuple[str, ...], Judging]:
+        """Return what was drawn here since this was last asked, for another process to :meth:`take`."""
+        with self._lock:
+            found, self._fresh = self._fresh, []
+            return {key: self._kept[key] for key in found if key in self._kept}
+
+    def take(self, drawn: Mapping[tuple[str, ...], Judging]) -> None:
+        with self._lock:
+            self._kept |= {key: judging for key, judging in drawn.items() if key not in self._kept}
 
     def home(
         self, executor: JobExecutor, task: CodeTask, framework: Framework, rules: Rules, config: DrawConfig
@@ -217,6 +228,7 @@ class DrawnMarkets:
             found = draw()
             with self._lock:
                 self._kept[key] = found
+                self._fresh = [*self._fresh[1 - self._most :], key]
                 while len(self._kept) > self._most:
                     self._busy.pop(self._kept.popitem(last=False)[0], None)
         return found

@@ -320,7 +320,7 @@ def draw_pins(
         tape = Tape(bars)
         frozen = decision_list(list(decide(plain, tape)))
         # Where rounding decides, two right programs may differ: such a path proves nothing.
-        if shows(plain, Tape(_nudged(bars, rng)), frozen, room=1e-7):
+        if _faint(frozen) or shows(plain, Tape(_nudged(bars, rng)), frozen, room=1e-7):
             sure = sure and number >= 0
             continue
         alive = [mutant for mutant in left if not shows(mutant, tape, frozen)]
@@ -331,6 +331,16 @@ def draw_pins(
         if len(kept) >= FEWEST and (not left or blanks >= BLANKS):
             break
     return Pins(tuple(kept), len(found), tuple(mutant.what for mutant in left), sure)
+
+
+def _faint(decisions: DecisionList) -> bool:
+    """Return whether a leg is traded for the last digits of its target: a hedge of nothing, to 2e-10 of equity."""
+    held: dict[int, float] = {}
+    for leg, share in zip(decisions.leg.tolist(), decisions.fraction.tolist(), strict=True):
+        if abs(share - held.get(leg, 0.0)) < APART / 100:
+            return True
+        held[leg] = share
+    return False
 
 
 def _nudged(bars: TaskBars, rng: np.random.Generator) -> TaskBars:
