@@ -10,10 +10,13 @@ from types import SimpleNamespace as Mutant
 import pytest
 
 from tradeassay.benchmarks.systrade import STRATEGIES, load_reference, load_spec
+from tradeassay.benchmarks.systrade.data import drawn_year, synthetic_year
+from tradeassay.benchmarks.systrade.examine import pins_of
 from tradeassay.code.gates import GateConfig, parse_gate, pass_gates, scenarios_gate, schema_gate
 from tradeassay.code.submission import Submission, SubmissionRunner, market_columns
 from tradeassay.sandbox import SandboxPool, TrustedCodeInProcess
 
+SECRET = "5e" * 16
 SAMPLE = (
     ("bollinger", "buys-before-the-rise"),
     ("spread", "whole-sample-z"),
@@ -103,3 +106,30 @@ def test_all_mutants_and_the_reference_in_the_sandbox(pool: SandboxPool, id: str
     for mutant in load_mutants(id):
         failure = pass_gates(mutate(id, mutant), load_spec(id), pool).report.first_failure
         assert failure is not None and failure.name == mutant.gate, mutant.name
+
+
+def attacks() -> list[Mutant]:
+    """Submissions of a second reader, hostile ones and honest ones in odd clothes, for one strategy each."""
+    file = Path(__file__).parent / "mutants" / "attacks.toml"
+    return [Mutant(**one) for one in tomllib.loads(file.read_text())["mutants"]]
+
+
+def first_failure(pool: SandboxPool, mutant: Mutant) -> str:
+    """The first gate that a submission fails on a drawn year with drawn paths; "" where it passes all of them."""
+    spec = load_spec(mutant.strategy)
+    year = synthetic_year(spec, seed=drawn_year(spec, SECRET))
+    made = mutate(mutant.strategy, mutant)
+    config = GateConfig(secret=SECRET)
+    report = pass_gates(made, spec, pool, config, year, pins=pins_of(spec, year, SECRET)).report
+    return "" if report.passed else "not passed" if report.first_failure is None else report.first_failure.name
+
+
+CHEAP = ("volume-tells-the-side", "size-of-the-next-move", "random-names")
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [pytest.param(one, id=one.name, marks=() if one.name in CHEAP else pytest.mark.slow) for one in attacks()],
+)
+def test_an_attack_fails_and_odd_clothes_pass(pool: SandboxPool, mutant: Mutant) -> None:
+    assert first_failure(pool, mutant) == mutant.gate

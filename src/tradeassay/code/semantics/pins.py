@@ -2,8 +2,8 @@
 
 A mutant differs in one word: a constant, a window, a degree of freedom, a seed, the side of a tie, the order of
 two rules, a register that is set once more. :func:`draw_pins` draws price paths and keeps those on which a mutant
-that no earlier path showed decides something else. A submission that decides like the frozen semantics on all of
-them is none of the mutants.
+that no earlier path showed decides something else; for what is left it moves one close to where the two part, on a
+tie if need be. A submission that decides like the frozen semantics on all of them is none of the mutants.
 """
 
 from __future__ import annotations
@@ -39,15 +39,20 @@ from tradeassay.core.view import Floats
 BARS: Final = 360
 SESSION: Final = 9
 """Bars of a session of an intraday path: short, so that a path has many."""
-DRAWS: Final = 24
+DRAWS: Final = 40
 FEWEST: Final = 4
 """Paths that are kept in any case: what is wrong in another way than any mutant shows on them."""
-BLANKS: Final = 4
+BLANKS: Final = 8
 """So many draws in a row that show no further mutant end the drawing: what is left decides the same anywhere."""
 APART: Final = 1e-4
 """Shares of equity that differ by less do not tell a mutant apart: rounding is a hundredth of it."""
 _ROUNDING: Final = 1e-12
 _SHIFT: Final = 0.03
+_TIES: Final = 2
+_TRIED: Final = 2
+"""Paths, and decisions of each, on which a tie is looked for."""
+_AWAY: Final = (0.998, 1.002, 0.99, 1.01, 0.96, 1.04, 0.88, 1.12)
+_HALVINGS: Final = 36
 _STRICT: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Gt: ast.GtE,
     ast.GtE: ast.Gt,
@@ -67,23 +72,35 @@ _OTHER_FIELD: Final = {"high": "close", "low": "close", "open": "close"}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutant:
     """Semantics that differ in one word. ``drifting``: what is held is its weight now, not the last target.
-    ``twice``: a second rule may fire on the bar of the first.
+    ``twice``: a second rule may fire on the bar of the first. ``rule``: only ties of that rule go the other way.
+    ``number``: it differs in what is compared, so that its rules begin to hold elsewhere.
     """
 
     what: str
     semantics: Semantics
     drifting: bool = False
     twice: bool = False
+    rule: int | None = None
+    number: bool = False
 
 
 def mutants(frozen: Semantics) -> Iterator[Mutant]:
     """Yield every mutant that can be read; some may decide the same on any bars."""
     for what, made in (*_parameters(frozen), *_texts(frozen), *_rules(frozen)):
-        yield Mutant(what=what, semantics=made)
+        pairs = enumerate(zip(frozen.rules, made.rules, strict=True))
+        changed = [place for place, (old, new) in pairs if old is not new and _loose(old) == _loose(new)]
+        number = made.parameters is not frozen.parameters
+        number |= made.indicators is not frozen.indicators and "where" not in what
+        yield Mutant(what=what, semantics=made, rule=changed[0] if changed else None, number=number)
     texts = [rule.when for rule in frozen.rules]
     if any(name.startswith("held_") for text in texts for name in names_in(text)):
         yield Mutant(what="weights drift", semantics=frozen, drifting=True)
     yield Mutant(what="two rules a bar", semantics=frozen, twice=True)
+
+
+def _loose(rule: StrategyRule) -> tuple[object, ...]:
+    text = ast.unparse(parse(rule.when)).replace(">=", ">").replace("<=", "<")
+    return rule.id, rule.given, rule.to, rule.target, rule.set, text
 
 
 def _parameters(frozen: Semantics) -> Iterator[tuple[str, Semantics]]:
@@ -147,7 +164,7 @@ def _others(text: str) -> Iterator[str]:
     for number in range(count):
         tree = ast.parse(text, mode="eval").body
         node = list(ast.walk(tree))[number]
-        for change in _changes(node):
+        for change in (*_changes(node), *_as_logarithm(node)):
             other = ast.unparse(_Put(node, change).visit(tree) if node is not tree else change)
             if other not in seen:
                 seen.add(other)
@@ -186,6 +203,12 @@ def _changes(node: ast.AST) -> Iterator[ast.expr]:
             yield ast.Attribute(leg, _OTHER_FIELD[field], ast.Load())
         case ast.Constant(value=int(value) | float(value)) if value:
             yield ast.Constant(value + 1 if isinstance(value, int) else value * (1.0 + _SHIFT))
+
+
+def _as_logarithm(node: ast.AST) -> Iterator[ast.expr]:
+    match node:
+        case ast.BinOp(left=ast.BinOp(op=ast.Div()) as ratio, op=ast.Sub(), right=ast.Constant(value=1)):
+            yield _call("log", ratio)
 
 
 def _call(name: str, *args: ast.expr) -> ast.Call:
@@ -317,20 +340,100 @@ def draw_pins(
     plain = Mutant(what="", semantics=semantics)
     for number in range(-1 if scored is not None else 0, draws):
         bars = scored if number < 0 and scored is not None else draw_path(semantics, rng, number)
-        tape = Tape(bars)
-        frozen = decision_list(list(decide(plain, tape)))
-        # Where rounding decides, two right programs may differ: such a path proves nothing.
-        if _faint(frozen) or shows(plain, Tape(_nudged(bars, rng)), frozen, room=1e-7):
+        alive = _unshown(left, plain, bars, rng)
+        if alive is None:
             sure = sure and number >= 0
             continue
-        alive = [mutant for mutant in left if not shows(mutant, tape, frozen)]
         if number >= 0:
             blanks = 0 if len(alive) < len(left) else blanks + 1
             kept += [bars] if not blanks or len(kept) < FEWEST else []
         left = alive
         if len(kept) >= FEWEST and (not left or blanks >= BLANKS):
             break
+    for mutant in left:
+        looked = rng.permutation(len(kept))[:_TIES] if mutant.number or mutant.rule is not None else ()
+        for bars in [kept[number] for number in looked]:
+            tied = _tied(mutant, plain, bars, rng) if mutant in left else None
+            alive = None if tied is None else _unshown(left, plain, tied, rng, nudges=3)
+            if tied is not None and alive is not None and len(alive) < len(left):
+                left, kept = alive, [*kept, tied]
     return Pins(tuple(kept), len(found), tuple(mutant.what for mutant in left), sure)
+
+
+def _unshown(
+    left: list[Mutant], plain: Mutant, bars: TaskBars, rng: np.random.Generator, nudges: int = 1
+) -> list[Mutant] | None:
+    """Return the mutants that a path does not tell apart; None where rounding decides: there two right programs
+    may differ.
+    """
+    tape = Tape(bars)
+    frozen = decision_list(list(decide(plain, tape)))
+    if _faint(frozen) or any(shows(plain, Tape(_nudged(bars, rng)), frozen, room=1e-7) for _ in range(nudges)):
+        return None
+    return [mutant for mutant in left if not shows(mutant, tape, frozen)]
+
+
+def _tied(mutant: Mutant, plain: Mutant, bars: TaskBars, rng: np.random.Generator) -> TaskBars | None:
+    """Return the path with one close moved to midway between where a rule of the frozen semantics begins to hold
+    and where the mutant's does: onto a tie, for a mutant that differs in one.
+    """
+    fired = np.array([(row, place) for row, _, _, place in decide(plain, Tape(bars))], dtype=np.int64)
+    fired = rng.permutation(fired.reshape(-1, 2))
+    if mutant.rule is not None:
+        named = [
+            plain.semantics.indicators.get(name, "") for name in names_in(plain.semantics.rules[mutant.rule].when)
+        ]
+        chosen = fired[fired[:, 1] == mutant.rule]
+        lags = (0, 1) if any(text.startswith("prev(") for text in named) else (0,)
+    else:
+        _, first, often = np.unique(fired[:, 1], return_index=True, return_counts=True)
+        chosen, lags = fired[first[np.argsort(often)]], (0,)  # of each rule one, the rarest first
+    for lag, (row, rule) in ((lag, one) for lag in lags for one in chosen[:_TRIED].tolist() if one[0]):
+        moved = row - lag
+        start = bars.first(min(row + 1 + SESSION, bars.rows))  # the session's end is known beforehand
+        place = _Place(start, bars.assets[int(rng.integers(len(bars.assets)))], moved, row, rule)
+        away = next((by for by in _AWAY if not place.holds(plain, by)), None)
+        if away is None:
+            continue
+        inside, outside = place.edge(plain, 1.0, away)
+        if place.holds(mutant, outside) and not place.holds(mutant, away):
+            other, _ = place.edge(mutant, outside, away)
+        elif not place.holds(mutant, inside) and place.holds(mutant, 1.0):
+            other, _ = place.edge(mutant, 1.0, inside)
+        else:
+            continue
+        if abs(inside - other) > _ROUNDING:
+            return _with_close(bars, place.leg, moved, (inside + other) / 2)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A bar of a path, on which a rule fires, and a close that may be moved."""
+
+    bars: TaskBars
+    leg: str
+    moved: int
+    row: int
+    rule: int
+
+    def holds(self, one: Mutant, by: float) -> bool:
+        made = Tape(_with_close(self.bars, self.leg, self.moved, by))
+        return any((row, place) == (self.row, self.rule) for row, _, _, place in decide(one, made))
+
+    def edge(self, one: Mutant, inside: float, outside: float) -> tuple[float, float]:
+        for _ in range(_HALVINGS):
+            middle = (inside + outside) / 2
+            inside, outside = (middle, outside) if self.holds(one, middle) else (inside, middle)
+        return inside, outside
+
+
+def _with_close(bars: TaskBars, leg: str, row: int, by: float) -> TaskBars:
+    feed = {name: values.copy() for name, values in bars.feeds[leg].items()}
+    feed["close"][row] *= by
+    for name, most in (("high", max), ("low", min)):
+        feed[name][row] = most(feed[name][row], feed["close"][row])
+    return TaskBars({**bars.feeds, leg: feed}, bars.timeframe, bars.clock, bars.name)
 
 
 def _faint(decisions: DecisionList) -> bool:
@@ -378,7 +481,11 @@ def draw_path(semantics: Semantics, rng: np.random.Generator, number: int) -> Ta
     for leg in legs:
         own = np.where(still, 0.0, common + _own_moves(rng, swing, len(legs)))
         close = np.maximum(np.round(100.0 * np.exp(np.cumsum(own)) / tick) * tick, tick)
-        feeds[leg] = {"time": times, **_bars_around(close, still, rng, swing * (0.2 if calm else 0.6), tick)}
+        wicks = np.abs(rng.standard_t(2, (2, BARS)) if number % 4 == 3 else rng.standard_normal((2, BARS)))
+        feeds[leg] = {
+            "time": times,
+            **_bars_around(close, still, rng, swing * (0.2 if calm else 0.6), tick, np.minimum(wicks, 12.0)),
+        }
     return TaskBars(feeds, "1d" if daily else "15m", "exchange", f"drawn path {number}")
 
 
@@ -394,14 +501,14 @@ def _own_moves(rng: np.random.Generator, swing: float, legs: int) -> Floats:
 
 
 def _bars_around(
-    close: Floats, still: np.ndarray, rng: np.random.Generator, gap: float, tick: float
+    close: Floats, still: np.ndarray, rng: np.random.Generator, gap: float, tick: float, wicks: Floats
 ) -> dict[str, Floats]:
     def grid(values: Floats) -> Floats:
         return np.maximum(np.round(values / tick) * tick, tick)
 
     before = np.concatenate([close[:1], close[:-1]])
     opening = np.where(still, close, grid(before * np.exp(gap * rng.standard_normal(close.size))))
-    reach = np.where(still, 0.0, np.abs(rng.normal(0.0, gap, (2, close.size))))
+    reach = np.where(still, 0.0, gap * wicks)
     high = grid(np.maximum(opening, close) * (1.0 + reach[0]))
     low = grid(np.minimum(opening, close) * (1.0 - reach[1]))
     high, low = np.maximum.reduce([high, opening, close]), np.minimum.reduce([low, opening, close])
