@@ -320,9 +320,9 @@ def scenarios_gate(spec: StrategySpec, runs: Mapping[str, SubmissionRun], agreem
         return not_run("the strategy has no micro-scenarios")
     found = []
     for scenario in spec.scenarios:
-        decisions = runs[scenario.name].decisions
-        assert decisions is not None
-        one = first_departure(spec, scenario, decisions, agreement)
+        run = runs[scenario.name]
+        assert run.decisions is not None
+        one = first_departure(spec, scenario, run.decisions, agreement) or _traded_twice(scenario, run)
         if one is not None:
             found.append(one)
     measures: Measures = {"scenarios": len(spec.scenarios), "departures": len(found)}
@@ -357,6 +357,21 @@ def first_departure(
     decided = f"the frozen semantics decide {words(frozen)}; the submission decides {words(found)}"
     text = f"{where} ({scenario.what}), bar {row}: {decided}"
     return Exhibit(code="departs", text=text, bar=row, where=where)
+
+
+def _traded_twice(scenario: Scenario, run: SubmissionRun) -> Exhibit | None:
+    """Return the first bar on which a leg is traded more than once: the frozen semantics go to a target in one."""
+    assert run.trades is not None and run.decisions is not None
+    if len(run.trades) == len(run.decisions):
+        return None
+    legs = list(zip(run.trades.row.tolist(), run.trades.leg.tolist(), strict=True))
+    row = next(here[0] for place, here in enumerate(legs) if here in legs[:place])
+    return Exhibit(
+        code="splits",
+        text=f"{scenario.name}, bar {row}: a leg is traded more than once",
+        bar=row,
+        where=scenario.name,
+    )
 
 
 class _Inquiry:
@@ -487,7 +502,7 @@ class _Inquiry:
             if run.decisions is None:
                 text = "no log" if run.failure is None else run.failure.text
                 found.append(Exhibit(code="fails", text=f"{case.name}: {text}", line=run.line, where=case.name))
-            elif (one := first_departure(self.spec, case, run.decisions, room)) is not None:
+            elif one := first_departure(self.spec, case, run.decisions, room) or _traded_twice(case, run):
                 found.append(one)
         return convicted(found, measures) if found else passed("", measures)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace as Mutant
 
@@ -11,9 +12,15 @@ import pytest
 
 from tradeassay.benchmarks.systrade import STRATEGIES, load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import drawn_year, synthetic_year
-from tradeassay.benchmarks.systrade.examine import pins_of
+from tradeassay.benchmarks.systrade.examine import pins_of, twin_executor
 from tradeassay.code.gates import GateConfig, parse_gate, pass_gates, scenarios_gate, schema_gate
-from tradeassay.code.submission import Submission, SubmissionRunner, market_columns
+from tradeassay.code.submission import (
+    Submission,
+    SubmissionRunner,
+    TwinExecutor,
+    market_columns,
+    submission_config,
+)
 from tradeassay.sandbox import SandboxPool, TrustedCodeInProcess
 
 SECRET = "5e" * 16
@@ -114,14 +121,22 @@ def attacks() -> list[Mutant]:
     return [Mutant(**one) for one in tomllib.loads(file.read_text())["mutants"]]
 
 
-def first_failure(pool: SandboxPool, mutant: Mutant) -> str:
-    """The first gate that a submission fails on a drawn year with drawn paths; "" where it passes all of them."""
+@pytest.fixture(scope="module")
+def both(pool: SandboxPool) -> Iterator[TwinExecutor]:
+    """The sandbox, and one beside it whose processes hash texts differently."""
+    made = twin_executor(pool, submission_config())
+    yield made
+    made.twin.close()
+
+
+def first_failure(both: TwinExecutor, mutant: Mutant) -> str:
+    """The first gate that a submission does not pass on a drawn year with drawn paths; "" where it passes all."""
     spec = load_spec(mutant.strategy)
     year = synthetic_year(spec, seed=drawn_year(spec, SECRET))
     made = mutate(mutant.strategy, mutant)
-    config = GateConfig(secret=SECRET)
-    report = pass_gates(made, spec, pool, config, year, pins=pins_of(spec, year, SECRET)).report
-    return "" if report.passed else "not passed" if report.first_failure is None else report.first_failure.name
+    config, pins = GateConfig(secret=SECRET), pins_of(spec, year, SECRET)
+    report = pass_gates(made, spec, both, config, year, pins=pins).report
+    return next((gate.name for gate in report.gates if not gate.passed), "")
 
 
 CHEAP = ("volume-tells-the-side", "size-of-the-next-move", "random-names")
@@ -131,5 +146,5 @@ CHEAP = ("volume-tells-the-side", "size-of-the-next-move", "random-names")
     "mutant",
     [pytest.param(one, id=one.name, marks=() if one.name in CHEAP else pytest.mark.slow) for one in attacks()],
 )
-def test_an_attack_fails_and_odd_clothes_pass(pool: SandboxPool, mutant: Mutant) -> None:
-    assert first_failure(pool, mutant) == mutant.gate
+def test_an_attack_fails_and_odd_clothes_pass(both: TwinExecutor, mutant: Mutant) -> None:
+    assert first_failure(both, mutant) == mutant.gate

@@ -412,7 +412,6 @@ WRONG = (
     ("turtle", "units < 4 and ge(p, last + 0.5 * n0)", "units < 4 and gt(p, last + 0.5 * n0)"),
     ("turtle", "pos, units, last, n0 = -1, 1, p, n[t]", "pos, units, last, n0 = -1, 1, p, n[t - 1]"),
     ("dual-thrust", "pd.concat([hh - lc, hc - ll], axis=1)", "pd.concat([hh - lc, hh - ll], axis=1)"),
-    ("dual-thrust", "max(axis=1, skipna=False)", "max(axis=1)"),
     ("dual-thrust", 'lo = (daily["open"] - 0.2', 'lo = (daily["close"].shift(1) - 0.2'),
     (
         "dual-thrust",
@@ -431,7 +430,6 @@ WRONG = (
     ("spread", "centre = gap.rolling(30).mean()", "centre = gap.shift(1).rolling(30).mean()"),
     ("spread", '{"X": 0.5, "Y": -0.5}', '{"X": 0.5, "Y": -0.5 + 1e-5}'),
     ("spread", "pos == 0 and gt(v, 2.0)", "pos == 0 and ge(v, 2.0)"),
-    ("spread", "elif pos == 0 and lt(v, -2.0)", "elif pos != 1 and lt(v, -2.0)"),
     ("calendar-spread", "gap.rolling(30).mean()", "gap.rolling(30).median()"),
     (
         "calendar-spread",
@@ -515,6 +513,9 @@ SAME = (
     ("vol-target", "ret.rolling(20).apply(lambda w: w.std(ddof=1), raw=True)", "ret.rolling(20).std()"),
     ("pairs", "cov / var", "x.rolling(30).cov(y) / y.rolling(30).var()"),
     ("calendar-spread", "gap.rolling(30).mean()", "gap.rolling(30).sum() / 30"),
+    # Written as wrong, and the same on closer reading.
+    ("dual-thrust", "max(axis=1, skipna=False)", "max(axis=1)"),
+    ("spread", "elif pos == 0 and lt(v, -2.0)", "elif pos != 1 and lt(v, -2.0)"),
 )
 """Other words for the same, by the same reader."""
 
