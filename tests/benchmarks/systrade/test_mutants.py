@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace as Mutant
 
@@ -13,7 +14,9 @@ import pytest
 from tradeassay.benchmarks.systrade import STRATEGIES, load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import drawn_year, synthetic_year
 from tradeassay.benchmarks.systrade.examine import pins_of, twin_executor
+from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import GateConfig, parse_gate, pass_gates, scenarios_gate, schema_gate
+from tradeassay.code.semantics.pins import Pins
 from tradeassay.code.submission import (
     Submission,
     SubmissionRunner,
@@ -121,6 +124,13 @@ def attacks() -> list[Mutant]:
     return [Mutant(**one) for one in tomllib.loads(file.read_text())["mutants"]]
 
 
+@cache
+def drawn(id: str) -> tuple[TaskBars, Pins]:
+    spec = load_spec(id)
+    year = synthetic_year(spec, seed=drawn_year(spec, SECRET))
+    return year, pins_of(spec, year, SECRET)
+
+
 @pytest.fixture(scope="module")
 def both(pool: SandboxPool) -> Iterator[TwinExecutor]:
     """The sandbox, and one beside it whose processes hash texts differently."""
@@ -131,11 +141,9 @@ def both(pool: SandboxPool) -> Iterator[TwinExecutor]:
 
 def first_failure(both: TwinExecutor, mutant: Mutant) -> str:
     """The first gate that a submission does not pass on a drawn year with drawn paths; "" where it passes all."""
-    spec = load_spec(mutant.strategy)
-    year = synthetic_year(spec, seed=drawn_year(spec, SECRET))
-    made = mutate(mutant.strategy, mutant)
-    config, pins = GateConfig(secret=SECRET), pins_of(spec, year, SECRET)
-    report = pass_gates(made, spec, both, config, year, pins=pins).report
+    year, pins = drawn(mutant.strategy)
+    made, config = mutate(mutant.strategy, mutant), GateConfig(secret=SECRET)
+    report = pass_gates(made, load_spec(mutant.strategy), both, config, year, pins=pins).report
     return next((gate.name for gate in report.gates if not gate.passed), "")
 
 
