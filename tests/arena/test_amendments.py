@@ -27,7 +27,7 @@ from tradeassay.arena.clock import LiveClock
 from tradeassay.arena.queries.seasons import read_season
 from tradeassay.arena.rounds.feed import AssetFacts, Due, LiveFeed, calendars_end
 from tradeassay.arena.rounds.health import Health, read_workers
-from tradeassay.arena.rounds.running import RetryPatience, Runner
+from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Amendment, Asset, Change, Entry, Season, demo_season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
@@ -110,7 +110,7 @@ class World:
             agents={name: EntryAgent(ConstantAction("BUY")) for name in names},
             real_time=lambda: self.time.passed,
             beat_s=600.0,
-            patience=RetryPatience(longest_s=60.0),
+            longest_s=60.0,
         )
 
         async def watched() -> None:

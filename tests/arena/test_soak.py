@@ -29,7 +29,7 @@ from tradeassay.arena.api.doors import Doors, Offer, TurnedAway
 from tradeassay.arena.api.outside import DoorAgent, OfferWatch
 from tradeassay.arena.rounds.feed import AssetFacts, Due, VendorBar
 from tradeassay.arena.rounds.prices import Close, revisions
-from tradeassay.arena.rounds.running import RetryPatience, Runner
+from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, OptionalRules, Season
 from tradeassay.arena.standings import read_lines
 from tradeassay.arena.state.engine import open_engine
@@ -224,7 +224,7 @@ async def live_through(season: Season, world: World, store: Store, time: Virtual
             agents=agents,
             beat_s=6 * 3600.0,
             real_time=lambda: time.now() / SECOND,
-            patience=RetryPatience(longest_s=30.0),
+            longest_s=30.0,
         )
         runners.append(runner)
         task = asyncio.create_task(runner.run())

@@ -21,7 +21,7 @@ from tradeassay.account.daily_target import target_growth
 from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.rounds.feed import LiveFeed, parse_renamed
 from tradeassay.arena.rounds.prices import held_bars_of, revisions
-from tradeassay.arena.rounds.running import RetryPatience, Runner
+from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
@@ -247,7 +247,7 @@ def play(tmp_path: Path, symbols: list[str], last: str) -> tuple[Store, Season, 
         clock=wall.clock(),
         beat_s=6 * 3600.0,
         agents={"whims": EntryAgent(Whims()), "buy-and-hold": EntryAgent(ConstantAction("BUY"))},
-        patience=RetryPatience(longest_s=60.0),
+        longest_s=60.0,
     )
     wall.run(runner.run())
     return store, season, vendor

@@ -332,19 +332,17 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def asset(self, symbol: str) -> Asset:
         """Return an asset; raises :class:`UserError` when the season has no such symbol."""
-        for asset in self.assets:
-            if asset.symbol == symbol:
-                return asset
-        known = ", ".join(asset.symbol for asset in self.assets)
-        raise UserError(f"season '{self.id}' has no asset '{symbol}'", hint=f"it has {known}")
+        known = {asset.symbol: asset for asset in self.assets}
+        if symbol not in known:
+            raise UserError(f"season '{self.id}' has no asset '{symbol}'", hint=f"it has {', '.join(known)}")
+        return known[symbol]
 
     def entry(self, id: str) -> Entry:
         """Return an entry, the baseline included; raises :class:`UserError` when there is no such id."""
-        for entry in self.everyone:
-            if entry.id == id:
-                return entry
-        known = ", ".join(entry.id for entry in self.everyone)
-        raise UserError(f"season '{self.id}' has no entry '{id}'", hint=f"it has {known}")
+        known = {entry.id: entry for entry in self.everyone}
+        if id not in known:
+            raise UserError(f"season '{self.id}' has no entry '{id}'", hint=f"it has {', '.join(known)}")
+        return known[id]
 
     @property
     def everyone(self) -> tuple[Entry, ...]:

@@ -14,7 +14,7 @@ from tradeassay.arena.rounds.feed import AssetFacts, Due
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.stream import ItemsWanted, RawItem, item_page, items, stream_publisher
+from tradeassay.arena.stream import RawItem, item_page, items, stream_publisher
 from tradeassay.arena.stream.store import StreamStore
 from tradeassay.arena.stream.summary import MARK
 from tradeassay.core.arena import NewsShown
@@ -91,7 +91,7 @@ def test_an_item_is_published_with_all_its_sources(store) -> None:
         ("Ledger", "https://news.example/2"),
     ]
     assert all(check.ok for check in page.item.checks) and page.item.summary_by == "extractive"
-    kinds = {item.kind for item in items(store, "s", ItemsWanted(kind=None))}
+    kinds = {item.kind for item in items(store, "s", kind=None)}
     assert kinds == {"news", "filing", "price"}
 
 
@@ -111,9 +111,9 @@ def test_rejected_items_stay_with_their_reason_and_contradictions_are_flagged(st
     shown = stream_publisher(store, SEASON)(due(), told)
     assert [item.source for item in shown] == ["Wire", "Talk"]  # type: ignore[union-attr]
     assert "says otherwise of profit" in shown[1].text  # type: ignore[index]
-    (refused,) = items(store, "s", ItemsWanted(status="rejected"))
+    (refused,) = items(store, "s", status="rejected")
     assert refused.reason.startswith("neutrality")
-    flagged = next(item for item in items(store, "s", ItemsWanted(status="published")) if item.contradicts)
+    flagged = next(item for item in items(store, "s", status="published") if item.contradicts)
     assert flagged.source == "Talk"
 
 
@@ -122,7 +122,7 @@ def test_a_model_is_held_to_the_source(store) -> None:
     bad = good.replace("5.8", "8.5")
     strict = Summariser(bad, bad)
     assert asyncio.run(stream_publisher(store, SEASON, strict)(due(), facts(news("1", TEXT)))) == ()  # type: ignore[arg-type]
-    (refused,) = items(store, "s", ItemsWanted(status="rejected"))
+    (refused,) = items(store, "s", status="rejected")
     assert "number '8.5%' is not in the source" in refused.reason and strict.asked == 2
     mended = Summariser("no json", good)
     later = stream_publisher(store, SEASON, mended)(due("2025-04-03"), facts(news("2", f"{TEXT} Costs fell 2%.")))
@@ -166,7 +166,7 @@ def test_another_model_may_object_to_what_would_be_shown(store) -> None:
 
     objects = Summariser('{"ok": false, "problem": "An advertisement."}')
     assert publish("2025-04-02", objects, news("1", TEXT)) == ()
-    (refused,) = items(store, "s", ItemsWanted(status="rejected"))
+    (refused,) = items(store, "s", status="rejected")
     assert refused.reason == "model: An advertisement." and refused.checks[-1].name == "model"
     later = news("2", "Acme opens a plant in Oslo.", -20)
     assert publish("2025-04-03", Summariser('{"ok": true, "problem": ""}'), later)[0].text == later.text
@@ -186,7 +186,7 @@ def test_an_instruction_in_the_news_is_quoted_and_never_passed_on(store) -> None
     eager = Summariser(f'{{"title": "Acme", "summary": "Acme hired 31 drivers in Oslo. {order}"}}')
     later = facts(news("2", f"Acme hired 31 drivers in Oslo. {order}"))
     assert asyncio.run(stream_publisher(store, SEASON, eager)(due("2025-04-03"), later)) == ()  # type: ignore[arg-type]
-    assert "instructions:" in items(store, "s", ItemsWanted(status="rejected"))[0].reason
+    assert "instructions:" in items(store, "s", status="rejected")[0].reason
 
 
 def test_the_same_words_weeks_later_are_another_event(store) -> None:
@@ -245,11 +245,11 @@ def test_nothing_later_than_the_decision_reaches_an_agent(tmp_path_factory, from
         if any(parse_iso(item.published_at) > AT for item in told):
             with pytest.raises(FutureDataError):
                 publish(due(), facts(*told))
-            assert items(store, "s", ItemsWanted(kind=None)) == ()
+            assert items(store, "s", kind=None) == ()
             told = []
         shown = publish(due(), facts(*told))
         assert all(parse_iso(item.published_at) <= AT for item in shown)  # type: ignore[union-attr]
-        kept = items(store, "s", ItemsWanted(kind=None))
+        kept = items(store, "s", kind=None)
         assert all(max(parse_iso(i.published_at), parse_iso(i.fetched_at)) <= AT for i in kept)
         early = {
             item.source for item in boxed if max(parse_iso(item.published_at), parse_iso(item.fetched_at)) <= AT

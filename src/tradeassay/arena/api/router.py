@@ -62,14 +62,11 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     address: Annotated[str, msgspec.Meta(max_length=2000)] | None = None
 
 
-class Application(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Application(Registration, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What somebody sends who wants to be let in: the name of the entry, what it is called, how to be reached."""
 
-    season: Annotated[str, msgspec.Meta(pattern=NAME)]
-    entry: Annotated[str, msgspec.Meta(pattern=NAME)]
     label: Annotated[str, msgspec.Meta(max_length=80)] = ""
     contact: Annotated[str, msgspec.Meta(max_length=200)] = ""
-    address: Annotated[str, msgspec.Meta(max_length=2000)] | None = None
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):

@@ -106,10 +106,10 @@ def _matrix(seasons: Sequence[SeasonSnapshot], entries: Sequence[_Played]) -> Fi
         for who, values in printed.items()
     ]
     tables.append(Table(title="As printed", columns=("agent, model, asset", *_NAMES), rows=tuple(theirs)))
-    compared = [ours for season in seasons for cited in season.cited().figures for ours in cited.ours]
-    if any(one.comparable for one in compared):
+    compared = [ours for season in seasons for cited in season.cited()["figures"] for ours in cited["ours"]]
+    if any(one["comparable"] for one in compared):
         return Filled(tables=tuple(tables), reasons=())
-    usual = dict.fromkeys(why for one in compared for why in one.reasons if not why.startswith("the figure"))
+    usual = dict.fromkeys(why for one in compared for why in one["reasons"] if not why.startswith("the figure"))
     reasons = (*usual, "no entry of ours has a printed figure's agent, model, asset and days")
     return Filled(tables=tuple(tables), reasons=reasons)
 

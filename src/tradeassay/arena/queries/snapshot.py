@@ -9,7 +9,7 @@ from typing import Literal, TypeVar, cast
 import msgspec
 import numpy as np
 
-from tradeassay.arena.queries.decisions import DecisionLine, PriceNow, holdings, newest_prices
+from tradeassay.arena.queries.decisions import DecisionLine, PriceNow, Shown, holdings, newest_prices
 from tradeassay.arena.queries.seasons import (
     Progress,
     SeasonBadges,
@@ -38,7 +38,7 @@ from tradeassay.arena.standings import (
     standings,
 )
 from tradeassay.arena.state.store import Store
-from tradeassay.benchmarks.ama import AmaFigure, compare_with, published
+from tradeassay.benchmarks.ama import compare_with, published
 from tradeassay.benchmarks.ama.published import Setting
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, plain_sum
@@ -86,34 +86,6 @@ class EntryTrades(msgspec.Struct, frozen=True, kw_only=True):
     won: Measure
     value: float
     start: float
-
-
-class ComparedResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A result of ours beside a figure; it is comparable exactly when ``reasons`` is empty."""
-
-    entry: str
-    label: str
-    assets: tuple[str, ...]
-    measure: Measure
-    comparable: bool
-    reasons: tuple[str, ...]
-
-
-class CitedFigure(msgspec.Struct, frozen=True, kw_only=True):
-    """A published figure and what our entries of the same architecture made."""
-
-    figure: AmaFigure
-    ours: tuple[ComparedResult, ...]
-
-
-class CitedFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The paper's figures, where they come from and which days they cover."""
-
-    source: str
-    second_hand: bool
-    first: str
-    last: str
-    figures: tuple[CitedFigure, ...]
 
 
 class SeasonSnapshot:
@@ -220,10 +192,11 @@ class SeasonSnapshot:
             start=start,
         )
 
-    def cited(self) -> CitedFigures:
-        """Return the published figures with ours: on the same asset where we have it, else on all of ours."""
-        paper = published()
-        symbols = {asset.symbol for asset in self.season.assets}
+    def cited(self) -> Shown:
+        """Return the published figures with ours: on the same asset where we have it, else on all of ours. One of
+        ours is comparable where no reason speaks against it.
+        """
+        paper, symbols = published(), {asset.symbol for asset in self.season.assets}
         data: Literal["real", "synthetic"] = "real" if self.badges.data == "real" else "synthetic"
         figures = []
         for figure in paper.figure:
@@ -241,24 +214,12 @@ class SeasonSnapshot:
                     asset=",".join(row.assets),
                 )
                 reasons = compare_with(figure, setting)
-                ours.append(
-                    ComparedResult(
-                        entry=row.entry,
-                        label=row.label,
-                        assets=row.assets,
-                        measure=row.measures[figure.measure],
-                        comparable=not reasons,
-                        reasons=reasons,
-                    )
-                )
-            figures.append(CitedFigure(figure=figure, ours=tuple(ours)))
-        return CitedFigures(
-            source=paper.source,
-            second_hand=paper.second_hand,
-            first=paper.first,
-            last=paper.last,
-            figures=tuple(figures),
-        )
+                shown = {"entry": row.entry, "label": row.label, "assets": row.assets}
+                measure = row.measures[figure.measure]
+                ours.append({**shown, "measure": measure, "comparable": not reasons, "reasons": reasons})
+            figures.append({"figure": figure, "ours": ours})
+        of = {name: getattr(paper, name) for name in ("source", "second_hand", "first", "last")}
+        return {**of, "figures": figures}
 
 
 def equity_chart(season: Season, lines: Lines) -> Equity:

@@ -62,6 +62,13 @@ DATABASE = (DBAPIError, OSError)
 """What may be mended by waiting though the clock is a replay's: a database that is started again, a full disk."""
 
 
+FIRST_S, GIVE_UP_S = 1.0, 3600.0
+"""The first pause after a failure, each next one twice as long, and how long a live worker tries."""
+
+REPLAY_TRIES, REPLAY_GIVE_UP_S = 4, 60.0
+"""In a replay only a database is waited for, in real time; everything else is tried so often."""
+
+
 class Stalled(TradeassayError):
     """Something that the arena cannot do without has failed for too long; the process should be started anew."""
 
@@ -74,45 +81,30 @@ class _Tries:
     """What has been tried in vain so far: how often, how long the next pause is, since when."""
 
     def __init__(self, runner: Runner) -> None:
-        self._runner, self._count, self._wait = runner, 0, runner.patience.first_s
+        self._runner, self._count, self._wait = runner, 0, FIRST_S
         self._began, self._since = runner.clock.now(), runner.real_time()
 
     async def again(self, part: str, error: Exception) -> None:
         """Pause before the next try; raises ``error``, or :class:`Stalled`, where there should be none."""
-        patience, clock = self._runner.patience, self._runner.clock
+        clock = self._runner.clock
         self._count += 1
         if not clock.live:
             if isinstance(error, DATABASE):
-                over = self._runner.real_time() - self._since >= patience.replay_give_up_s
+                over = self._runner.real_time() - self._since >= REPLAY_GIVE_UP_S
             else:
-                over = self._count >= patience.tries or isinstance(error, FutureDataError)
+                over = self._count >= REPLAY_TRIES or isinstance(error, FutureDataError)
             if over:
                 raise error
-            await asyncio.sleep(min(patience.replay_s * 2**self._count, 2.0))
+            await asyncio.sleep(min(0.05 * 2**self._count, 2.0))
             return
         passed = clock.now() - self._began
-        if passed > patience.give_up_s * SECOND and isinstance(error, SQLAlchemyError | OSError):
+        if passed > GIVE_UP_S * SECOND and isinstance(error, SQLAlchemyError | OSError):
             raise Stalled(
                 f"{part} has failed for {passed // SECOND} seconds: {error}",
                 hint="start the arena again once it is mended; nothing is lost",
             ) from error
         await clock.wait_until(clock.now() + int(self._wait * SECOND))
-        self._wait = min(self._wait * 2, patience.longest_s)
-
-
-class RetryPatience(msgspec.Struct, frozen=True, kw_only=True):
-    """How failures are borne: the first pause and the longest, in seconds, and when a live worker gives up.
-
-    In a replay nothing but a database changes by waiting: it is waited for, ``replay_give_up_s`` of real time at
-    most, and everything else is tried ``tries`` times.
-    """
-
-    first_s: float = 1.0
-    longest_s: float = 60.0
-    give_up_s: float = 3600.0
-    tries: int = 4
-    replay_s: float = 0.05
-    replay_give_up_s: float = 60.0
+        self._wait = min(self._wait * 2, self._runner.longest_s)
 
 
 Seat = Callable[[Season], Awaitable[Mapping[str, EntryAgent]]]
@@ -125,7 +117,7 @@ class Runner:
 
     ``season`` is the spec at first, and then what it has become by its amendments. ``seat`` opens the agents of
     those who join. ``publish`` None passes the feed's news on as it is. ``at_once`` is how many slots of a round
-    are decided concurrently. ``health`` is told what goes wrong.
+    are decided concurrently, ``longest_s`` the longest pause between tries. ``health`` is told what goes wrong.
     """
 
     season: Season
@@ -142,7 +134,7 @@ class Runner:
     poll_s: float = 0.2
     retry_s: int = 60
     beat_s: float = 10.0
-    patience: RetryPatience = field(default_factory=RetryPatience)
+    longest_s: float = 60.0
     health: Health = field(init=False)
     _spec: Season = field(init=False)
     _amending: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
@@ -486,7 +478,7 @@ class Runner:
         """Return whether a session is over. Nothing is given up on the word of a clock that may be wrong."""
         while (late := self._too_late(asset, session, at)) and not self.clock.certain:
             self._beat()
-            await self._pause(self.patience.longest_s)
+            await self._pause(self.longest_s)
         return late
 
     def _too_late(self, asset: str, session: str, at: Instant) -> bool:
@@ -538,7 +530,7 @@ class Runner:
             await self._patiently(lambda: self.store.decide(left, self.worker))
         if broken is not None:  # the arena's own trouble: what was answered is on record and not asked again
             self.health.trouble("database", broken)
-            await self._pause(self.patience.first_s)
+            await self._pause(FIRST_S)
 
     # -- patience ------------------------------------------------------------------------------------------------
 

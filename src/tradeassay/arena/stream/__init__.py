@@ -8,4 +8,4 @@ from tradeassay.arena.stream.checks import check_summary
 from tradeassay.arena.stream.editing import stream_publisher
 from tradeassay.arena.stream.items import RawItem
 from tradeassay.arena.stream.reviews import ItemPage, ItemReview, confirm, item_page, quality
-from tradeassay.arena.stream.store import ItemsWanted, items
+from tradeassay.arena.stream.store import items

@@ -166,23 +166,11 @@ def _row(item: StreamItem) -> dict[str, Any]:
     return row
 
 
-class ItemsWanted(msgspec.Struct, frozen=True, kw_only=True):
-    """Which items are asked for; None asks for all. Prices and filings are left out unless ``kind`` is None."""
-
-    asset: str | None = None
-    session: str | None = None
-    status: Status | None = None
-    kind: Kind | None = "news"
-
-
-EVERY_NEWS = ItemsWanted()
-
-
 def items(
-    store: Store, season: str, wanted: ItemsWanted = EVERY_NEWS, *, limit: int = 100
+    store: Store, season: str, *, kind: Kind | None = "news", status: Status | None = None, limit: int = 100
 ) -> tuple[StreamItem, ...]:
-    """Return items, newest first."""
-    asked = {name: value for name, value in msgspec.structs.asdict(wanted).items() if value is not None}
+    """Return items, newest first; None asks for every kind or status."""
+    asked = {name: value for name, value in (("kind", kind), ("status", status)) if value is not None}
     query = select(stream_items).filter_by(season=season, **asked)
     query = query.order_by(stream_items.c.published_at.desc(), stream_items.c.id)
     return tuple(_read_item(row) for row in store.rows(query.limit(limit)))

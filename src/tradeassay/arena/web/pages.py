@@ -93,9 +93,9 @@ def season_pages(state: SeasonSnapshot, words: PageWords) -> Iterator[Page]:
     yield Page("rules/", "rules", {"rules": rules}, rules)
     cited = state.once("cited", state.cited)
     cells = {
-        (place, ours.entry): cell(words, one.figure.measure, ours.measure)
-        for place, one in enumerate(cited.figures)
-        for ours in one.ours
+        (place, ours["entry"]): cell(words, one["figure"].measure, ours["measure"])
+        for place, one in enumerate(cited["figures"])
+        for ours in one["ours"]
     }
     yield Page("published/", "published", {"cited": cited, "forms": FORMS, "cells": cells}, cited)
 
