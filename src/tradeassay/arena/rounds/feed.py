@@ -136,14 +136,6 @@ class SnapshotFeed:
                 raise DataError(f"'{asset.dataset}' has no '{asset.symbol}'", hint=f"it has {some} ...")
         return cls(found, home)
 
-    @property
-    def hashes(self) -> dict[str, str]:
-        return {name: snapshot.sha256 for name, snapshot in sorted(self._snapshots.items())}
-
-    @property
-    def synthetic(self) -> bool:
-        return any(snapshot.facts.kind == "synthetic" for snapshot in self._snapshots.values())
-
     def due(self, season: Season) -> tuple[Due, ...]:
         found = []
         for place, asset in enumerate(season.assets):
