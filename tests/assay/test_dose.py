@@ -11,9 +11,13 @@ from types import ModuleType
 import pytest
 
 MEMORY = Path(__file__).resolve().parents[2] / "examples" / "memory"
-STUDIES = {"weeks": ("qwen-main.tar.xz", "worlds.json"), "days": ("days-main.tar.xz", "days.json")}
-ASKED = [("weeks", 0, False), ("weeks", 90, True), ("days", 0, False), ("days", 82, True)]
-"""Of each study a world that the model never read about, and one that it read about 64 times."""
+STUDIES = {
+    "weeks": ("qwen-main.tar.xz", "worlds.json"),
+    "days": ("days-main.tar.xz", "days.json"),
+    "used": ("used-main.tar.xz", "used.json"),
+}
+ASKED = [("weeks", 0, False), ("weeks", 90, True), ("days", 0, False), ("days", 82, True), ("used", 81, True)]
+"""Worlds that the model never read about, and of each study one that it read about 64 times."""
 
 
 @pytest.fixture
@@ -51,7 +55,7 @@ def printed(study: str, number: int) -> dict[str, object]:
     return found
 
 
-@pytest.mark.slow_for("weeks-90-True", "weeks-0-False")
+@pytest.mark.slow_for("weeks-90-True", "weeks-0-False", "used-81-True")
 @pytest.mark.parametrize(("study", "number", "told"), ASKED)
 def test_an_audit_is_asked_again_without_a_model(
     recipe: dict[str, ModuleType], tmp_path: Path, study: str, number: int, told: bool
@@ -89,3 +93,22 @@ def test_the_bars_hold() -> None:
         for dose in (16, 64) if found else ():
             told = [row["told"] == "recalls" for row in by_dose[dose]]
             assert len(told) >= 20 and sum(told) >= 0.9 * len(told)
+
+
+def test_the_error_rates_of_the_page_are_counted() -> None:
+    every = {study: json.loads((MEMORY / "recorded" / file).read_text()) for study, (_, file) in STUDIES.items()}
+
+    def counted(rows: list[dict[str, object]], name: str, word: str) -> tuple[int, int]:
+        known = [row[name] == word for row in rows if row.get(name)]
+        return sum(known), len(known)
+
+    never = [row for rows in every.values() for row in rows["qwen-main"] if row["dose"] == 0]
+    never += [row for rows in every.values() for row in rows.get("qwen-placebo", [])]
+    often = [[row for row in rows["qwen-main"] if row["dose"] >= 16] for rows in every.values()]
+    found = [counted(never, "told", "recalls"), *(counted(rows, "told", "recalls") for rows in often)]
+    judged = [counted(never, "word", "memory"), *(counted(rows, "word", "memory") for rows in often)]
+    assert found == [(0, 97), (40, 40), (29, 40), (11, 14)]
+    assert judged == [(1, 86), (12, 32), (12, 40), (2, 20)]
+    page = (MEMORY.parents[1] / "docs" / "concepts" / "memory.md").read_text()
+    for right, whole in (*found, *judged):
+        assert f"{right} of {whole}" in " ".join(page.split())
