@@ -198,6 +198,7 @@ def test_a_file_is_not_run_outside_the_walls(home: Path, tmp_path: Path) -> None
         own_agent(text, {"files": "closed"})
 
 
+@pytest.mark.slow
 def test_a_leak_test_says_whether_files_were_open(home: Path, tmp_path: Path) -> None:
     text = written(tmp_path / "agent")
     for given, said in ({}, False), ({"files": "open"}, True):

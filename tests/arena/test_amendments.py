@@ -324,6 +324,7 @@ def key(tmp_path: Path) -> Path:
     return tmp_path / "operator"
 
 
+@pytest.mark.slow
 def test_a_roster_that_lives_is_signed_counted_from_the_day_and_verified(
     tmp_path: Path, key: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

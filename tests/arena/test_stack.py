@@ -103,6 +103,7 @@ def test_a_worker_that_says_it_is_unwell_is_asked_again(short: Path) -> None:
     assert told == [503, 200] * 4
 
 
+@pytest.mark.slow
 @with_nginx
 def test_one_address_does_not_take_all_connections(short: Path) -> None:
     class Slow(Unwell):

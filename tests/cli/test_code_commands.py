@@ -160,6 +160,7 @@ def test_a_program_of_ones_own(capsys: pytest.CaptureFixture[str], place: Path) 
     assert found["evaluation"]["judge_language"]["status"] == "passed"
 
 
+@pytest.mark.slow
 @needs_walls
 def test_a_program_without_a_task_is_examined_but_not_judged(
     capsys: pytest.CaptureFixture[str], place: Path

@@ -52,6 +52,7 @@ def test_too_short_and_nonsense() -> None:
         superior(BASE, BASE)
 
 
+@pytest.mark.slow
 def test_everybody_may_be_superior_in_more_than_one_step() -> None:
     """arch's own loop over steps ends in an empty array where a later step takes out the last one."""
     from arch.bootstrap import StepM
