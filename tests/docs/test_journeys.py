@@ -51,6 +51,7 @@ def test_a_journey_is_short() -> None:
         assert len(INSTALL) + len(way) <= most, who
 
 
+@pytest.mark.slow_for("quant")
 @pytest.mark.parametrize("who", ["researcher", "quant"])
 def test_what_readme_prints_ends_in_an_answer(
     who: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

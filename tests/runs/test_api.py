@@ -109,6 +109,7 @@ def test_running_loads_neither_pandas_nor_inspect_into_the_caller(home: Path, tm
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "r"), str(home)], check=True, env=env)
 
 
+@pytest.mark.slow
 def test_an_agent_of_the_calling_script_is_played_in_its_process(home: Path, tmp_path: Path) -> None:
     script = tmp_path / "mine.py"
     script.write_text(

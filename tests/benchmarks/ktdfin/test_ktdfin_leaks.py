@@ -67,7 +67,9 @@ def leaks_in(text: str, truth: Truth) -> list[Any]:
     return list(find_leaks(re.sub(r"(?<=\| )[\d.-]+(?= \||$)", "", text, flags=re.MULTILINE), truth))
 
 
-@pytest.mark.slow_for("date-blind-fixed-candidate", "date-blind-open-research")
+@pytest.mark.slow_for(
+    "date-blind-fixed-candidate", "date-blind-open-research", "blinded-fixed-candidate", "blinded-memory-only"
+)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("mask", MASKS)
 def test_no_prompt_tool_or_error_says_anything_real(ashares: Snapshot, mask: str, mode: str) -> None:

@@ -32,12 +32,12 @@ def test_families_are_many_and_split() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_variants_are_drawn_once_and_for_all(name: str) -> None:
     tasks = draw_tasks(name, 300, 4)
-    assert tasks == draw_tasks(name, 300, 4)[:300] and tasks[7:9] == draw_tasks(name, 2, 4, start=7)
+    assert tasks[:40] == draw_tasks(name, 40, 4) and tasks[7:9] == draw_tasks(name, 2, 4, start=7)
     assert load_task(tasks[5].id) == tasks[5]
     assert len({(task.formal, task.reference) for task in tasks}) > 280
     assert {task.expect.direction for task in tasks} == {"long", "short"}
     assert len({task.sizing for task in tasks}) > 10 and len({task.market for task in tasks}) > 3
-    for task in tasks[:40]:
+    for task in tasks[:12]:
         sources = [task.reference, *(decoy.source for decoy in task.decoys)]
         assert all(ast.parse(source) for source in sources)
         assert len(set(sources)) == len(sources), "no decoy is the reference"

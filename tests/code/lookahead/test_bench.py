@@ -90,7 +90,7 @@ def test_on_every_bar(case: BenchCase) -> None:
     assert bool(differing(case, rows)) == case.leaky
 
 
-@pytest.mark.parametrize("every", [2, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.slow)])
 def test_leaks_are_found_and_two_honest_strategies_are_not_flagged(every: int) -> None:
     honest = [case for case in CASES if case.name in ("end-of-data-liquidation", "loop-with-stop")]
     lines = measure_bench(5, [*[case for case in CASES if case.leaky][::every], *honest])

@@ -142,7 +142,7 @@ def _paid(pool: SandboxPool, line: str, secret: str) -> float | None:
     return reward(TASK, _source(line), executor=pool, framework="frame", secret=secret).value
 
 
-SAMPLE = ("weekly, labelled left", "qcut on all volume", "length, whole table", "one row by number", "one exit")
+SAMPLE = ("length, whole table", "one row by number", "one exit")
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in SAMPLE else pytest.mark.slow) for n in LEAKS])
