@@ -90,6 +90,7 @@ def test_a_pool_keeps_its_markets_and_serves_coroutines() -> None:
         assert pool.batch([], TASK) == []
 
 
+@pytest.mark.slow
 def test_programs_that_ignore_their_tasks_are_told_from_those_that_do_them() -> None:
     tasks = draw_tasks("train", 3, 5)
     with Pool(judge="behaviour", secret=SECRET, workers=1, config=RewardConfig(draws=QUICK)) as pool:

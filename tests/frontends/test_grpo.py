@@ -144,6 +144,7 @@ def learn(grpo: Any, folder: Path, judge: Judge, rounds: int) -> tuple[Any, list
     return policy, [json.loads(line) for line in (folder / "log.jsonl").open()]
 
 
+@pytest.mark.slow
 def test_the_loop_climbs_and_learns_from_what_was_sampled(grpo: Any, tmp_path: Path) -> None:
     _, log = learn(grpo, tmp_path, Judge(), 31)
     shown = [line["reward"] for line in log if line["event"] == "examined"]

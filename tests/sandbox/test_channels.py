@@ -155,7 +155,7 @@ def _run(sandbox: Sandbox, body: str) -> JobResult:
 
 
 @pytest.mark.parametrize("name", CHANNELS)
-@pytest.mark.parametrize("walls", ["sandbox", "standard"])
+@pytest.mark.parametrize("walls", ["sandbox", pytest.param("standard", marks=pytest.mark.slow)])
 def test_nothing_is_left_for_the_next_job(name: str, walls: str, request: pytest.FixtureRequest) -> None:
     opened: Sandbox = request.getfixturevalue(walls)
     send, look = CHANNELS[name]

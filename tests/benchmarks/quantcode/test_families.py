@@ -50,6 +50,7 @@ def test_gaps_are_asked_for_only_where_a_market_closes() -> None:
     assert all(task.market != "crypto" for task in draw_tasks("gap-go", 300, 31))
 
 
+@pytest.mark.slow
 def test_thousands_of_variants_differ() -> None:
     # The family with the fewest numbers of its own still has thousands.
     assert len({task.formal for task in draw_tasks("weekday", 3000, 1)}) > 2000

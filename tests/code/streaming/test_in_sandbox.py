@@ -159,6 +159,7 @@ def test_what_cannot_be_fed(fed: Sandbox) -> None:
         TrustedCodeInProcess().run(job)
 
 
+@pytest.mark.slow
 def test_the_leak_check_on_jobs_of_a_sandbox(fed: Sandbox) -> None:
     cases = {case.name: case for case in load_bench()}
     few = {name: values[:60] for name, values in DAILY.items()}
