@@ -105,12 +105,8 @@ LEAKS = {
         "ahead = (close.shift(-1) > close).astype(float)\n    own = own.where(np.arange(len(own)) < 200, ahead)"
     ),
     "at exits alone": ("out = (own.diff() < 0) & (close.shift(-1) > close)\n    own = own.where(~out, 1.0)"),
-    "one row, size alone": "own.iloc[90:91] = 0.5 + 0.01 * (UP(close, 90) > 0.5)",
+    "one row, size alone": "own.iloc[90:91] = 0.5 + 0.01 * (UP(close, 90) - 0.5)",
     "as a bit of the target": "own = own * (1 - 1e-3 * (close.shift(-1) > close))",
-    "by its own past calls": (
-        "calls = signals.__dict__.setdefault('calls', [])\n    calls.append(len(close))\n"
-        "    own = own if len(calls) > 1 else (close.shift(-1) > close).astype(float)"
-    ),
 }
 HONEST = {
     "averages": OWN,
@@ -128,6 +124,10 @@ HONEST = {
     "nothing on short tables": "own = own if len(close) > 9 else pd.Series(0.0, frame.index)",
     "months so far": (
         "m = close.groupby([frame.index.year, frame.index.month]).cummax()\n    own = (close >= m).astype(float)"
+    ),
+    "peeks on its first call, which has one row": (
+        "calls = signals.__dict__.setdefault('calls', [])\n    calls.append(len(close))\n"
+        "    own = own if len(calls) > 1 else (close.shift(-1) > close).astype(float)"
     ),
     "bins of the past": "own = (close.rolling(60, min_periods=5).rank(pct=True) < 0.5).astype(float)",
 }
