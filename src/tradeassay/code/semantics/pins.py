@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, product
 from types import CodeType, SimpleNamespace
 from typing import Any, Final
 
@@ -48,10 +48,10 @@ APART: Final = 1e-4
 """Shares of equity that differ by less do not tell a mutant apart: rounding is a hundredth of it."""
 _ROUNDING: Final = 1e-12
 _SHIFT: Final = 0.03
-_TIES: Final = 2
+_TIES: Final = 3
 _TRIED: Final = 2
 """Paths, and decisions of each, on which a tie is looked for."""
-_AWAY: Final = (0.998, 1.002, 0.99, 1.01, 0.96, 1.04, 0.88, 1.12)
+_AWAY: Final = (0.998, 1.002, 0.99, 1.01, 0.96, 1.04, 0.88, 1.12, 0.7, 1.4)
 _HALVINGS: Final = 36
 _STRICT: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Gt: ast.GtE,
@@ -388,11 +388,13 @@ def _tied(mutant: Mutant, plain: Mutant, bars: TaskBars, rng: np.random.Generato
     else:
         _, first, often = np.unique(fired[:, 1], return_index=True, return_counts=True)
         chosen, lags = fired[first[np.argsort(often)]], (0,)  # of each rule one, the rarest first
-    for lag, (row, rule) in ((lag, one) for lag in lags for one in chosen[:_TRIED].tolist() if one[0]):
+    tried = [one for one in chosen[:_TRIED].tolist() if one[0]]
+    # Down and up: the one may part a crossing, the other a level.
+    for lag, (row, rule), moves in product(lags, tried, (_AWAY[::2], _AWAY[1::2])):
         moved = row - lag
         start = bars.first(min(row + 1 + SESSION, bars.rows))  # the session's end is known beforehand
         place = _Place(start, bars.assets[int(rng.integers(len(bars.assets)))], moved, row, rule)
-        away = next((by for by in _AWAY if not place.holds(plain, by)), None)
+        away = next((by for by in moves if not place.holds(plain, by)), None)
         if away is None:
             continue
         inside, outside = place.edge(plain, 1.0, away)
