@@ -85,13 +85,15 @@ def test_a_child_killed_from_outside_is_not_judged_and_not_run_again(
 def test_a_child_killed_before_its_code_ran_is_followed_by_another(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Half a second of parsing: a busy host hears late of its child, which must not have begun by then.
+    slow = replace(HONEST, source=HONEST.source + "\ndef unused():\n" + "    a = b + c\n" * 50_000)
     left, take = [1, 1, 1], Supervisor._take_message
     kill_at_the_start(monkeypatch, left, take, times=1)
-    result = sandbox.run(HONEST)
+    result = sandbox.run(slow)
     assert result.ok and result.retried == "crashed in stage 'parse': SIGKILL"
     kill_at_the_start(monkeypatch, left, take, times=2)
     with pytest.raises(SandboxError, match="could not be judged"):
-        sandbox.run(HONEST)
+        sandbox.run(slow)
     assert not left
 
 
