@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from tradeassay.benchmarks.quantcode import draw_tasks, families, load_task, load_tasks
 from tradeassay.cli.code import code
-from tradeassay.code.judges.markets import DrawConfig, draw_markets
-from tradeassay.code.running import open_code_executor, rules_of
+from tradeassay.code.judges.markets import DrawConfig, draw_markets, drawn_bars
+from tradeassay.code.running import open_code_executor, rules_of, run_programs
 from tradeassay.code.task import CodeTask
 from tradeassay.code.validation import ValidateConfig, validate
 from tradeassay.core.errors import UserError
@@ -92,6 +92,19 @@ def test_tasks_are_drawn_from_the_command_line() -> None:
     assert shown.exit_code == 0 and load_task("gen-rsi-low-1-2").reference.strip() in shown.stdout
     refused = CliRunner().invoke(code, ["tasks", "--family", "test", "--draw", "3", "--sample", "2"])
     assert refused.exit_code != 0
+
+
+@pytest.mark.parametrize("name", ["percent-rank", pytest.param("all", marks=pytest.mark.slow)])
+def test_a_reference_fed_bar_by_bar_decides_as_with_all_bars_at_hand(name: str) -> None:
+    # A trained model's answer was the reference word by word, and refused: ``addminperiod`` does nothing in a
+    # strategy, and a place before the first bar is one at the end of what is at hand.
+    rules = rules_of(SECRET)
+    with open_code_executor() as executor:
+        for task in draw_tasks(name, EACH if name == "all" else 3, 101):
+            runs = [(task.reference, drawn_bars(task, task.market, SECRET, 0, 0))]
+            (whole,) = run_programs(executor, task, runs, rules=rules)
+            (fed,) = run_programs(executor, task, runs, rules=rules, fed=True)
+            assert fed.ok and fed.fills == whole.fills, task.id
 
 
 @pytest.mark.slow
