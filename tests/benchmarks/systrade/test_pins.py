@@ -97,14 +97,23 @@ def test_without_pins_nobody_asks_about_agreement() -> None:
     assert [gate.name for gate in report.gates][-1] == "scenarios"
 
 
+UNSEEN = {("r-breaker", 'd["close"].groupby(day).cummax()')}
+"""What is wrong and accepted: a high that no close reaches shows only where a session turns twice."""
+
+
+def test_few_wrong_programs_are_accepted() -> None:
+    assert len(right_ones()) >= 40 and len(wrong_ones()) >= 80
+    assert len(UNSEEN) <= 0.02 * len(wrong_ones())
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("strategy", ["double-ma", pytest.param("", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "strategy",
+    [pytest.param(one, marks=() if one == "double-ma" else pytest.mark.slow) for one in STRATEGIES],
+)
 def test_programs_written_from_the_docs(pins: dict[str, tuple[object, Pins]], strategy: str) -> None:
-    right = [(id, made) for id, made in right_ones() if not strategy or id == strategy]
-    wrong = [(id, new, made) for id, new, made in wrong_ones() if not strategy or id == strategy]
-    assert len(right) >= 20 or strategy
-    assert len(wrong) >= 20 or strategy
-    rejected = [id for id, made in right if _gate(pins, id, made) != (True, True)]
-    accepted = [(id, new) for id, new, made in wrong if _gate(pins, id, made) == (True, True)]
+    rejected = [id for id, made in right_ones() if id == strategy and _gate(pins, id, made) != (True, True)]
+    wrong = [(id, new, made) for id, new, made in wrong_ones() if id == strategy]
+    accepted = {(id, new) for id, new, made in wrong if _gate(pins, id, made) == (True, True)}
     assert rejected == []
-    assert len(accepted) <= 0.02 * len(wrong), accepted
+    assert accepted <= UNSEEN
