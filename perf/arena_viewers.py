@@ -153,7 +153,9 @@ def main() -> int:
     with Stack(folder, ["--season", str(file), "--speed", chosen.speed]) as stack:
         stack.wait(lambda: _there(f"{stack.address}/healthz"), 600)
         tokens = arena_load.found(stack.db, file, chosen.agents)  # type: ignore[arg-type]  # an address
-        stack.wait(lambda: _there(f"{stack.address}/seasons/{arena_load.SEASON}/entries/agent-0/"), 600)
+        # A season's first pages take seconds to be written, and what viewers poll comes last.
+        for page in ("entries/agent-0/", "assets/AHVQ/", "feed/", "now.json"):
+            stack.wait(lambda page=page: _there(f"{stack.address}/seasons/{arena_load.SEASON}/{page}"), 600)
         port = free()
         server = PLAIN.format(port=port, root=folder / "pages")
         place = folder / "plain"
