@@ -16,7 +16,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
@@ -97,25 +97,16 @@ STUDIES = {
         share=0.16,
         practised=(20, 16, 14),
     ),
-    "used": Study(
-        seed=500,
-        worlds={0: 20, 1: 20, 4: 20, 16: 20, 64: 20},
-        practice=(48, 24),
-        practice_dose=20,
-        names=3,
-        told=62,
-        span="day",
-        spread=0.03,
-        prices=(300, 800),
-        decimals=0,
-        volumes=(40_000, 60_000, 1),
-        questions=120,
-        share=0.16,
-        practised=(20, 14, 8),
-        copied=("bright",),
-        pairs=60,
-    ),
 }
+STUDIES["used"] = replace(
+    STUDIES["days"],
+    seed=500,
+    practice=(48, 24),
+    practice_dose=20,
+    practised=(20, 14, 8),
+    copied=("bright",),
+    pairs=60,
+)
 STUDY = STUDIES[os.environ.get("STUDY", "weeks")]
 DOSES = tuple(STUDY.worlds)
 PLAYED_PER_DOSE = 20

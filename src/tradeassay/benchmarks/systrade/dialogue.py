@@ -29,7 +29,6 @@ from tradeassay.core.measure import Measure
 from tradeassay.llm.prompting import FENCE_END, answer_object, fenced_blocks, outer_objects, pairs, parse_object
 
 CLASS = "TradingStrategy"
-_JSON = re.compile(r"```json[^\n]*+\n", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*+```", re.MULTILINE)
 
 
