@@ -1,6 +1,7 @@
 """What a reward costs: reference programs of daily tasks, without and with a judge, in CPU time and by the clock.
 
     python perf/reward_speed.py [--tasks 10] [--each 4] [--judged]
+    python perf/reward_speed.py --pool 13 --each 16    # judged, by a kept pool of 13 workers; bar: 160 in 5 s
 
 Bars, without a judge on two cores: 600 a minute for Backtrader, 2,000 for frames. Opening the sandbox and drawing
 a task's markets is not counted, but said: a training run meets each task many times. The time of the sandbox is
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from machine import conditions, fixed_loop
+from tradeassay import reward as rewards
 from tradeassay.benchmarks.quantcode import load_tasks
 from tradeassay.code.reward import QUICK, RewardConfig, reward
 from tradeassay.code.running import open_code_executor
@@ -32,9 +34,17 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=10)
     parser.add_argument("--each", type=int, default=4)
     parser.add_argument("--judged", action="store_true", help="measure rewards with the behavioural judge too")
+    parser.add_argument(
+        "--pool", type=int, metavar="WORKERS", help="measure judged batches of a kept pool instead"
+    )
     asked = parser.parse_args()
     daily = [task for task in load_tasks() if task.timeframe == "1d" and task.frame is not None][: asked.tasks]
     frameworks: tuple[tuple[Framework, int], ...] = (("backtrader", 600), ("frame", 2_000))
+    if asked.pool:
+        for framework, _ in frameworks:
+            pooled(daily, framework, asked.pool, asked.each)
+        print(conditions())
+        return
     ways: list[tuple[str, Literal["behaviour"] | None, RewardConfig]] = [("without a judge", None, RewardConfig())]
     if asked.judged:
         ways += [("judged", "behaviour", RewardConfig())]
@@ -70,6 +80,27 @@ def main() -> None:
                 )
     slower = sum(loops) / len(loops) / min(loops)
     print(f"a fixed loop between the rewards took {slower:.2f} times the CPU of its best turn; {conditions()}")
+
+
+def pooled(daily: list[CodeTask], framework: Framework, workers: int, each: int) -> None:
+    """Print how long a kept pool takes for a batch, its first and the two after it."""
+    with rewards.Pool(judge="behaviour", framework=framework, workers=workers, secret=SECRET) as pool:
+        for turn in range(3):
+            tasks = [task for task in daily for _ in range(each)]
+            answers = [
+                f"```python\n{_reference(task, framework)}\n# {turn} {at}\n```" for at, task in enumerate(tasks)
+            ]
+            began = time.perf_counter()
+            found = pool.batch(answers, tasks)
+            spent = time.perf_counter() - began
+            wrong = [(task.id, one.reason) for task, one in zip(tasks, found, strict=True) if one.value != 1.0]
+            assert not wrong, wrong[:3]
+            kind = "first batch, markets drawn" if not turn else "batch"
+            print(
+                f"{framework}, {workers} workers, {kind}: {len(found)} in {spent:.1f} s, "
+                f"{60.0 * len(found) / spent:,.0f} a minute",
+                flush=True,
+            )
 
 
 def below(pid: int | None = None) -> float:
