@@ -19,8 +19,10 @@ import atexit
 import math
 import pickle
 import threading
+from collections import deque
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 import msgspec
@@ -76,6 +78,17 @@ class _Scored(msgspec.Struct, frozen=True, kw_only=True):
     markets: bytes = b""
 
 
+@dataclass(eq=False)
+class _Asked:
+    """What one caller of a pool wants scored, and what came of it."""
+
+    programs: Sequence[object]
+    tasks: Sequence[str | CodeTask]
+    found: list[ScoredAnswer] = field(default_factory=list)
+    error: BaseException | None = None
+    done: bool = False
+
+
 class Pool:
     """Workers that stay: their sandboxes are opened once, and a task's markets are drawn by one of them for all.
 
@@ -86,8 +99,9 @@ class Pool:
                 rewards = pool.batch(answers, tasks)
 
     ``secret`` (hex) decides the markets: name one to get the same rewards again; without it one is drawn for the
-    life of the pool. ``workers`` defaults to the cores, with ``executor="ray"`` to the cluster's. Batches of one
-    pool are scored one after the other, also when several threads or coroutines ask.
+    life of the pool. ``workers`` defaults to the cores, with ``executor="ray"`` to the cluster's. What threads or
+    coroutines ask for while a batch is scored is scored together after it: trainers that ask for one answer at a
+    time keep all workers busy.
 
     Raises :class:`MissingExtra` and :class:`SandboxError` where programs cannot be run at all.
     """
@@ -118,6 +132,7 @@ class Pool:
         self._stack = ExitStack()
         self._stack.enter_context(self._performing)
         self._turn = threading.Lock()
+        self._waiting: deque[_Asked] = deque()
         self._markets: dict[str, bytes] = {}
 
     def __enter__(self) -> Self:
@@ -137,21 +152,45 @@ class Pool:
         if len(each) != len(programs):
             raise UserError(f"{len(programs)} answers and {len(each)} tasks", hint="give one task, or one each")
         known = {name: load_task(name) for name in each if isinstance(name, str)}
+        chosen = [known[task] if isinstance(task, str) else task for task in each]
+        for task in chosen:
+            if self._rule.framework == "frame" and task.frame is None:
+                raise UserError(f"task '{task.id}' has no variant for frames", hint="use framework='backtrader'")
+        asked = _Asked(list(programs), each)
+        self._waiting.append(asked)
+        with self._turn:
+            if not asked.done:  # whoever comes first scores for all who wait by now
+                together = [self._waiting.popleft() for _ in range(len(self._waiting))]
+                try:
+                    found = iter(self._batch(together))
+                    for one in together:
+                        one.found = [next(found) for _ in one.programs]
+                except BaseException as error:
+                    for one in together:
+                        one.error = error
+                finally:
+                    for one in together:
+                        one.done = True
+        if asked.error is not None:
+            raise asked.error
+        return asked.found
+
+    def _batch(self, together: Sequence[_Asked]) -> list[ScoredAnswer]:
+        programs = [program for one in together for program in one.programs]
+        each = [task for one in together for task in one.tasks]
         found: dict[int, ScoredAnswer] = {}
         wanted: dict[str, list[tuple[int, str]]] = {}
         by_id: dict[str, str | CodeTask] = {}
         notes: dict[int, str] = {}
         for place, (answer, task) in enumerate(zip(programs, each, strict=True)):
-            chosen = known[task] if isinstance(task, str) else task
-            if self._rule.framework == "frame" and chosen.frame is None:
-                raise UserError(f"task '{chosen.id}' has no variant for frames", hint="use framework='backtrader'")
+            name = task if isinstance(task, str) else task.id
             read = read_answer(answer, self._rule.framework)
             if isinstance(read, ScoredAnswer):
                 found[place] = read
                 continue
             source, notes[place] = read
-            wanted.setdefault(chosen.id, []).append((place, source))
-            by_id[chosen.id] = task
+            wanted.setdefault(name, []).append((place, source))
+            by_id[name] = task
         # Small enough that no worker waits for another's last chunk. Where there are as many tasks as workers, one
         # whose markets nobody has drawn yet stays together: drawing them costs as much as several answers.
         many = self._workers or 1
@@ -207,17 +246,16 @@ class Pool:
     def _score(self, chunks: Sequence[_Chunk]) -> list[tuple[int, ScoredAnswer]]:
         tasks = [Task(str(place), msgspec.json.encode(chunk)) for place, chunk in enumerate(chunks)]
         done: list[tuple[int, ScoredAnswer]] = []
-        with self._turn:
-            for result in self._performing.perform(tasks, lambda key, sessions: None) if tasks else ():
-                if isinstance(result, Lost):
-                    gone = ScoredAnswer(value=None, outcome="not_scored", reason=result.reason)
-                    done += [(place, gone) for place, _ in chunks[int(result.key)].answers]
-                else:
-                    scored = msgspec.json.decode(result.payload, type=_Scored)
-                    done += scored.answers
-                    task = chunks[int(result.key)].task
-                    if scored.markets and self._workers != 1:
-                        self._markets[task if isinstance(task, str) else task.id] = scored.markets
+        for result in self._performing.perform(tasks, lambda key, sessions: None) if tasks else ():
+            if isinstance(result, Lost):
+                gone = ScoredAnswer(value=None, outcome="not_scored", reason=result.reason)
+                done += [(place, gone) for place, _ in chunks[int(result.key)].answers]
+            else:
+                scored = msgspec.json.decode(result.payload, type=_Scored)
+                done += scored.answers
+                task = chunks[int(result.key)].task
+                if scored.markets and self._workers != 1:
+                    self._markets[task if isinstance(task, str) else task.id] = scored.markets
         while len(self._markets) > _MOST_KEPT:
             del self._markets[next(iter(self._markets))]
         return done

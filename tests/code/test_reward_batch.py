@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -13,7 +16,7 @@ from tradeassay.code.judges.decisions import DecisionEvent
 from tradeassay.code.judges.markets import DrawnMarkets, JudgedMarket, Judging
 from tradeassay.code.reward import QUICK, RewardConfig
 from tradeassay.code.running import task_bars
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.reward import Pool, ScoredAnswer, batch, read_answer
 
 SECRET = "5e" * 16
@@ -88,6 +91,33 @@ def test_a_pool_keeps_its_markets_and_serves_coroutines() -> None:
         with pytest.raises(UserError, match="no task"):  # and the pool lives on
             pool.batch(["a"], "no-such-task")
         assert pool.batch([], TASK) == []
+
+
+def test_answers_asked_for_one_at_a_time_are_scored_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = [TASK.reference, CRASHES, "no program", TASK.reference, CRASHES, TASK.reference]
+    sizes: list[int] = []
+    with Pool(secret=SECRET, workers=1) as pool, ThreadPoolExecutor(len(asked)) as threads:
+        score = pool._batch
+
+        def counted(together: Any) -> Any:
+            if not sizes:  # the others come while the first is scored
+                while len(pool._waiting) < len(asked) - 1:
+                    time.sleep(0.01)
+            sizes.append(sum(len(one.programs) for one in together))
+            return score(together)
+
+        monkeypatch.setattr(pool, "_batch", counted)
+        found = list(threads.map(lambda answer: pool.batch([answer], TASK), asked))
+        assert [one.value for (one,) in found] == [1.0, 0.2, 0.0, 1.0, 0.2, 1.0]
+        assert sizes == [1, len(asked) - 1]
+
+        def broken(together: Any) -> Any:
+            raise SandboxError("no walls")
+
+        monkeypatch.setattr(pool, "_batch", broken)  # whoever waits hears of it
+        for future in [threads.submit(pool.batch, [answer], TASK) for answer in asked]:
+            with pytest.raises(SandboxError, match="no walls"):
+                future.result()
 
 
 @pytest.mark.slow
