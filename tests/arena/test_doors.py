@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,7 +33,8 @@ from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, OptionalRules, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import decisions, door_agents, slots
+from tradeassay.arena.state.tables import decisions, door_agents, seasons, slots
+from tradeassay.arena.web.serving import Serving, play, serve
 from tradeassay.cli import main
 from tradeassay.core.arena import AgentChoice, Contribution, Packet
 from tradeassay.core.errors import UserError
@@ -519,6 +521,31 @@ def test_players_are_made_from_a_season(store: Store) -> None:
     }
     with pytest.raises(UserError, match=r"no .class."):
         asyncio.run(missing(season, doors))
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9", "http://localhost:9", "http://[::1]:9", "http://10.0.0.1"])
+def test_no_season_is_spent_on_an_address_that_nobody_allowed(store: Store, url: str) -> None:
+    here = msgspec.structs.replace(SEASON, entries=(Entry(id="emil", architecture="http", params={"url": url}),))
+    with pytest.raises(UserError, match="'emil'.*not a public address.*--allow"):
+        asyncio.run(play(here, store, None))
+    assert not list(store.rows(select(seasons)))
+
+
+def test_an_address_in_use_is_said_before_anything_is_played(tmp_path: Path) -> None:
+    said: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        how = Serving(db=str(tmp_path / "arena.db"), port=taken.getsockname()[1], register=True)
+        with pytest.raises(UserError, match=r"in use .*--port"):
+            serve(None, how, said.append)
+    assert said == []
+
+
+@pytest.mark.parametrize("broken", [b"no database at all, just text" * 40, b"SQLite format 3\0" + b"\7" * 3000])
+def test_a_file_that_is_no_database_is_one_line(tmp_path: Path, broken: bytes) -> None:
+    (tmp_path / "arena.db").write_bytes(broken)
+    with pytest.raises(UserError, match="cannot be read"):
+        open_engine(str(tmp_path / "arena.db"))
+    assert (tmp_path / "arena.db").read_bytes() == broken
 
 
 async def missing(season: Season, doors: Doors) -> None:

@@ -13,6 +13,7 @@ from tests.arena.virtual import VirtualTime
 
 from tradeassay.account.daily_target import target_growth
 from tradeassay.arena.clock import ReplayClock, parse_speed
+from tradeassay.arena.queries.seasons import state_of
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.tables import calls, rounds, slots
@@ -124,6 +125,9 @@ def test_a_changed_spec_is_refused(played) -> None:
     changed = msgspec.structs.replace(table.season, warmup=3)
     with pytest.raises(UserError, match="frozen with another spec"):
         table.play(season=changed)
+    store = table.runner().store
+    assert state_of(store, table.season).status == "finished"  # who is refused says nothing of what is on record
+    store.engine.dispose()
 
 
 def test_live_a_session_whose_time_is_over_is_missed_and_never_decided(table) -> None:
@@ -233,7 +237,6 @@ def test_what_is_said_of_a_season_is_true(table) -> None:
     """Not "final" while decisions wait for their price, and no next decision in the past."""
     from sqlalchemy import update
 
-    from tradeassay.arena.queries.seasons import state_of
     from tradeassay.arena.state.tables import rounds, workers
 
     table.play()

@@ -8,7 +8,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from tradeassay.agents.foreign.ama import Decides, PythonAgent, SubprocessAgent, load_agent
-from tradeassay.agents.foreign.transport import Network
+from tradeassay.agents.foreign.transport import (
+    Network,
+    Unusable,
+    checked_address,
+    parse_target,
+    resolve_by_system,
+)
 from tradeassay.arena.agents import OUTSIDE, OutsideAgent
 from tradeassay.arena.api.doors import Doors
 from tradeassay.arena.rounds.deciding import Together
@@ -147,6 +153,22 @@ async def outside_agents(
                     _asked(entry, given_url, limit, allow)  # says now what is wrong with it
                 found[entry.id] = SeatedAgent(address, season, entry, watch, allow=allow)
         yield found
+
+
+async def refuse_private(season: Season, allow: Sequence[Network]) -> None:
+    """Raise :class:`UserError` for an entry whose address, as the spec writes it, is in a network nobody allowed.
+
+    Only for numbers and ``localhost``: what another name means may change, and is looked up when it is asked.
+    """
+    for entry in season.entries:
+        url = str(entry.params.get("url", "")) if entry.architecture == "http" else ""
+        if url and ((host := parse_target(url).host) == "localhost" or ":" in host or host[-1].isdigit()):
+            try:
+                await checked_address(parse_target(url), allow, resolve_by_system)
+            except Unusable as error:
+                if error.kind == "forbidden":
+                    hint = "allow its network, as in --allow 127.0.0.0/8"
+                    raise UserError(f"entry '{entry.id}': {error.text}", hint=hint) from error
 
 
 def _asked(entry: Entry, address: str, limit: float, allow: Sequence[Network]) -> OutsideAgent:

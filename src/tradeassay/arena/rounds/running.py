@@ -149,9 +149,11 @@ class Runner:
         Raises :class:`Stalled` when the database or another part stays away for too long, and
         :class:`UserError` for what only a person can mend.
         """
+        founded = False
         try:
-            await self._patiently(lambda: self.store.found_season(self._spec, iso(self.clock.now())))
             try:
+                await self._patiently(lambda: self.store.found_season(self._spec, iso(self.clock.now())))
+                founded = True
                 await self._all_groups(until)
             except BaseExceptionGroup as group:  # one reason is enough to stop
                 error: BaseException = group
@@ -159,6 +161,8 @@ class Runner:
                     error = error.exceptions[0]
                 raise error from None
         except BaseException as error:
+            if isinstance(error, UserError) and not founded:  # another spec: no word about the season on record
+                raise
             ended = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
             self.health.ends("stopped" if ended else "stalled")
             self.health.beat(self.store, force=True)

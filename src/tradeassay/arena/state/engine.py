@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select, text, update
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, InvalidatePoolError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, InvalidatePoolError, NoSuchModuleError, OperationalError
 from sqlalchemy.pool import NullPool
 
 from tradeassay.arena.state import tables
@@ -49,6 +49,12 @@ def open_engine(url: str, *, durable: bool = True, keep: bool = True) -> Engine:
         ) from error
     except OperationalError as error:
         raise UserError(f"the database cannot be opened: {error.orig}", hint="check its address") from error
+    except DatabaseError as error:
+        if not isinstance(error.orig, sqlite3.DatabaseError):
+            raise
+        raise UserError(
+            f"'{url}' cannot be read: {error.orig}", hint="name another file, or bring a copy back"
+        ) from error
     return engine
 
 
