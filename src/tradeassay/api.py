@@ -22,12 +22,14 @@ from tradeassay.agents import agents as _agents
 from tradeassay.agents import converses as _converses
 from tradeassay.agents import parameters
 from tradeassay.agents import plays_alone as _plays_alone
+from tradeassay.agents.own_file import WITH_FILES, own_files
 from tradeassay.assay.own import OwnAccount
 from tradeassay.assay.verdict.record import Assay, Verdict, VerdictConfig
 from tradeassay.benchmarks import Benchmark
 from tradeassay.benchmarks import benchmarks as _benchmarks
 from tradeassay.core.errors import UserError
 from tradeassay.core.executors.task import ExecutorName
+from tradeassay.core.hashing import sha256_of
 from tradeassay.core.measure import Convention
 from tradeassay.core.time import parse_day
 from tradeassay.data.tables.account import TableReading
@@ -251,8 +253,8 @@ def make_spec(*what: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSp
     benchmarks' own data: one name, several, or a mapping from benchmark to names. ``seeds`` is a number of
     seeds or the seeds themselves. ``first`` and ``last`` bound the sessions (a missing one is the
     benchmarks'). ``index`` is what results are compared with and ``universe`` what may be bought, by the data's
-    own names. ``secret`` is that of a run to be repeated. Without a ``slug`` the name is made from the content,
-    so that the same description always means the same run. Raises :class:`UserError` for anything unknown, with
+    own names. ``secret`` is that of a run to be repeated. Without a ``slug`` the name is made from the content
+    (with that of agents' own files), so that the same description always means the same run. Raises :class:`UserError` for anything unknown, with
     near names.
     """
     given = (*what, fields.get("benchmarks", ()))
@@ -291,7 +293,9 @@ def make_spec(*what: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSp
     spec = spec_from(raw, where="run")
     if fields.get("slug"):
         return spec
-    return msgspec.structs.replace(spec, slug=f"{names[0]}-{work_sha256(spec)[:8]}")
+    files = [own_files(agent.name, agent.params) for agent in spec.agents if agent.name in WITH_FILES]
+    content = sha256_of([work_sha256(spec), files]) if any(files) else work_sha256(spec)
+    return msgspec.structs.replace(spec, slug=f"{names[0]}-{content[:8]}")
 
 
 def run(

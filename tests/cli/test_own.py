@@ -46,6 +46,12 @@ class Forgets:
 
 class Neither:
     pass
+
+class Wants:
+    def __init__(self, more):
+        pass
+    def reply(self, asked):
+        return {}
 """
 ON_A_PIPE = """
 import json, sys
@@ -134,11 +140,13 @@ def test_an_agent_of_a_file_can_be_tested_for_leaks(
 @pytest.mark.parametrize(
     ("agent", "said"),
     [
-        ("./trend.py:Yours", "it has Breaks, Forgets, Mine, Neither, Talks"),
+        ("./trend.py:Yours", "it has Breaks, Forgets, Mine, Neither, Talks, Wants"),
         ("./trend.py:Neither", "not an agent"),
         ("./none.py:Mine", "there is no file"),
         ("./broken.py:Mine", "cannot be imported"),
         ("./broken.py:Mine", "(broken.py, line 1)"),
+        ("./typo.py:Mine", "(typo.py, line 1)"),
+        ("./trend.py:Wants", "called without arguments"),
         ("./trend.py", "does not say which class"),
         ("pipe:command=python gone.py", "there is no file 'gone.py'"),
         ("pipe:command=no-such-program trend.py", "there is no program 'no-such-program'"),
@@ -149,10 +157,24 @@ def test_a_file_that_is_of_no_use_gets_one_line(
     agent: str, said: str, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (place / "broken.py").write_text("import nothing_of_that_name")
+    (place / "typo.py").write_text("class Mine\n    pass\n")
     assert main(["run", *WEEK, "-a", agent]) == 2
     shown = capsys.readouterr().err
     assert said in shown
     assert "Traceback" not in shown
+    assert "walls" not in shown or "broken" in agent, "only what needs to be run is run behind walls"
+
+
+def test_an_agent_that_is_mended_is_a_new_run_of_the_same_command(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["run", *WEEK, "-a", "./trend.py:Forgets"]
+    assert main(argv) == 1
+    assert "after a change of your file, run it anew" in capsys.readouterr().err
+    (place / "trend.py").write_text(RULE.replace('{}["orders"]', '{"answer": {"orders": [], "reason": "no"}}'))
+    assert main(argv) == 0
+    assert main(argv) == 0
+    assert len(list((place / "runs").iterdir())) == 2, "nothing is lost, and the same file is the same run"
 
 
 def test_a_starter_folder_is_made_once_and_where_it_should_be(place: Path) -> None:

@@ -112,6 +112,8 @@ class WalledAgent:
             self.speaks = loaded.name
         except Exception as error:
             said = str(error) if type(error).__name__ == "UserError" else f"{type(error).__name__}: {error}"
+            if said == str(error) and "cannot be imported" not in said:  # walls have nothing to do with it
+                raise UserError(said) from None
             raise UserError(
                 f"behind the walls, {said}",
                 hint="files and network are shut to it; files=open leaves them open, and the verdict says so",
@@ -354,11 +356,14 @@ def _speaks(file: Path, shown: str, name: str) -> str:
     """
     if not file.is_file():
         raise UserError(f"there is no file '{shown}'", hint="write the path of a Python file: -a ./mine.py:Mine")
+    source = file.read_bytes()
     try:
-        body = ast.parse(file.read_bytes()).body
-    except (SyntaxError, ValueError):
-        body = []  # the process behind the walls says what is wrong with it
+        body = ast.parse(source, shown).body
+    except (SyntaxError, ValueError) as error:
+        raise UserError(f"'{shown}' is not Python: {error}", hint=f"try: python {shown}") from error
     known = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
+    if known and name.encode() not in source and b"import *" not in source:
+        raise UserError(f"'{shown}' has no class '{name}'", hint=f"it has {', '.join(sorted(known))}")
     defined: set[str] = set()
     waiting: list[ast.expr] = [ast.Name(name)]
     while waiting:

@@ -342,7 +342,7 @@ def refuse_changes(then: Manifest, now: Manifest, folder: Path) -> None:
         if old != new:
             raise RunError(
                 f"{name} has changed since {folder} was started ({old[:12]} is now {new[:12]})",
-                hint="bring it back as it was, or start a new run under another slug",
+                hint="bring it back as it was, or start a new run under another slug, or under none",
             )
     changes = version_changes(then.versions, now.versions)
     if changes:
