@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from tradeassay.account.shares import DecisionList, decision_list
@@ -146,6 +147,7 @@ def semantics_schema() -> bytes:
 
 FIELDS: Final = ("open", "high", "low", "close", "volume")
 SPECIAL: Final = ("session_first", "session_last", "row")
+_ROWS: Final = 4096
 _TIE: Final = 1e-12
 """A spread this small relative to the values is rounding: it counts as zero."""
 Columns = Mapping[str, Floats]
@@ -172,20 +174,20 @@ def calendar_of(times: NDArray[Any]) -> BarCalendar:
     return BarCalendar(session.astype(np.int64), fresh.astype(np.float64), last.astype(np.float64))
 
 
-def _windows(x: Floats, n: float, function: Callable[[Floats], float]) -> Floats:
+def _windows(x: Floats, n: float, function: Callable[[Floats], Floats]) -> Floats:
+    """Return ``function`` of the last ``n`` values, a row of them per bar, a few thousand bars at a time."""
     size = int(n)
     out = np.full(x.shape, np.nan)
-    for t in range(size - 1, x.size):
-        window = x[t - size + 1 : t + 1]
-        if not np.isnan(window).any():
-            out[t] = function(window)
+    rows = sliding_window_view(x, size) if x.size >= size else np.empty((0, size))
+    for t in range(0, len(rows), _ROWS):
+        out[size - 1 :][t : t + _ROWS] = function(rows[t : t + _ROWS])
     return out
 
 
 def _std(x: Floats, n: float, ddof: float) -> Floats:
-    def spread(window: Floats) -> float:
-        found = float(np.std(window, ddof=int(ddof)))
-        return 0.0 if found <= _TIE * float(np.abs(window).max()) else found
+    def spread(rows: Floats) -> Floats:
+        found = np.std(rows, axis=-1, ddof=int(ddof))
+        return np.where(found <= _TIE * np.abs(rows).max(axis=-1), 0.0, found)
 
     return _windows(x, n, spread)
 
@@ -204,47 +206,39 @@ def _smoothed(x: Floats, n: int, weight: float) -> Floats:
     start = int(known[0]) + n - 1
     value = float(x[known[0] : start + 1].sum() / n)
     out[start] = value
-    for t in range(start + 1, x.size):
-        value += weight * (float(x[t]) - value)
+    for t, new in enumerate(x[start + 1 :].tolist(), start + 1):
+        value += weight * (new - value)
         out[t] = value
     return out
 
 
 def _past_sessions(
-    x: Floats,
-    calendar: BarCalendar,
-    n: float,
-    of_day: Callable[[Floats], float],
-    of_days: Callable[[Floats], float],
+    x: Floats, calendar: BarCalendar, n: float, of_day: np.ufunc | None, of_days: np.ufunc
 ) -> Floats:
-    """Return ``of_days`` of the last ``n`` whole sessions' ``of_day``; NaN until as many have passed."""
-    sessions = int(calendar.session[-1]) + 1 if x.size else 0
-    daily = np.array([of_day(x[calendar.session == session]) for session in range(sessions)])
-    out = np.full(x.shape, np.nan)
-    for t, session in enumerate(calendar.session.tolist()):
-        if session >= int(n):
-            out[t] = of_days(daily[session - int(n) : session])
-    return out
+    """Return ``of_days`` of the last ``n`` whole sessions' ``of_day``, or of their last values; NaN until as many
+    have passed.
+    """
+    starts = np.flatnonzero(calendar.first)
+    daily = x[np.append(starts[1:], x.size)[: starts.size] - 1] if of_day is None else of_day.reduceat(x, starts)
+    found = _windows(daily, n, lambda rows: of_days.reduce(rows, axis=-1))
+    return np.concatenate(([np.nan], found))[calendar.session]
 
 
 def _this_session(x: Floats, calendar: BarCalendar, step: Callable[[float, float], float]) -> Floats:
     """Follow a value through the present session, from its first bar on."""
-    out = np.empty(x.shape)
-    for t in range(x.size):
-        out[t] = x[t] if calendar.first[t] or t == 0 else step(out[t - 1], x[t])
-    return out
-
-
-def _last(window: Floats) -> float:
-    return float(window[-1])
+    out, value = [], 0.0
+    for now, first in zip(x.tolist(), calendar.first.tolist(), strict=True):
+        value = now if first else step(value, now)
+        out.append(value)
+    return np.array(out, dtype=np.float64)
 
 
 SERIES: Final[dict[str, tuple[Callable[..., Floats], int]]] = {
-    "mean": (lambda x, n: _windows(x, n, lambda w: float(w.sum() / w.size)), 2),
-    "sum": (lambda x, n: _windows(x, n, lambda w: float(w.sum())), 2),
+    "mean": (lambda x, n: _windows(x, n, lambda rows: rows.sum(axis=-1) / rows.shape[-1]), 2),
+    "sum": (lambda x, n: _windows(x, n, lambda rows: rows.sum(axis=-1)), 2),
     "std": (_std, 3),
-    "highest": (lambda x, n: _windows(x, n, np.max), 2),
-    "lowest": (lambda x, n: _windows(x, n, np.min), 2),
+    "highest": (lambda x, n: _windows(x, n, lambda rows: rows.max(axis=-1)), 2),
+    "lowest": (lambda x, n: _windows(x, n, lambda rows: rows.min(axis=-1)), 2),
     "prev": (_prev, 2),
     "ema": (lambda x, n: _smoothed(x, int(n), 2.0 / (n + 1.0)), 2),
     "wilder": (lambda x, n: _smoothed(x, int(n), 1.0 / n), 2),
@@ -257,11 +251,11 @@ are mistakes that a strategy never states: they tell its seed from another.
 
 DAILY: Final[dict[str, Callable[..., Floats]]] = {
     "day_open": lambda x, c: _this_session(x, c, lambda before, now: before),
-    "day_high": lambda x, c, n=1.0: _past_sessions(x, c, n, np.max, np.max),
-    "day_low": lambda x, c, n=1.0: _past_sessions(x, c, n, np.min, np.min),
-    "day_close": lambda x, c: _past_sessions(x, c, 1.0, _last, _last),
-    "day_max_close": lambda x, c, n=1.0: _past_sessions(x, c, n, _last, np.max),
-    "day_min_close": lambda x, c, n=1.0: _past_sessions(x, c, n, _last, np.min),
+    "day_high": lambda x, c, n=1.0: _past_sessions(x, c, n, np.maximum, np.maximum),
+    "day_low": lambda x, c, n=1.0: _past_sessions(x, c, n, np.minimum, np.minimum),
+    "day_close": lambda x, c: _past_sessions(x, c, 1.0, None, np.maximum),
+    "day_max_close": lambda x, c, n=1.0: _past_sessions(x, c, n, None, np.maximum),
+    "day_min_close": lambda x, c, n=1.0: _past_sessions(x, c, n, None, np.minimum),
     "high_so_far": lambda x, c: _this_session(x, c, max),
     "low_so_far": lambda x, c: _this_session(x, c, min),
 }
@@ -331,6 +325,7 @@ def parse(text: str) -> ast.expr:
     return tree
 
 
+@lru_cache(maxsize=4096)
 def names_in(text: str) -> frozenset[str]:
     """Return the values an expression uses: plain names, and fields as ``X.close``."""
     nodes = list(ast.walk(parse(text)))

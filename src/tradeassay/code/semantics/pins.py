@@ -9,7 +9,9 @@ tie if need be. A submission that decides like the frozen semantics on all of th
 from __future__ import annotations
 
 import ast
+from collections import deque
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, product
@@ -220,8 +222,8 @@ def _near(a: float, b: float) -> float:
 
 
 _HELPERS: Final[dict[str, Any]] = {
-    "more": lambda a, b: a - b > _near(a, b),
-    "not_less": lambda a, b: b - a <= _near(a, b),
+    "more": lambda a, b: a - b > ABSOLUTE and a - b > _near(a, b),
+    "not_less": lambda a, b: b - a <= ABSOLUTE or b - a <= _near(a, b),
     "equal": lambda a, b: abs(a - b) <= _near(a, b),
     "differ": lambda a, b: abs(a - b) > _near(a, b),
     "np": np,
@@ -259,42 +261,65 @@ class Tape:
         return self._made[key][1]
 
 
+class _Player:
+    """A mutant's book, state and registers after the bars that it has played."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        semantics = mutant.semantics
+        self.mutant, self.legs, self.state = mutant, semantics.inputs.legs, semantics.states[0]
+        rules = [_Rule(place, rule, self.legs) for place, rule in enumerate(semantics.rules)]
+        self._rules = {state: [rule for rule in rules if state in rule.given] for state in semantics.states}
+        self._names = {name for rule in rules for code in rule.codes for name in code.co_names}
+        self._numbers = {name: one.value for name, one in semantics.parameters.items()}
+        self.held, self.shares, self.cash = dict.fromkeys(self.legs, 0.0), dict.fromkeys(self.legs, 0.0), 1.0
+        self.now: dict[str, Any] = dict(semantics.registers)
+
+    def copy(self) -> _Player:
+        made = copy(self)
+        made.held, made.shares, made.now = dict(self.held), dict(self.shares), dict(self.now)
+        return made
+
+    def play(self, tape: Tape, since: int, until: int) -> Iterator[tuple[int, int, float, int]]:
+        """Yield what is decided on the bars from ``since`` to before ``until``."""
+        mutant, legs, held, shares, now = self.mutant, self.legs, self.held, self.shares, self.now
+        series = tape.series(mutant.semantics)
+        book = SimpleNamespace(target=held)
+        always = {**_HELPERS, **self._numbers, "book": book}
+        used = self._names & series.keys()
+        columns = [series[name][since:until] for name in (*(f"{leg}_close" for leg in legs), *used)]
+        for row, values in enumerate(zip(*columns, strict=True), since):
+            now |= zip(used, values[len(legs) :], strict=True)
+            if mutant.drifting:
+                equity = self._equity(values)
+                book.target = {leg: shares[leg] * price / equity for leg, price in zip(legs, values, strict=False)}
+            for _ in range(2 if mutant.twice else 1):
+                for rule in self._rules[self.state]:
+                    if _value(rule.when, always, now):
+                        break
+                else:
+                    break
+                equity = self._equity(values)
+                for leg, name, text in rule.target:
+                    wanted = _value(text, always, now)
+                    if wanted != wanted:
+                        raise UserError(f"a rule of '{mutant.semantics.id}' has no target in bar {row}")
+                    if wanted != held[name]:
+                        yield row, leg, wanted, rule.place
+                        bought = wanted * equity / values[leg] - shares[name]
+                        self.cash -= bought * values[leg]
+                        shares[name] += bought
+                        held[name] = wanted
+                now |= {name: _value(text, always, now) for name, text in rule.set.items()}
+                self.state = rule.to
+
+    def _equity(self, prices: tuple[float, ...]) -> float:
+        worth = zip(self.legs, prices, strict=False)
+        return self.cash + plain_sum(self.shares[leg] * price for leg, price in worth)
+
+
 def decide(mutant: Mutant, tape: Tape) -> Iterator[tuple[int, int, float, int]]:
     """Yield decisions one after the other: the interpreter's, for a mutant that differs in nothing."""
-    semantics, legs = mutant.semantics, mutant.semantics.inputs.legs
-    series = tape.series(semantics)
-    rules = [_Rule(place, rule, legs) for place, rule in enumerate(semantics.rules)]
-    held, shares, cash = dict.fromkeys(legs, 0.0), dict.fromkeys(legs, 0.0), 1.0
-    book = SimpleNamespace(target=held)
-    always = {**_HELPERS, **{name: one.value for name, one in semantics.parameters.items()}, "book": book}
-    now: dict[str, Any] = dict(semantics.registers)
-    used = {name for rule in rules for code in rule.codes for name in code.co_names} & series.keys()
-    state = semantics.states[0]
-    closes = [series[f"{leg}_close"] for leg in legs]
-    table = zip(*closes, *(series[name] for name in used), strict=True)
-    for row, values in enumerate(table):
-        prices = dict(zip(legs, values, strict=False))
-        now |= zip(used, values[len(legs) :], strict=True)
-        if mutant.drifting:
-            equity = cash + plain_sum(shares[leg] * prices[leg] for leg in legs)
-            book.target = {leg: shares[leg] * prices[leg] / equity for leg in legs}
-        for _ in range(2 if mutant.twice else 1):
-            rule = next((one for one in rules if state in one.given and _value(one.when, always, now)), None)
-            if rule is None:
-                break
-            equity = cash + plain_sum(shares[leg] * prices[leg] for leg in legs)
-            for leg, name, text in rule.target:
-                wanted = _value(text, always, now)
-                if wanted != wanted:
-                    raise UserError(f"a rule of '{semantics.id}' has no target in bar {row}")
-                if wanted != held[name]:
-                    yield row, leg, wanted, rule.place
-                    bought = wanted * equity / prices[name] - shares[name]
-                    cash -= bought * prices[name]
-                    shares[name] += bought
-                    held[name] = wanted
-            now |= {name: _value(text, always, now) for name, text in rule.set.items()}
-            state = rule.to
+    return _Player(mutant).play(tape, 0, tape.bars.rows)
 
 
 def _value(code: CodeType, always: dict[str, Any], now: Mapping[str, Any]) -> float:
@@ -409,19 +434,22 @@ def _tied(mutant: Mutant, plain: Mutant, bars: TaskBars, rng: np.random.Generato
     return None
 
 
-@dataclass(frozen=True, slots=True)
 class _Place:
     """A bar of a path, on which a rule fires, and a close that may be moved."""
 
-    bars: TaskBars
-    leg: str
-    moved: int
-    row: int
-    rule: int
+    def __init__(self, bars: TaskBars, leg: str, moved: int, row: int, rule: int) -> None:
+        self.bars, self.leg, self.moved, self.row, self.rule = bars, leg, moved, row, rule
+        self._before: dict[str, _Player] = {}
+        self._tape = Tape(bars)
 
     def holds(self, one: Mutant, by: float) -> bool:
+        """Return whether the rule fires. Nothing before the moved close changes: that is played once."""
+        if one.what not in self._before:
+            self._before[one.what] = _Player(one)
+            deque(self._before[one.what].play(self._tape, 0, self.moved), maxlen=0)
         made = Tape(_with_close(self.bars, self.leg, self.moved, by))
-        return any((row, place) == (self.row, self.rule) for row, _, _, place in decide(one, made))
+        decided = self._before[one.what].copy().play(made, self.moved, self.row + 1)
+        return any((row, place) == (self.row, self.rule) for row, _, _, place in decided)
 
     def edge(self, one: Mutant, inside: float, outside: float) -> tuple[float, float]:
         for _ in range(_HALVINGS):
