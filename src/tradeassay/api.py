@@ -253,9 +253,9 @@ def make_spec(*what: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSp
     benchmarks' own data: one name, several, or a mapping from benchmark to names. ``seeds`` is a number of
     seeds or the seeds themselves. ``first`` and ``last`` bound the sessions (a missing one is the
     benchmarks'). ``index`` is what results are compared with and ``universe`` what may be bought, by the data's
-    own names. ``secret`` is that of a run to be repeated. Without a ``slug`` the name is made from the content
-    (with that of agents' own files), so that the same description always means the same run. Raises :class:`UserError` for anything unknown, with
-    near names.
+    own names. ``secret`` is that of a run to be repeated. Without a ``slug`` the name is made from the content,
+    agents' own files included, so that the same description always means the same run. Raises :class:`UserError`
+    for anything unknown, with near names.
     """
     given = (*what, fields.get("benchmarks", ()))
     named = (name for part in given for name in ([part] if isinstance(part, str) else part))

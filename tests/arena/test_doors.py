@@ -526,7 +526,7 @@ def test_players_are_made_from_a_season(store: Store) -> None:
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9", "http://localhost:9", "http://[::1]:9", "http://10.0.0.1"])
 def test_no_season_is_spent_on_an_address_that_nobody_allowed(store: Store, url: str) -> None:
     here = msgspec.structs.replace(SEASON, entries=(Entry(id="emil", architecture="http", params={"url": url}),))
-    with pytest.raises(UserError, match="'emil'.*not a public address.*--allow"):
+    with pytest.raises(UserError, match=r"'emil'.*not a public address.*--allow"):
         asyncio.run(play(here, store, None))
     assert not list(store.rows(select(seasons)))
 

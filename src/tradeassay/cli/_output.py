@@ -149,7 +149,7 @@ def finish(run: Run | CodeRun, *, as_json: bool = False, quiet: bool = False) ->
             for cause in agent.causes:
                 said = f"; it said: {' '.join(cause.answer.split())[:120]}" if cause.answer else ""
                 say(f"  {cause.where}: {cause.kind.replace('_', ' ')}: {cause.detail[:160]}{said}")
-        own = "" if summary is None or not run.manifest.files else "; after a change of your file, run it anew"
+        own = "; after a change of your file, run it anew" if isinstance(run, Run) and run.manifest.files else ""
         say(f"try again: tradeassay resume {shlex.quote(str(run.folder))} --retry-failed{own}")
     return 1 if failed else 0
 

@@ -523,7 +523,9 @@ def load_class(name: str, method: str) -> Any:
     except UserError:
         raise
     except Exception as error:
-        raise UserError(f"'{name}' cannot be made: {own_fault(error)}", hint="it is called without arguments") from error
+        raise UserError(
+            f"'{name}' cannot be made: {own_fault(error)}", hint="it is called without arguments"
+        ) from error
     wants(made, method, name)
     return made
 
