@@ -18,6 +18,7 @@ from tradeassay.core.dialogue import Message, ModelReply, ToolCall, Usage
 from tradeassay.core.events import Expired, Filled, Marked, Rejected, Rested, StepRecord, Trimmed
 from tradeassay.core.measure import Badges
 from tradeassay.core.orders import Decision, Failure, Order
+from tradeassay.core.screen import StackedTable
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.report import render_html, terminal
 from tradeassay.report.decisions import packed
@@ -315,6 +316,17 @@ def test_a_page_of_rules_has_nothing_of_models() -> None:
     ):
         assert word not in body
     assert len(text) < 1_000_000
+
+
+def test_no_number_is_cut_off_at_any_width() -> None:
+    rows = [("1", "scripted-sensible", "−9.3% [−35.5%, +27.5%]", "−5.6% cannot be told apart", "−1.38", "13.55")]
+    titles = (">tier", "agent", ">return (95% interval)", "against it, per year", ">sharpe", ">turnover per year")
+    for width in range(52, 160):
+        console = Console(file=io.StringIO(), width=width, force_terminal=False, highlight=False)
+        console.print(StackedTable(titles, rows, heads=2))
+        text = console.file.getvalue()  # type: ignore[attr-defined]
+        assert max(len(one) for one in text.splitlines()) <= width
+        assert all(rows[0][place] in text for place in (0, 1, 2, 4, 5)), width
 
 
 @pytest.mark.slow_for("120", "160")

@@ -79,9 +79,11 @@ class TerminalReport:
             head.append(badges, style="not bold not underline italic")
             yield head
             yield board(cell, self.data.level)
-            said = Text(f"{answer(cell).headline}\n", style="bold")
+            headline = answer(cell).headline
+            said = Text(f"{headline}\n", style="bold")
             for sentence in (*contest_words(cell), *in_words(cell), *cell.limits):
-                said.append(f"- {sentence}\n", style="not bold")
+                if sentence != headline:
+                    said.append(f"- {sentence}\n", style="not bold")
             yield said
         for contrast in self.data.contrasts:
             yield _side_by_side(contrast)
