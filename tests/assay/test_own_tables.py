@@ -94,9 +94,10 @@ def test_a_first_row_without_a_return_and_months_without_days(tmp_path: Path) ->
     assert read_series(written(tmp_path / "w.csv", "Month,return", months)).returns == read.returns
 
 
-def test_a_jump_of_the_value_is_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("paid", [5e4, 1e4])
+def test_a_jump_of_the_value_is_said(tmp_path: Path, paid: float) -> None:
     value = 1e5 * np.cumprod(1 + EARNED)
-    value[30:] += 5e4
+    value[30:] += paid
     lines = [f"{d},{v:.2f}" for d, v in zip(DAYS, value, strict=True)]
     assert any("paid in" in note for note in read_series(written(tmp_path / "j.csv", "date,nav", lines)).notes)
 
@@ -118,6 +119,8 @@ def test_months_and_every_day_of_the_week(tmp_path: Path) -> None:
     assert read_series(written(tmp_path / "m.csv", "date,return", months)).year == 12
     every = [f"{d.date()},{r}" for d, r in zip(pd.date_range("2024-01-01", periods=60), EARNED, strict=True)]
     assert read_series(written(tmp_path / "d.csv", "date,return", every)).year == 365
+    night = [f"{pd.Timestamp(day) + pd.Timedelta(1, 'D')},{r}" for day, r in zip(DAYS, EARNED, strict=True)]
+    assert read_series(written(tmp_path / "n.csv", "date,return", night)).year == 252, "Saturday for Friday"
 
 
 WANDERING = [f"{d},{100 * v:.4f}" for d, v in zip(DAYS, np.cumprod(1 + EARNED) - 1, strict=True)]

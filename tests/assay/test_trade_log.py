@@ -76,6 +76,29 @@ WORTH = (
 """Cash and holdings at each close, from 2,000: 979 are left on the first day, 1,633 on the second."""
 
 
+def test_a_log_in_german_is_no_table_of_prices(tmp_path: Path) -> None:
+    """As a bank writes it: a byte order mark, semicolons, decimal commas, a currency's sign, a time beside."""
+    log = read_trades(
+        _text(
+            tmp_path / "umsätze.csv",
+            "\ufeffDatum;Uhrzeit;ISIN;Kauf/Verkauf;Stück;Kurs;Gebühr;Währung\r\n"
+            "05.01.2023;10:31:00;DE0007164600;Kauf;1.000;98,30;1,00 €;EUR\r\n"
+            "01.03.2023;09:45:12;DE0007164600;Verkauf;400;106,10;1,00 €;EUR\r\n",
+        )
+    )
+    assert log is not None and not log.decisions
+    assert [(one.day, one.symbol, one.quantity, one.price, one.fee) for one in log.fills] == [
+        ("2023-01-05", "DE0007164600", 1000.0, 98.3, 1.0),
+        ("2023-03-01", "DE0007164600", -400.0, 106.1, 1.0),
+    ]
+    assert [str(one.at) for one in log.fills] == ["2023-01-05 10:31:00", "2023-03-01 09:45:12"]
+
+
+def _text(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8", newline="")
+    return path
+
+
 def test_an_account_by_hand(tmp_path: Path) -> None:
     own = OwnAccount(prices=str(prices(tmp_path / "bars.csv")), cash_at_start=2000.0)
     log = read_trades(write(tmp_path / "log.csv", *LOG))
@@ -92,7 +115,7 @@ def test_an_account_by_hand(tmp_path: Path) -> None:
     # Fees are a part of trading: each day's over the value before it.
     fees = [-1 / 2000, -1 / WORTH[0], 0.0, -0.5 / WORTH[2], -0.5 / WORTH[3]]
     assert taken.daily.trading_parts["fees"] == pytest.approx(fees, abs=1e-15)
-    assert any("1 names were sold beyond what the log had bought (BBB)" in note for note in taken.notes)
+    assert any("1 name was sold beyond what the log had bought (BBB)" in note for note in taken.notes)
     assert trades.names == 1 or trades.names == 2
     made = assay(
         OwnAccount(returns=str(tmp_path / "log.csv"), prices=str(tmp_path / "bars.csv"), cash_at_start=2000.0),

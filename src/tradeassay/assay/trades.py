@@ -164,9 +164,10 @@ def _cash(
         locked = plain_sum(-2.0 * one.quantity * one.cost for one in sold.values())
         needed = max(needed, _PLENTY - ledger.cash + locked)
     if short:
+        names = f"{len(short)} name{'s were' if len(short) > 1 else ' was'}"
         notes.append(
-            f"{len(short)} names were sold beyond what the log had bought ({', '.join([*short][:3])}): they count "
-            "as short sales; purchases before the log begins are not in it"
+            f"{names} sold beyond what the log had bought ({', '.join([*short][:3])}): that counts as a "
+            "short sale; purchases before the log begins are not in it"
         )
     if own.cash_at_start is not None:
         return own.cash_at_start

@@ -456,7 +456,7 @@ def _data_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     if found.biases:
         limits.append(f"the data set has known biases: {'; '.join(found.biases)}")
     if found.sessions < config.short:
-        limits.append(f"the window is short: {found.sessions} sessions")
+        limits.append(f"the window is short: {found.sessions} session{'s' * (found.sessions != 1)}")
     if found.failed_seeds:
         of = found.seeds + found.failed_seeds
         limits.append(f"some seeds are left out: {found.failed_seeds} of {of} failed")

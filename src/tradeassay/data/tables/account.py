@@ -72,8 +72,8 @@ _FRACTION_UNTIL = 0.03
 """A spread per session below which numbers are hardly per cent, whatever their title says."""
 _NOTHING = ("", "nan", "na", "n/a", "<na>", "none", "null", "-")
 """Cells that say that there is no number."""
-_JUMP = 0.2
-"""A move of an account's value that is said when it is also fifteen times the usual one."""
+_JUMP = 0.09
+"""A move of an account's value that is said when it is also ten times the usual one."""
 _EITHER_FROM = 0.03
 """A spread per session (of a weekday, longer rows scaled to one) from which fractions would be as wild as a single
 coin, and per cent as calm as short bonds: nobody can tell them apart."""
@@ -92,6 +92,8 @@ _WEEKEND = np.timedelta64(4, "D")
 """By how much a benchmark may end before the account's last row."""
 _HOLE = 14.0
 """Days without a row that are said."""
+_EVERY_DAY = 1.2
+"""Days between rows, on average, above which some days of the week have none: stamps of the night after, say."""
 _ROWS = {52: "weekly", 12: "monthly", 4: "quarterly"}
 _GAPS = ((1.5, 365), (4.0, 252), (10.0, 52), (45.0, 12), (120.0, 4))
 """From the median number of days between rows to the number of rows in a year."""
@@ -521,10 +523,10 @@ class _Column:
         earned = numbers[1:] / numbers[:-1] - 1.0
         if earned.size:
             far = int(np.argmax(np.abs(earned)))
-            if abs(earned[far]) > max(_JUMP, 15.0 * float(np.median(np.abs(earned)))):
+            if abs(earned[far]) > max(_JUMP, 10.0 * float(np.median(np.abs(earned)))):
                 self.notes.append(
                     f"{self.name}: '{self.title}' moves by {earned[far]:+.0%} on {days[far + 1]}: if money was "
-                    "paid in or out, give returns instead"
+                    "paid in or out, or shares were split, give returns instead"
                 )
         return dict(zip(days[1:], earned.tolist(), strict=True))
 
@@ -627,7 +629,7 @@ def _year(days: Sequence[str], notes: list[str]) -> int:
         notes.append(f"no rows between {days[widest]} and {days[widest + 1]}: what happened there is not known")
     if middle <= 1.5:
         weekends = bool(np.mean(np.is_busday(np.array(days, dtype="datetime64[D]"))) < 0.95)
-        return 365 if weekends else 252
+        return 365 if weekends and np.mean(gaps[gaps <= _HOLE]) < _EVERY_DAY else 252
     for most, year in _GAPS[1:]:
         if middle <= most:
             if year != 252:

@@ -33,18 +33,19 @@ _TITLES = {
         "day": "date/time|datetime|transaction time|filled at|execution time|trade time|time(utc)|date(utc)"
         "|date (utc)|utc time|timestamp|date|trade date|tradedate|activity date|run date|session|day|time|datum"
         "|日期|成交日期|updated at|canceled at|submitted at|created at",
-        "symbol": "symbol|ticker|pair|market|instrument|security|stock|asset|wertpapier|证券代码|代码",
+        "symbol": "symbol|ticker|pair|market|instrument|security|stock|asset|wertpapier|isin|wkn|证券代码|代码",
         "side": "side|buy/sell|action|trans code|transaction type|order side|direction|type|decision|signal"
         "|b/s|seite|art|买卖",
         "quantity": "executed|filled|filled qty|filled quantity|quantity|qty|shares|units|size|amount|stück|anzahl"
-        "|成交数量",
+        "|menge|nominale|quantité|quantità|cantidad|成交数量",
         "price": "filled avg price|average price|avg price|avgtrading price|avg trading price|t. price|tradeprice"
-        "|trade price|fill price|price|kurs|preis|成交价格",
-        "fee": "fee|fees|commission|comm/fee|ibcommission|fees & comm|commissions|gebühr|gebühren|手续费",
+        "|trade price|fill price|price|kurs|ausführungskurs|preis|prix|cours|prezzo|precio|成交价格",
+        "fee": "fee|fees|commission|comm/fee|ibcommission|fees & comm|commissions|gebühr|gebühren|provision"
+        "|frais|commissioni|comisión|手续费",
         "tax": "tax|taxes|印花税",
         "fee currency": "fee coin|fee currency|fee asset|ibcommissioncurrency|commission asset"
         "|commission currency|commissioncurrency",
-        "currency": "currency|currencyprimary|ccy",
+        "currency": "currency|currencyprimary|ccy|währung|devise|valuta|divisa|币种",
         "status": "status|order status|state",
         "id": "trade id|tradeid|ibexecid|exec id|execid|execution id|transaction id|transactionid|fill id|id",
         "kind": "activity type|asset category|assetclass|asset class",
@@ -53,8 +54,11 @@ _TITLES = {
     }.items()
 }
 """Plain titles by what is below them, the surest first."""
-_BUYS = "buy|b|bot|bought|long|buy to open|buy to close|buy to cover|cover|kauf|买入|证券买入"
-_SALES = "sell|s|sld|sold|short|sell short|sell to open|sell to close|short sell|verkauf|卖出|证券卖出"
+_BUYS = (
+    "buy|b|bot|bought|long|buy to open|buy to close|buy to cover|cover|kauf|achat|acquisto|compra|买入|证券买入"
+)
+_SALES = "sell|s|sld|sold|short|sell short|sell to open|sell to close|short sell|verkauf|vente|vendita|venta|卖出"
+_SALES += "|证券卖出"
 _SIDES = dict.fromkeys(_BUYS.split("|"), 1) | dict.fromkeys(_SALES.split("|"), -1)
 _SIDES |= dict.fromkeys(("hold", "wait", "none", "no action"), 0)
 _MONEY = re.compile(
@@ -66,6 +70,8 @@ _QUOTES = ("FDUSD", "USDT", "USDC", "BUSD", "TUSD", "USD", "EUR", "GBP", "TRY", 
 _CLOCK = re.compile(
     r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s*(am|pm)?\s*(z|utc|gmt|e[sd]?t|[+-]\d{2}:?\d{2})?$", re.I
 )
+_CLOCKS = ("time", "uhrzeit", "zeit", "heure", "ora", "hora", "成交时间")
+"""Titles of a time of day that stands beside the day."""
 _CANCELLED = " (ca.)"
 """Interactive Brokers writes this after the side of a row that takes a fill back: the sign is the other one."""
 _NUMBERS = re.compile(r"qty|quantity|filled|executed|amount|total|shares|fee|commission|notional", re.I)
@@ -187,6 +193,10 @@ def _roles(rows: Sequence[Row]) -> dict[str, str]:
         title = next((one for one in titles if one in known and one not in found.values()), None)
         if title is not None:
             found[role] = title
+    if "side" not in found and {"symbol", "quantity", "price"} <= set(found):  # whatever it is called
+        sided = {title: sum(_side(row.get(title, "")) in _SIDES for row in rows) for title in known}
+        if rows and max(sided.values()) > len(rows) / 2:
+            found["side"] = max(sided, key=sided.__getitem__)
     return found
 
 
@@ -271,9 +281,12 @@ def _filled(name: str, rows: Sequence[Row], title: Mapping[str, str]) -> list[Fi
         for role in ("quantity", "price", "fee", "tax")
     }
     numbers = {}
+    commas = decimal_comma([text for column in cells.values() for text, _ in column])
     for role, column in cells.items():
         texts = [text for text, _ in column]
-        comma = decimal_comma(texts)
+        # 1.000 shares at 98,30 are a thousand: what a column does not say itself, the others say.
+        grouped = commas and all(re.fullmatch(r"-?[1-9]\d{0,2}(\.\d{3})+|[^.]*", text) for text in texts)
+        comma = grouped or decimal_comma(texts)
         numbers[role] = [read_number(text, comma=comma) if text else 0.0 for text in texts]
     sides = [_SIDES.get(_side(row.get(title.get("side", ""), ""))) for row in rows]
     # Interactive Brokers books what was paid as negative, and so do some others.
@@ -327,7 +340,7 @@ def _moments(
 ) -> list[tuple[str, datetime | None]]:
     """Return the day that each row names, and the moment where it has a time of day."""
     day_title = title["day"]
-    beside = "time" if day_title != "time" and "time" in rows[0] else ""
+    beside = next((one for one in _CLOCKS if one in rows[0] and one != day_title), "")
     cells = []
     for row in rows:
         # An order that was cancelled after a part of it was filled has no time of its own.
