@@ -137,6 +137,20 @@ def test_a_program_that_does_not_compile_needs_no_sandbox(capsys: pytest.Capture
     assert "failed (compile)" in shown and "SyntaxError in line 2" in shown
     assert main(["code", "eval", "broken.py", "--task", TASK, "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["outcome"] == "compile"
+    (place / "frames.py").write_text("def signals(frame):\n    return frame['close'] * 0\n")
+    assert main(["code", "eval", "frames.py", "--task", TASK]) == 1
+    assert "add --framework frame" in capsys.readouterr().err
+    assert main(["code", "eval", "broken.py", "--task", TASK]) == 1
+    assert "--framework" not in capsys.readouterr().err
+
+
+@needs_walls
+def test_who_needs_a_library_learns_which_there_are(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    (place / "more.py").write_text("import vectorbt\nimport backtrader as bt\nclass A(bt.Strategy): pass\n")
+    assert main(["code", "eval", "more.py"]) == 1
+    shown = capsys.readouterr()
+    assert "forbidden import of 'vectorbt' in line 1" in shown.out
+    assert "may import numpy, pandas, scipy, talib, matplotlib, backtrader, where installed" in shown.err
 
 
 def test_a_file_is_read_as_python_reads_it(place: Path) -> None:

@@ -165,6 +165,11 @@ def test_a_file_that_is_of_no_use_gets_one_line(
     assert "walls" not in shown or "broken" in agent, "only what needs to be run is run behind walls"
 
 
+def test_a_server_is_called_after_its_host(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", *WEEK, "-a", "http:url=http://127.0.0.1:9/agent"]) == 1
+    assert "program over HTTP: 127.0.0.1-9 has no result: unreachable" in " ".join(capsys.readouterr().out.split())
+
+
 def test_an_agent_that_is_mended_is_a_new_run_of_the_same_command(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

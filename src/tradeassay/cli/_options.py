@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -315,8 +316,11 @@ def parse_agent(text: str) -> AgentSpec:
     label = params.pop("label", None)
     if label is None and name.strip() == "factor-model":
         label = _baseline_label(str(params.get("key", "")))
+    if label is None and name.strip() == "http":
+        host = str(params.get("url", "")).partition("://")[2].partition("/")[0]
+        label = re.sub(r"[^A-Za-z0-9.]+", "-", host).strip("-.") or None
     if label is None and name.strip() in ("pipe", "python"):
-        # An own agent is called after its class, its script, or its program.
+        # An own agent is called after its host, its class, its script, or its program.
         words = str(params.get("command" if name.strip() == "pipe" else "class", "")).rpartition(":")[2].split()
         scripts = [word for word in words if Path(word).suffix] or words
         label = Path(scripts[0]).stem if scripts else None

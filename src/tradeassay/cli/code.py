@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from tradeassay.code.bars import TaskBars
     from tradeassay.code.evaluation import Evaluation
     from tradeassay.code.review import ReviewBoard
+    from tradeassay.code.task import Framework
     from tradeassay.core.measure import Measure
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -211,9 +212,8 @@ def evaluate(
 
         named = split_list(reports["symbols"])
         chosen, home = on_stored_bars(chosen, load_dataset(reports["dataset"]), named[0] if named else None)
-    found = check_program(
-        read_program(program), chosen, framework=framework, judge=judge, rules=rules, strict=strict, home=home
-    )
+    source = read_program(program)
+    found = check_program(source, chosen, framework=framework, judge=judge, rules=rules, strict=strict, home=home)
     if as_json:
         bars = None if home is None else home.name
         about = {"outcome": found.outcome, "secret": rules.secret, "lacks": chosen.lacks, "stored_bars": bars}
@@ -222,6 +222,7 @@ def evaluate(
         unjudged = "" if chosen.has_reference or judge else " (no judge: the task has no reference program)"
         title = f"{program.name}{unjudged} on {task}" if task else f"{program.name} without a task"
         _show_evaluation(found, title, home, chosen.lacks)
+        _say_mend(found, source)
         if found.walls:
             say(f"ran behind {found.walls} walls; --secret {rules.secret} repeats this examination")
     return 0 if found.outcome == "solved" or (task is None and found.unopposed) else 1
@@ -238,6 +239,22 @@ def _show_evaluation(found: Evaluation, title: str, home: TaskBars | None, lacks
         say(f"the task comes without {what}")
     for attempt in found.attempts:
         say(f"refused: {attempt}")
+
+
+def _say_mend(found: Evaluation, source: str) -> None:
+    """Say what a person can do about a failure whose reason, which models are shown too, does not name it."""
+    import sys
+
+    from tradeassay.code.program_source import check_compiles
+    from tradeassay.sandbox.sandbox_config import PRELOAD
+
+    other: Framework = "backtrader" if found.framework == "frame" else "frame"
+    if found.compile.error_class == "no_strategy" and check_compiles(source, other).status == "passed":
+        say(f"this is a program for the other framework: add --framework {other}")
+    if found.backtest.error_class == "forbidden_import":
+        named = dict.fromkeys(one.partition(".")[0] for one in PRELOAD)
+        theirs = ", ".join(one for one in named if one not in sys.stdlib_module_names)
+        say(f"a program may import {theirs}, where installed, and most of the standard library")
 
 
 _OF_FOLDERS = ("junit", "sarif", "page", "bar_log", "since", "splits")

@@ -323,9 +323,8 @@ def _find(symbol: str, known: tuple[str, ...], dataset: str) -> str:
     for spelled in (_plain(symbol), base):
         if spelled and spelled in plain:
             return plain[spelled]
-    what = f"'{symbol}'" if symbol else "the symbol of a task that names none"
     hint = did_you_mean(symbol, known, f"it has {', '.join(known[:3])} ...; name one with --symbols")
-    raise UserError(f"'{dataset}' does not have {what}", hint=hint)
+    raise UserError(f"'{dataset}' does not have '{symbol}'" if symbol else "no symbol is named", hint=hint)
 
 
 def _plain(symbol: str) -> str:

@@ -118,7 +118,8 @@ class Run(RecordedRun[RunManifest]):
         path = Path(folder)
         manifest = read_manifest(path / "manifest.json")
         if not isinstance(manifest, RunManifest):
-            raise RunError(f"{path} holds a run of programs", hint="load_run opens runs of either kind")
+            hint = "'report' and 'compare' show it; load_run opens runs of either kind"
+            raise RunError(f"{path} holds a run of programs", hint=hint)
         return cls(path, manifest, home=None if home is None else str(home))
 
     @property
