@@ -6,6 +6,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tradeassay.benchmarks.quantcode import draw_tasks
@@ -53,6 +54,36 @@ def test_verifiers_scores_the_last_reply() -> None:
     for reply, wanted in ((GOLD, 1.0), ("I would rather not.", 0.0)):
         trace = SimpleNamespace(last_reply=reply, rewards={}, metrics={}, record_reward=None)
         assert asyncio.run(tasks[0].judged(trace)) == wanted
+
+
+@pytest.mark.slow
+def test_verl_managers_find_the_reward_by_its_name_and_score_with_it() -> None:
+    verl, torch = pytest.importorskip("verl"), pytest.importorskip("torch")
+    from omegaconf import OmegaConf
+    from verl.experimental.reward_loop.reward_manager.naive import NaiveRewardManager
+    from verl.trainer.ppo.reward import get_custom_reward_fn
+
+    found = {"path": "pkg://tradeassay.frontends.training", "name": "verl_score"}
+    config = OmegaConf.create({"reward": {"custom_reward_function": found}})
+    answers = [GOLD, "I would rather not."]
+    (row,) = training.rows("train", 1, 3)
+    length = max(map(len, answers))
+    said = torch.tensor([[*map(ord, text), *[0] * (length - len(text))] for text in answers])
+    columns = {name: np.array([row[name]] * 2) for name in ("data_source", "reward_model", "extra_info")}
+    data = verl.DataProto.from_dict(
+        tensors={"responses": said, "attention_mask": (said > 0).long()}, non_tensors=columns
+    )
+
+    class Letters:
+        def decode(self, ids: Any, skip_special_tokens: bool) -> str:
+            return "".join(map(chr, ids))
+
+    async def score() -> list[float]:
+        manager = NaiveRewardManager(config, Letters(), get_custom_reward_fn(config))
+        scored = await asyncio.gather(*(manager.run_single(data[at : at + 1]) for at in range(2)))
+        return [one["reward_score"] for one in scored]
+
+    assert asyncio.run(score()) == [1.0, 0.0]
 
 
 @pytest.mark.slow

@@ -1,8 +1,8 @@
 """Generated tasks and their reward in the forms that training libraries ask for (extra ``[train]``).
 
 * TRL: ``GRPOTrainer(train_dataset=Dataset.from_list(rows("train", 1000)), reward_funcs=trl_reward, ...)``
-* verl: ``Dataset.from_list(rows(...)).to_parquet(...)`` and ``custom_reward_function.path=.../training.py``,
-  ``name=verl_score``
+* verl: ``Dataset.from_list(rows(...)).to_parquet(...)`` and, under ``reward.custom_reward_function``,
+  ``path=pkg://tradeassay.frontends.training`` and ``name=verl_score``
 * verifiers: :func:`verifiers_taskset`, a ``Taskset`` of tasks that score themselves
 * OpenEnv: :func:`openenv_app`, a FastAPI app; ``uvicorn --factory tradeassay.frontends.training:openenv_app``
 
