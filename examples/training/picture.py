@@ -9,10 +9,10 @@ from pathlib import Path
 WIDTH, HEIGHT, LEFT, TOP = 290, 160, 54, 34
 COLOURS = ("#059669", "#b45309", "#9333ea", "#2563eb")
 PANELS = (
-    ("seen families", "solved", "solved, new variants"),
+    ("validation", "solved", "solved, held-out tasks"),
     ("unseen families", "solved", "solved, unseen families"),
-    ("", "reward", "reward while training"),
-    ("", "trade", "trades while training"),
+    ("", "reward", "reward as paid in training"),
+    ("", "trade", "trades in training"),
 )
 ROWS = len(PANELS) // 2
 
@@ -22,8 +22,9 @@ def points(log: Path, which: str, measure: str) -> list[tuple[float, float]]:
     lines = [json.loads(line) for line in log.open()]
     if which:
         looks = [line for line in lines if line["event"] == "examined" and line["set"] == which]
-        # "step 0" is the warm start again, on fewer tasks
-        return [(line["s"], line[measure]) for line in looks if line["when"] != "step 0"]
+        # Where the warm start was examined, "step 0" is the same again on fewer tasks.
+        twice = any(line["when"] == "after the warm start" for line in looks)
+        return [(line["s"], line[measure]) for line in looks if not (twice and line["when"] == "step 0")]
     steps = [line for line in lines if line["event"] == "step"]
     parts = [steps[at : at + 5] for at in range(0, len(steps) - 4, 5)]
     return [(part[2]["s"], sum(step[measure] for step in part) / 5) for part in parts]
