@@ -113,10 +113,11 @@ def sharpe_error(returns: Floats) -> tuple[Floats, Floats]:
     returns = np.asarray(returns, dtype=np.float64)
     ratio = sharpe(returns, 1.0)
     centred = returns - returns.mean(axis=-1, keepdims=True)
-    second = (centred**2).mean(axis=-1)
+    squared = centred * centred  # a power of 3 or 4 takes twenty times as long
+    second = squared.mean(axis=-1)
     second = np.where(np.isfinite(ratio) & (second > 0), second, np.nan)
-    skew = (centred**3).mean(axis=-1) / second**1.5
-    kurtosis = (centred**4).mean(axis=-1) / second**2
+    skew = (squared * centred).mean(axis=-1) / second**1.5
+    kurtosis = (squared * squared).mean(axis=-1) / second**2
     return ratio, np.asarray(np.sqrt(1.0 - skew * ratio + (kurtosis - 1.0) / 4.0 * ratio**2))
 
 
