@@ -151,6 +151,33 @@ def test_workers_end_when_their_parent_is_killed(word: str, tmp_path: Path) -> N
     assert not Path(f"/proc/{found}").exists()
 
 
+STOPPED_AT_ONCE = """
+import os, signal, threading, time
+from concurrent.futures import ProcessPoolExecutor
+from tradeassay.core.executors.task import Task
+from tradeassay.core.executors.pool import LocalProcesses
+start = ProcessPoolExecutor._spawn_process
+def spawn(self):
+    start(self)
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.1)
+ProcessPoolExecutor._spawn_process = spawn
+threading.Thread(target=time.sleep, args=(60,), daemon=True).start()  # one that draws: it takes the signal
+try:
+    with LocalProcesses("runs_entry:perform", 2) as executor:
+        list(executor.perform([Task("a", b"echo:")], lambda key, n: None))
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+def test_a_stop_while_workers_start_is_no_traceback_of_theirs() -> None:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", STOPPED_AT_ONCE]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=250)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "stopped\n", "")
+
+
 def test_a_script_needs_no_main_guard_and_stdout_stays_clean(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

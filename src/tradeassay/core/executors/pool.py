@@ -19,7 +19,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from types import ModuleType
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
@@ -164,18 +164,27 @@ class _Pool:
 
 @contextlib.contextmanager
 def _starting() -> Iterator[None]:
-    """Start processes with one thread for linear algebra, deaf to Ctrl-C, and without the caller's script."""
+    """Start processes with one thread for linear algebra, deaf to Ctrl-C, and without the caller's script.
+
+    A Ctrl-C meanwhile is heard at the end: a pool whose start was broken off would not wait for its workers. The
+    mask, which they inherit, does not keep it from a process that has other threads, such as one that draws."""
     main, before = sys.modules["__main__"], dict(os.environ)
     sys.modules["__main__"] = ModuleType("__main__")  # or every worker would run a script that has no guard
     os.environ.update(ONE_THREAD, PYTHONSAFEPATH="1")
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    mask, heard, usual = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}), list[Any](), None
+    if threading.current_thread() is threading.main_thread():
+        usual = signal.signal(signal.SIGINT, lambda *told: heard.append(told))
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if usual is not None:
+            signal.signal(signal.SIGINT, usual)
         sys.modules["__main__"] = main
         os.environ.clear()
         os.environ.update(before)
+    if heard and callable(usual):
+        usual(*heard[0])
 
 
 class _Worker(msgspec.Struct):
