@@ -15,6 +15,7 @@ with httpx.Client(base_url=os.environ.get("ARENA_URL", "http://127.0.0.1:8000"),
         try:
             found = arena.get("/agents/me/packet", params={"wait": 20})
         except httpx.TransportError:  # the arena is not up yet, or starts again
+            print(f"no arena at {arena.base_url} (ARENA_URL); trying again", flush=True)
             found = httpx.Response(503)
         if found.status_code in (204, 429) or found.status_code >= 500:
             time.sleep(0 if found.status_code == 204 else 2)

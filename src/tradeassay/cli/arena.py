@@ -281,8 +281,9 @@ def standings(
         return
     days = f", {board.first} to {board.last}" if board.first else ""
     print_table(f"season '{board.season}'{days}", _COLUMNS, [_row(row) for row in board.rows], heads=2)
-    if board.note:
-        say(board.note)
+    missing = dict.fromkeys(row.excess.note for row in board.rows if row.excess.low is None and row.excess.note)
+    for note in filter(None, (board.note, *(f"against buy and hold: {one}" for one in missing))):
+        say(note)
 
 
 _AMENDS = {

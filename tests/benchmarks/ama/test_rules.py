@@ -53,6 +53,15 @@ def test_the_panel_by_hand() -> None:
     assert paper["MDD"].value == pytest.approx(-(0.10 + 0.01) / 0.10)
 
 
+def test_two_days_have_no_sharpe_ratio_of_seventy() -> None:
+    """On a board, as in a run; the paper's rules are kept as they are printed."""
+    days = np.array([0.01, 0.0099])
+    panel = ama_panel(days, "stock", SOUND, BootstrapConfig(draws=50))
+    assert {panel[name].reason for name in ("AR", "AV", "SR")} == {"2 sessions, at least 10 are needed"}
+    assert panel["CR"].value == pytest.approx(1.01 * 1.0099 - 1) and panel["MDD"].value == 0.0
+    assert ama_panel(days, "stock", PAPER, BootstrapConfig(draws=50))["SR"].value > 70
+
+
 def test_what_is_undefined_is_not_scored() -> None:
     assert ama_panel(np.array([]), "stock", SOUND)["CR"].reason == "no settled session"
     flat = ama_panel(np.zeros(30), "stock", SOUND, BootstrapConfig(draws=50))

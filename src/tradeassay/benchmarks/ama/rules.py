@@ -27,6 +27,7 @@ from tradeassay.metrics.measures import (
     sharpe,
     volatility,
 )
+from tradeassay.metrics.score import FEWEST_TO_ANNUALISE
 
 AMA: Final = "ama-v1"
 Kind = Literal["stock", "crypto"]
@@ -81,7 +82,7 @@ def ama_panel(
 ) -> dict[str, Measure]:
     """Return the five measures of a series of daily returns; without ``bootstrap`` they carry no interval.
 
-    An empty series and undefined ratios are not scored, with the reason.
+    An empty series, undefined ratios and a few days' yearly figures, as in a run, are not scored, with the reason.
     """
     returns = np.asarray(returns, dtype=np.float64)
     if returns.size == 0:
@@ -101,7 +102,11 @@ def ama_panel(
         seed = content_seed(bootstrap, returns)
         block = choose_block(returns, bootstrap)
         drawn = returns[np.concatenate(list(resamples(returns.size, bootstrap.draws, block, seed)))]
-    return {name: _measure(name, function, returns, drawn, bootstrap) for name, function in functions.items()}
+    panel = {name: _measure(name, function, returns, drawn, bootstrap) for name, function in functions.items()}
+    if rules.convention == "sound" and bootstrap is not None and returns.size < FEWEST_TO_ANNUALISE:
+        few = not_scored(f"{returns.size} sessions, at least {FEWEST_TO_ANNUALISE} are needed")
+        panel |= dict.fromkeys(("AR", "AV", "SR"), few)
+    return panel
 
 
 def published_drawdown(returns: Floats) -> Floats:
