@@ -113,6 +113,8 @@ def examined() -> dict[tuple[str, str, str], dict[str, dict[str, Any]]]:
         ("judge", "after", False),
         ("no judge", "after", True),
         (SAFE, "after", False),
+        ("few references, safe loop, seed 4", "after", False),
+        ("few references, safe loop, seed 5", "after", False),
         pytest.param("few references, seed 1", "step 46", True, marks=pytest.mark.slow),
         pytest.param("few references, seed 1", "after", True, marks=pytest.mark.slow),
         pytest.param("few references, seed 2", "step 25", True, marks=pytest.mark.slow),
