@@ -158,7 +158,6 @@ def never_trades() -> Iterator[object]:
     )
     bodies += (
         "self.buy(exectype=bt.Order.Stop, price=1e9)",
-        "self.cancel(self.buy())",
         "self.log = lambda *a: None",
     )
     for body in bodies:
@@ -210,6 +209,8 @@ def honest() -> Iterator[object]:
     )
     for fence in (*fences, "<think>hm</think>\n```python\n{}\n```", "{}", "\ufeff{}"):
         yield fence.format(source)
+    # Backtrader cancels only what its broker has looked at: an order of this bar is filled all the same.
+    yield program("self.cancel(self.buy())")
     yield from (source.replace("\n", "\r\n"), source + "\n" * 500, "# é 你好\n" + source, _Lies(source))
 
 

@@ -193,6 +193,48 @@ def test_a_program_without_a_task_is_examined_but_not_judged(
     assert "--reward means nothing to a program without --task" in capsys.readouterr().err
 
 
+OWN_TERMS = """import backtrader as bt
+
+
+class Rises(bt.Strategy):
+    def __init__(self):
+        {inside}
+
+    def next(self):
+        rises = self.data.close[0] > self.data.close[-1]
+        if rises and not self.position:
+            self.buy(size=10)
+        elif self.position and not rises:
+            self.close()
+
+
+if __name__ == "__main__":
+    cerebro = bt.Cerebro()
+    {outside}
+"""
+
+
+@pytest.mark.slow
+@needs_walls
+def test_a_program_that_changes_the_terms_of_its_account_does_not_pass(
+    capsys: pytest.CaptureFixture[str], place: Path
+) -> None:
+    not_passed = "not passed: it changes the terms of the account"
+    for inside, outside, status, verdict, said in (
+        ("pass", "pass", 0, "passed, not judged", ""),
+        ("self.broker.setcash(1e7)", "pass", 1, not_passed, "own-terms (a pointer): it sets setcash in line 6"),
+        ("self.broker.set_coc(True)", "pass", 1, not_passed, "cheat-fills (a pointer): it sets set_coc in line 6"),
+        ("getattr(self.broker, 'set' + 'cash')(1e7)", "pass", 1, not_passed, "account-mismatch (a pointer)"),
+        ("pass", "cerebro.broker.set_coc(True)", 1, not_passed, "cheat-fills (a pointer): it sets set_coc"),
+        # Cash that is set in code that does not run here changes nothing: it is said, and the program passes.
+        ("pass", "cerebro.broker.setcash(1e6)", 0, "passed, not judged", "examined with cash 10,000, commission"),
+    ):
+        (place / "own.py").write_text(OWN_TERMS.format(inside=inside, outside=outside))
+        assert main(["code", "eval", "own.py"]) == status, (inside, outside)
+        out = " ".join(capsys.readouterr().out.split())
+        assert f"own.py without a task (backtrader): {verdict}" in out and said in out
+
+
 def test_a_validation_of_nothing_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "public.json"
     file.write_text('[{"id": 1, "reformulated_task": "Buy low."}]')

@@ -46,7 +46,7 @@ from tradeassay.code.lookahead.grow_frames import (
     run_grown,
 )
 from tradeassay.code.lookahead.trace import first_difference
-from tradeassay.code.program_source import asks_length, check_compiles
+from tradeassay.code.program_source import CHEATS, asks_length, check_compiles, terms_set
 from tradeassay.code.running import Rules, reference_of, rules_of, run_programs
 from tradeassay.code.task import CodeTask, Framework, Wording
 from tradeassay.core.drive import drive
@@ -164,8 +164,16 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def unopposed(self) -> bool:
-        """Whether it runs, trades and was not seen to look ahead, and nobody judged what it does."""
-        return self.outcome == "not_scored" and all(getattr(self, name).passed for name in STAGES[:-1])
+        """Whether it runs, trades, was not seen to look ahead and left the terms of its account alone, and nobody
+        judged what it does.
+        """
+        passed = self.outcome == "not_scored" and all(getattr(self, name).passed for name in STAGES[:-1])
+        return passed and not self.changed_terms
+
+    @property
+    def changed_terms(self) -> bool:
+        """Whether its account is not that of its orders on these terms, or is filled at prices known before."""
+        return any(trick.name in ("account-mismatch", "cheat-fills") for trick in self.tricks)
 
     @property
     def grave_tricks(self) -> tuple[TrickFound, ...]:
@@ -289,6 +297,21 @@ def examine(
     program = _Program(task, source, executor, config, framework, rules)
     program.strict, program.given = strict, home
     return program.evaluation(run_checks(CHECKS, program))
+
+
+def with_own_terms(found: Evaluation, task: CodeTask, source: str) -> Evaluation:
+    """Return an evaluation that says which terms of the account a program names, and what they are here."""
+    own = terms_set(source)
+    if not own:
+        return found
+    named = ", ".join(f"{name} in line {line}" for name, line in own.items())
+    here = f"cash {task.cash:,.0f}, commission {task.commission:.2%} and fills at the next open"
+    one = TrickFound(
+        name="cheat-fills" if CHEATS & own.keys() else "own-terms",
+        detail=f"it sets {named}; it was examined with {here}",
+        grave=False,
+    )
+    return msgspec.structs.replace(found, tricks=(*found.tricks, one))
 
 
 def examine_unjudged(

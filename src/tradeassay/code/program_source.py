@@ -14,6 +14,12 @@ LONGEST_SOURCE: Final = 200_000
 """Characters of source that are parsed on the host. A strategy has a few thousand."""
 _BASES: Final = frozenset({"Strategy", "SignalStrategy"})
 _PACKAGES: Final = frozenset({"backtrader", "backtrader.strategy"})
+CHEATS: Final = frozenset({"set_coc", "set_coo", "coc", "coo", "cheat_on_open"})
+"""What has Backtrader fill orders at a price that was known when they were given."""
+_TERMS: Final = CHEATS | frozenset(
+    "setcash set_cash add_cash setcommission addcommissioninfo set_slippage_perc set_slippage_fixed set_filler "
+    "set_shortcash set_checksubmit set_int2pnl".split()
+)
 
 
 def read_source(source: str, *, compiles: bool = False) -> ast.Module | SourceFault:
@@ -53,6 +59,21 @@ def asks_length(source: str) -> bool:
     return tree is not None and any(
         isinstance(node, ast.Attribute) and node.attr == "buflen" for node in ast.walk(tree)
     )
+
+
+def terms_set(source: str) -> dict[str, int]:
+    """Return which terms of an account a program names in calls, run or not, each with the first line."""
+    tree, found = parses(source), dict[str, int]()
+    for node in () if tree is None else ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        values = {word.arg or "": word.value for word in node.keywords if word.arg in CHEATS}
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _TERMS:
+            values[node.func.attr] = next(iter((*node.args, *(word.value for word in node.keywords))), node)
+        for name, value in values.items():
+            if name not in CHEATS or getattr(value, "value", True) is not False:
+                found.setdefault(name, node.lineno)
+    return found
 
 
 def strategy_classes(tree: ast.Module) -> tuple[str, ...]:

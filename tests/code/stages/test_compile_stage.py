@@ -2,7 +2,7 @@
 
 import pytest
 
-from tradeassay.code.program_source import LONGEST_SOURCE, check_compiles
+from tradeassay.code.program_source import LONGEST_SOURCE, check_compiles, terms_set
 
 ONE = "import backtrader as bt\nclass S(bt.Strategy):\n    pass\n"
 
@@ -59,3 +59,10 @@ def test_a_frame_program_needs_its_function() -> None:
 
 def test_a_byte_order_mark_is_read_over() -> None:
     assert check_compiles("\ufeffdef signals(frame):\n    return frame\n", "frame").passed
+
+
+def test_terms_of_an_account_are_named_with_their_lines() -> None:
+    own = "self.broker.setcash(1)\nx.broker.set_coc(False)\nx.broker.set_coc(on)\nx.set_shortcash(False)\n"
+    assert terms_set(own) == {"setcash": 1, "set_coc": 3, "set_shortcash": 4}
+    assert terms_set("bt.Cerebro(cheat_on_open=True)\nbt.Cerebro(coc=False)") == {"cheat_on_open": 1}
+    assert terms_set("self.broker.getcash()\nsetcash = 5\n") == {} == terms_set("def (")

@@ -16,7 +16,7 @@ from tradeassay.benchmarks.quantcode import load_public_tasks, load_task
 from tradeassay.benchmarks.quantcode.dialogue import ModelJudge
 from tradeassay.benchmarks.quantcode.loading import read_task
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.evaluation import EvaluateConfig, Evaluation, ask_judge, examine
+from tradeassay.code.evaluation import EvaluateConfig, Evaluation, ask_judge, examine, with_own_terms
 from tradeassay.code.program_source import check_compiles
 from tradeassay.code.running import Rules, open_code_executor, require_code_extra, rules_of
 from tradeassay.code.task import CodeTask, Expectations, FrameVariant, Framework, Sizing
@@ -30,6 +30,7 @@ from tradeassay.llm import ModelParams, QuestionPlace, check_model, open_model
 from tradeassay.sandbox import JobExecutor, TrustedCodeInProcess
 
 _LARGEST = 1_000_000
+_NO_TASK = "no-task"
 
 
 def read_program(path: Path) -> str:
@@ -80,6 +81,8 @@ def check_program(
         found = examine(
             chosen, source, executor=executor, framework=framework, rules=rules, strict=strict, home=home
         )
+    if chosen.id == _NO_TASK and framework == "backtrader":
+        found = with_own_terms(found, chosen, source)
     if judge is None:
         return found
     with asked_judge(judge, framework) as client:
@@ -189,7 +192,7 @@ def find_task(task_id: str | None, file: Path | None = None) -> CodeTask:
     """
     if task_id is None:
         return CodeTask(
-            id="no-task",
+            id=_NO_TASK,
             title="Any strategy",
             difficulty="easy",
             timeframe="1d",

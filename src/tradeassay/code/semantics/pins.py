@@ -55,6 +55,7 @@ _TRIED: Final = 2
 """Paths, and decisions of each, on which a tie is looked for."""
 _AWAY: Final = (0.998, 1.002, 0.99, 1.01, 0.96, 1.04, 0.88, 1.12, 0.7, 1.4)
 _HALVINGS: Final = 36
+_TURNS: Final = 3
 _STRICT: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Gt: ast.GtE,
     ast.GtE: ast.Gt,
@@ -375,6 +376,14 @@ def draw_pins(
         left = alive
         if len(kept) >= FEWEST and (not left or blanks >= BLANKS):
             break
+    # What only a session that turns more than once can show: a high that no close reaches, two rules on one bar.
+    for number in range(0 if "1d" in semantics.inputs.timeframes else draws):
+        if number >= BLANKS and not any(mutant.number for mutant in left):
+            break
+        bars = draw_path(semantics, rng, number, turns=_TURNS)
+        alive = _unshown(left, plain, bars, rng)
+        if alive is not None and len(alive) < len(left):
+            left, kept = alive, [*kept, bars]
     for mutant in left:
         looked = rng.permutation(len(kept))[:_TIES] if mutant.number or mutant.rule is not None else ()
         for bars in [kept[number] for number in looked]:
@@ -487,8 +496,10 @@ def _nudged(bars: TaskBars, rng: np.random.Generator) -> TaskBars:
     return TaskBars(feeds, bars.timeframe, bars.clock, bars.name)
 
 
-def draw_path(semantics: Semantics, rng: np.random.Generator, number: int) -> TaskBars:
-    """Return a path: by turns calm, on a coarse grid with stretches that stand still (ties), or wild with gaps."""
+def draw_path(semantics: Semantics, rng: np.random.Generator, number: int, turns: int = 1) -> TaskBars:
+    """Return a path: by turns calm, on a coarse grid with stretches that stand still (ties), or wild with gaps.
+    ``turns`` is how often a session of an intraday one goes out and comes back.
+    """
     legs, daily = semantics.inputs.legs, "1d" in semantics.inputs.timeframes
     calm, coarse = number % 4 == 1, number % 2 == 0
     swing, tick = (0.012, 0.01) if calm else (0.02, 1.0 + number % 4 / 2) if coarse else (0.035, 0.01)
@@ -504,14 +515,16 @@ def draw_path(semantics: Semantics, rng: np.random.Generator, number: int) -> Ta
         place = np.arange(BARS) % SESSION
         times = times + (np.timedelta64(570, "m") + place * np.timedelta64(15, "m"))
         # Days that go one way and come back: rules that turn a position round need them.
+        last = 5 if turns == 1 else 6
         tall = np.clip(rng.standard_t(2, -(-BARS // SESSION)), -5.0, 5.0)
         height = np.repeat(4.0 * swing * tall, SESSION)[:BARS]
-        common = common + np.diff(height * np.sin(np.pi * np.minimum(place, 5) / 5), prepend=0.0)
+        common = common + np.diff(height * np.sin(np.pi * turns * np.minimum(place, last) / last), prepend=0.0)
     feeds: dict[str, dict[str, Any]] = {}
     for leg in legs:
         own = np.where(still, 0.0, common + _own_moves(rng, swing, len(legs)))
         close = np.maximum(np.round(100.0 * np.exp(np.cumsum(own)) / tick) * tick, tick)
-        wicks = np.abs(rng.standard_t(2, (2, BARS)) if number % 4 == 3 else rng.standard_normal((2, BARS)))
+        wild = number % 4 == 3 or turns > 1
+        wicks = np.abs(rng.standard_t(2, (2, BARS)) if wild else rng.standard_normal((2, BARS)))
         feeds[leg] = {
             "time": times,
             **_bars_around(close, still, rng, swing * (0.2 if calm else 0.6), tick, np.minimum(wicks, 12.0)),
