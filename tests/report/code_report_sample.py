@@ -8,8 +8,9 @@ from unittest import mock
 
 import msgspec
 
+from tradeassay.code.backtrader import Trick
 from tradeassay.code.checks import PASSED, failed, not_reached, not_scored
-from tradeassay.code.evaluation import Earned, EvaluateConfig, Evaluation, TrickFound, ValuePath
+from tradeassay.code.evaluation import Earned, EvaluateConfig, Evaluation, ValuePath
 from tradeassay.code.judges.decisions import BehaviourVerdict, LanguageVerdict, MarketAgreement
 from tradeassay.code.lookahead.grow import ChangedDecision, LeakRecord
 from tradeassay.core.hashing import sha256_bytes
@@ -80,7 +81,7 @@ def examined(task: Any, source: str, **rest: Any) -> Evaluation:
         leak = LeakRecord(verdict="leaky", reason="it looks ahead", evidence=(evidence,))
         return replace(plain, lookahead=failed(evidence.text, "future-index"), leak=leak, judge=_NOT_REACHED)
     if "Printer" in source or "Patcher" in source or "Spy" in source:
-        trick = TrickFound(name="printed-result", detail=HOSTILE)
+        trick = Trick(name="printed-result", detail=HOSTILE)
         return replace(plain, tricks=(trick,), lookahead=_NOT_REACHED, judge=_NOT_REACHED, judge_behaviour=None)
     if "class SmaCross(" in source and task.id != "d-sma-cross-long":
         wrong = _behaviour(0.1)

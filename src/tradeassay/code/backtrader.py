@@ -58,26 +58,16 @@ _DECIDED: Final = tuple(
 _ENDS: Final = 2
 """The action in a trace that ends the run."""
 
-TrickName = Literal[
-    "patched-framework",
-    "printed-result",
-    "secrets-in-error",
-    "future-index",
-    "preloaded-array",
-    "cheat-timer",
-    "account-mismatch",
-]
 
-
-class Trick(msgspec.Struct, frozen=True, kw_only=True):
+class Trick(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Something the code did that honest code does not do. A single ``grave`` one is enough for a score of zero.
     The others are pointers: an account that differs costs nothing (the host's counts), and whether future bars
     were *used* is for the look-ahead check to prove.
     """
 
-    name: TrickName
-    evidence: str
-    grave: bool
+    name: str
+    detail: str = ""
+    grave: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -149,7 +139,7 @@ _WHOLE_ARRAYS: Final = frozenset({"array", "getzero", "getzeroval", "plotrange",
 
 def tricks_in(source: str, notes: Collection[str]) -> list[Trick]:
     found = []
-    marks: tuple[tuple[str, str, TrickName], ...] = (
+    marks: tuple[tuple[str, str, str], ...] = (
         (PATCHED, "changed", "patched-framework"),
         (FUTURE, "read later bars by", "future-index"),
     )
@@ -157,11 +147,11 @@ def tricks_in(source: str, notes: Collection[str]) -> list[Trick]:
         said = [note.removeprefix(mark) for note in notes if note.startswith(mark)]
         if said:
             text = f"{verb} {', '.join(said)}"[:_LONGEST]
-            found.append(Trick(name=name, evidence=text, grave=mark == PATCHED))
+            found.append(Trick(name=name, detail=text, grave=mark == PATCHED))
     lines = _whole_arrays(source)
     if lines:
         text = f"takes hold of whole lines in line {', '.join(map(str, lines[:10]))}"
-        found.append(Trick(name="preloaded-array", evidence=text, grave=False))
+        found.append(Trick(name="preloaded-array", detail=text, grave=False))
     return found
 
 
@@ -181,7 +171,7 @@ def scrub(
     if not found:
         return failure, []
     text = f"its error text carries {', '.join(dict.fromkeys(found))}; removed"
-    return msgspec.structs.replace(failure, **fields), [Trick(name="secrets-in-error", evidence=text, grave=True)]
+    return msgspec.structs.replace(failure, **fields), [Trick(name="secrets-in-error", detail=text, grave=True)]
 
 
 def _clean(text: str, known: list[str], found: list[str]) -> str:
@@ -339,14 +329,14 @@ def carried_out(job: BacktestJob, result: JobResult, orders: OrderLog, turns: in
     cheats = int((orders.row == orders.turn).sum()) if len(orders) else 0
     if cheats:
         text = f"{cheats} orders were given after the bar was known and before the broker had dealt with it"
-        tricks.append(Trick(name="cheat-timer", evidence=text, grave=False))
+        tricks.append(Trick(name="cheat-timer", detail=text, grave=False))
     value, cash = float(account[0]), float(account[1])
     if not (abs(value - done.value) < _CENT and abs(cash - done.cash) < _CENT):
         text = (
             f"its own account says value {value:,.2f} and cash {cash:,.2f}; "
             f"by the orders it is {done.value:,.2f} and {done.cash:,.2f}"
         )
-        tricks.append(Trick(name="account-mismatch", evidence=text, grave=False))
+        tricks.append(Trick(name="account-mismatch", detail=text, grave=False))
     return replayed_run(result, orders, done, tricks, ended=turns if turns < job.bars.rows else None)
 
 
@@ -369,7 +359,8 @@ def _notes(columns: Mapping[str, NDArray[Any]]) -> list[str]:
 def replayed_run(
     result: JobResult, orders: OrderLog, done: BrokerReplay, tricks: Sequence[Trick], *, ended: int | None = None
 ) -> Backtest:
-    return Backtest(
+    return replace(
+        failed_run(result, None, tricks),
         orders=orders,
         fills=done.fills,
         trades=done.trades,
@@ -377,11 +368,6 @@ def replayed_run(
         equity=done.equity,
         final_value=done.value,
         ended=ended,
-        tricks=tuple(tricks),
-        usage=result.usage,
-        retried=result.retried,
-        attempts=result.attempts,
-        log=result.log,
     )
 
 

@@ -212,10 +212,9 @@ def _path(
     busy = 1.0 + np.abs(shocks) * 0.5 + np.abs(draws.normal(bars)) * 0.4
     mean = math.fsum(sigma.tolist()) / bars
     volume = np.rint(spec.volume * busy * 0.5 * (sigma / mean))
-    parts = [
-        _on_ticks(part, spec.tick) for part in (opened, top * (1.0 + reach[0]), bottom / (1.0 + reach[1]), close)
-    ]
-    opened, high, low, close = parts
+    unit = float(round(1.0 / spec.tick))  # ticks are counted as a number per unit, which is exact
+    wanted = (opened, top * (1.0 + reach[0]), bottom / (1.0 + reach[1]), close)
+    opened, high, low, close = (np.maximum(np.rint(part * unit), 1.0) / unit for part in wanted)
     return Path(
         opened,
         np.maximum(high, np.maximum(opened, close)),
@@ -234,13 +233,6 @@ def _pulled(moves: Floats, gaps: Floats, price: float, pull: float) -> tuple[Flo
         opened.append(start)
         close.append(last)
     return np.array(opened), np.array(close)
-
-
-def _on_ticks(prices: Floats, tick: float) -> Floats:
-    """Return prices in whole ticks, at least one. Ticks are counted as a number per unit, which is exact."""
-    unit = float(round(1.0 / tick))
-    result: Floats = np.maximum(np.rint(prices * unit), 1.0) / unit
-    return result
 
 
 PRICES: Final[tuple[Field, ...]] = ("open", "high", "low", "close", "volume")

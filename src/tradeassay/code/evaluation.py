@@ -10,7 +10,7 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
-from tradeassay.code.backtrader import Backtest, BacktestJob, terms_of
+from tradeassay.code.backtrader import Backtest, BacktestJob, Trick, terms_of
 from tradeassay.code.bars import TaskBars, bars_per_session
 from tradeassay.code.checks import (
     PASSED,
@@ -101,16 +101,6 @@ class EvaluateRequest(msgspec.Struct, frozen=True, kw_only=True):
     turn: int = 1
 
 
-class TrickFound(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A trick by name, and what was seen. A ``grave`` one by itself scores zero; the others are pointers, and the
-    look-ahead check is what convicts.
-    """
-
-    name: str
-    detail: str = ""
-    grave: bool = True
-
-
 class EvaluationUsage(msgspec.Struct, frozen=True, kw_only=True):
     """What an evaluation cost in the sandbox: runs of the program and their processor seconds. Runs of the
     look-ahead check are counted; their processor time is known only in part and is left out.
@@ -141,7 +131,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     judge_behaviour: BehaviourVerdict | None = None
     judge_language: LanguageVerdict | None = None
     leak: LeakRecord | None = None
-    tricks: tuple[TrickFound, ...] = ()
+    tricks: tuple[Trick, ...] = ()
     attempts: tuple[str, ...] = ()
     retried: tuple[str, ...] = ()
     trades: int | None = None
@@ -176,7 +166,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return any(trick.name in ("account-mismatch", "cheat-fills") for trick in self.tricks)
 
     @property
-    def grave_tricks(self) -> tuple[TrickFound, ...]:
+    def grave_tricks(self) -> tuple[Trick, ...]:
         return tuple(trick for trick in self.tricks if trick.grave)
 
     @property
@@ -302,16 +292,11 @@ def examine(
 def with_own_terms(found: Evaluation, task: CodeTask, source: str) -> Evaluation:
     """Return an evaluation that says which terms of the account a program names, and what they are here."""
     own = terms_set(source)
-    if not own:
-        return found
     named = ", ".join(f"{name} in line {line}" for name, line in own.items())
     here = f"cash {task.cash:,.0f}, commission {task.commission:.2%} and fills at the next open"
-    one = TrickFound(
-        name="cheat-fills" if CHEATS & own.keys() else "own-terms",
-        detail=f"it sets {named}; it was examined with {here}",
-        grave=False,
-    )
-    return msgspec.structs.replace(found, tricks=(*found.tricks, one))
+    name, detail = "cheat-fills" if CHEATS & own.keys() else "own-terms", f"it sets {named}; examined with {here}"
+    one = Trick(name=name, detail=detail, grave=False)
+    return msgspec.structs.replace(found, tricks=(*found.tricks, one)) if own else found
 
 
 def examine_unjudged(
@@ -439,7 +424,7 @@ class _Program:
         if not self.config.leak:
             return not_scored("the look-ahead check was left out")
         if self.fed_failure:
-            names = "".join(f"; {trick.name}: {trick.evidence}" for trick in self.home.tricks if not trick.grave)
+            names = "".join(f"; {trick.name}: {trick.detail}" for trick in self.home.tricks if not trick.grave)
             reason = f"it depends on later bars: {self.fed_failure}{names}"
             self.leak = LeakRecord(verdict="leaky", reason=reason, runs=1, bars=self.bars.rows, fed="differs")
             return failed(reason, "look_ahead")
@@ -463,15 +448,12 @@ class _Program:
             return not_scored("no judge was asked for")
         self.judging = self._drawn(SHARED_DRAWS.of)
         self.language = LanguageVerdict(status="not_scored", reason="no language judge was asked")
+        markets = len(self.judging.markets)
+        unjudged = f"the reference trades on {markets} markets, {self.draws.markets} are needed"
         if not reference_of(self.task, self.framework):
-            self.behaviour = BehaviourVerdict(
-                status="not_scored", reason="the task comes with no reference program"
-            )
-        elif len(self.judging.markets) < self.draws.markets:
-            reason = (
-                f"the reference trades on {len(self.judging.markets)} markets, {self.draws.markets} are needed"
-            )
-            self.behaviour = BehaviourVerdict(status="not_scored", reason=reason)
+            unjudged, markets = "the task comes with no reference program", 0
+        if markets < self.draws.markets:
+            self.behaviour = BehaviourVerdict(status="not_scored", reason=unjudged)
         else:
             self._run_away()
             need = DECISIONS.threshold if self.task.agreement is None else self.task.agreement
@@ -667,12 +649,8 @@ def _stage(verdict: BehaviourVerdict | LanguageVerdict | None) -> Finding:
     return PASSED if verdict.status == "passed" else failed(verdict.reason, "does_not_match")
 
 
-def _tricks(runs: list[Backtest]) -> tuple[TrickFound, ...]:
-    found = {
-        trick.name: TrickFound(name=trick.name, detail=trick.evidence, grave=trick.grave)
-        for run in reversed(runs)
-        for trick in run.tricks
-    }
+def _tricks(runs: list[Backtest]) -> tuple[Trick, ...]:
+    found = {trick.name: trick for run in reversed(runs) for trick in run.tricks}
     return tuple(found[name] for name in sorted(found))
 
 
@@ -686,7 +664,7 @@ CHECKS: Final[tuple[Check[_Program], ...]] = (
     Check(
         "trick",
         "Does it play by the rules?",
-        lambda one: failed(one.home.grave[0].evidence, one.home.grave[0].name) if one.home.grave else PASSED,
+        lambda one: failed(one.home.grave[0].detail, one.home.grave[0].name) if one.home.grave else PASSED,
         {**_RUNS, "trade": _TRADES["trade"]},
     ),
     Check("lookahead", "Does no decision depend on later bars?", _Program.looks_ahead, _TRADES),

@@ -7,8 +7,9 @@ import msgspec
 import pytest
 
 from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, TaskOutcome, opaque_id, play
+from tradeassay.code.backtrader import Trick
 from tradeassay.code.checks import PASSED, Finding, failed, not_reached, not_scored
-from tradeassay.code.evaluation import EvaluateRequest, Evaluation, TrickFound
+from tradeassay.code.evaluation import EvaluateRequest, Evaluation
 from tradeassay.code.judges.decisions import BehaviourVerdict, Criterion, LanguageVerdict
 from tradeassay.code.task import CodeTask, Sizing
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
@@ -159,7 +160,7 @@ def test_judges_reasons_go_back_and_the_reference_does_not() -> None:
 
 
 def test_a_trick_ends_it_with_nothing() -> None:
-    trick = evaluation(tricks=(TrickFound(name="printed-result", detail="printed"),))
+    trick = evaluation(tricks=(Trick(name="printed-result", detail="printed"),))
     outcome, asked = played([say(CODE)] * 9, lambda _: trick, AGENTIC)
     assert len(asked) == 1 and outcome.solved is False and outcome.tricks == ("printed-result",)
     assert outcome.failure_class == "trick"

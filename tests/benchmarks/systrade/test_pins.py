@@ -12,7 +12,7 @@ from tradeassay.benchmarks.systrade.data import drawn_year, synthetic_year
 from tradeassay.benchmarks.systrade.examine import pins_of
 from tradeassay.code.gates import GateConfig, pass_gates
 from tradeassay.code.lookahead.grow import LeakConfig
-from tradeassay.code.semantics.pins import Mutant, Pins, Tape, decide, draw_path, mutants
+from tradeassay.code.semantics.pins import Mutant, Pins, Tape, _unshown, decide, draw_path, mutants
 from tradeassay.code.submission import Submission
 from tradeassay.sandbox import TrustedCodeInProcess
 
@@ -95,6 +95,15 @@ def test_without_pins_nobody_asks_about_agreement() -> None:
         load_reference("double-ma"), spec, TrustedCodeInProcess(), config, trust="reference"
     ).report
     assert [gate.name for gate in report.gates][-1] == "scenarios"
+
+
+def test_a_path_on_which_the_account_is_ruined_proves_nothing() -> None:
+    semantics, rng = load_spec("r-breaker").semantics, np.random.default_rng(5)
+    plain = Mutant(what="", semantics=semantics)
+    paths = [draw_path(semantics, rng, number) for number in range(60)]
+    ruined = [bars for bars in paths if any(np.isnan(share) for _, _, share, _ in decide(plain, Tape(bars)))]
+    assert 1 <= len(ruined) < 10
+    assert all(_unshown([], plain, bars, rng) is None for bars in ruined)
 
 
 def test_there_are_many_programs_written_from_the_docs() -> None:

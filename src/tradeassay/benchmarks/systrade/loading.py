@@ -65,9 +65,11 @@ def read_scenarios(body: bytes, semantics: Semantics) -> tuple[Scenario, ...]:
         stored = msgspec.json.decode(body, type=tuple[ScenarioFile, ...])
     except UNDECODABLE as error:
         raise UserError(f"the scenarios of '{semantics.id}' cannot be read: {error}") from error
-    return tuple(
-        Scenario(one.name, one.what, bars_of(one, semantics), _expected(one, semantics)) for one in stored
-    )
+    legs, signals, made = semantics.inputs.legs, [rule.signal for rule in semantics.rules], list[Scenario]()
+    for one in stored:
+        found = [(row, legs.index(leg), share, signals.index(name)) for row, leg, share, name in one.expected]
+        made.append(Scenario(one.name, one.what, bars_of(one, semantics), decision_list(found)))
+    return tuple(made)
 
 
 def bars_of(stored: ScenarioFile, semantics: Semantics) -> TaskBars:
@@ -108,13 +110,6 @@ def _times(count: int, session: int) -> np.ndarray:
         return (_START + np.arange(count)).astype("M8[ns]")
     days = (_START + np.arange(count) // session).astype("M8[m]")
     return (days + _OPENING + 15 * (np.arange(count) % session)).astype("M8[ns]")
-
-
-def _expected(stored: ScenarioFile, semantics: Semantics) -> DecisionList:
-    legs = semantics.inputs.legs
-    signals = [rule.signal for rule in semantics.rules]
-    found = [(row, legs.index(leg), share, signals.index(name)) for row, leg, share, name in stored.expected]
-    return decision_list(found)
 
 
 STRATEGIES: Final = (

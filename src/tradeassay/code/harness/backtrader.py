@@ -154,14 +154,26 @@ class NoStrategy(NoEntry):
 
 
 def run(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    broker = RecordingBroker()
+    found = _play(module, broker, feeds_of(columns, params["timeframe"]), params)
+    return {
+        **{name: np.array(broker.record[name], dtype=np.int64) for name in INTEGERS},
+        **{name: np.array(broker.record[name], dtype=np.float64) for name in FLOATS},
+        **found,
+    }
+
+
+def _play(
+    module: ModuleType, broker: RecordingBroker, feeds: Mapping[str, Any], params: Mapping[str, Any], **how: bool
+) -> dict[str, Any]:
+    """Run the one strategy of the module on feeds; return its own account and what there is to note."""
     notes = changes(_ORIGINAL)
     strategy = find_strategy(module)
-    broker = RecordingBroker()
     broker.setcash(params["cash"])
     broker.setcommission(commission=params["commission"])
-    cerebro = bt.Cerebro(stdstats=False)
+    cerebro = bt.Cerebro(stdstats=False, **how)
     cerebro.broker = broker
-    for label, feed in feeds_of(columns, params["timeframe"]).items():
+    for label, feed in feeds.items():
         cerebro.adddata(feed, name=label)
         broker.feeds.append(feed)
     add_sizer(cerebro, params["sizing"], params["size"])
@@ -169,17 +181,9 @@ def run(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any
     with LineWatch(notes):
         cerebro.run()
     notes += [*changes(_ORIGINAL), *shadowed(broker, cerebro)]
-    return {
-        **{name: np.array(broker.record[name], dtype=np.int64) for name in INTEGERS},
-        **{name: np.array(broker.record[name], dtype=np.float64) for name in FLOATS},
-        ACCOUNT: _account(broker),
-        NOTES: np.array(list(dict.fromkeys(notes)), dtype=object),
-    }
-
-
-def _account(broker: RecordingBroker) -> Any:
     completed = sum(order.status == bt.Order.Completed for order in broker.orders)
-    return np.array([float(broker.getvalue()), float(broker.getcash()), float(completed), float(broker.turns)])
+    account = [float(broker.getvalue()), float(broker.getcash()), float(completed), float(broker.turns)]
+    return {ACCOUNT: np.array(account), NOTES: np.array(list(dict.fromkeys(notes)), dtype=object)}
 
 
 def find_strategy(module: ModuleType) -> type:
@@ -224,10 +228,13 @@ class _Line:
     def settle(self) -> None:
         if not self._owed:
             return
+        self._owed = False
+        if len(self._record["ref"]) == self._sent:
+            answer()
+            return
         columns = [self._record[name][self._sent :] for name in (*INTEGERS, *FLOATS)]
         self._sent += len(columns[0])
         answer(b"".join(ACTION.pack(*action) for action in zip(*columns, strict=True)))
-        self._owed = False
 
 
 class FedFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no types
@@ -260,24 +267,14 @@ class FedFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no type
 
 
 def run_fed(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    notes = changes(_ORIGINAL)
-    strategy = find_strategy(module)
     broker = RecordingBroker()
-    broker.setcash(params["cash"])
-    broker.setcommission(commission=params["commission"])
-    cerebro = bt.Cerebro(stdstats=False, preload=False, runonce=False)
-    cerebro.broker = broker
     labels = str(params["assets"]).split(",")
     line = _Line(broker, len(labels))
     frame, compression = _FRAMES[params["timeframe"]]
-    for place, label in enumerate(labels):
-        feed = FedFeed(line=line, place=place, name=label, timeframe=frame, compression=compression)
-        cerebro.adddata(feed, name=label)
-        broker.feeds.append(feed)
-    add_sizer(cerebro, params["sizing"], params["size"])
-    cerebro.addstrategy(strategy)
-    with LineWatch(notes):
-        cerebro.run()
+    feeds = {
+        label: FedFeed(line=line, place=place, name=label, timeframe=frame, compression=compression)
+        for place, label in enumerate(labels)
+    }
+    found = _play(module, broker, feeds, params, preload=False, runonce=False)
     line.settle()
-    notes += [*changes(_ORIGINAL), *shadowed(broker, cerebro)]
-    return {ACCOUNT: _account(broker), NOTES: np.array(list(dict.fromkeys(notes)), dtype=object)}
+    return found

@@ -22,16 +22,6 @@ from tradeassay.code.harness.wire import FUTURE, PATCHED
 from tradeassay.sandbox.strategy import FILE
 
 
-def length_of_lines(self: Any) -> int:
-    length: int = self.lines[0].lencount
-    return length
-
-
-def length_of_series(self: Any) -> int:
-    length: int = self.lines.lines[0].lencount
-    return length
-
-
 def advance(self: Any, size: int = 1) -> None:
     """Move a line on. A line with a bounded buffer decides itself where it then is."""
     if self.mode:
@@ -42,7 +32,11 @@ def advance(self: Any, size: int = 1) -> None:
 
 
 def forward(self: Any, value: float = NAN, size: int = 1) -> None:
-    advance(self, size)
+    if self.mode:
+        self.idx += size
+    else:
+        self._idx += size
+    self.lencount += size
     if size == 1:
         self.array.append(value)
     else:
@@ -58,8 +52,8 @@ def advance_indicator(self: Any, size: int = 1) -> None:
 
 
 SHORTCUTS: Final[tuple[tuple[type, str, Any], ...]] = (
-    (Lines, "__len__", length_of_lines),
-    (LineSeries, "__len__", length_of_series),
+    (Lines, "__len__", lambda self: self.lines[0].lencount),
+    (LineSeries, "__len__", lambda self: self.lines.lines[0].lencount),
     (LineBuffer, "advance", advance),
     (LineBuffer, "forward", forward),
     (Indicator, "advance", advance_indicator),

@@ -192,11 +192,6 @@ def _std(x: Floats, n: float, ddof: float) -> Floats:
     return _windows(x, n, spread)
 
 
-def _prev(x: Floats, k: float) -> Floats:
-    shift = min(int(k), x.size)
-    return np.concatenate((np.full(shift, np.nan), x[: x.size - shift]))
-
-
 def _smoothed(x: Floats, n: int, weight: float) -> Floats:
     """Start with the plain mean of the first ``n`` known values, then take a step towards each new one."""
     out = np.full(x.shape, np.nan)
@@ -239,7 +234,7 @@ SERIES: Final[dict[str, tuple[Callable[..., Floats], int]]] = {
     "std": (_std, 3),
     "highest": (lambda x, n: _windows(x, n, lambda rows: rows.max(axis=-1)), 2),
     "lowest": (lambda x, n: _windows(x, n, lambda rows: rows.min(axis=-1)), 2),
-    "prev": (_prev, 2),
+    "prev": (lambda x, k: np.concatenate((np.full(int(k), np.nan), x))[: x.size], 2),
     "ema": (lambda x, n: _smoothed(x, int(n), 2.0 / (n + 1.0)), 2),
     "wilder": (lambda x, n: _smoothed(x, int(n), 1.0 / n), 2),
     "_ema_from_first": (lambda x, n: _smoothed(x, 1, 2.0 / (n + 1.0)), 2),

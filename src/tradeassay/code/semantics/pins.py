@@ -55,7 +55,6 @@ _TRIED: Final = 2
 """Paths, and decisions of each, on which a tie is looked for."""
 _AWAY: Final = (0.998, 1.002, 0.99, 1.01, 0.96, 1.04, 0.88, 1.12, 0.7, 1.4)
 _HALVINGS: Final = 36
-_TURNS: Final = 3
 _STRICT: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Gt: ast.GtE,
     ast.GtE: ast.Gt,
@@ -300,6 +299,9 @@ class _Player:
                 else:
                     break
                 equity = self._equity(values)
+                if equity <= 0.0:  # nothing is left, and shares of it mean nothing
+                    yield row, 0, np.nan, rule.place
+                    return
                 for leg, name, text in rule.target:
                     wanted = _value(text, always, now)
                     if wanted != wanted:
@@ -380,7 +382,7 @@ def draw_pins(
     for number in range(0 if "1d" in semantics.inputs.timeframes else draws):
         if number >= BLANKS and not any(mutant.number for mutant in left):
             break
-        bars = draw_path(semantics, rng, number, turns=_TURNS)
+        bars = draw_path(semantics, rng, number, turns=3)
         alive = _unshown(left, plain, bars, rng)
         if alive is not None and len(alive) < len(left):
             left, kept = alive, [*kept, bars]
@@ -476,10 +478,10 @@ def _with_close(bars: TaskBars, leg: str, row: int, by: float) -> TaskBars:
 
 
 def _faint(decisions: DecisionList) -> bool:
-    """Return whether a leg is traded for the last digits of its target: a hedge of nothing, to 2e-10 of equity."""
+    """Return whether a leg is traded for the last digits of its target (a hedge of nothing), or none is left."""
     held: dict[int, float] = {}
     for leg, share in zip(decisions.leg.tolist(), decisions.fraction.tolist(), strict=True):
-        if abs(share - held.get(leg, 0.0)) < APART / 100:
+        if not abs(share - held.get(leg, 0.0)) >= APART / 100:
             return True
         held[leg] = share
     return False
@@ -515,19 +517,18 @@ def draw_path(semantics: Semantics, rng: np.random.Generator, number: int, turns
         place = np.arange(BARS) % SESSION
         times = times + (np.timedelta64(570, "m") + place * np.timedelta64(15, "m"))
         # Days that go one way and come back: rules that turn a position round need them.
-        last = 5 if turns == 1 else 6
-        tall = np.clip(rng.standard_t(2, -(-BARS // SESSION)), -5.0, 5.0)
+        last, most = (5, 5.0) if turns == 1 else (6, 2.0)  # one that turns the wrong way too far ruins an account
+        tall = np.clip(rng.standard_t(2, -(-BARS // SESSION)), -most, most)
         height = np.repeat(4.0 * swing * tall, SESSION)[:BARS]
         common = common + np.diff(height * np.sin(np.pi * turns * np.minimum(place, last) / last), prepend=0.0)
     feeds: dict[str, dict[str, Any]] = {}
     for leg in legs:
         own = np.where(still, 0.0, common + _own_moves(rng, swing, len(legs)))
         close = np.maximum(np.round(100.0 * np.exp(np.cumsum(own)) / tick) * tick, tick)
-        wild = number % 4 == 3 or turns > 1
-        wicks = np.abs(rng.standard_t(2, (2, BARS)) if wild else rng.standard_normal((2, BARS)))
+        wicks = rng.standard_t(2, (2, BARS)) if number % 4 == 3 or turns > 1 else rng.standard_normal((2, BARS))
         feeds[leg] = {
             "time": times,
-            **_bars_around(close, still, rng, swing * (0.2 if calm else 0.6), tick, np.minimum(wicks, 12.0)),
+            **_bars_around(close, still, rng, swing * (0.2 if calm else 0.6), tick, np.minimum(abs(wicks), 12.0)),
         }
     return TaskBars(feeds, "1d" if daily else "15m", "exchange", f"drawn path {number}")
 
