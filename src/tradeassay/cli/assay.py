@@ -468,9 +468,10 @@ def _luck_row(one: Luck) -> tuple[str, ...]:
     place = one.place
     if place is None:
         return (one.agent, str(one.seed), *[""] * 6, str(one.reason))
-    percent = place.by == "return"
-    values = (place.value or 0.0, place.low, place.median, place.high)
-    numbers = [f"{value:.1%}" if percent else f"{value:.2f}" for value in values]
+    from tradeassay.report.numbers import written
+
+    form = "change" if place.by == "return" else "signed"
+    numbers = [written(value, form) for value in (place.value, place.low, place.median, place.high)]
     share = place.percentile
     span = "" if share.low is None else f"{share.low:.0%} to {share.high:.0%}"
     return (one.agent, str(one.seed), *numbers, f"{share.value:.1%}", span, share.note or "")
@@ -534,7 +535,7 @@ def power(
         print_json({"design": design, "power_summary": seen, "seeds_needed": more})
         return
     rows = [
-        (f"chance to see {ir:g} in {sessions:,} sessions with {seeds} seeds", f"{seen.chance:.1%}"),
+        (f"chance to see {ir:g} in {sessions:,} sessions with {seeds} seed{'s' * (seeds > 1)}", f"{seen.chance:.1%}"),
         (f"smallest ratio seen with a chance of {wanted:.0%}", f"{seen.smallest:.2f}"),
         (f"sessions needed to see {ir:g}", f"{seen.sessions:,} ({seen.sessions / 252:,.1f} years)"),
         (

@@ -300,7 +300,7 @@ def _narrowed(tables: tuple[PasteTable, ...], wanted: Sequence[str]) -> tuple[Pa
             if not near:
                 raise UserError(
                     f"no column '{name}' in {table.title}",
-                    hint=did_you_mean(name, table.columns, str(table.columns)),
+                    hint=did_you_mean(name, table.columns, f"it has {', '.join(table.columns)}"),
                 )
             places += [near[0]] if near[0] not in places else []
         chosen = [tuple(row[at] for at in places) for row in table.rows]

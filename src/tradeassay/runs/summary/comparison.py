@@ -150,7 +150,10 @@ def _other_work(one: CodeRun, other: CodeRun) -> str | None:
         return f"benchmarks differ: {one.benchmark} and {other.benchmark}"
     left, right = one.manifest.facts, other.manifest.facts
     differ = sorted(name for name in {*left, *right} if left.get(name) != right.get(name))
-    return f"the runs do not share {', '.join(differ[:3])}{' ...' if len(differ) > 3 else ''}" if differ else None
+    if not differ:
+        return None
+    some = f"{', '.join(differ[:3])}{' ...' if len(differ) > 3 else ''}"
+    return f"the runs do not share {some}: ask all models in one run, or with the first one's tasks and --secret"
 
 
 def _open(run: AnyRun | Path | str, home: Path | str | None) -> AnyRun:
