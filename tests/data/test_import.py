@@ -181,6 +181,20 @@ def test_faults_refuse_the_import_until_they_are_accepted(tmp_path: Path) -> Non
     assert [fault.row for fault in result.manifest.faults.listed if fault.check == "duplicate"] == [6]
 
 
+def test_prices_of_which_none_can_be_read_are_no_market_whatever_is_accepted(tmp_path: Path) -> None:
+    rows = "date;open;high;low;close;volume\n" + "".join(f"{d};10,5;11,5;9,5;10,5;7\n" for d in US_DAYS)
+    config = FilesConfig(path=str(write(tmp_path / "x", AAA=rows)))
+    with pytest.raises(DataRefused, match=r"no price that can be read: .*decimals with a point\)$"):
+        import_files(config, home=tmp_path / "home", allow_faults=True)
+
+
+def test_who_is_refused_is_not_sent_to_an_option_that_does_not_help(tmp_path: Path) -> None:
+    rows = HEAD + bars(["2024-01-12", "2024-01-15", "2024-01-16"])
+    with pytest.raises(DataRefused, match="calendar=XSHG") as refused:
+        import_files(FilesConfig(path=str(write(tmp_path / "x", AAA=rows))), home=tmp_path / "home")
+    assert "1 bar on a holiday" in str(refused.value) and "--drop" not in str(refused.value)
+
+
 def test_only_named_faults_can_be_accepted(tmp_path: Path) -> None:
     rows = HEAD + bars(US_DAYS[:2]) + "2024-01-04,300,301,299,300,5\n2024-01-04,300,301,299,300,5\n"
     config = FilesConfig(path=str(write(tmp_path / "x", AAA=rows)))

@@ -229,7 +229,7 @@ def test_faults_are_refused_unless_accepted_and_then_become_a_badge(tmp_path: Pa
     low = panel.bars["low"].copy()
     low[3, 0] = panel.bars["high"][3, 0] + 5
     broken = replace(panel, bars={**panel.bars, "low": low})
-    with pytest.raises(DataRefused, match=r"1 faults: 1 high below low: small/bars:4: S0 on 2024-01-04: high"):
+    with pytest.raises(DataRefused, match=r"1 fault: 1 high below low: small/bars:4: S0 on 2024-01-04: high"):
         write_snapshot(broken, tmp_path / "s")
     manifest = write_snapshot(broken, tmp_path / "s", allow_faults=True)
     assert manifest.faults.counts == {"high below low": 1}

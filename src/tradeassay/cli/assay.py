@@ -535,7 +535,10 @@ def power(
         print_json({"design": design, "power_summary": seen, "seeds_needed": more})
         return
     rows = [
-        (f"chance to see {ir:g} in {sessions:,} sessions with {seeds} seed{'s' * (seeds > 1)}", f"{seen.chance:.1%}"),
+        (
+            f"chance to see {ir:g} in {sessions:,} sessions with {seeds} seed{'s' * (seeds > 1)}",
+            f"{seen.chance:.1%}",
+        ),
         (f"smallest ratio seen with a chance of {wanted:.0%}", f"{seen.smallest:.2f}"),
         (f"sessions needed to see {ir:g}", f"{seen.sessions:,} ({seen.sessions / 252:,.1f} years)"),
         (

@@ -19,7 +19,7 @@ from tradeassay.core import __version__
 from tradeassay.core.errors import DataError, DataRefused, UserError
 from tradeassay.core.files import naming
 from tradeassay.core.view import FIELDS
-from tradeassay.data.doctor import DataFault, accept, describe, diagnose_panel
+from tradeassay.data.doctor import DROPS, DataFault, accept, describe, diagnose_panel
 from tradeassay.data.source import MinutePanel, Panel, action_known_at, ex_rows, factors, previous_close
 from tradeassay.data.store.manifest import (
     FORMAT,
@@ -59,11 +59,21 @@ def write_snapshot(
     refused = () if allow_faults is True else errors
     if isinstance(allow_faults, Collection):
         refused = tuple(fault for fault in errors if fault.check not in allow_faults)
-    if refused:
-        raise DataRefused(
-            f"'{panel.name}' has {len(refused)} faults: {describe(refused)}",
-            hint="fix the files, leave rows out by name (--drop), or accept all faults (--allow-faults)",
-        )
+    unread = "no number" in {fault.check for fault in errors} and not np.isfinite(panel.bars["close"]).any()
+    if refused or unread:  # a market without a single price is none, whatever is accepted
+        refused = refused or errors
+        checks = {fault.check for fault in refused}
+        mends = [
+            "fix the files",
+            *(f"leave rows out (--drop {name})" for name, one in DROPS.items() if one in checks),
+        ]
+        if "no number" in checks:
+            mends.append("write decimals with a point")
+        if "bar on a holiday" in checks:
+            mends.append("name their calendar (--option calendar=XSHG or 24/7)")
+        has = "no price that can be read" if unread else f"{len(refused)} fault{'s' * (len(refused) > 1)}"
+        hint = ", ".join(mends) + ("" if unread else ", or accept all faults (--allow-faults)")
+        raise DataRefused(f"'{panel.name}' has {has}: {describe(refused)}", hint=hint)
     biases = list(panel.facts.biases)
     if panel.facts.adjusted != "none":
         done = "splits" if panel.facts.adjusted == "split" else "splits and dividends"
