@@ -49,10 +49,11 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlayWords(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pass, the score, a window and a wording are called."""
+    """What a pass, the score, who plays, a window and a wording are called."""
 
     passes: str = "passes"
     score: str = "scores"
+    model: str = "model"
     window: str = "window"
     wording: str = "wording"
 
@@ -87,7 +88,8 @@ class Reliability(msgspec.Struct, frozen=True, kw_only=True):
         return f"The spread of {self.called.score} by source: {shares}." if shares else ""
 
     def axis_name(self, axis: str) -> str:
-        return {"window": self.called.window, "wording": self.called.wording}.get(axis, axis)
+        called = {"model": self.called.model, "window": self.called.window, "wording": self.called.wording}
+        return called.get(axis, axis)
 
 
 def _share(found: Measure) -> str:

@@ -258,7 +258,9 @@ def _groups(cells: Sequence[CellScores]) -> Iterator[Table]:
         for cell in cells:
             known = {group.value: group.rates for group in cell.groups if group.by == by}
             shares = (
-                msgspec.structs.replace(_share(known[v].judge), small=f"{known[v].items} items")
+                msgspec.structs.replace(
+                    _share(known[v].judge), small=f"{(n := known[v].items)} item{'s' * (n != 1)}"
+                )
                 if v in known
                 else _NOTHING
                 for v in values
@@ -318,7 +320,7 @@ def _judges(cells: Sequence[CellScores], items: Mapping[str, Item], records: Map
         id="judges",
         title="The two judges",
         text="The behavioural judge runs a program beside the task's reference on several markets and compares "
-        "what they decide. The language judge reads the program. `tradeassay code validate --judge MODEL` "
+        "what they decide. The language judge reads the program. tradeassay code validate --judge MODEL "
         "measures their error rates on programs whose right verdict is known."
         + ("" if pairs else " No program was judged by both."),
         tables=tuple(tables),

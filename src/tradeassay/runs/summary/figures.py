@@ -163,7 +163,10 @@ def over_markets(cells: Sequence[CellSummary], level: float) -> tuple[OverMarket
 # How reliable: plays of several seeds, windows and wordings
 
 PLAYED = PlayWords(
-    passes="ends ahead of its baseline", score="yearly growth beyond the baseline", wording="setting"
+    passes="ends ahead of its baseline",
+    score="yearly growth beyond the baseline",
+    model="agent",
+    wording="setting",
 )
 
 
