@@ -208,7 +208,7 @@ def _whole_arrays(source: str) -> list[int]:
 LIMITS: Final = JobLimits(result_mb=48, rows=300_000, columns=32)
 
 _MOST_NOTES: Final = 64
-_ACCOUNT_FIGURES: Final = 4
+ACCOUNT_FIGURES: Final = 4
 
 Trust = Literal["untrusted", "reference"]
 MOST_STEPS: Final = 5_000_000
@@ -342,7 +342,7 @@ def carried_out(job: BacktestJob, result: JobResult, orders: OrderLog, turns: in
 
 def read_account(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
     account = columns.get(ACCOUNT)
-    if account is None or account.dtype != np.float64 or account.shape != (_ACCOUNT_FIGURES,):
+    if account is None or account.dtype != np.float64 or account.shape != (ACCOUNT_FIGURES,):
         raise BadOrders("the account's figures are missing")
     if not np.isfinite(account[3]) or account[3] != np.floor(account[3]):
         raise BadOrders("the number of turns is no number")

@@ -17,6 +17,7 @@ import random
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import CodeType, ModuleType
 from typing import Any, Final, Literal
 
@@ -177,14 +178,7 @@ def run_code(
     code: CodeType, call: StrategyCall, columns: Mapping[str, Any], allowed: frozenset[str] | None
 ) -> dict[str, Any]:
     """Execute the code and call it; raises what it raises, :class:`NoEntry`, or :class:`Unreturnable`."""
-    module = ModuleType(MODULE)
-    names = dict(vars(builtins))
-    if allowed is not None:
-        names["__import__"] = _guarded_import(allowed)
-    module.__dict__["__builtins__"] = names
-    module.__file__ = FILE
-    sys.modules[MODULE] = module  # where backtrader looks up a strategy class's module
-    exec(code, module.__dict__)
+    module = _loaded(code, allowed)
     if call.harness:
         where, _, name = call.harness.partition(":")
         returned = getattr(importlib.import_module(where), name)(module, dict(columns), dict(call.params))
@@ -194,6 +188,19 @@ def run_code(
             raise NoEntry(f"the code defines no function '{call.entry}'")
         returned = function(shape(columns, call.pass_as), **call.params)
     return columns_of(returned)
+
+
+def _loaded(code: CodeType, allowed: frozenset[str] | None) -> ModuleType:
+    """Return the code as a module; its ``__loader__`` makes another one, for a harness with several tables."""
+    module = ModuleType(MODULE)
+    names = dict(vars(builtins))
+    if allowed is not None:
+        names["__import__"] = _guarded_import(allowed)
+    module.__dict__.update(__builtins__=names, __loader__=partial(_loaded, code, allowed))
+    module.__file__ = FILE
+    sys.modules[MODULE] = module  # where backtrader looks up a strategy class's module
+    exec(code, module.__dict__)
+    return module
 
 
 def shape(columns: Mapping[str, Any], pass_as: str) -> Any:

@@ -162,7 +162,8 @@ def _load(config: SandboxConfig) -> tuple[str, ...]:
             if name in config.preload and importlib.util.find_spec(name.partition(".")[0]) is None:
                 absent.append(name)
             else:
-                importlib.import_module(name)
+                loaded = importlib.import_module(name)
+                getattr(loaded, "warm_up", lambda: None)()
     finally:
         if settings is not None:
             shutil.rmtree(settings, ignore_errors=True)

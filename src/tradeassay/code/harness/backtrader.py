@@ -6,6 +6,7 @@ once the host has the orders for the bar before: there are no later ones anywher
 
 from __future__ import annotations
 
+import itertools
 import struct
 from array import array
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from typing import Any, Final
 import backtrader as bt
 import numpy as np
 
-from tradeassay.code.harness.watch import LineWatch, Print, changes, fingerprint, shadowed
+from tradeassay.code.harness.watch import READ, Print, changes, fingerprint, shadowed, watch_lines
 from tradeassay.code.harness.wire import ACCOUNT, ACTION, NOTES, PRICES
 from tradeassay.core.order_columns import ACTION_CANCEL, ACTION_SUBMIT, FLOATS, GIVEN, INTEGERS, day_numbers
 from tradeassay.sandbox.feed import answer, receive
@@ -143,7 +144,8 @@ def feeds_of(columns: Mapping[str, Any], timeframe: str) -> dict[str, ColumnFeed
     }
 
 
-_ORIGINAL: Final[list[Print]] = fingerprint()
+_ORIGINAL: Final[list[Print]] = []
+"""What the framework is before any program runs; filled by :func:`warm_up`."""
 
 
 _NAN: Final = float("nan")
@@ -155,7 +157,7 @@ class NoStrategy(NoEntry):
 
 def run(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
     broker = RecordingBroker()
-    found = _play(module, broker, feeds_of(columns, params["timeframe"]), params)
+    found = _play(find_strategy(module), broker, feeds_of(columns, params["timeframe"]), params)
     return {
         **{name: np.array(broker.record[name], dtype=np.int64) for name in INTEGERS},
         **{name: np.array(broker.record[name], dtype=np.float64) for name in FLOATS},
@@ -164,11 +166,10 @@ def run(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any
 
 
 def _play(
-    module: ModuleType, broker: RecordingBroker, feeds: Mapping[str, Any], params: Mapping[str, Any], **how: bool
+    strategy: type, broker: RecordingBroker, feeds: Mapping[str, Any], params: Mapping[str, Any], **how: bool
 ) -> dict[str, Any]:
-    """Run the one strategy of the module on feeds; return its own account and what there is to note."""
+    """Run a strategy on feeds; return its own account and what there is to note."""
     notes = changes(_ORIGINAL)
-    strategy = find_strategy(module)
     broker.setcash(params["cash"])
     broker.setcommission(commission=params["commission"])
     cerebro = bt.Cerebro(stdstats=False, **how)
@@ -178,9 +179,8 @@ def _play(
         broker.feeds.append(feed)
     add_sizer(cerebro, params["sizing"], params["size"])
     cerebro.addstrategy(strategy)
-    with LineWatch(notes):
-        cerebro.run()
-    notes += [*changes(_ORIGINAL), *shadowed(broker, cerebro)]
+    cerebro.run()
+    notes += [*READ, *changes(_ORIGINAL), *shadowed(broker, cerebro)]
     completed = sum(order.status == bt.Order.Completed for order in broker.orders)
     account = [float(broker.getvalue()), float(broker.getcash()), float(completed), float(broker.turns)]
     return {ACCOUNT: np.array(account), NOTES: np.array(list(dict.fromkeys(notes)), dtype=object)}
@@ -218,12 +218,16 @@ class _Line:
         self._sent = 0
         self._owed = False
         self.values: tuple[float, ...] | None = ()
+        self.more = False
 
     def step(self) -> None:
         self.settle()
         frame = receive(self._row.size)
         self._owed = frame is not None
         self.values = None if frame is None else self._row.unpack(frame)
+        if self.values and self.values[0] != self.values[0]:  # the end of a table, and another one follows
+            answer()
+            self.values, self._owed, self.more = None, False, True
 
     def settle(self) -> None:
         if not self._owed:
@@ -242,23 +246,25 @@ class FedFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no type
 
     params = (("line", None), ("place", 0))
 
-    def _load(self) -> bool:
-        line, place = self.p.line, self.p.place
-        if place == 0:
-            line.step()
-        values = line.values
-        if values is None:
-            return False
-        start = 1 + len(PRICES) * place
-        # The lines are filled past their own accessors, which look for other lines bound to them; these have none.
-        for cell, value in zip(self._cells, (values[0], *values[start : start + len(PRICES)], _NAN), strict=True):
-            cell.array[cell._idx] = value
-        return True
-
     def start(self) -> None:
-        """Take hold of the lines once: a bar is six assignments, and there are many bars."""
+        """Take hold of the lines once: a bar is seven values, and there are many bars."""
         super().start()
         self._cells = [getattr(self.lines, name) for name in ("datetime", *PRICES, "openinterest")]
+        self._line, self._place = self.p.line, self.p.place
+        self._prices = slice(1 + len(PRICES) * self._place, 1 + len(PRICES) * (self._place + 1))
+
+    def load(self) -> bool:
+        """Add a bar. Filters are left out: a strategy comes too late to add one, as it does where bars are
+        preloaded.
+        """
+        if not self._place:
+            self._line.step()
+        values = self._line.values
+        if values is None:
+            return False
+        for cell, value in zip(self._cells, (values[0], *values[self._prices], _NAN), strict=True):
+            cell.forward(value)
+        return True
 
     def _tick_nullify(self) -> None:
         """Do nothing; see :class:`ColumnFeed`."""
@@ -267,14 +273,68 @@ class FedFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no type
 
 
 def run_fed(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    broker = RecordingBroker()
+    """Run a strategy on the bars that come; where they are those of several tables, on each for itself."""
     labels = str(params["assets"]).split(",")
-    line = _Line(broker, len(labels))
+    found: list[dict[str, Any]] = []
+    more = True
+    while more:
+        if found:
+            module = vars(module)["__loader__"]()
+            _forget_orders()
+        broker = RecordingBroker()
+        line = _Line(broker, len(labels))
+        found.append(_play_fed(find_strategy(module), broker, line, labels, params))
+        line.settle()
+        more = line.more
+    notes = dict.fromkeys(note for one in found for note in one[NOTES])
+    return {
+        ACCOUNT: np.concatenate([one[ACCOUNT] for one in found]),
+        NOTES: np.array(list(notes), dtype=object),
+    }
+
+
+def _play_fed(
+    strategy: type, broker: RecordingBroker, line: Any, labels: list[str], params: Mapping[str, Any]
+) -> dict[str, Any]:
     frame, compression = _FRAMES[params["timeframe"]]
     feeds = {
         label: FedFeed(line=line, place=place, name=label, timeframe=frame, compression=compression)
         for place, label in enumerate(labels)
     }
-    found = _play(module, broker, feeds, params, preload=False, runonce=False)
-    line.settle()
-    return found
+    return _play(strategy, broker, feeds, params, preload=False, runonce=False)
+
+
+class _Rehearsal:
+    """Bars of no market, for :func:`warm_up`."""
+
+    values: tuple[float, ...] | None = ()
+    _day = 730_000.0
+
+    def step(self) -> None:
+        self._day += 1.0
+        price = 100.0 + self._day % 7
+        self.values = (self._day, price, price, price, price, 1.0) if self._day < 730_060.0 else None
+
+
+class _Rehearsed(bt.Strategy):  # type: ignore[misc]  # backtrader has no types
+    def __init__(self) -> None:
+        self.cross = bt.indicators.CrossOver(bt.indicators.SMA(period=3), bt.indicators.EMA(period=5))
+
+    def next(self) -> None:
+        if self.cross[0] > 0 and not self.position:
+            self.buy()
+        elif self.cross[0] < 0 and self.position:
+            self.close()
+
+
+def warm_up() -> None:
+    """Do once, in the zygote, what the child of every program would do for the first time."""
+    watch_lines()
+    params = {"cash": 1e5, "commission": 0.001, "timeframe": "1d", "sizing": "fixed", "size": 1.0}
+    _play_fed(_Rehearsed, RecordingBroker(), _Rehearsal(), ["A"], params)
+    _forget_orders()
+    _ORIGINAL.extend(fingerprint())
+
+
+def _forget_orders() -> None:
+    bt.Order.refbasis, bt.Trade.refbasis = itertools.count(1), itertools.count(1)

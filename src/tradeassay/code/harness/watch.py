@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import backtrader as bt
 from backtrader.indicator import Indicator
-from backtrader.linebuffer import NAN, LineBuffer
+from backtrader.linebuffer import NAN, LineActions, LineBuffer
 from backtrader.lineseries import Lines, LineSeries
 
 from tradeassay.code.harness.wire import FUTURE, PATCHED
@@ -43,6 +43,20 @@ def forward(self: Any, value: float = NAN, size: int = 1) -> None:
         self.array.extend([value] * size)
 
 
+def next_of_action(self: Any) -> None:
+    """Work out the next value of an operation on lines."""
+    length = len(self._clock)
+    if length > self.lencount:
+        self.forward()
+    period = self._minperiod
+    if length > period:
+        self.next()
+    elif length == period:
+        self.nextstart()
+    else:
+        self.prenext()
+
+
 def advance_indicator(self: Any, size: int = 1) -> None:
     """Move an indicator's lines on, unless it is as far as its clock."""
     lines = self.lines.lines
@@ -56,6 +70,7 @@ SHORTCUTS: Final[tuple[tuple[type, str, Any], ...]] = (
     (LineSeries, "__len__", lambda self: self.lines.lines[0].lencount),
     (LineBuffer, "advance", advance),
     (LineBuffer, "forward", forward),
+    (LineActions, "_next", next_of_action),
     (Indicator, "advance", advance_indicator),
 )
 
@@ -65,70 +80,59 @@ _DEEP: Final = 3
 """How many frames of the framework lie between the code and a line, at most."""
 
 
-class LineWatch:
-    """Watches every line while it is open, as a context manager; what it finds goes to ``notes``. Meanwhile lines
-    take shorter ways (:mod:`~tradeassay.code.harness.watch`).
+_SEEN: Final[set[tuple[str, int]]] = set()
+READ: Final[list[str]] = []
+"""What the code of this process read of later bars, in words."""
+
+
+def watch_lines() -> None:
+    """Watch every line from now on; lines also take shorter ways (:mod:`~tradeassay.code.harness.watch`).
+
+    For the process that all children come from: a class that is changed later is looked up anew in each of them.
     """
+    plain_get, plain_call, series_call = LineBuffer.get, LineBuffer.__call__, LineSeries.__call__
 
-    def __init__(self, notes: list[str]) -> None:
-        self._notes = notes
-        self._seen: set[tuple[str, int]] = set()
-        self._kept: list[tuple[type, str, Any, Any]] = []
+    def getitem(self: Any, ago: int) -> Any:
+        if ago > 0:
+            _tell(f"index [{ago}]", sys._getframe(1))
+        return self.array[self._idx + ago]
 
-    def __enter__(self) -> LineWatch:
-        tell = self._tell
-        plain_get, plain_call = LineBuffer.get, LineBuffer.__call__
-        series_call = LineSeries.__call__
+    def get(self: Any, ago: int = 0, size: int = 1) -> Any:
+        if ago > 0:
+            _tell(f"get(ago={ago})", sys._getframe(1))
+        return plain_get(self, ago, size)
 
-        def getitem(self: Any, ago: int) -> Any:
-            if ago > 0:
-                tell(f"index [{ago}]", sys._getframe(1))
-            return self.array[self._idx + ago]
+    def call(self: Any, ago: Any = None) -> Any:
+        if isinstance(ago, int) and ago > 0:
+            _tell(f"line({ago})", sys._getframe(1))
+        return plain_call(self, ago)
 
-        def get(self: Any, ago: int = 0, size: int = 1) -> Any:
-            if ago > 0:
-                tell(f"get(ago={ago})", sys._getframe(1))
-            return plain_get(self, ago, size)
+    def call_series(self: Any, ago: Any = None, line: int = -1) -> Any:
+        if isinstance(ago, int) and ago > 0:
+            _tell(f"line({ago})", sys._getframe(1))
+        return series_call(self, ago, line)
 
-        def call(self: Any, ago: Any = None) -> Any:
-            if isinstance(ago, int) and ago > 0:
-                tell(f"line({ago})", sys._getframe(1))
-            return plain_call(self, ago)
-
-        def call_series(self: Any, ago: Any = None, line: int = -1) -> Any:
-            if isinstance(ago, int) and ago > 0:
-                tell(f"line({ago})", sys._getframe(1))
-            return series_call(self, ago, line)
-
-        self._put(LineBuffer, "__getitem__", getitem)
-        self._put(LineBuffer, "get", get)
-        self._put(LineBuffer, "__call__", call)
-        self._put(LineSeries, "__call__", call_series)
-        for owner, name, mine in SHORTCUTS:
-            self._put(owner, name, mine)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for owner, name, before, mine in self._kept:
-            if owner.__dict__.get(name) is not mine:
-                self._notes.append(f"{PATCHED}{owner.__module__}.{owner.__name__}.{name}")
-            setattr(owner, name, before)
-
-    def _put(self, owner: type, name: str, mine: Any) -> None:
-        self._kept.append((owner, name, owner.__dict__[name], mine))
+    watched = (
+        (LineBuffer, "__getitem__", getitem),
+        (LineBuffer, "get", get),
+        (LineBuffer, "__call__", call),
+        (LineSeries, "__call__", call_series),
+    )
+    for owner, name, mine in (*watched, *SHORTCUTS):
         setattr(owner, name, mine)
 
-    def _tell(self, what: str, frame: FrameType | None) -> None:
-        """Note what was read, if the code itself read it: the framework looks at the next date to advance."""
-        for _ in range(_DEEP):
-            if frame is None:
-                return
-            if frame.f_code.co_filename == FILE:
-                if (what, frame.f_lineno) not in self._seen and len(self._seen) < _MOST_READ:
-                    self._seen.add((what, frame.f_lineno))
-                    self._notes.append(f"{FUTURE}{what} in line {frame.f_lineno}")
-                return
-            frame = frame.f_back
+
+def _tell(what: str, frame: FrameType | None) -> None:
+    """Note what was read, if the code itself read it: the framework looks at the next date to advance."""
+    for _ in range(_DEEP):
+        if frame is None:
+            return
+        if frame.f_code.co_filename == FILE:
+            if (what, frame.f_lineno) not in _SEEN and len(_SEEN) < _MOST_READ:
+                _SEEN.add((what, frame.f_lineno))
+                READ.append(f"{FUTURE}{what} in line {frame.f_lineno}")
+            return
+        frame = frame.f_back
 
 
 _MOST: Final = 20

@@ -6,7 +6,8 @@ strategies are fed by :mod:`tradeassay.code.streaming`.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from tradeassay.account.backtrader import BadOrders, OrderLog, read_orders
 from tradeassay.code import backtrader
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.harness.wire import ACTION, FED, PRICES
+from tradeassay.code.harness.wire import ACCOUNT, ACTION, FED, PRICES
 from tradeassay.core.order_columns import FLOATS, INTEGERS, day_numbers
 from tradeassay.sandbox import FrameFeed, Job, JobExecutor, JobResult
 
@@ -61,6 +62,30 @@ def read_answers(result: JobResult, bars: TaskBars) -> OrderLog:
 
 def fed_backtests(executor: JobExecutor, jobs: Iterable[backtrader.BacktestJob]) -> Iterator[backtrader.Backtest]:
     return backtrader.in_order(executor, jobs, fed_job, read_fed)
+
+
+def fed_together(executor: JobExecutor, jobs: Sequence[backtrader.BacktestJob]) -> list[backtrader.Backtest]:
+    """Run one program on several tables by one child, which gets them one after the other. Where it fails or ends
+    early, returns the first run alone.
+    """
+    sent = [fed_job(job) for job in jobs]
+    tables = [job.feed for job in sent if job.feed is not None]
+    end = np.full(tables[0].size // 8, np.nan).tobytes()
+    feed = FrameFeed(frames=end.join(table.frames for table in tables), size=tables[0].size)
+    result = executor.run(replace(sent[0], feed=feed))
+    if result.failure is not None and len(result.answers) < jobs[0].bars.rows:
+        return [read_fed(jobs[0], result)]
+    account = None if result.columns is None else result.columns.get(ACCOUNT)
+    if result.columns is None or account is None or account.shape != (backtrader.ACCOUNT_FIGURES * len(jobs),):
+        return list(fed_backtests(executor, jobs[:1]))
+    part = msgspec.structs.replace(result.usage, cpu_s=result.usage.cpu_s / len(jobs))
+    made, start = [], 0
+    for job, figures in zip(jobs, np.split(account, len(jobs)), strict=True):
+        answers = result.answers[start : start + job.bars.rows]
+        start += job.bars.rows + 1
+        one = replace(result, answers=answers, columns={**result.columns, ACCOUNT: figures}, usage=part)
+        made.append(read_fed(job, one))
+    return made
 
 
 def read_fed(job: backtrader.BacktestJob, result: JobResult) -> backtrader.Backtest:
