@@ -2,8 +2,8 @@
 
 Rows come in frames of several, each of which ends at the latest on the next row that the program is asked about;
 there it is called on all rows so far, and says its last target, or all. The child never holds a row after one
-that it still has to answer for, so no answer can depend on a later one. Once it holds all rows it is called on
-those.
+that it still has to answer for, so no answer can depend on a later one. Once it holds all rows it may be called on
+those. Several tables come one after the other.
 """
 
 from __future__ import annotations
@@ -21,20 +21,22 @@ from tradeassay.sandbox.strategy import NoEntry, claim_of, columns_of, shape
 
 ENTRY: Final = "signals"
 HEAD: Final = struct.Struct("<II")
-"""What every frame begins with: how many of its rows count, and whether the program is asked on the last one."""
+"""What every frame begins with: how many of its rows count, whether the program is asked on the last one (1), and
+whether they begin another table (``NEW_TABLE``)."""
 ROW_TYPES: Final = {"q": "<i8", "d": "<f8", "?": "?"}
 """The columns of a row, by the letters of :func:`~tradeassay.code.harness.desk.frame_format`."""
 ROWS: Final = "rows of the answer"
 """The column of an answer that says how many targets there were; it is no name that an asset can have."""
 
 
+NEW_TABLE: Final = 2
+
+
 def grow(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
     """Take rows a few at a time; where the last is wanted, call the program on all so far and answer its last
-    target.
+    target. A new table is a new market, for which the program is loaded anew.
     """
-    function = vars(module).get(ENTRY)
-    if not callable(function):
-        raise NoEntry(f"the code defines no function '{ENTRY}'")
+    function = _entry(module)
     names = str(params["columns"]).split("\n")
     form = np.dtype(
         [(name, ROW_TYPES[letter]) for name, letter in zip(names, str(params["format"])[1:], strict=True)]
@@ -56,15 +58,24 @@ def grow(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, An
         )
 
     while (frame := receive(size)) is not None:
-        many, wanted = HEAD.unpack_from(frame)
+        many, asked = HEAD.unpack_from(frame)
+        if asked & NEW_TABLE:
+            function, count = _entry(vars(module)["__loader__"]()), 0
         rows = np.frombuffer(frame, form, many, HEAD.size)
         for name, values in table.items():
             values[count : count + many] = rows[name]
         count += many
-        answer(_answer(function, first(count), bool(params["all"])) if wanted else b"")
-    if count < bars:
+        answer(_answer(function, first(count), bool(params["all"])) if asked & 1 else b"")
+    if not params["whole"]:
         return {"rows": [count]}
     return columns_of(function(first(bars)))
+
+
+def _entry(module: ModuleType) -> Any:
+    function = vars(module).get(ENTRY)
+    if not callable(function):
+        raise NoEntry(f"the code defines no function '{ENTRY}'")
+    return function
 
 
 def _answer(function: Any, rows: Any, everything: bool) -> bytes:

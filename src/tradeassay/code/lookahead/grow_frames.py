@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
@@ -24,7 +24,7 @@ from tradeassay.code.bars import FIELDS
 from tradeassay.code.checks import PASSED, Finding, failed
 from tradeassay.code.frames import LIMITS, BadTargets, read_targets, read_with_targets, sandbox_job
 from tradeassay.code.harness.desk import frame_format, pack_rows
-from tradeassay.code.harness.frames import HEAD, ROWS
+from tradeassay.code.harness.frames import HEAD, NEW_TABLE, ROWS
 from tradeassay.code.harness.wire import GROWING
 from tradeassay.code.lookahead.grow import LeakRecord
 from tradeassay.core.view import Floats, Ints
@@ -41,9 +41,10 @@ _PROVEN: Final = "called on the rows so far it decides the same on every row of 
 
 
 class GrowthPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """On how many rows a program is asked. Up to ``every`` rows all of them; of more, the first ``warm_up`` and
-    ``drawn`` others before it sees the whole table, and at most ``changes`` on which its target changes (and the
-    row before each) afterwards. ``slower`` is how much more time all calls together may take than a single one.
+    """On how many rows a program is asked. Up to ``every`` rows all of them; of more, the first ``warm_up``,
+    ``drawn`` others and at most ``hinted`` of ``hints`` before it sees the whole table, and at most ``changes`` on
+    which its target changes (and the row before each) afterwards. ``slower`` is how much more time all calls
+    on one table may take than a single one.
     """
 
     every: int
@@ -51,13 +52,18 @@ class GrowthPlan(msgspec.Struct, frozen=True, kw_only=True):
     drawn: int
     changes: int
     slower: int = 3
+    hinted: int = 0
+    hints: tuple[int, ...] = ()
 
     def rows(self, rows: int, rng: np.random.Generator) -> Ints:
         """Return the rows to ask about before the whole table is shown, in order."""
         if rows <= self.every:
             return np.arange(rows, dtype=np.int64)
         drawn = rng.choice(rows, min(self.drawn, rows), replace=False)
-        return np.unique(np.concatenate([np.arange(min(self.warm_up, rows)), drawn])).astype(np.int64)
+        hints = np.array([row for row in self.hints if 0 <= row < rows], dtype=np.int64)
+        if hints.size > self.hinted:
+            hints = rng.choice(hints, self.hinted, replace=False)
+        return np.unique(np.concatenate([np.arange(min(self.warm_up, rows)), drawn, hints])).astype(np.int64)
 
     def fewest_met(self, rows: int) -> int:
         """Return how many rows a leak must touch, wherever they lie, to be met by a drawn one in 95 of 100
@@ -71,6 +77,8 @@ class GrowthPlan(msgspec.Struct, frozen=True, kw_only=True):
 HOME: Final = GrowthPlan(every=1_000, warm_up=300, drawn=200, changes=100)
 AWAY: Final = GrowthPlan(every=300, warm_up=120, drawn=40, changes=40)
 """On the home market, and on the other judged ones."""
+REWARDED: Final = GrowthPlan(every=0, warm_up=0, drawn=16, changes=6, slower=1, hinted=40)
+"""For a judged reward: where the reference's position changes, and on a few other rows."""
 SHORT: Final = GrowthPlan(every=1_000, warm_up=0, drawn=60, changes=60)
 """Where nobody judges, on the first third or so of the home market."""
 
@@ -120,22 +128,20 @@ class GrownRun:
 def run_grown(
     executor: JobExecutor, jobs: Sequence[BacktestJob], plans: Sequence[tuple[GrowthPlan, np.random.Generator]]
 ) -> list[GrownRun]:
-    """Call programs on growing tables, then on the whole ones, a child for each table."""
+    """Call programs on growing tables, then on the whole ones; the same program on several by one child."""
     wanted = [plan.rows(job.bars.rows, rng) for job, (plan, rng) in zip(jobs, plans, strict=True)]
+    if len(jobs) > 1 and all(map(_whole_answers, jobs, wanted)):
+        return _run_together(executor, jobs, wanted, plans[0][0].slower)
     # A program that was asked on every row may be called on the whole table by the same child. Any other could
     # remember where it was asked, and look ahead everywhere else.
-    reach = [
-        job.bars.rows if rows.size == job.bars.rows else int(rows[-1]) + 1
-        for job, rows in zip(jobs, wanted, strict=True)
-    ]
     sent = [
-        _grown_job(job, rows, last, plan.slower)
-        for job, rows, last, (plan, _) in zip(jobs, wanted, reach, plans, strict=True)
+        _grown_job([job], [rows], plan.slower, whole=rows.size == job.bars.rows)
+        for job, rows, (plan, _) in zip(jobs, wanted, plans, strict=True)
     ]
     made = []
-    for job, rows, last, result in zip(jobs, wanted, reach, executor.map(sent), strict=True):
-        said, ended = _answers(job, rows, last, result)
-        if last < job.bars.rows or (ended and said):
+    for job, rows, result in zip(jobs, wanted, executor.map(sent), strict=True):
+        ((said, ended),) = _answers([job], [rows], result)
+        if rows.size < job.bars.rows or (ended and said):
             # What broke while it grew may still run: that is another question, which the whole table answers.
             result = executor.run(sandbox_job(job)) if said or not ended else result
         run, targets = read_with_targets(job, result)
@@ -143,14 +149,47 @@ def run_grown(
     return made
 
 
-def ask_at(executor: JobExecutor, grown: GrownRun, rows: Ints) -> None:
-    """Ask about more rows in a fresh child that never holds a later one, after the whole table was seen."""
-    rows = np.setdiff1d(rows, [row for row, said in grown.said.items() if not isinstance(said, str)])
-    if rows.size:
-        last = int(rows[-1]) + 1
-        result = executor.run(_grown_job(grown.job, rows, last, 3))
-        said, grown.ended = _answers(grown.job, rows, last, result)
-        grown.said |= said
+def _run_together(
+    executor: JobExecutor, jobs: Sequence[BacktestJob], wanted: Sequence[Ints], slower: int
+) -> list[GrownRun]:
+    """One child grows on all tables, another sees all of them whole, and neither knows of the other."""
+    grown = executor.run(_grown_job(jobs, wanted, slower))
+    asked = _answers(jobs, wanted, grown)
+    if not grown.answers and grown.failure is not None:  # it did not get as far as its first call
+        whole = [grown for _ in jobs]
+    else:
+        ends = [np.array([job.bars.rows - 1]) for job in jobs]
+        whole = _apart(executor.run(_grown_job(jobs, ends, slower)), len(jobs))
+        whole = whole or list(executor.map(sandbox_job(job) for job in jobs))
+    made = []
+    for job, (said, ended), result in zip(jobs, asked, whole, strict=True):
+        run, targets = read_with_targets(job, result)
+        made.append(GrownRun(job=job, run=run, targets=targets, said=said, ended=ended))
+    return made
+
+
+def _apart(result: JobResult, tables: int) -> list[JobResult]:
+    """Return a result for each table of a child that saw them whole; none where something went wrong on one."""
+    payloads = [payload for payload in result.answers if payload]
+    if result.failure is not None or len(payloads) != tables:
+        return []
+    try:
+        found = [decode(payload, _CAPS) for payload in payloads]
+    except CodecError:
+        return []
+    part = msgspec.structs.replace(result.usage, cpu_s=result.usage.cpu_s / tables)
+    made = [replace(result, columns=one, usage=part) for one in found if not isinstance(one, ClaimHead)]
+    return made if len(made) == tables else []
+
+
+def ask_at(executor: JobExecutor, grown: Sequence[GrownRun], rows: Sequence[Ints]) -> None:
+    """Ask about more rows in a fresh child that never holds a later one, after the whole tables were seen."""
+    asked = [(one, more) for one, more in zip(grown, rows, strict=True) if more.size]
+    if asked:
+        jobs, wanted = [one.job for one, _ in asked], [more for _, more in asked]
+        result = executor.run(_grown_job(jobs, wanted, 3))
+        for (one, _), (said, ended) in zip(asked, _answers(jobs, wanted, result), strict=True):
+            one.said, one.ended = one.said | said, ended
 
 
 def frame_lookahead(
@@ -158,18 +197,17 @@ def frame_lookahead(
 ) -> tuple[Finding, LeakRecord]:
     """Compare what programs said before and after they saw the whole table; a difference convicts."""
     ran = [(one, plan, rng) for one, (plan, rng) in zip(grown, plans, strict=False) if one.targets is not None]
-    asked, fewest, runs, notes = 0, 1, 0, list[str]()
-    for one, plan, rng in ran:
-        runs += 1
+    asked, fewest, runs, notes = 0, 1, len(ran), list[str]()
+    before = [len(one.said) for one, _, _ in ran]
+    open_ones = [(one, plan, rng) for one, plan, rng in ran if len(one.said) < one.job.bars.rows]
+    if not any(one.difference()[1] for one, _, _ in ran):
+        more = [_changes(one, plan.changes, rng) for one, plan, rng in open_ones]
+        ask_at(executor, [one for one, _, _ in open_ones], more)
+        runs += sum(bool(rows.size) for rows in more)
+    for (one, plan, _), many in zip(ran, before, strict=True):
         row, reason, early = one.difference()
-        before, rows = len(one.said), one.job.bars.rows
-        if not reason and before < rows:
-            more = _changes(one.targets, plan.changes, rng)
-            ask_at(executor, one, more)
-            runs += bool(more.size)
-            row, reason, early = one.difference()
-        asked += before
-        fewest = max(fewest, plan.fewest_met(rows))
+        asked += many
+        fewest = max(fewest, plan.fewest_met(one.job.bars.rows))
         notes += [f"{one.job.bars.name}: {note}" for note in early]
         if reason:
             reason = f"{one.job.bars.name}: {reason}"
@@ -197,41 +235,47 @@ def frame_lookahead(
     )
 
 
-def _changes(targets: Floats | None, most: int, rng: np.random.Generator) -> Ints:
-    assert targets is not None
-    changed = np.flatnonzero((targets[1:] != targets[:-1]).any(axis=1)) + 1
+def _changes(one: GrownRun, most: int, rng: np.random.Generator) -> Ints:
+    """Return rows on which the scored run changes a target, and those before; such as were not asked about."""
+    assert one.targets is not None
+    changed = np.flatnonzero((one.targets[1:] != one.targets[:-1]).any(axis=1)) + 1
+    asked = np.array([row for row, said in one.said.items() if not isinstance(said, str)], dtype=np.int64)
+    changed = changed[~(np.isin(changed, asked) & np.isin(changed - 1, asked))]
     if changed.size > most:
         changed = rng.choice(changed, most, replace=False)
-    return np.unique(np.concatenate([changed, changed - 1])).astype(np.int64)
+    return np.setdiff1d(np.concatenate([changed, changed - 1]), asked)
 
 
-def _grown_job(job: BacktestJob, wanted: Ints, rows: int, slower: int) -> Job:
-    """Return the job: the first ``rows`` rows in the feed, each wanted one ending a frame. A feed of all rows
-    ends with a call on the whole table.
+def _grown_job(jobs: Sequence[BacktestJob], wanted: Sequence[Ints], slower: int, *, whole: bool = False) -> Job:
+    """Return the job: of every table the rows up to the last wanted one in the feed, each wanted one ending a
+    frame; ``whole`` adds a call on the whole of an only table.
     """
-    bars, single = job.bars, len(job.bars.assets) == 1
-    feed = next(iter(bars.feeds.values()))
-    columns: dict[str, NDArray[Any]] = {name: feed[name] for name in FIELDS} if single else bars.columns()
-    form = frame_format(columns)
-    ends, most = _frames(wanted, rows)
-    packed, size = pack_rows(columns), struct.calcsize(form)
-    asked = frozenset(wanted.tolist())
+    job, single = jobs[0], len(jobs[0].bars.assets) == 1
+    tables: list[dict[str, NDArray[Any]]] = [
+        {name: next(iter(one.bars.feeds.values()))[name] for name in FIELDS} if single else one.bars.columns()
+        for one in jobs
+    ]
+    form = frame_format(tables[0])
+    size, most = struct.calcsize(form), max(_most(rows) for rows in wanted)
     frames = bytearray()
-    start = 0
-    for end in ends.tolist():
-        frames += HEAD.pack(end + 1 - start, end in asked)
-        frames += packed[start * size : (end + 1) * size].ljust(most * size, b"\0")
-        start = end + 1
-    limits = job.limits or LIMITS
+    for number, (columns, rows) in enumerate(zip(tables, wanted, strict=True)):
+        packed, asked, start = pack_rows(columns), frozenset(rows.tolist()), 0
+        for end in _ends(rows, most).tolist():
+            new = NEW_TABLE if number and not start else 0
+            frames += HEAD.pack(end + 1 - start, (end in asked) | new)
+            frames += packed[start * size : (end + 1) * size].ljust(most * size, b"\0")
+            start = end + 1
+    limits, slower = job.limits or LIMITS, slower * len(jobs)
     return Job(
         source=job.source,
         harness=GROWING,
         params={
-            "columns": "\n".join(columns),
+            "columns": "\n".join(tables[0]),
             "format": form,
-            "bars": bars.rows,
+            "bars": max(one.bars.rows for one in jobs),
             "most": most,
-            "all": _whole_answers(job, wanted),
+            "all": all(map(_whole_answers, jobs, wanted)),
+            "whole": whole,
             "pass_as": "frame" if single else "frames",
         },
         feed=FrameFeed(frames=bytes(frames), size=HEAD.size + most * size),
@@ -245,22 +289,35 @@ def _whole_answers(job: BacktestJob, wanted: Ints) -> bool:
     return wanted.size < job.bars.rows and job.bars.rows * len(job.bars.assets) * 8 <= _ROOM
 
 
-def _frames(wanted: Ints, rows: int) -> tuple[Ints, int]:
-    most = max(1, -(-rows // max(1, len(wanted))))
-    ends = np.unique(np.concatenate([wanted, np.arange(most - 1, rows, most), [rows - 1]]))
-    return ends.astype(np.int64), most
+def _most(wanted: Ints) -> int:
+    return max(1, -(-(int(wanted[-1]) + 1) // len(wanted)))
 
 
-def _answers(job: BacktestJob, wanted: Ints, rows: int, result: JobResult) -> tuple[dict[int, Floats | str], str]:
-    ends, _ = _frames(wanted, rows)
-    payloads = dict(zip(ends.tolist(), result.answers, strict=False))
-    every = _whole_answers(job, wanted)
-    said = {row: _targets(payloads[row], row, job, every) for row in wanted.tolist() if row in payloads}
-    if len(said) == len(wanted):
-        return said, ""
-    why = result.failure.text if result.failure is not None else "it stopped answering"
-    seen = int(ends[len(result.answers) - 1]) + 1 if result.answers else 0
-    return said, f"called on the rows so far it ends after {seen} rows: {why}"
+def _ends(wanted: Ints, most: int) -> Ints:
+    """Return the last row of every frame of a table, with at most so many rows in one."""
+    last = int(wanted[-1]) + 1
+    return np.unique(np.concatenate([wanted, np.arange(most - 1, last, most)])).astype(np.int64)
+
+
+def _answers(
+    jobs: Sequence[BacktestJob], wanted: Sequence[Ints], result: JobResult
+) -> list[tuple[dict[int, Floats | str], str]]:
+    """Return for every table what was said, by row, and why the answers stopped early."""
+    left, found = list(result.answers), []
+    most = max(_most(rows) for rows in wanted)
+    every = all(map(_whole_answers, jobs, wanted))
+    for job, rows in zip(jobs, wanted, strict=True):
+        ends = _ends(rows, most)
+        payloads = dict(zip(ends.tolist(), left, strict=False))
+        left = left[len(ends) :]
+        said = {row: _targets(payloads[row], row, job, every) for row in rows.tolist() if row in payloads}
+        ended = ""
+        if len(said) < len(rows):
+            why = result.failure.text if result.failure is not None else "it stopped answering"
+            seen = max(payloads, default=-1) + 1
+            ended = f"called on the rows so far it ends after {seen} rows: {why}"
+        found.append((said, ended))
+    return found
 
 
 def _targets(payload: bytes, row: int, job: BacktestJob, every: bool) -> Floats | str:
