@@ -34,11 +34,12 @@ from tradeassay.code.judges.decisions import (
 )
 from tradeassay.code.judges.language import JudgeCase, JudgeClient, LanguageJudgeConfig, judge_dialogue
 from tradeassay.code.judges.markets import SHARED_DRAWS, DrawConfig, DrawnAgain, JudgedMarket, Judging, drawn_bars
-from tradeassay.code.lookahead.feed import POINTERS, SCORED_FED
+from tradeassay.code.lookahead.feed import POINTERS, SCORED_FED, fed_backtests, fed_together
 from tradeassay.code.lookahead.grow import LeakRecord
 from tradeassay.code.lookahead.grow_frames import (
     AWAY,
     HOME,
+    REWARDED,
     SHORT,
     GrownRun,
     GrowthPlan,
@@ -369,6 +370,11 @@ class _Program:
         self.decided_by = ""
 
     @property
+    def briefly(self) -> bool:
+        """Whether all markets are short, and seen one after the other by the same child."""
+        return self.draws.shortest is not None and not self.unjudged
+
+    @property
     def home(self) -> Backtest:
         return self.runs[0]
 
@@ -389,10 +395,10 @@ class _Program:
         found = check_compiles(self.source, self.framework, self.rules.longest_source)
         if not found.passed:
             return found
-        self.judging = self._drawn(SHARED_DRAWS.home)
+        self.judging = self._drawn(SHARED_DRAWS.of if self.briefly else SHARED_DRAWS.home)
         if self.unjudged:
             self.judging = replace(self.judging, markets=(self.judging.markets[0].brief(),))
-        self.runs = self._run([self.bars])
+        self.runs = self._run([market.bars for market in self.judging.markets[: None if self.briefly else 1]])
         if self.framework == "backtrader" and not self.home.ok and compile_failure(self.home) is None:
             (whole,) = self._run([self.bars], fed=False)
             if whole.ok:
@@ -440,6 +446,12 @@ class _Program:
 
     def _plan(self, number: int) -> tuple[GrowthPlan, np.random.Generator]:
         plan = SHORT if self.unjudged else AWAY if number else HOME
+        if self.briefly:
+            assert self.judging is not None
+            # An order that is filled on a bar was decided on the row before, and not yet on the one before that.
+            fills = {event.bar for event in self.judging.markets[number].events}
+            hints = sorted({bar - before for bar in fills for before in (1, 2)})
+            plan = msgspec.structs.replace(REWARDED, hints=tuple(hints))
         return plan, np.random.default_rng(seed_from(self.rules.secret, "growing", self.task.id, number))
 
     def judged(self) -> Finding:
@@ -511,35 +523,26 @@ class _Program:
 
     def _run_away(self) -> None:
         self.judging = self._drawn(SHARED_DRAWS.of)
-        if len(self.runs) < len(self.judging.markets):
-            self.runs += self._run([market.bars for market in self.judging.markets[1:]])
+        while len(self.runs) < len(self.judging.markets):
+            self.runs += self._run([market.bars for market in self.judging.markets[len(self.runs) :]])
 
     def _run(self, tables: list[TaskBars], *, fed: bool = True) -> list[Backtest]:
-        if self.framework == "frame" and self.config.leak:
-            terms = terms_of(self.task)
-            jobs = [
-                BacktestJob(
-                    source=self.source, bars=bars, terms=terms, limits=self.config.limits, steps=self.rules.steps
-                )
-                for bars in tables
-            ]
+        """Run the program; where a child that was to see all tables fails, the first run may come alone."""
+        terms, limits, steps = terms_of(self.task), self.config.limits, self.rules.steps
+        jobs = [
+            BacktestJob(source=self.source, bars=bars, terms=terms, limits=limits, steps=steps) for bars in tables
+        ]
+        if self.framework == "backtrader" and fed:
+            done = fed_together(self.executor, jobs) if self.briefly else list(fed_backtests(self.executor, jobs))
+        elif self.framework == "frame" and self.config.leak:
             plans = [self._plan(len(self.grown) + number) for number in range(len(jobs))]
             grown = run_grown(self.executor, jobs, plans)
             self.grown += grown
             done = [one.run for one in grown]
         else:
-            wanted = ((self.source, bars) for bars in tables)
-            done = list(
-                run_programs(
-                    self.executor,
-                    self.task,
-                    wanted,
-                    self.framework,
-                    limits=self.config.limits,
-                    rules=self.rules,
-                    fed=fed,
-                )
-            )
+            wanted = [(self.source, bars) for bars in tables]
+            run = run_programs(self.executor, self.task, wanted, self.framework, limits=limits, rules=self.rules)
+            done = list(run)
         self.spend(len(done), plain_sum(run.usage.cpu_s for run in done))
         return done
 

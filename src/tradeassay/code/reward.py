@@ -15,7 +15,6 @@ import msgspec
 
 from tradeassay.code.backtrader import LIMITS
 from tradeassay.code.evaluation import (
-    DRAWS,
     STAGES,
     EvaluateConfig,
     Evaluation,
@@ -33,7 +32,9 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.measure import plain_sum
 from tradeassay.sandbox import JobExecutor, JobLimits
 
-QUICK: Final = DrawConfig(markets=2, mended=0, added=0)
+BRIEF: Final = DrawConfig(shortest=100)
+"""The judge's markets, each cut where it no longer tells anything more about the numbers of the task."""
+QUICK: Final = DrawConfig(markets=2, mended=0, added=0, shortest=250)
 """Two markets, which nobody has asked whether every number of the task shows on them: drawn in a second."""
 
 
@@ -52,7 +53,7 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True):
     graded: bool = True
     near: float = 0.6
     evaluate: EvaluateConfig = EvaluateConfig()
-    draws: DrawConfig = DRAWS
+    draws: DrawConfig = BRIEF
 
     def __post_init__(self) -> None:
         parts = (self.compile, self.backtest, self.trade, self.judge)

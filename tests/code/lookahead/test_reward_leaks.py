@@ -1,12 +1,18 @@
-"""Programs on frames that look ahead, written before the check was read: a reward without a judge pays none."""
+"""Programs on frames that look ahead, written before the check was read: a reward without a judge pays none.
+
+One with a judge asks on some rows only: it pays none but some of those that peek on a row of their choice.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import pytest
 
 from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.code.reward import reward
-from tradeassay.sandbox import SandboxPool
+from tradeassay.code.running import open_code_executor
+from tradeassay.sandbox import JobExecutor, SandboxRefused
 
 pytest.importorskip("pandas")
 TASK = load_task("d-donchian-20-10")
@@ -133,12 +139,23 @@ HONEST = {
 }
 
 
+@pytest.fixture(scope="module")
+def pool() -> Iterator[JobExecutor]:
+    """The sandbox that rewards run in, with everything that programs are promised."""
+    try:
+        opened = open_code_executor()
+    except SandboxRefused as refused:
+        pytest.skip(str(refused))
+    with opened:
+        yield opened
+
+
 def _source(line: str) -> str:
     body = f"    close = frame['close']\n    {OWN}\n    {line}\n    return own.fillna(0.0)\n"
     return f"import numpy as np\nimport pandas as pd\n\n\n{UP}\n\ndef signals(frame):\n{body}"
 
 
-def _paid(pool: SandboxPool, line: str, secret: str) -> float | None:
+def _paid(pool: JobExecutor, line: str, secret: str) -> float | None:
     return reward(TASK, _source(line), executor=pool, framework="frame", secret=secret).value
 
 
@@ -146,12 +163,53 @@ SAMPLE = ("length, whole table", "one row by number", "one exit")
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in SAMPLE else pytest.mark.slow) for n in LEAKS])
-def test_a_leak_is_not_paid(pool: SandboxPool, name: str) -> None:
+def test_a_leak_is_not_paid(pool: JobExecutor, name: str) -> None:
     assert _paid(pool, LEAKS[name], "5e" * 16) == 0.0
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=() if n == "averages" else pytest.mark.slow) for n in HONEST]
 )
-def test_an_honest_program_is_paid(pool: SandboxPool, name: str) -> None:
+def test_an_honest_program_is_paid(pool: JobExecutor, name: str) -> None:
     assert _paid(pool, HONEST[name], "5e" * 16) == 1.0
+
+
+FEW = frozenset({"one row by number", "one row by volume", "one row by price", "one row, size alone"})
+"""Peeks on one row: a judged reward meets them with a part of the secrets (``perf/reward_leaks.py --judged``)."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in SAMPLE else pytest.mark.slow) for n in LEAKS if n not in FEW]
+)
+def test_a_leak_is_not_paid_by_a_judged_reward(pool: JobExecutor, name: str) -> None:
+    source = _source(LEAKS[name])
+    assert reward(TASK, source, "behaviour", executor=pool, framework="frame", secret="5e" * 16).value == 0.0
+
+
+AT_DECISIONS = {
+    "on every entry": "at = np.flatnonzero((own.diff() > 0).to_numpy())",
+    "on one entry": "at = np.flatnonzero((own.diff() > 0).to_numpy())[2:3]",
+    "before an entry": "at = np.flatnonzero((own.diff() > 0).to_numpy())[3:4] - 1",
+    "on one exit": "at = np.flatnonzero((own.diff() < 0).to_numpy())[1:2]",
+    "before an exit": "at = np.flatnonzero((own.diff() < 0).to_numpy())[2:3] - 1",
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n == "on one exit" else pytest.mark.slow) for n in AT_DECISIONS]
+)
+@pytest.mark.parametrize("secret", ["5e", "77"])
+def test_a_peek_where_the_task_decides_is_met_whatever_the_secret(
+    pool: JobExecutor, name: str, secret: str
+) -> None:
+    """The reference itself, which decides by the next close on rows that matter."""
+    assert TASK.frame is not None
+    honest = TASK.frame.reference.replace("def signals(", "def _own(")
+    body = (
+        "    close = frame['close']\n    own = pd.Series(_own(frame), frame.index).astype(float)\n"
+        f"    {AT_DECISIONS[name]}\n    for row in at:\n        own.iloc[row] = UP(close, row)\n"
+    )
+    source = (
+        f"import numpy as np\nimport pandas as pd\n{honest}\n\n{UP}\n\ndef signals(frame):\n{body}    return own\n"
+    )
+    assert reward(TASK, source, "behaviour", executor=pool, framework="frame", secret=secret * 16).value == 0.0

@@ -120,6 +120,8 @@ def _changed(tree: ast.Module, number: int, change: object, what: str) -> Mutant
 _NUMBER: Final = re.compile(r"(?<![\d.])\d[\d,]*(?:\.\d+)?")
 _WORDS: Final = tuple("zero one two three four five six seven eight nine ten eleven twelve".split())
 _ORDINALS: Final = tuple("zeroth first second third fourth fifth sixth seventh eighth ninth tenth".split())
+_CUT: Final = 25
+"""Markets are cut after a whole number of so many bars."""
 _FEWEST: Final = 2
 """A market on which the reference makes fewer trades is never taken."""
 
@@ -128,6 +130,8 @@ class DrawConfig(msgspec.Struct, frozen=True, kw_only=True):
     """``markets`` are compared; on each the reference makes ``least_trades`` trades, or the most it makes in
     ``draws`` draws. ``mended`` is how often the last market is drawn again for a constant that does not matter;
     after that up to ``added`` markets on which it does are added, out of ``tried``. With neither, nobody looks.
+    ``shortest`` cuts every market as soon as the reference has made its trades there and each mutant that was
+    noticed on it still is, but not below so many bars.
     """
 
     markets: int = 3
@@ -136,6 +140,7 @@ class DrawConfig(msgspec.Struct, frozen=True, kw_only=True):
     mended: int = 2
     added: int = 3
     tried: int = 24
+    shortest: int | None = None
     decisions: DecisionsConfig = DecisionsConfig()
 
 
@@ -283,7 +288,7 @@ def draw_markets(
         left = hand.unnoticed(left)
     left = hand.coarse(hand.add_for(left))
     return Judging(
-        markets=tuple(hand.markets),
+        markets=tuple(map(hand.cut, hand.markets)) if config.shortest else tuple(hand.markets),
         again=tuple(hand.again),
         immaterial=tuple(f"line {mutant.line}: {mutant.change}" for mutant in left),
         runs=hand.runs,
@@ -414,6 +419,7 @@ class _Hand:
         self.markets: list[JudgedMarket] = []
         self.again: list[DrawnAgain] = []
         self.runs = 0
+        self._noticed: dict[str, list[tuple[DecisionEvent, ...]]] = {}
 
     def take(self, slot: int, start: int = 0) -> bool:
         """Draw until the reference trades enough; else take the draw on which it traded most, if it did at all."""
@@ -487,13 +493,31 @@ class _Hand:
 
     def _accepted(self, mutants: list[Mutant], market: JudgedMarket) -> list[Mutant]:
         done = self.run([mutant.source for mutant in mutants], market.bars)
-        rule, rows = self._config.decisions, market.bars.rows
-        return [
-            mutant
-            for mutant, one in zip(mutants, done, strict=True)
-            if one.ok
-            and passes(compare_decisions(self._judged(one, market.bars).events, market.events, rows, rule), rule)
-        ]
+        left: list[Mutant] = []
+        for mutant, one in zip(mutants, done, strict=True):
+            events = self._judged(one, market.bars).events
+            if one.ok and self._alike(events, market, market.bars.rows):
+                left.append(mutant)
+            elif one.ok:
+                self._noticed.setdefault(market.bars.name, []).append(events)
+        return left
+
+    def _alike(self, events: tuple[DecisionEvent, ...], market: JudgedMarket, rows: int) -> bool:
+        mine, theirs = (tuple(one for one in run if one.bar < rows) for run in (events, market.events))
+        return passes(compare_decisions(mine, theirs, rows, self._config.decisions), self._config.decisions)
+
+    def cut(self, market: JudgedMarket) -> JudgedMarket:
+        """Return the first rows of a market: as many as its trades and the mutants that it is there for need."""
+        noticed = self._noticed.get(market.bars.name, [])
+        wanted = max(self._config.least_trades, self._task.expect.min_trades)
+        for rows in range(self._config.shortest or market.bars.rows, market.bars.rows, _CUT):
+            entries = sum(event.bar == event.opened < rows for event in market.events)
+            if entries > wanted and not any(self._alike(events, market, rows) for events in noticed):
+                short = market.bars.first(rows)
+                bars = TaskBars(short.feeds, short.timeframe, short.clock, f"{short.name} to bar {rows}")
+                (done,) = self.run([self._source], bars)
+                return self._judged(done, bars) if done.ok else market
+        return market
 
     def _guarded(self, bars: TaskBars, market: JudgedMarket) -> bool:
         """Return whether the reference needs a guard here that no task asks for: a textbook program, whose
