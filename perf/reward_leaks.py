@@ -176,8 +176,10 @@ def judged_paid(executor: JobExecutor, task: CodeTask, source: str, secret: str)
     for job in jobs:
         every = GrowthPlan(every=0, warm_up=job.bars.rows, drawn=0, changes=0, slower=9)
         (grown,) = run_grown(executor, [job], [(every, np.random.default_rng(0))])
-        _, targets = read_with_targets(job, executor.run(sandbox_job(job)))
-        assert targets is not None
+        run, targets = read_with_targets(job, executor.run(sandbox_job(job)))
+        if targets is None:
+            causal.append(run)
+            continue
         said = [grown.said[row] for row in range(job.bars.rows)]
         own = np.array([targets[row] if isinstance(one, str) else one[-1] for row, one in enumerate(said)])
         same &= bool(np.allclose(own, targets, atol=1e-9))
@@ -189,12 +191,15 @@ def judged_paid(executor: JobExecutor, task: CodeTask, source: str, secret: str)
         return paid, 1.0
     config, near = RewardConfig(), 0.0
     for run, market in zip(causal, markets, strict=True):
+        if not run.ok:
+            continue
         parts = closeness(decision_events(run, market.bars, task.cash), market.events, market.bars.rows, DECISIONS)
         near += sum(CLOSENESS[name] * value for name, value in parts.items()) / len(markets)
     return paid, 1.0 - config.judge + config.judge * config.near * near
 
 
 def judged_main(secrets: int) -> None:
+    """Print how many are paid, and how many more than without later rows."""
     counts: dict[str, list[int]] = {}
     with open_code_executor(1) as executor:
         for number in range(secrets):
