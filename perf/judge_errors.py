@@ -9,7 +9,8 @@ are equivalent, and left out.
     python perf/judge_errors.py --tasks 8 --each 1
     python perf/judge_errors.py --keep found.jsonl --seconds 200     goes on where it stopped; until all are done
 
-With all tasks, 50 secrets in turn and two of each kind, about 570 programs. Rates come with Wilson intervals.
+With all tasks, 50 secrets in turn and two of each kind, about 570 programs (``--each 3``: 813). Rates come with
+Wilson intervals.
 """
 
 from __future__ import annotations
@@ -171,6 +172,7 @@ class Counted(msgspec.Struct, frozen=True, kw_only=True):
     rejected: int = 0
     wrong: int = 0
     accepted: int = 0
+    beginnings: int = 0
     equivalent: int = 0
     broken: int = 0
     markets: int = 0
@@ -225,6 +227,8 @@ def measure(place: tuple[int, int, int, int, str, bool]) -> Counted:
                 continue
             done += 1
             counts["right" if is_right else "wrong"] += 1
+            if accepted and not is_right and same_elsewhere(executor, task, source, rules, same_on, late=True):
+                counts["beginnings"] += 1
             if accepted != is_right:
                 counts["rejected" if is_right else "accepted"] += 1
                 faults.append(f"{name} ({'right, rejected' if is_right else 'wrong, accepted'})")
@@ -292,7 +296,7 @@ def tell(found: list[Counted], unfinished: int) -> None:
     """Print the sum, with intervals."""
     total: Counter[str] = Counter()
     for one in found:
-        for name in ("right", "rejected", "wrong", "accepted", "equivalent", "broken", "added"):
+        for name in ("right", "rejected", "wrong", "accepted", "beginnings", "equivalent", "broken", "added"):
             total[name] += getattr(one, name)
     secrets = len({one.secret for one in found})
     cpu = sum(one.cpu_s for one in found)
@@ -301,6 +305,7 @@ def tell(found: list[Counted], unfinished: int) -> None:
         rate = rate_measure(total[errors], total[of], nothing="none")
         between = "n/a" if rate.low is None or rate.high is None else f"{rate.low:.1%} to {rate.high:.1%}"
         print(f"{of} {total[of]}, {errors} {total[errors]} (95 %: {between}); {left_out} {total[left_out]}")
+    print(f"of those accepted, {total['beginnings']} enter and leave alike from the second quarter of the bars on")
     unexercised = [f"{one.task} {what}" for one in found for what in one.immaterial]
     print(f"{len(unexercised)} constants or branches that no market exercises: {'; '.join(unexercised)}")
     if unfinished:
@@ -323,12 +328,18 @@ def without_expectations(task: CodeTask) -> CodeTask:
     return msgspec.structs.replace(task, expect=Expectations(direction="both", order_kinds=()))
 
 
-def same_elsewhere(executor: JobExecutor, task: CodeTask, source: str, rules: Rules, markets: int) -> bool:
-    """Return whether a program decides what the reference does on ten further markets."""
+def same_elsewhere(
+    executor: JobExecutor, task: CodeTask, source: str, rules: Rules, markets: int, *, late: bool = False
+) -> bool:
+    """Return whether a program decides what the reference does on further markets; ``late``: sizes aside, from
+    the second quarter of the bars on.
+    """
     for number in range(markets):
         bars = drawn_bars(task, task.market, rules.secret, 100 + number, 0)
         pair = run_programs(executor, task, ((one, bars) for one in (task.reference, source)), rules=rules)
         mine, other = (decision_events(run, bars, task.cash) if run.ok else None for run in pair)
+        if late and mine is not None and other is not None:
+            mine, other = ([one.key for one in found if one.bar >= bars.rows // 4] for found in (mine, other))
         if mine != other:
             return False
     return True
