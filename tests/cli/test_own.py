@@ -165,6 +165,20 @@ def test_a_file_that_is_of_no_use_gets_one_line(
     assert "walls" not in shown or "broken" in agent, "only what needs to be run is run behind walls"
 
 
+def test_an_account_whose_orders_were_refused_says_so(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing fails and nothing is traded: a return of zero alone would not say why."""
+    (place / "short.py").write_text(
+        "class Shorts:\n"
+        "    def reply(self, asked):\n"
+        "        order = {'symbol': asked['observation']['names'][0]['symbol'], 'unit': 'target_weight'}\n"
+        "        return {'answer': {'orders': [{**order, 'amount': -0.1}], 'reason': 'it falls'}}\n"
+    )
+    assert main(["run", *WEEK, "-a", "./short.py:Shorts", "--slug", "short"]) == 0
+    said = "100% of the orders of Python class: Shorts were refused by the venue, most often: no shorting."
+    assert said in " ".join(capsys.readouterr().out.split())
+    assert said in (place / "runs/short/report.html").read_text(encoding="utf-8")
+
+
 def test_a_server_is_called_after_its_host(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", *WEEK, "-a", "http:url=http://127.0.0.1:9/agent"]) == 1
     assert "program over HTTP: 127.0.0.1-9 has no result: unreachable" in " ".join(capsys.readouterr().out.split())

@@ -104,6 +104,10 @@ def _told(versus: AgainstBaseline, sentence: str) -> AgentStanding:
     return AgentStanding(versus.side or "same", _LABELS[versus.side], sentence)
 
 
+MOSTLY_REFUSED = 0.5
+"""Share of orders from which that they were refused says more of an account than its return."""
+
+
 def in_words(cell: CellSummary) -> tuple[str, ...]:
     """Say how every agent compares with the baseline, agents of the same standing in one sentence."""
     said: dict[str, list[str]] = {}
@@ -118,6 +122,13 @@ def in_words(cell: CellSummary) -> tuple[str, ...]:
     repeated = [agent for agent in cell.ranked if agent.seeds > 1]
     if repeated:
         sentences.append(f"Figures of {_all([one.name for one in repeated])} are medians over their seeds.")
+    for agent in cell.ranked:
+        refused = agent.measures["rejection_rate"].median.value if "rejection_rate" in agent.measures else None
+        if refused is not None and refused >= MOSTLY_REFUSED and agent.rejections:
+            why = max(agent.rejections, key=agent.rejections.__getitem__).replace("_", " ")
+            sentences.append(
+                f"{refused:.0%} of the orders of {agent.name} were refused by the venue, most often: {why}."
+            )
     return tuple(sentences)
 
 
