@@ -448,9 +448,10 @@ class _Program:
         plan = SHORT if self.unjudged else AWAY if number else HOME
         if self.briefly:
             assert self.judging is not None
-            # An order that is filled on a bar was decided on the row before, and not yet on the one before that.
+            # An order that is filled on a bar was decided on the row before, not yet on the one before that, and
+            # must stay decided on the next.
             fills = {event.bar for event in self.judging.markets[number].events}
-            hints = sorted({bar - before for bar in fills for before in (1, 2)})
+            hints = sorted({bar - before for bar in fills for before in range(3)})
             plan = msgspec.structs.replace(REWARDED, hints=tuple(hints))
         return plan, np.random.default_rng(seed_from(self.rules.secret, "growing", self.task.id, number))
 

@@ -190,6 +190,7 @@ AT_DECISIONS = {
     "on every entry": "at = np.flatnonzero((own.diff() > 0).to_numpy())",
     "on one entry": "at = np.flatnonzero((own.diff() > 0).to_numpy())[2:3]",
     "before an entry": "at = np.flatnonzero((own.diff() > 0).to_numpy())[3:4] - 1",
+    "after an entry": "at = np.flatnonzero((own.diff() > 0).to_numpy())[1:2] + 1",
     "on one exit": "at = np.flatnonzero((own.diff() < 0).to_numpy())[1:2]",
     "before an exit": "at = np.flatnonzero((own.diff() < 0).to_numpy())[2:3] - 1",
 }

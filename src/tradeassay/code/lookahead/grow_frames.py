@@ -77,7 +77,7 @@ class GrowthPlan(msgspec.Struct, frozen=True, kw_only=True):
 HOME: Final = GrowthPlan(every=1_000, warm_up=300, drawn=200, changes=100)
 AWAY: Final = GrowthPlan(every=300, warm_up=120, drawn=40, changes=40)
 """On the home market, and on the other judged ones."""
-REWARDED: Final = GrowthPlan(every=0, warm_up=0, drawn=16, changes=6, slower=1, hinted=40)
+REWARDED: Final = GrowthPlan(every=0, warm_up=0, drawn=10, changes=6, slower=1, hinted=54)
 """For a judged reward: where the reference's position changes, and on a few other rows."""
 SHORT: Final = GrowthPlan(every=1_000, warm_up=0, drawn=60, changes=60)
 """Where nobody judges, on the first third or so of the home market."""
