@@ -46,7 +46,7 @@ class StackedTable:
     def _widths(self, places: Sequence[int], room: int) -> dict[int, int]:
         """Return how wide each column is: what it needs, and of what is left what it would like, numbers first."""
         widths = {place: self._least(place) for place in places}
-        spare = room - sum(widths.values()) - _GAP * len(places)
+        spare = room - sum(self._least(place) + _GAP for place in places)
         for place in sorted(places, key=lambda one: not self._numeric[one]):
             longest = max(len(self._titles[place]), *(row[place].cell_len for row in self._rows), 0)
             more = max(0, min(spare, longest - widths[place]))
