@@ -1,4 +1,4 @@
-"""The examples for whoever trains: a policy that learns."""
+"""The examples for whoever trains: a policy that learns, recorded answers under the same rules."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tradeassay.cli import main
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "training"
 
@@ -18,3 +20,12 @@ def test_a_toy_policy_learns() -> None:
     assert done.returncode == 0, done.stderr[-2000:]
     means = [float(line.split("mean reward ")[1].split(",")[0]) for line in done.stdout.splitlines()]
     assert len(means) == 4 and means[-1] > means[0]
+
+
+@pytest.mark.parametrize("name", ["qwen-before-seen"])
+def test_recorded_answers_are_judged_by_the_rules_of_their_day(
+    capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """An option that no run has must not change what its rules are known by."""
+    status = main(["recordings", "check", "--no-replay", str(EXAMPLES / "recorded" / f"{name}.tar.xz")])
+    assert status == 0, capsys.readouterr()

@@ -155,9 +155,7 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def unopposed(self) -> bool:
-        """Whether it runs, trades, was not seen to look ahead and left the terms of its account alone, and nobody
-        judged what it does.
-        """
+        """Whether it runs, trades, was not seen to look ahead, kept its account's terms, and nobody judged it."""
         passed = self.outcome == "not_scored" and all(getattr(self, name).passed for name in STAGES[:-1])
         return passed and not self.changed_terms
 

@@ -150,7 +150,9 @@ class QuantCodeProtocol(CodeProtocol):
         found |= {f"prompt {name}": digest for name, digest in sorted(PROMPTS.hashes.items())}
         found["evaluation"] = sha256_of(self.spec.evaluate)
         found |= installed_versions(_COMPUTING)
-        found["rules"] = sha256_of([self.rules, DECISIONS, DRAWS])
+        # Only what is set: an option that a run does not have must not change what earlier ones are known by.
+        drawn = {name: value for name, value in msgspec.to_builtins(DRAWS).items() if value is not None}
+        found["rules"] = sha256_of([self.rules, DECISIONS, drawn])
         for name, bars in self.stored.items():
             digest = sha256_bytes(b"".join(column.tobytes() for column in bars.columns().values()))
             found[f"data {name}"] = sha256_of([bars.name, bars.rows, digest])
