@@ -17,11 +17,10 @@ with httpx.Client(base_url=os.environ.get("ARENA_URL", "http://127.0.0.1:8000"),
         except httpx.TransportError:  # the arena is not up yet, or starts again
             print(f"no arena at {arena.base_url} (ARENA_URL); trying again", flush=True)
             found = httpx.Response(503)
-        if found.status_code in (204, 429) or found.status_code >= 500:
-            time.sleep(0 if found.status_code == 204 else 2)
+        if (said := found.status_code) in (204, 429) or said >= 500:
+            time.sleep(0 if said == 204 else 2)
             continue
         told = found.raise_for_status().json()
-        up = (told["packet"]["momentum"] or 0) > 0
-        answer = {"slot": told["slot"], "packet_sha256": told["packet_sha256"]}
-        answer |= {"recommended_action": "BUY" if up else "SELL", "reasoning": "the trend of a month"}
+        answer = {name: told[name] for name in ("slot", "packet_sha256")} | {"reasoning": "the trend of a month"}
+        answer["recommended_action"] = "BUY" if (told["packet"]["momentum"] or 0) > 0 else "SELL"
         arena.post("/agents/me/choice", json=answer, headers={"Idempotency-Key": uuid.uuid4().hex})
