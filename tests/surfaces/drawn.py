@@ -108,7 +108,7 @@ def panel(name: str, rng: np.random.Generator, sessions: int) -> Panel:
 def drawn_run(seed: int, folder: Path) -> Run:
     """Play a run that only the seed decides: its market, its length, its agents and their seeds."""
     rng = np.random.default_rng(seed)
-    name, sessions = f"surfaces-{seed}", int(rng.choice(LENGTHS))
+    name, sessions = f"tiny-surfaces-{seed}", int(rng.choice(LENGTHS))
     made = panel(name, rng, sessions)
     write_snapshot(made, folder / "home" / "store" / name, allow_faults=True)
     market = MarketConfig(
