@@ -161,6 +161,7 @@ def spawn(self):
     start(self)
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(0.1)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
 ProcessPoolExecutor._spawn_process = spawn
 threading.Thread(target=time.sleep, args=(60,), daemon=True).start()  # one that draws: it takes the signal
 try:
