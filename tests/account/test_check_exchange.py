@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from candles import plain
 
 from tradeassay.account import (
     ASHARE,
@@ -96,12 +97,12 @@ def test_a_wrong_mark_is_found(monkeypatch):
         check_exchange(US)
 
 
-def test_a_venue_that_never_fills_is_found(monkeypatch, plain):
+def test_a_venue_that_never_fills_is_found(monkeypatch):
     with pytest.raises(CheckFailed, match="filled none"):
         check_exchange(plain(lots=Lots(lot=1e12)), seeds=(0,))
 
 
-def test_a_venue_is_found_by_name_and_a_stranger_passes(plain):
+def test_a_venue_is_found_by_name_and_a_stranger_passes():
     check_exchange("us-v1", seeds=(5,))
     check_exchange(plain(fees=Fees(buy_bps=20, per_unit=0.01), id="stranger-v1"), seeds=(0,))
     with pytest.raises(UserError, match="no venue"):
