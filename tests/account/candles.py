@@ -11,8 +11,6 @@ and no others; those for which the line has no room stand below it.
   so are fees of 0.00.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps

@@ -5,8 +5,6 @@ a split, a delisting, a settlement, a borrow fee and interest move, and what the
 the venues are written down here a second time.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import floor
 from typing import Any

@@ -1,7 +1,5 @@
 """The rules by which a bar fills an order, worked by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -57,25 +55,25 @@ def bar(open_: float, high: float, low: float, close: float, time: float = 11.0)
         (order("close"), bar(101, 103, 99, 102, time=11.5), 102),
     ],
 )
-def test_prices(what: OrderState, against: Bar, price: float | None) -> None:
+def test_prices(what, against, price):
     assert price_of(what, against) == price
 
 
-def test_a_triggered_order_stays_a_limit_order() -> None:
+def test_a_triggered_order_stays_a_limit_order():
     what = order("stop-limit", 102, limit=101)
     assert price_of(what, bar(101.5, 104, 101.5, 103)) is None
     assert what.triggered
     assert price_of(what, bar(103, 104, 101, 104)) == 101
 
 
-def test_an_order_for_the_close_takes_the_last_close_of_its_session() -> None:
+def test_an_order_for_the_close_takes_the_last_close_of_its_session():
     what = order("close")
     assert price_of(what, bar(101, 103, 99, 100.5, time=10.5)) is None
     assert price_of(what, bar(101, 103, 99, 100.75, time=10.75)) is None
     assert price_of(what, bar(120, 130, 110, 125, time=11.4)) == 100.75
 
 
-def test_a_trailing_stop_only_follows() -> None:
+def test_a_trailing_stop_only_follows():
     what = order("trailing", -math.inf, buys=False)
     what.trail_amount = 3.0
     for close, expected in ((100, 97), (104, 101), (102, 101), (90, 101)):
@@ -88,7 +86,7 @@ def test_a_trailing_stop_only_follows() -> None:
         assert short.price == pytest.approx(expected)
 
 
-def test_a_trailing_limit_keeps_its_distance() -> None:
+def test_a_trailing_limit_keeps_its_distance():
     what = order("trailing-limit", -math.inf, buys=False)
     what.trail_amount, what.offset = 2.0, 1.0
     what.trail(100)
@@ -97,7 +95,7 @@ def test_a_trailing_limit_keeps_its_distance() -> None:
     assert (what.price, what.limit) == (108, 107)
 
 
-def test_only_other_than_market_orders_expire() -> None:
+def test_only_other_than_market_orders_expire():
     dated = order("limit")
     dated.valid = 12.0
     assert not dated.expires(12.0)

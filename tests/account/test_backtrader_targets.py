@@ -1,7 +1,5 @@
 """Targets become orders: worked by hand, and held against a replay of those orders."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
@@ -49,7 +47,7 @@ def orders_for(targets: np.ndarray, bars: TaskBars, on: BrokerTerms) -> OrderLog
     return log
 
 
-def test_a_fixed_size_is_bought_at_the_next_open_and_sold_again() -> None:
+def test_a_fixed_size_is_bought_at_the_next_open_and_sold_again():
     bars = bars_of(A=[10.0, 11.0, 12.0, 13.0, 14.0])
     log = orders_for(column(0, 1, 1, 0, 0), bars, terms("fixed", 5))
     assert log.row.tolist() == [1, 3]
@@ -59,21 +57,21 @@ def test_a_fixed_size_is_bought_at_the_next_open_and_sold_again() -> None:
     assert done.value == 1000.0 + 5 * 2.0
 
 
-def test_commission_is_paid_on_both_sides() -> None:
+def test_commission_is_paid_on_both_sides():
     bars = bars_of(A=[10.0, 10.0, 20.0, 20.0])
     on = terms("fixed", 10, commission=0.01)
     done = replay(orders_for(column(1, 1, 0, 0), bars, on), bars, on)
     assert done.value == pytest.approx(1000.0 - 1.0 + 100.0 - 2.0)
 
 
-def test_a_percentage_is_of_the_account_at_the_close_that_decides() -> None:
+def test_a_percentage_is_of_the_account_at_the_close_that_decides():
     bars = bars_of(A=[10.0, 20.0, 20.0, 40.0, 40.0, 40.0])
     log = orders_for(column(1, 1, 0, 1, 1, 1), bars, terms("percent", 50))
     # 50 units at 10 are sold at 20, which makes 1500; half of it buys 18.75 units at 40.
     assert log.size.tolist() == [50.0, 50.0, 18.75]
 
 
-def test_a_reversal_is_one_order() -> None:
+def test_a_reversal_is_one_order():
     bars = bars_of(A=[10.0, 10.0, 10.0, 10.0])
     log = orders_for(column(1, -1, -1, 0), bars, terms("fixed", 3))
     assert (log.side * log.size).tolist() == [3.0, -6.0, 3.0]
@@ -81,13 +79,13 @@ def test_a_reversal_is_one_order() -> None:
     assert [trade.long for trade in done.trades] == [True, False]
 
 
-def test_own_weights_are_whole_units() -> None:
+def test_own_weights_are_whole_units():
     bars = bars_of(A=[30.0, 30.0, 30.0])
     log = orders_for(column(0.5, 0.5, 0.25), bars, terms("own", 1))
     assert (log.side * log.size).tolist() == [16.0, -7.0]  # 500 / 30, then (250 - 480) / 30
 
 
-def test_what_is_sold_pays_for_what_is_bought_on_the_same_row() -> None:
+def test_what_is_sold_pays_for_what_is_bought_on_the_same_row():
     bars = bars_of(A=[10.0] * 4, B=[10.0] * 4)
     targets = np.array([[0.0, 0.9], [0.9, 0.0], [0.9, 0.0], [0.9, 0.0]])
     log = orders_for(targets, bars, terms("own", 1))
@@ -95,7 +93,7 @@ def test_what_is_sold_pays_for_what_is_bought_on_the_same_row() -> None:
     assert replay(log, bars, terms("own", 1)).statuses == ("completed",) * 3
 
 
-def test_an_order_beyond_the_cash_is_refused_and_not_tried_again() -> None:
+def test_an_order_beyond_the_cash_is_refused_and_not_tried_again():
     bars = bars_of(A=[10.0] * 5)
     log = orders_for(column(1, 1, 1, 0, 0), bars, terms("fixed", 500))
     assert log.row.tolist() == [0]
@@ -104,12 +102,12 @@ def test_an_order_beyond_the_cash_is_refused_and_not_tried_again() -> None:
     assert done.value == 1000.0
 
 
-def test_targets_that_never_change_give_no_order() -> None:
+def test_targets_that_never_change_give_no_order():
     bars = bars_of(A=[10.0] * 3)
     assert len(orders_for(column(0, 0, 0), bars, terms("fixed", 1))) == 0
 
 
-def test_a_difference_that_the_look_ahead_check_lets_pass_is_no_order() -> None:
+def test_a_difference_that_the_look_ahead_check_lets_pass_is_no_order():
     """Otherwise a program could say by the last digits when to rebalance, and know later bars by then."""
     bars = bars_of(A=[100.0, 101.0, 102.0, 103.0])
     log = orders_for(column(1, 1 - 9e-10, 1 + 9e-10, 1), bars, terms("percent", 90))
@@ -118,9 +116,7 @@ def test_a_difference_that_the_look_ahead_check_lets_pass_is_no_order() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(data=st.data(), kind=st.sampled_from(["fixed", "percent", "own"]), assets=st.integers(1, 3))
-def test_orders_are_sized_by_the_account_that_the_broker_keeps(
-    data: st.DataObject, kind: Kind, assets: int
-) -> None:
+def test_orders_are_sized_by_the_account_that_the_broker_keeps(data, kind, assets):
     """After every row, position and worth are those that the next order was sized by."""
     rows = 24
     bars = make_bars("volatile", "1h", assets, rows, data.draw(st.integers(1, 4)))

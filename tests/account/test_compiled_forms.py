@@ -4,8 +4,6 @@ A case plays the same decisions twice, in compiled code and through the account 
 series of values. A new compiled form adds its cases to :data:`CASES`.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -178,7 +176,7 @@ CASES: dict[str, Callable[[], Both]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_compiled_form_comes_to_the_same_money(case: str) -> None:
+def test_a_compiled_form_comes_to_the_same_money(case):
     compiled, policy = CASES[case]()
     assert compiled.shape == policy.shape
     assert policy == pytest.approx(compiled, rel=1e-9, abs=0.0)

@@ -1,7 +1,5 @@
 """Accounts with a target of -1, 0 or +1: by hand, and a journal that is held to its identities."""
 
-from __future__ import annotations
-
 import msgspec
 import pytest
 from hypothesis import given
@@ -13,7 +11,7 @@ from tradeassay.core.errors import LedgerError
 POLICY = DailyTarget(hold="keep", fee_bp=5.0)
 
 
-def test_a_reversal_pays_for_both_sides_and_earns_from_what_is_left() -> None:
+def test_a_reversal_pays_for_both_sides_and_earns_from_what_is_left():
     made = POLICY.execute("SELL", 1, 2.0)
     assert (made.position_before, made.position, made.fee) == (1, -1, pytest.approx(2.0 * 0.001, rel=1e-12))
     settled = POLICY.settle(made, 0.1)
@@ -22,7 +20,7 @@ def test_a_reversal_pays_for_both_sides_and_earns_from_what_is_left() -> None:
     assert made.nav == pytest.approx(2.0 * 0.999, rel=1e-12)  # the execution stays as it was booked
 
 
-def test_a_short_that_loses_more_than_everything_ends_at_nothing() -> None:
+def test_a_short_that_loses_more_than_everything_ends_at_nothing():
     gone = POLICY.settle(POLICY.execute("SELL", 0, 1.0), 1.5)
     assert (gone.nav, gone.earned) == (0.0, -1.0)
     after = POLICY.settle(POLICY.execute("HOLD", -1, gone.nav), 0.1)
@@ -51,7 +49,7 @@ def shared_journal(plan: list[tuple[str, float, str]]) -> list[tuple[str, Bookin
 
 
 @given(days)
-def test_a_journal_adds_up_and_a_changed_one_does_not(plan: list[tuple[str, float, str]]) -> None:
+def test_a_journal_adds_up_and_a_changed_one_does_not(plan):
     held, nav, made = 0, 1.0, []
     for action, moved, _ in plan:
         executed = POLICY.execute(action, held, nav)  # type: ignore[arg-type]  # drawn by hypothesis
@@ -69,7 +67,7 @@ def test_a_journal_adds_up_and_a_changed_one_does_not(plan: list[tuple[str, floa
                     follow([*journal[:place], (asset, changed), *journal[place + 1 :]])
 
 
-def test_settled_twice_or_never_executed_is_found() -> None:
+def test_settled_twice_or_never_executed_is_found():
     executed = POLICY.execute("BUY", 0, 1.0)
     settled = POLICY.settle(executed, 0.1)
     with pytest.raises(LedgerError, match="not executed"):
@@ -84,7 +82,7 @@ def test_settled_twice_or_never_executed_is_found() -> None:
         follow([("A", executed), ("A", msgspec.structs.replace(settled, fee=0.0))])
 
 
-def test_a_shared_account_that_lost_everything_holds_nothing() -> None:
+def test_a_shared_account_that_lost_everything_holds_nothing():
     policy = SharedTarget(hold="keep", fee_bp=0.0)
     short = policy.execute("SELL", 1.0, value=1.0, before=0.0, others=0.0)
     gone = policy.settle(short, 1.0, 2.0)

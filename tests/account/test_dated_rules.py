@@ -1,7 +1,5 @@
 """A-share rules have dates: what was bought, sold and taxed on a day follows that day's rules."""
 
-from __future__ import annotations
-
 import msgspec
 import numpy as np
 import pytest
@@ -66,7 +64,7 @@ def buys(venue: Venue, bars: SessionBars) -> bool:
         ("2024-01-02", Board.NONE, 0.90, False, True),
     ],
 )
-def test_limits_of_the_day(day: str, board: Board, change: float, special: bool, bought: bool) -> None:
+def test_limits_of_the_day(day, board, change, special, bought):
     assert buys(ASHARE_DATED, session(day, board, change, special=special)) is bought
 
 
@@ -84,7 +82,7 @@ def test_limits_of_the_day(day: str, board: Board, change: float, special: bool,
         ("2021-11-16", Board.BSE, 8, False),
     ],
 )
-def test_new_listings(day: str, board: Board, first_row: int, bought: bool) -> None:
+def test_new_listings(day, board, first_row, bought):
     assert buys(ASHARE_DATED, session(day, board, 0.40, first_row=first_row)) is bought
 
 
@@ -105,7 +103,7 @@ def test_new_listings(day: str, board: Board, first_row: int, bought: bool) -> N
         ("2023-08-28", 0, 5),
     ],
 )
-def test_stamp_duty_of_the_day(day: str, bought: float, sold: float) -> None:
+def test_stamp_duty_of_the_day(day, bought, sold):
     exchange, account = Exchange(ASHARE_DATED), Ledger(1e6, terms=ASHARE_DATED.terms)
     first, second = session(day, Board.MAIN, 0.0), session(day + "x", Board.MAIN, 0.0)
     exchange.open_session(first, (), account)
@@ -120,7 +118,7 @@ def test_stamp_duty_of_the_day(day: str, bought: float, sold: float) -> None:
     assert (told.buy_cost, told.sell_cost) == pytest.approx(((5 + bought) / 1e4, (5 + sold) / 1e4))
 
 
-def test_cash_is_spent_with_the_tax_on_purchases() -> None:
+def test_cash_is_spent_with_the_tax_on_purchases():
     exchange, account = Exchange(ASHARE_DATED), Ledger(100_000.0, terms=ASHARE_DATED.terms)
     bars = session("2007-06-01", Board.MAIN, 0.0)
     exchange.open_session(bars, (), account)
@@ -130,7 +128,7 @@ def test_cash_is_spent_with_the_tax_on_purchases() -> None:
     assert account.cash == pytest.approx(100_000 - 99_346.5)
 
 
-def test_the_flat_venues_did_not_move() -> None:
+def test_the_flat_venues_did_not_move():
     assert buys(ASHARE, session("2020-08-21", Board.CHINEXT, 0.15))
     assert all(venue.eras is msgspec.UNSET for venue in BUILTIN if venue is not ASHARE_DATED)
     assert b"eras" not in msgspec.json.encode(ASHARE)
@@ -138,7 +136,7 @@ def test_the_flat_venues_did_not_move() -> None:
     assert venues.get("ashare-v1") is ASHARE_DATED
 
 
-def test_eras_are_in_order_and_for_cash_accounts() -> None:
+def test_eras_are_in_order_and_for_cash_accounts():
     fees = ASHARE.fees
     eras = (Era(start="2020-01-01", fees=fees), Era(start="2010-01-01", fees=fees))
     with pytest.raises(UserError, match="not in order"):
@@ -147,7 +145,7 @@ def test_eras_are_in_order_and_for_cash_accounts() -> None:
         Venue(id="x", title="x", currency="CNY", eras=eras[:1], margin=Margin())
 
 
-def test_benchmarks_play_each_day_under_its_own_rules_and_the_paper_under_flat_ones() -> None:
+def test_benchmarks_play_each_day_under_its_own_rules_and_the_paper_under_flat_ones():
     """A purchase at +15 % and a sale for 100,000, worked by hand, on the venues that the benchmarks name."""
     used = {one: venues.get(benchmarks.get(f"{one}-v1").market.venue) for one in ("ktdfin", "daily-ashare")}
     paper = venues.get(benchmarks.get("ktdfin-paper-v1").market.venue)

@@ -1,7 +1,5 @@
 """The account against plain books that share no code with it: every venue, ten thousand random sessions, 1e-12."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 
@@ -41,17 +39,17 @@ def differences(venue: Venue, sessions: int, first_seed: int) -> int:
 
 
 @ids
-def test_a_sample_agrees(venue: Venue) -> None:
+def test_a_sample_agrees(venue):
     assert differences(venue, 2 * SESSIONS, 100) > 4 * SESSIONS
 
 
 @pytest.mark.slow
 @ids
-def test_ten_thousand_sessions_agree(venue: Venue) -> None:
+def test_ten_thousand_sessions_agree(venue):
     assert differences(venue, 10_000, 1_000) > 30_000
 
 
-def test_the_plain_books_import_nothing_that_books_money() -> None:
+def test_the_plain_books_import_nothing_that_books_money():
     tree = syntax_tree(Path(plain_books.__file__).read_text())
     modules = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     modules += [name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names]
@@ -60,7 +58,7 @@ def test_the_plain_books_import_nothing_that_books_money() -> None:
 
 
 @ids
-def test_a_fee_that_is_a_billionth_wrong_is_found(venue: Venue) -> None:
+def test_a_fee_that_is_a_billionth_wrong_is_found(venue):
     """The comparison can fail."""
     fees = msgspec.structs.replace(venue.fees, sell_bps=venue.fees.sell_bps * (1 + 1e-6) + 1e-6)
     wrong: dict[str, object] = {"fees": fees}

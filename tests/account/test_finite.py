@@ -1,7 +1,5 @@
 """Money is finite: whatever number an order or a bar holds, it is a rejection or a fill with finite sums."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf, isfinite, nan
 

@@ -1,7 +1,5 @@
 """The same orders under Qlib's rules give Qlib's NAV: against its arithmetic written out, and against itself."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

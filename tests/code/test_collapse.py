@@ -46,7 +46,7 @@ RSI = SMA.replace("bt.indicators.SMA(period=self.p.fast)", "bt.indicators.RSI(pe
 SHORT = SMA.replace("self.buy()", "self.sell()")
 
 
-def test_names_numbers_texts_and_comments_are_no_part_of_a_shape() -> None:
+def test_names_numbers_texts_and_comments_are_no_part_of_a_shape():
     assert shape_lines(SMA) == shape_lines(RENAMED)
     assert shape_lines("def (:") is None
     assert shape_lines("x = '\0'") is None
@@ -55,16 +55,16 @@ def test_names_numbers_texts_and_comments_are_no_part_of_a_shape() -> None:
 @pytest.mark.parametrize(
     "other", [RSI, SHORT, SMA.replace(">", ">=", 1), SMA.replace("not self.position", "True")]
 )
-def test_another_indicator_side_or_condition_is_another_shape(other: str) -> None:
+def test_another_indicator_side_or_condition_is_another_shape(other):
     assert shape_lines(SMA) != shape_lines(other)
 
 
-def test_hooks_of_the_framework_keep_their_names() -> None:
+def test_hooks_of_the_framework_keep_their_names():
     stop = SMA.replace("def next", "def stop")
     assert shape_lines(SMA) != shape_lines(stop)
 
 
-def test_one_program_for_many_tasks_is_a_collapse() -> None:
+def test_one_program_for_many_tasks_is_a_collapse():
     programs = {f"t{n}": SMA.replace("10", str(n + 5)) for n in range(6)} | {"own": RSI, "bad": "def ("}
     report = collapse(programs)
     assert report.collapsed and report.tasks == 7 and report.unreadable == ("bad",)
@@ -73,13 +73,13 @@ def test_one_program_for_many_tasks_is_a_collapse() -> None:
     assert [len(cluster.tasks) for cluster in report.clusters] == [6, 1]
 
 
-def test_few_tasks_or_a_small_share_are_none() -> None:
+def test_few_tasks_or_a_small_share_are_none():
     assert not collapse({"a": SMA, "b": RENAMED}).collapsed
     lone = {f"v{n}": SMA.replace("self.buy()", f"self.buy()\n            self.log{n}()") for n in range(4)}
     assert not collapse(lone, CollapseConfig(similarity=1.0, least=2, share=0.5)).collapsed
 
 
-def test_a_template_with_a_line_more_is_still_the_template() -> None:
+def test_a_template_with_a_line_more_is_still_the_template():
     lines = "\n".join(f"        self.a{n} = bt.indicators.EMA(period={n})" for n in range(40))
     long = SMA.replace("    def next", lines + "\n\n    def next", 1)
     more = long.replace("self.close()", "self.close()\n            self.log('sold')")
@@ -87,7 +87,7 @@ def test_a_template_with_a_line_more_is_still_the_template() -> None:
     assert len(collapse({"a": long, "b": more}, CollapseConfig(similarity=1.0)).clusters) == 2
 
 
-def test_nothing_to_look_at_is_said() -> None:
+def test_nothing_to_look_at_is_said():
     report = collapse({"a": "class ("})
     assert report.largest_share is None and report.reason and not report.collapsed
     assert collapse({}).largest_share is None
@@ -120,9 +120,7 @@ def examined() -> dict[tuple[str, str, str], dict[str, dict[str, Any]]]:
         pytest.param("few references, seed 2", "step 25", True, marks=pytest.mark.slow),
     ],
 )
-def test_recorded_training_that_forgot_its_tasks_is_told(
-    examined: Any, which: str, arm: str, when: str, forgets: bool
-) -> None:
+def test_recorded_training_that_forgot_its_tasks_is_told(examined, which, arm, when, forgets):
     def near(at: str) -> dict[str, float]:
         lines = examined[arm, at, which]
         stages = ("compile", "backtest", "trade")
@@ -137,7 +135,7 @@ def test_recorded_training_that_forgot_its_tasks_is_told(
     assert forgetting({}, {}).reason == "fewer than two tasks were examined both times"
 
 
-def test_early_stop_keeps_the_best_goes_back_when_it_falls_and_ends_the_third_time(examined: Any) -> None:
+def test_early_stop_keeps_the_best_goes_back_when_it_falls_and_ends_the_third_time(examined):
     early = EarlyStop()
     start = {f"task-{n}": 0.5 + 0.01 * (n % 5) for n in range(40)}
     noise = {task: value + (0.2 if n % 2 else -0.2) for n, (task, value) in enumerate(start.items())}

@@ -248,14 +248,14 @@ HOSTILE: tuple[Callable[[random.Random], None], ...] = (
 
 
 @pytest.mark.parametrize("kind", HOSTILE, ids=lambda kind: kind.__name__)
-def test_a_sample_of_hostile_inputs(kind: Callable[[random.Random], None]) -> None:
+def test_a_sample_of_hostile_inputs(kind):
     for number in range(120):
         kind(random.Random(number))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", HOSTILE, ids=lambda kind: kind.__name__)
-def test_many_hostile_inputs(kind: Callable[[random.Random], None]) -> None:
+def test_many_hostile_inputs(kind):
     """100,000 in all. None breaks the examiner, and none keeps it busy for long."""
     slowest = 0.0
     for number in range(1_000, 1_000 + 100_000 // len(HOSTILE) + 1):
@@ -265,7 +265,7 @@ def test_many_hostile_inputs(kind: Callable[[random.Random], None]) -> None:
     print(f"{kind.__name__}: slowest {slowest * 1000:.0f} ms")
 
 
-def test_what_a_program_nests_costs_the_examiner_little() -> None:
+def test_what_a_program_nests_costs_the_examiner_little():
     """Counted in passes over the text, not in seconds: doubling the input may not quadruple what is done."""
     from tradeassay.code.backtrader import tricks_in
     from tradeassay.code.program_source import parses, strategy_classes

@@ -1,7 +1,5 @@
 """Rewards by the batch: whatever a policy writes is a number, the same on any number of workers."""
 
-from __future__ import annotations
-
 import asyncio
 import pickle
 import time
@@ -27,18 +25,18 @@ CRASHES = "import backtrader as bt\n\nclass S(bt.Strategy):\n    def next(self):
 @pytest.mark.parametrize(
     "answer", [None, 3, 1.5, b"import backtrader", ["x"], {}, object(), "", "  \n", "I cannot."]
 )
-def test_whatever_is_no_program_is_worth_nothing_and_says_why(answer: object) -> None:
+def test_whatever_is_no_program_is_worth_nothing_and_says_why(answer):
     (scored,) = batch([answer], TASK)
     assert (scored.value, scored.outcome) == (0.0, "no_code") and scored.reason
 
 
-def test_a_program_is_found_in_a_fence() -> None:
+def test_a_program_is_found_in_a_fence():
     for text in (CRASHES, f"Here:\n```python\n{CRASHES}```\nDone.", f"<think>hm</think>\n```\n{CRASHES}\n```"):
         found = read_answer(text)
         assert not isinstance(found, ScoredAnswer) and found[0].strip() == CRASHES.strip()
 
 
-def test_bad_requests_are_told() -> None:
+def test_bad_requests_are_told():
     with pytest.raises(UserError, match="2 answers and 1 tasks"):
         batch(["a", "b"], [TASK])
     with pytest.raises(UserError, match="no task"):
@@ -49,7 +47,7 @@ def test_bad_requests_are_told() -> None:
     assert tradeassay.reward.batch is batch
 
 
-def test_what_one_worker_has_drawn_another_need_not_draw() -> None:
+def test_what_one_worker_has_drawn_another_need_not_draw():
     drawer, taker = DrawnMarkets(), DrawnMarkets()
     market = JudgedMarket(bars=task_bars(TASK), events=(), trades=0)
     drawer._once(("key",), lambda: Judging(markets=(market,)))
@@ -63,7 +61,7 @@ def test_what_one_worker_has_drawn_another_need_not_draw() -> None:
     ("entries", "rows"),
     [(range(0, 60, 10), 250), (range(0, 600, 100), 501), (range(0, 500, 100), 1000), ((), 1000)],
 )
-def test_without_a_judge_a_market_ends_where_the_reference_has_traded_enough(entries: range, rows: int) -> None:
+def test_without_a_judge_a_market_ends_where_the_reference_has_traded_enough(entries, rows):
     events = tuple(
         DecisionEvent(bar=bar, asset=0, kind="entry", direction=1, units=1.0, share=1.0, opened=bar)
         for bar in entries
@@ -80,7 +78,7 @@ def _tasks() -> tuple:  # type: ignore[type-arg]
     return load_tasks()
 
 
-def test_a_pool_keeps_its_markets_and_serves_coroutines() -> None:
+def test_a_pool_keeps_its_markets_and_serves_coroutines():
     async def twice(pool: Pool) -> list[list[ScoredAnswer]]:
         return list(await asyncio.gather(*(pool.abatch([TASK.reference, None, CRASHES], TASK) for _ in range(2))))
 
@@ -93,7 +91,7 @@ def test_a_pool_keeps_its_markets_and_serves_coroutines() -> None:
         assert pool.batch([], TASK) == []
 
 
-def test_answers_asked_for_one_at_a_time_are_scored_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_asked_for_one_at_a_time_are_scored_together(monkeypatch):
     asked = [TASK.reference, CRASHES, "no program", TASK.reference, CRASHES, TASK.reference]
     sizes: list[int] = []
     with Pool(secret=SECRET, workers=1) as pool, ThreadPoolExecutor(len(asked)) as threads:
@@ -121,7 +119,7 @@ def test_answers_asked_for_one_at_a_time_are_scored_together(monkeypatch: pytest
 
 
 @pytest.mark.slow
-def test_programs_that_ignore_their_tasks_are_told_from_those_that_do_them() -> None:
+def test_programs_that_ignore_their_tasks_are_told_from_those_that_do_them():
     tasks = draw_tasks("train", 3, 5)
     with Pool(judge="behaviour", secret=SECRET, workers=1, config=RewardConfig(draws=QUICK)) as pool:
         right = pool.heed([task.reference for task in tasks], tasks)
@@ -135,7 +133,7 @@ def test_programs_that_ignore_their_tasks_are_told_from_those_that_do_them() -> 
 
 
 @pytest.mark.slow
-def test_any_number_of_workers_gives_the_same_rewards() -> None:
+def test_any_number_of_workers_gives_the_same_rewards():
     answers = [TASK.reference, f"```python\n{CRASHES}```", None, TASK.reference, "def f(:"]
     one = batch(answers, "d-sma-cross-long", secret=SECRET, executor="inline")
     assert [scored.value for scored in one] == [1.0, 0.2, 0.0, 1.0, 0.0]
@@ -145,7 +143,7 @@ def test_any_number_of_workers_gives_the_same_rewards() -> None:
 
 
 @pytest.mark.slow
-def test_a_cluster_gives_the_same_rewards() -> None:
+def test_a_cluster_gives_the_same_rewards():
     pytest.importorskip("ray")
     answers = [TASK.reference, CRASHES, 7]
     assert batch(answers, TASK, secret=SECRET, executor="ray", workers=2) == batch(answers, TASK, secret=SECRET)

@@ -1,7 +1,5 @@
 """What the reward can be climbed by: nearer is never worth less, and ignoring the task is worth little."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from dataclasses import replace
@@ -43,12 +41,12 @@ def worth(mine: Events) -> float:
     return sum(CLOSENESS[name] * value for name, value in near(mine).items())
 
 
-def test_the_same_trades_are_as_near_as_can_be() -> None:
+def test_the_same_trades_are_as_near_as_can_be():
     assert sum(CLOSENESS.values()) == pytest.approx(1.0)
     assert near(THEIRS) == pytest.approx(dict.fromkeys(CLOSENESS, 1.0))
 
 
-def test_parts_tell_what_is_wrong() -> None:
+def test_parts_tell_what_is_wrong():
     other = near(traded(BARS, direction=-1))
     assert other["entries"] == 1.0 and other["direction"] == other["sizing"] == other["timing"] == 0.0
     held = near(traded(BARS, hold=9))
@@ -70,13 +68,13 @@ def test_parts_tell_what_is_wrong() -> None:
     ],
     ids=["later", "held longer", "smaller", "fewer", "more"],
 )
-def test_nearer_is_never_worth_less(steps: list[Events]) -> None:
+def test_nearer_is_never_worth_less(steps):
     values = [worth(one) for one in steps]
     assert values[0] == pytest.approx(1.0) and values[-1] < 0.95
     assert all(after <= before + 1e-9 for before, after in itertools.pairwise(values))
 
 
-def test_trading_often_or_at_random_is_worth_next_to_nothing() -> None:
+def test_trading_often_or_at_random_is_worth_next_to_nothing():
     always = worth(traded(list(range(30, 390, 2)), hold=1))
     draws = np.random.default_rng(1)
     chance = [
@@ -86,7 +84,7 @@ def test_trading_often_or_at_random_is_worth_next_to_nothing() -> None:
     assert worth(()) == 0.0
 
 
-def test_an_endless_program_is_stopped_by_a_limit_that_fits() -> None:
+def test_an_endless_program_is_stopped_by_a_limit_that_fits():
     daily, minutes = load_task("d-sma-cross-long"), load_task("m-rsi-quarter-hour")
     assert fitting_limits(daily).cpu_s == 1 and 1 < fitting_limits(minutes).cpu_s <= 10
 
@@ -124,14 +122,14 @@ def paid(pool: JobExecutor, task: str, source: str) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", IGNORING)
-def test_a_program_that_ignores_its_task_earns_little_over_all_families(pool: JobExecutor, name: str) -> None:
+def test_a_program_that_ignores_its_task_earns_little_over_all_families(pool, name):
     tasks = draw_tasks("all", len(families()), 41)
     values = [paid(pool, task.id, FORM.format(body=IGNORING[name])) for task in tasks]
     assert np.mean(values) <= 0.15
 
 
 @pytest.mark.slow
-def test_nearer_periods_earn_more_on_average(pool: JobExecutor) -> None:
+def test_nearer_periods_earn_more_on_average(pool):
     names = ("price-sma", "price-ema", "roc-zero", "di-cross", "hull-turn", "force-zero")
     ladder: dict[int, list[float]] = {0: [], 1: [], 4: [], 12: []}
     for name in names:
@@ -146,7 +144,7 @@ def test_nearer_periods_earn_more_on_average(pool: JobExecutor) -> None:
 
 
 @pytest.mark.slow
-def test_a_leak_is_paid_nothing(pool: JobExecutor) -> None:
+def test_a_leak_is_paid_nothing(pool):
     task = next(one for one in draw_tasks("price-sma", 20, 6) if one.expect.direction == "long")
     known = "self.data.close[1] if len(self) < self.data.buflen() else 0.0"
     leak = task.reference.replace("if not self.position:", f"later = {known}\n        if not self.position:", 1)
@@ -156,7 +154,7 @@ def test_a_leak_is_paid_nothing(pool: JobExecutor) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("secret", ["77" * 16, "5e" * 16])
-def test_a_textbook_indicator_is_not_refused_for_a_guard_nobody_asked_for(pool: JobExecutor, secret: str) -> None:
+def test_a_textbook_indicator_is_not_refused_for_a_guard_nobody_asked_for(pool, secret):
     task = load_task("d-rsi2-pullback")
     plain = re.sub(r",\s*safediv=True", "", task.reference)
     assert plain != task.reference

@@ -1,7 +1,5 @@
 """Many backtests at once give the same rows whatever the workers."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 
 import pytest
@@ -27,7 +25,7 @@ def tape_and_feeds(spec: Semantics, timeframe: str, seed: int):
 
 
 @pytest.mark.slow
-def test_a_sweep_is_the_same_whatever_the_workers() -> None:
+def test_a_sweep_is_the_same_whatever_the_workers():
     batches = []
     for id in ("double-ma", "bollinger", "pairs"):
         spec = semantics(id)
@@ -44,7 +42,7 @@ def test_a_sweep_is_the_same_whatever_the_workers() -> None:
 
 
 @pytest.mark.slow
-def test_a_sweep_on_ray_gives_the_same_bytes() -> None:
+def test_a_sweep_on_ray_gives_the_same_bytes():
     pytest.importorskip("ray")
     spec = semantics("turtle")
     batch = Batch(spec, tape_and_feeds(spec, "1d", 1)[2], "A", spread_parameters(spec, 4))

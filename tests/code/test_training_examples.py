@@ -1,7 +1,5 @@
 """The examples for whoever trains: a policy that learns, recorded answers under the same rules."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +12,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "training"
 
 
 @pytest.mark.slow
-def test_a_toy_policy_learns() -> None:
+def test_a_toy_policy_learns():
     words = [sys.executable, str(EXAMPLES / "toy_policy.py"), "--steps", "4", "--batch", "8"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -23,9 +21,7 @@ def test_a_toy_policy_learns() -> None:
 
 
 @pytest.mark.parametrize("name", ["qwen-before-seen"])
-def test_recorded_answers_are_judged_by_the_rules_of_their_day(
-    capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_recorded_answers_are_judged_by_the_rules_of_their_day(capsys, name):
     """An option that no run has must not change what its rules are known by."""
     status = main(["recordings", "check", "--no-replay", str(EXAMPLES / "recorded" / f"{name}.tar.xz")])
     assert status == 0, capsys.readouterr()

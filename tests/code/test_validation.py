@@ -1,7 +1,5 @@
 """Programs evaluated whole, in a real sandbox: stages, judges, rewards, validation."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
@@ -143,7 +141,7 @@ class Remembering:
 
     def close(self) -> None: ...
 
-    def __enter__(self) -> Remembering:
+    def __enter__(self):
         return self
 
     def __exit__(self, *_: object) -> None: ...
@@ -165,7 +163,7 @@ def statuses(found: Evaluation) -> list[str]:
     return [getattr(found, name).status for name in ("compile", "backtest", "trade", "lookahead", "judge")]
 
 
-def test_a_right_program_passes_whoever_wrote_it(pool: JobExecutor) -> None:
+def test_a_right_program_passes_whoever_wrote_it(pool):
     found = evaluate(TASK, BY_HAND, executor=pool, config=QUICK, judge=scripted_judge())
     assert found.outcome == "solved" and found.score == 1.0 and found.reason == "" and found.failure_class is None
     assert found.judge_behaviour is not None and found.judge_behaviour.agreement == pytest.approx(1.0)
@@ -197,15 +195,13 @@ def test_a_right_program_passes_whoever_wrote_it(pool: JobExecutor) -> None:
         (PATCHED, "trick", ["passed", "passed", "passed", "not_reached", "not_reached"], "trick"),
     ],
 )
-def test_stages_are_nested_and_never_failed_unreached(
-    pool: JobExecutor, source: str, outcome: str, stages: list[str], failure: str
-) -> None:
+def test_stages_are_nested_and_never_failed_unreached(pool, source, outcome, stages, failure):
     found = evaluate(TASK, source, executor=pool, config=NO_LEAK)
     assert (found.outcome, statuses(found), found.score) == (outcome, stages, 0.0)
     assert found.failure_class == failure and found.reason
 
 
-def test_looking_ahead_scores_zero_and_is_named(pool: JobExecutor) -> None:
+def test_looking_ahead_scores_zero_and_is_named(pool):
     found = evaluate(TASK, PEEP, executor=pool, config=QUICK, judge=scripted_judge())
     assert statuses(found) == ["passed", "passed", "passed", "failed", "not_reached"]
     assert found.outcome == "lookahead" and found.score == 0.0 and "index [1] in line 8" in found.lookahead.reason
@@ -229,7 +225,7 @@ class Guarded(bt.Strategy):
 """
 
 
-def test_who_asks_how_many_bars_there_are_is_told_apart_by_what_it_does_with_them(pool: JobExecutor) -> None:
+def test_who_asks_how_many_bars_there_are_is_told_apart_by_what_it_does_with_them(pool):
     """Fed bar by bar the careful peeper never trades; who closes on its last bar trades as ever."""
     found = evaluate(TASK, GUARDED, executor=pool, config=QUICK)
     assert found.outcome == "lookahead" and "with all bars at hand" in found.reason and found.score == 0.0
@@ -241,7 +237,7 @@ def test_who_asks_how_many_bars_there_are_is_told_apart_by_what_it_does_with_the
     assert idle != NEVER and evaluate(TASK, idle, executor=pool, config=QUICK).outcome == "trade"
 
 
-def test_wrong_directions_and_sizes_are_told_without_the_reference(pool: JobExecutor) -> None:
+def test_wrong_directions_and_sizes_are_told_without_the_reference(pool):
     short = evaluate(TASK, SHORT, executor=pool, config=NO_LEAK).judge_behaviour
     assert short is not None and short.status == "failed" and short.agreement == 0.0
     assert any("short trades" in violation for violation in short.violations)
@@ -251,7 +247,7 @@ def test_wrong_directions_and_sizes_are_told_without_the_reference(pool: JobExec
     assert held.outcome == "judge"
 
 
-def test_a_task_may_ask_for_less_agreement(pool: JobExecutor) -> None:
+def test_a_task_may_ask_for_less_agreement(pool):
     rules = rules_of("0123456789abcdef")  # markets on which some decisions of the two agree and some do not
     found = evaluate(TASK, LATER, executor=pool, config=NO_LEAK, rules=rules).judge_behaviour
     assert found is not None and found.agreement is not None and 0 < found.agreement < 0.9
@@ -259,7 +255,7 @@ def test_a_task_may_ask_for_less_agreement(pool: JobExecutor) -> None:
     assert evaluate(easier, LATER, executor=pool, config=NO_LEAK, rules=rules).judge.passed
 
 
-def test_without_a_reference_or_a_judge_nothing_is_scored(pool: JobExecutor) -> None:
+def test_without_a_reference_or_a_judge_nothing_is_scored(pool):
     public = tiny_task(reference="", decoys=(), conversational="")
     found = evaluate(public, GOLD, executor=pool, config=NO_LEAK)
     assert found.outcome == "not_scored" and found.score is None and found.solved is None
@@ -272,7 +268,7 @@ def test_without_a_reference_or_a_judge_nothing_is_scored(pool: JobExecutor) -> 
     assert judged.judge.passed and judged.decided_by == "language"
 
 
-def test_a_task_without_a_reference_runs_on_bars_that_are_given(pool: JobExecutor) -> None:
+def test_a_task_without_a_reference_runs_on_bars_that_are_given(pool):
     public = tiny_task(reference="", decoys=(), conversational="")
     bars = make_bars("trend", "1d", 1, 300, 3)
     found = examine(public, GOLD, executor=pool, config=QUICK, home=bars)
@@ -282,7 +278,7 @@ def test_a_task_without_a_reference_runs_on_bars_that_are_given(pool: JobExecuto
     assert peeping.outcome == "lookahead" and peeping.score == 0.0
 
 
-def test_who_decides_is_said(pool: JobExecutor) -> None:
+def test_who_decides_is_said(pool):
     judge = scripted_judge()
     found = evaluate(TASK, LATER, executor=pool, config=NO_LEAK, judge=judge)
     verdict = found.judge_language
@@ -307,14 +303,14 @@ def test_who_decides_is_said(pool: JobExecutor) -> None:
     }
 
 
-def test_a_reference_that_hardly_trades_cannot_judge(pool: JobExecutor) -> None:
+def test_a_reference_that_hardly_trades_cannot_judge(pool):
     lazy = tiny_task(reference=HOLD)
     found = evaluate(lazy, GOLD, executor=pool, config=NO_LEAK)
     assert found.judge_behaviour is not None and found.judge_behaviour.status == "not_scored"
     assert "3 are needed" in found.judge_behaviour.reason and found.drawn_again
 
 
-def test_markets_come_from_the_secret(pool: JobExecutor) -> None:
+def test_markets_come_from_the_secret(pool):
     one, same, other = (
         draw_markets(pool, TASK, "backtrader", rules_of(secret), DRAWS) for secret in (SECRET, SECRET, "ff" * 16)
     )
@@ -322,12 +318,12 @@ def test_markets_come_from_the_secret(pool: JobExecutor) -> None:
     assert closes[0] == closes[1] and not set(closes[0]) & set(closes[2]) and not one.immaterial
 
 
-def test_a_frame_needs_a_variant(pool: JobExecutor) -> None:
+def test_a_frame_needs_a_variant(pool):
     with pytest.raises(UserError, match="frames"):
         evaluate(TASK, "def signals(frame):\n    return 0", executor=pool, framework="frame")
 
 
-def test_rewards_grow_with_the_stages(pool: JobExecutor) -> None:
+def test_rewards_grow_with_the_stages(pool):
     found = {
         name: msgspec.structs.replace(evaluate(TASK, source, executor=pool, config=NO_LEAK), lookahead=PASSED)
         for name, source in (("crash", CRASH), ("never", NEVER), ("later", LATER), ("gold", GOLD))
@@ -343,7 +339,7 @@ def test_rewards_grow_with_the_stages(pool: JobExecutor) -> None:
     assert flat.value == pytest.approx(0.08) and "agreement" in flat.reason
 
 
-def test_reward_is_one_call(pool: JobExecutor) -> None:
+def test_reward_is_one_call(pool):
     config = RewardConfig(evaluate=QUICK)
     printed = reward(TASK, PRINTED, "behaviour", executor=pool, config=config, secret=SECRET)
     assert (printed.value, printed.outcome) == (1.0, "solved"), "what is printed is never believed, nor punished"
@@ -353,14 +349,14 @@ def test_reward_is_one_call(pool: JobExecutor) -> None:
     assert asked.value == 1.0 and asked.judged and asked.evaluation.decided_by == "language"
 
 
-def test_impossible_weights_are_refused() -> None:
+def test_impossible_weights_are_refused():
     with pytest.raises(UserError, match="do not add up to 1"):
         RewardConfig(compile=0.9)
     with pytest.raises(UserError, match="near"):
         RewardConfig(near=1.0)
 
 
-def test_gold_passes_and_decoys_fail_where_they_say(pool: JobExecutor) -> None:
+def test_gold_passes_and_decoys_fail_where_they_say(pool):
     seen: list[str] = []
     wrong = tiny_task(id="tiny-wrong", decoys=(TASK.decoys[1],), reference=NEVER)
     report = validate([TASK, wrong], pool, judge=scripted_judge(), tell=lambda line: seen.append(line.name))
@@ -372,7 +368,7 @@ def test_gold_passes_and_decoys_fail_where_they_say(pool: JobExecutor) -> None:
     assert language.judge == "scripted/code-judge" and language.false_accepts.n == 1
 
 
-def test_a_decoy_without_an_occasion_to_trade_gets_another_market(pool: JobExecutor) -> None:
+def test_a_decoy_without_an_occasion_to_trade_gets_another_market(pool):
     """Only on some markets it trades at all: which, hangs on a price. One that never trades stays wrong."""
     moody = LATER.replace(
         "def next(self):",
@@ -389,7 +385,7 @@ def test_a_decoy_without_an_occasion_to_trade_gets_another_market(pool: JobExecu
 
 
 @pytest.mark.slow
-def test_a_task_of_the_benchmark_holds(pool: JobExecutor) -> None:
+def test_a_task_of_the_benchmark_holds(pool):
     report = validate([load_task("d-sma-cross-long")], pool)
     assert report.ok, told(report)
     assert [twin.accepted for twin in report.twins] == [True] and len(report.judges) == 2
@@ -405,7 +401,7 @@ PARTS = 16
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_all_tasks_hold(pool: JobExecutor, part: int) -> None:
+def test_all_tasks_hold(pool, part):
     report = validate(load_tasks()[part::PARTS], pool)
     assert report.ok, told(report)
     assert report.judges[0].false_accepts.value in (0.0, None)
@@ -413,7 +409,7 @@ def test_all_tasks_hold(pool: JobExecutor, part: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_thorough_look_finds_no_more(pool: JobExecutor) -> None:
+def test_a_thorough_look_finds_no_more(pool):
     """Every program ends where it should. Which constants matter on the drawn markets is not asked here."""
     report = validate(load_tasks()[::10], pool, config=ValidateConfig(thorough=True))
     assert [line.name for line in report.lines if line.outcome != line.expected] == [], told(report)

@@ -71,9 +71,7 @@ FORMS: dict[str, Callable[[FactorBars], Floats]] = {
     names=st.integers(1, 7),
     holes=st.sampled_from([0.0, 0.02, 0.15, 0.5, 1.0]),
 )
-def test_every_form_equals_the_whole_to_the_bit(
-    form: str, seed: int, sessions: int, names: int, holes: float
-) -> None:
+def test_every_form_equals_the_whole_to_the_bit(form, seed, sessions, names, holes):
     data = bars(seed, sessions, names, holes)
     whole, found = compute_all(data), FORMS[form](data)
     for k, name in enumerate(FACTOR_NAMES):
@@ -81,7 +79,7 @@ def test_every_form_equals_the_whole_to_the_bit(
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.1, 0.3])
-def test_stream_and_latest_equal_the_array_form_to_the_bit(make_bars, missing: float) -> None:
+def test_stream_and_latest_equal_the_array_form_to_the_bit(make_bars, missing):
     bars = make_bars(330, 5, missing=missing, seed=2)
     bars.close[:120, 4] = bars.open[:120, 4] = bars.high[:120, 4] = np.nan  # a later listing
     values = compute_all(bars)
@@ -118,7 +116,7 @@ def test_shared_sums_are_those_of_each_window():
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), first=st.integers(0, 255), more=st.integers(1, 90), holes=st.floats(0, 0.4))
-def test_a_primed_stream_goes_on_as_a_fed_one(seed: int, first: int, more: int, holes: float) -> None:
+def test_a_primed_stream_goes_on_as_a_fed_one(seed, first, more, holes):
     data = bars(seed, first + more, 3, holes)
     rows = fields(data)
     fed, primed = FactorStream(3), FactorStream(3)
@@ -129,7 +127,7 @@ def test_a_primed_stream_goes_on_as_a_fed_one(seed: int, first: int, more: int, 
         assert fed.push(row).tobytes() == primed.push(row).tobytes()
 
 
-def test_only_a_fresh_stream_can_be_primed() -> None:
+def test_only_a_fresh_stream_can_be_primed():
     stream = FactorStream(1)
     with pytest.raises(UserError, match="256 sessions"):
         stream.prime(np.ones((256, 1)), np.ones((256, 1)), np.ones((RECENT, 5, 1)))
@@ -138,7 +136,7 @@ def test_only_a_fresh_stream_can_be_primed() -> None:
         stream.prime(np.ones((3, 1)), np.ones((3, 1)), np.ones((3, 5, 1)))
 
 
-def test_a_split_changes_no_value() -> None:
+def test_a_split_changes_no_value():
     data = bars(4, 300, 3, 0.02)
     rows = fields(data)
     plain, split = FactorStream(3), FactorStream(3)
@@ -154,12 +152,12 @@ def test_a_split_changes_no_value() -> None:
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (5, 0)])
-def test_nothing_in_nothing_out(shape: tuple[int, int]) -> None:
+def test_nothing_in_nothing_out(shape):
     empty = FactorBars(*(np.empty(shape) for _ in range(5)))
     assert np.isnan(last_row(empty)).all() and last_row(empty).shape == (9, shape[1])
 
 
-def test_latest_all_is_the_last_row_by_name() -> None:
+def test_latest_all_is_the_last_row_by_name():
     data = bars(1, 260, 4, 0.02)
     for k, (name, values) in enumerate(latest_all(data).items()):
         assert name == FACTOR_NAMES[k]

@@ -27,27 +27,27 @@ def bars_of(close, *, open=None, high=None, volume=None, amount=None) -> FactorB
     )
 
 
-def test_mom_12_1_is_the_ratio_of_two_closes() -> None:
+def test_mom_12_1_is_the_ratio_of_two_closes():
     close = np.arange(1.0, 301.0)
     value = compute("MOM_12_1", bars_of(close))[:, 0]
     assert value[299] == close[279] / close[48] - 1  # close[-21] = 280, close[-252] = 49
     assert value[251] == close[231] / close[0] - 1
 
 
-def test_mom_12_1_of_a_short_history_starts_at_its_first_close() -> None:
+def test_mom_12_1_of_a_short_history_starts_at_its_first_close():
     close = np.arange(1.0, 301.0)
     value = compute("MOM_12_1", bars_of(close))[:, 0]
     assert np.isnan(value[200])  # 201 of 252 closes are less than 80 %
     assert value[201] == close[181] / close[0] - 1
 
 
-def test_mom_12_1_looks_inward_for_a_missing_end() -> None:
+def test_mom_12_1_looks_inward_for_a_missing_end():
     close = np.arange(1.0, 301.0)
     close[279] = close[48] = np.nan
     assert compute("MOM_12_1", bars_of(close))[299, 0] == 279.0 / 50.0 - 1
 
 
-def test_rv_60_of_alternating_returns() -> None:
+def test_rv_60_of_alternating_returns():
     close = 100.0 * np.cumprod(np.where(np.arange(61) % 2, 1.01, 1 / 1.01))
     returns = close[1:] / close[:-1] - 1
     mean = returns.sum() / 60
@@ -55,7 +55,7 @@ def test_rv_60_of_alternating_returns() -> None:
     assert compute("RV_60", bars_of(close))[60, 0] == pytest.approx(expected, rel=1e-12)
 
 
-def test_skew_is_negative_for_a_rare_rise() -> None:
+def test_skew_is_negative_for_a_rare_rise():
     returns = np.zeros(60)
     returns[30] = 0.06
     close = 100.0 * np.cumprod(np.concatenate([[1.0], 1.0 + returns]))
@@ -67,13 +67,13 @@ def test_skew_is_negative_for_a_rare_rise() -> None:
     assert expected > 7
 
 
-def test_illiq_is_the_log_of_the_mean_of_move_per_money() -> None:
+def test_illiq_is_the_log_of_the_mean_of_move_per_money():
     close = 100.0 * np.cumprod(np.concatenate([[1.0], np.full(20, 1.02)]))
     value = compute("ILLIQ", bars_of(close, amount=np.full(21, 4e6)))[20, 0]
     assert value == pytest.approx(math.log(0.02 / 4e6), rel=1e-12)
 
 
-def test_rev_on_and_mom_id_split_the_day() -> None:
+def test_rev_on_and_mom_id_split_the_day():
     close = 100.0 * 1.03 ** np.arange(21)
     opened = np.concatenate([[100.0], close[:-1] * 1.01])
     bars = bars_of(close, open=opened)
@@ -81,7 +81,7 @@ def test_rev_on_and_mom_id_split_the_day() -> None:
     assert compute("MOM_ID", bars)[20, 0] == pytest.approx(1.03 / 1.01 - 1, rel=1e-10)
 
 
-def test_corr_pv_of_volume_that_follows_the_price() -> None:
+def test_corr_pv_of_volume_that_follows_the_price():
     returns = np.where(np.arange(20) % 3 == 0, 0.02, -0.01)
     close = 100.0 * np.cumprod(np.concatenate([[1.0], 1.0 + returns]))
     volume = 1000.0 * np.exp(np.concatenate([[0.0], np.cumsum(5.0 * returns)]))
@@ -90,7 +90,7 @@ def test_corr_pv_of_volume_that_follows_the_price() -> None:
     assert compute("CORR_PV", bars_of(close, volume=against))[20, 0] == pytest.approx(-1.0, abs=1e-12)
 
 
-def test_high_52w_is_close_over_the_highest_high() -> None:
+def test_high_52w_is_close_over_the_highest_high():
     close = np.full(260, 50.0)
     high = np.full(260, 51.0)
     high[100], high[5] = 80.0, 90.0
@@ -99,13 +99,13 @@ def test_high_52w_is_close_over_the_highest_high() -> None:
     assert value[257] == 50.0 / 80.0  # it has left the window
 
 
-def test_cv_vol_of_two_amounts() -> None:
+def test_cv_vol_of_two_amounts():
     amount = np.where(np.arange(20) % 2, 3e6, 1e6)
     expected = math.sqrt(20 * 1e12 / 19) / 2e6
     assert compute("CV_VOL", bars_of(np.full(20, 9.0), amount=amount))[19, 0] == pytest.approx(expected, rel=1e-12)
 
 
-def test_a_series_that_never_moves() -> None:
+def test_a_series_that_never_moves():
     bars = bars_of(np.full(300, 7.0))
     values = {name: value[-1, 0] for name, value in compute_all(bars).items()}
     assert values["RV_60"] == 0.0 and values["MOM_12_1"] == 0.0 and values["HIGH_52W"] == 1.0
@@ -113,7 +113,7 @@ def test_a_series_that_never_moves() -> None:
     assert all(math.isnan(values[name]) for name in ("SKEW", "CORR_PV", "ILLIQ"))
 
 
-def test_exactly_four_fifths_must_be_present() -> None:
+def test_exactly_four_fifths_must_be_present():
     amount = np.full(20, 5e6)
     amount[:4] = np.nan
     bars = bars_of(np.full(20, 9.0), amount=amount)
@@ -123,7 +123,7 @@ def test_exactly_four_fifths_must_be_present() -> None:
     assert {factor.name: factor.enough for factor in FACTORS}["MOM_12_1"] == 202
 
 
-def test_a_price_that_is_not_positive_is_missing() -> None:
+def test_a_price_that_is_not_positive_is_missing():
     close = 100.0 + np.arange(30.0)
     close[10] = 0.0
     opened = close.copy()
@@ -135,19 +135,19 @@ def test_a_price_that_is_not_positive_is_missing() -> None:
     assert np.isfinite(compute("MOM_ID", bars)[-1, 0])
 
 
-def test_latest_without_bars_is_missing() -> None:
+def test_latest_without_bars_is_missing():
     empty = FactorBars(*(np.empty((0, 3)) for _ in range(5)))
     assert np.isnan(latest("RV_60", empty)).all()
 
 
-def test_an_unknown_factor_gets_a_hint() -> None:
+def test_an_unknown_factor_gets_a_hint():
     with pytest.raises(UserError, match="did you mean MOM_12_1"):
         definition("MOM_12")
     with pytest.raises(UserError, match="known: MOM_12_1"):
         compute("value", bars_of(np.ones(3)))
 
 
-def test_shapes_must_agree() -> None:
+def test_shapes_must_agree():
     good = np.ones((5, 2))
     with pytest.raises(DataError, match="one shape"):
         FactorBars(good, good, np.ones((4, 2)), good, good)
@@ -155,38 +155,38 @@ def test_shapes_must_agree() -> None:
         FactorBars(*(np.ones(5) for _ in range(5)))
 
 
-def test_there_are_nine_and_each_says_what_it_is() -> None:
+def test_there_are_nine_and_each_says_what_it_is():
     assert len(FACTORS) == 9 and len(set(FACTOR_NAMES)) == 9
     for factor in FACTORS:
         assert factor.doc and factor.rows - factor.window in (0, 1)
 
 
 @given(st.floats(1e-300, 1e300))
-def test_log_is_within_two_ulp(x: float) -> None:
+def test_log_is_within_two_ulp(x):
     expected = np.log(x)
     assert abs(exact.log(x) - expected) <= 2 * np.spacing(max(abs(expected), 1e-16))
 
 
 @given(st.floats(-700.0, 700.0))
-def test_exp_is_within_two_ulp(x: float) -> None:
+def test_exp_is_within_two_ulp(x):
     assert abs(exact.exp(x) - np.exp(x)) <= 2 * np.spacing(np.exp(x))
 
 
-def test_log_of_what_has_none_is_missing() -> None:
+def test_log_of_what_has_none_is_missing():
     assert np.isnan(exact.log([0.0, -1.0, np.nan])).all()
     assert exact.log([1.0])[0] == 0.0
     assert exact.exp([0.0])[0] == 1.0
 
 
 @given(st.lists(st.floats(-1e6, 1e6), max_size=40))
-def test_totals_add_from_left_to_right(values: list[float]) -> None:
+def test_totals_add_from_left_to_right(values):
     expected = 0.0
     for k, value in enumerate(values):
         expected = value if k == 0 else expected + value
     assert exact.total(np.array(values)) == expected
 
 
-def test_totals_along_an_axis() -> None:
+def test_totals_along_an_axis():
     values = np.arange(12.0).reshape(3, 4)
     assert exact.total(values, axis=0).tolist() == [12.0, 15.0, 18.0, 21.0]
     assert exact.mean(values).tolist() == [1.5, 5.5, 9.5]
@@ -243,7 +243,7 @@ def naive(name: str, bars, t: int, i: int) -> float:
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.12])
-def test_every_factor_equals_its_definition(make_bars, missing: float) -> None:
+def test_every_factor_equals_its_definition(make_bars, missing):
     bars = make_bars(320, 3, missing=missing, seed=4)
     values = compute_all(bars)
     for name in FACTOR_NAMES:
@@ -257,7 +257,7 @@ def test_every_factor_equals_its_definition(make_bars, missing: float) -> None:
                 )
 
 
-def test_pandas_agrees(make_bars) -> None:
+def test_pandas_agrees(make_bars):
     pandas = pytest.importorskip("pandas")
     bars = make_bars(400, 4, missing=0.05, seed=9)
     values = compute_all(bars)

@@ -27,7 +27,7 @@ def worlds(draw) -> FactorBars:
 
 @settings(max_examples=25, deadline=None)
 @given(bars=worlds(), t=st.integers(0, SESSIONS - 1), seed=st.integers(0, 99))
-def test_later_rows_never_change_a_value(bars: FactorBars, t: int, seed: int) -> None:
+def test_later_rows_never_change_a_value(bars, t, seed):
     before = compute_all(bars)
     rng = np.random.default_rng(seed)
     changed = []
@@ -42,7 +42,7 @@ def test_later_rows_never_change_a_value(bars: FactorBars, t: int, seed: int) ->
 
 @settings(max_examples=20, deadline=None)
 @given(bars=worlds(), extra=st.integers(1, 200))
-def test_older_rows_than_the_window_never_matter(bars: FactorBars, extra: int) -> None:
+def test_older_rows_than_the_window_never_matter(bars, extra):
     junk = np.full((extra, 2), 1e9)
     longer = FactorBars(
         *(np.vstack([junk, array]) for array in (bars.open, bars.high, bars.close, bars.volume, bars.amount))
@@ -53,7 +53,7 @@ def test_older_rows_than_the_window_never_matter(bars: FactorBars, extra: int) -
 
 @settings(max_examples=20, deadline=None)
 @given(bars=worlds(), split=st.sampled_from([2.0, 4.0, 0.5]))
-def test_the_unit_of_a_share_does_not_matter(bars: FactorBars, split: float) -> None:
+def test_the_unit_of_a_share_does_not_matter(bars, split):
     scaled = FactorBars(bars.open / split, bars.high / split, bars.close / split, bars.volume * split, bars.amount)
     for name, value in compute_all(bars).items():
         assert np.array_equal(value, compute_all(scaled)[name], equal_nan=True), name
@@ -61,7 +61,7 @@ def test_the_unit_of_a_share_does_not_matter(bars: FactorBars, split: float) -> 
 
 @settings(max_examples=60, deadline=None)
 @given(hnp.arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 40)), elements=prices))
-def test_standardised_rows_have_mean_0_and_deviation_1(values: np.ndarray) -> None:
+def test_standardised_rows_have_mean_0_and_deviation_1(values):
     scored = zscore(values)
     assert np.array_equal(np.isnan(scored), np.isnan(values))
     for row, raw in zip(scored, values, strict=True):
@@ -77,7 +77,7 @@ def test_standardised_rows_have_mean_0_and_deviation_1(values: np.ndarray) -> No
 
 @settings(max_examples=60, deadline=None)
 @given(hnp.arrays(np.float64, st.tuples(st.integers(1, 3), st.integers(1, 120)), elements=prices))
-def test_winsorising_equals_numpy_quantiles(values: np.ndarray) -> None:
+def test_winsorising_equals_numpy_quantiles(values):
     cut = winsorise(values)
     for row, raw in zip(cut, values, strict=True):
         present = raw[~np.isnan(raw)]
@@ -88,7 +88,7 @@ def test_winsorising_equals_numpy_quantiles(values: np.ndarray) -> None:
             assert np.isnan(row).all()
 
 
-def test_standardise_cuts_then_scores() -> None:
+def test_standardise_cuts_then_scores():
     values = np.concatenate([np.linspace(-1, 1, 199), [1e6]])
     scored = standardise(values)
     assert scored.max() < 5.0 and abs(scored.mean()) < 1e-12
@@ -96,7 +96,7 @@ def test_standardise_cuts_then_scores() -> None:
     assert np.array_equal(zscore(np.full(5, 3.3)), np.zeros(5))
 
 
-def test_importing_loads_nothing_heavy() -> None:
+def test_importing_loads_nothing_heavy():
     code = (
         "import sys, tradeassay.factors; "
         "print(*[name for name in ('numba', 'pandas', 'scipy', 'pyarrow', 'polars') if name in sys.modules])"

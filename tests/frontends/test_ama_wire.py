@@ -3,10 +3,7 @@
 Both servers refuse a field that their contract does not have.
 """
 
-from __future__ import annotations
-
 import asyncio
-import sys
 from typing import Any
 
 import httpx
@@ -55,9 +52,6 @@ class EvalRequest(BaseModel):
     history_price: dict[str, list[DayPrice]] = {}
 
 
-for _model in (AmaRequest, EvalRequest):
-    _model.model_rebuild(_types_namespace=vars(sys.modules[__name__]))
-
 SEEN: list[Any] = []
 app = FastAPI()
 
@@ -85,7 +79,7 @@ def asked(path: str, wire: str) -> AgentChoice:
     return asyncio.run(agent.decide(PACKET))
 
 
-def test_a_server_of_the_published_arena_takes_our_request_at_its_own_address() -> None:
+def test_a_server_of_the_published_arena_takes_our_request_at_its_own_address():
     choice = asked("ama", "ama")
     assert (choice.status, choice.action, choice.reasoning) == ("decided", "SELL", "because")
     told = SEEN.pop()
@@ -93,14 +87,14 @@ def test_a_server_of_the_published_arena_takes_our_request_at_its_own_address() 
     assert [point.price for point in told.history_price["TSLA"]] == [float(day) for day in range(20, 30)]
 
 
-def test_a_server_of_finmmeval_needs_no_reason() -> None:
+def test_a_server_of_finmmeval_needs_no_reason():
     choice = asked("eval", "finmmeval")
     assert (choice.status, choice.action, choice.reasoning) == ("decided", "BUY", "")
     told = SEEN.pop()
     assert told.news == {"TSLA": ["A. B"]} and told.momentum == {"TSLA": "bullish"}
 
 
-def test_the_wrong_wire_is_a_counted_failure_and_no_wire_is_refused() -> None:
+def test_the_wrong_wire_is_a_counted_failure_and_no_wire_is_refused():
     assert asked("ama", "finmmeval").failures[0].kind == "status"
     assert asked("eval", "ama").failures[0].kind == "status"
     with pytest.raises(UserError, match="no wire 'amma'"):

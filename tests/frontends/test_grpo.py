@@ -1,7 +1,5 @@
 """The loop of ``examples/training/grpo.py`` on a tiny network, and a judge that needs no programs."""
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import itertools
@@ -145,7 +143,7 @@ def learn(grpo: Any, folder: Path, judge: Judge, rounds: int) -> tuple[Any, list
 
 
 @pytest.mark.slow
-def test_the_loop_climbs_and_learns_from_what_was_sampled(grpo: Any, tmp_path: Path) -> None:
+def test_the_loop_climbs_and_learns_from_what_was_sampled(grpo, tmp_path):
     _, log = learn(grpo, tmp_path, Judge(), 31)
     shown = [line["reward"] for line in log if line["event"] == "examined"]
     assert max(shown) > shown[0] + 0.2
@@ -154,7 +152,7 @@ def test_the_loop_climbs_and_learns_from_what_was_sampled(grpo: Any, tmp_path: P
     assert steps[0]["away"] < 1e-6 < max(step["away"] for step in steps)
 
 
-def test_worse_examinations_bring_the_best_state_back_and_end_training(grpo: Any, tmp_path: Path) -> None:
+def test_worse_examinations_bring_the_best_state_back_and_end_training(grpo, tmp_path):
     policy, log = learn(grpo, tmp_path, Judge(spoiled=(2, 3, 4)), 9)
     back = [line for line in log if line["event"] == "restored"]
     assert [line["advice"] for line in back] == ["back", "back", "stop"] and {line["to"] for line in back} == {0}

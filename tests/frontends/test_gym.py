@@ -1,9 +1,6 @@
 """The market as a Gymnasium environment."""
 
-from __future__ import annotations
-
 import warnings
-from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -33,13 +30,13 @@ def small(snapshot: Snapshot, **changed: Any) -> DailyMarket:
 
 @pytest.mark.parametrize("actions", ACTIONS)
 @pytest.mark.parametrize("venue", ["us-fractional-v1", "us-margin-v1"])
-def test_gymnasiums_own_checker_finds_nothing(snapshot: Snapshot, actions: Any, venue: str) -> None:
+def test_gymnasiums_own_checker_finds_nothing(snapshot, actions, venue):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(small(snapshot, actions=actions, venue=venue), skip_render_check=True)
 
 
-def test_it_is_registered_by_name(snapshot: Snapshot) -> None:
+def test_it_is_registered_by_name(snapshot):
     name = "tradeassay.frontends.gym_env:tradeassay/Daily-v1"
     env = gymnasium.make(name, dataset=snapshot, assets=2, sessions=3)
     observed, info = env.reset(seed=0)
@@ -60,19 +57,19 @@ def play(env: DailyMarket, seed: int, action: Any = None) -> list[Any]:
 
 
 @pytest.mark.parametrize("actions", ACTIONS)
-def test_a_seed_decides_everything(snapshot: Snapshot, actions: Any) -> None:
+def test_a_seed_decides_everything(snapshot, actions):
     env = small(snapshot, actions=actions)
     assert play(env, 5) == play(small(snapshot, actions=actions), 5) == play(env, 5)
     assert len({play(env, seed)[0][1] for seed in range(8)}) > 3
 
 
-def test_rewards_add_up_to_the_account(snapshot: Snapshot) -> None:
+def test_rewards_add_up_to_the_account(snapshot):
     found = play(small(snapshot, cash=50_000.0), 2)
     assert len(found) == 1 + 12
     assert sum(step[1] for step in found[1:]) == pytest.approx(np.log(found[-1][3] / 50_000.0), abs=1e-12)
 
 
-def test_a_decision_is_paid_from_this_close_to_the_next(snapshot: Snapshot) -> None:
+def test_a_decision_is_paid_from_this_close_to_the_next(snapshot):
     """All in one name at the close of day t: the reward is that name's next move, less the cost of buying."""
     env = small(snapshot, assets=1)
     _, info = env.reset(options={"first": str(snapshot.sessions[40])})
@@ -85,12 +82,12 @@ def test_a_decision_is_paid_from_this_close_to_the_next(snapshot: Snapshot) -> N
     assert info["session"] == str(snapshot.sessions[41])
 
 
-def test_doing_nothing_earns_nothing(snapshot: Snapshot) -> None:
+def test_doing_nothing_earns_nothing(snapshot):
     assert all(step[1] == 0.0 for step in play(small(snapshot), 1, np.zeros(3, dtype=np.float32))[1:])
     assert all(step[1] == 0.0 for step in play(small(snapshot, actions="discrete"), 1, np.ones(3, dtype=int))[1:])
 
 
-def test_observations_do_not_know_the_future(tmp_path: Path, snapshot: Snapshot) -> None:
+def test_observations_do_not_know_the_future(tmp_path, snapshot):
     """Another future after row 60 changes nothing that is observed up to it."""
     config = preset("us", seed=3, names=10, sessions=110, new_listings=1, delistings=1, fundamentals=False)
     from dataclasses import replace
@@ -112,7 +109,7 @@ def test_observations_do_not_know_the_future(tmp_path: Path, snapshot: Snapshot)
     assert seen[0][11] != seen[1][11]
 
 
-def test_weights_beyond_the_account_are_scaled_and_shorts_need_a_venue(snapshot: Snapshot) -> None:
+def test_weights_beyond_the_account_are_scaled_and_shorts_need_a_venue(snapshot):
     env = small(snapshot)
     env.reset(seed=1)
     observed, *_ = env.step(np.ones(3, dtype=np.float32))
@@ -124,7 +121,7 @@ def test_weights_beyond_the_account_are_scaled_and_shorts_need_a_venue(snapshot:
     assert observed[0, 0] < -0.3
 
 
-def test_windows_without_room_and_steps_without_a_start(snapshot: Snapshot) -> None:
+def test_windows_without_room_and_steps_without_a_start(snapshot):
     for changed in ({"sessions": 110}, {"assets": 0}, {"sessions": 0}):
         with pytest.raises(UserError):
             small(snapshot, **changed)

@@ -1,7 +1,5 @@
 """An agent behind HTTP: the contract on the wire, and what is refused."""
 
-from __future__ import annotations
-
 import asyncio
 import ipaddress
 import json
@@ -59,7 +57,7 @@ def ask(handler: Callable[[httpx.Request], object], *addresses: str, **changed: 
     return asyncio.run(agent.decide(PACKET))
 
 
-def test_the_request_is_the_contract_and_goes_to_the_checked_address() -> None:
+def test_the_request_is_the_contract_and_goes_to_the_checked_address():
     seen: list[httpx.Request] = []
 
     def handler(request: httpx.Request) -> httpx.Response:
@@ -79,14 +77,14 @@ def test_the_request_is_the_contract_and_goes_to_the_checked_address() -> None:
     assert len(body["history_price"]["TSLA"]) == 10
 
 
-def test_own_position_and_outcomes_go_along_when_asked_for() -> None:
+def test_own_position_and_outcomes_go_along_when_asked_for():
     own = json.loads(encode_request(PACKET))["own"]
     assert own["position"] == 1
     assert own["outcomes"] == [{"date": "2025-07-29", "action": "BUY", "position": 1, "earned": 0.01}]
     assert "own" not in json.loads(encode_request(PACKET, own=False))
 
 
-def test_packets_and_tasks_have_a_schema_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_packets_and_tasks_have_a_schema_too(capsys):
     def printed(name: str) -> dict[str, Any]:
         assert main(["benchmarks", name, "--schema"]) == 0
         found: dict[str, Any] = json.loads(capsys.readouterr().out)
@@ -104,32 +102,13 @@ def test_packets_and_tasks_have_a_schema_too(capsys: pytest.CaptureFixture[str])
     assert "iteration" in printed("systrade-v1")["$defs"]["StrategyShown"]["properties"]
 
 
-INWARD = (
-    "127.0.0.1",
-    "192.0.0.192",
-    "168.63.129.16",
-    "fec0::1",
-    "10.1.2.3",
-    "192.168.1.1",
-    "172.16.0.1",
-    "169.254.169.254",
-    "0.0.0.0",
-    "100.64.0.1",
-    "::1",
-    "::",
-    "fe80::1",
-    "fc00::1",
-    "::ffff:10.0.0.1",
-    "64:ff9b::a00:1",
-    "2002:7f00:1::",
-    "224.0.0.1",
-    "255.255.255.255",
-    "fe80::1%eth0",
-)
+INWARD = """127.0.0.1 192.0.0.192 168.63.129.16 fec0::1 10.1.2.3 192.168.1.1 172.16.0.1 169.254.169.254 0.0.0.0
+    100.64.0.1 ::1 :: fe80::1 fc00::1 ::ffff:10.0.0.1 64:ff9b::a00:1 2002:7f00:1:: 224.0.0.1 255.255.255.255
+    fe80::1%eth0""".split()
 
 
 @pytest.mark.parametrize("address", INWARD)
-def test_addresses_that_lead_inwards_are_refused_before_anything_is_sent(address: str) -> None:
+def test_addresses_that_lead_inwards_are_refused_before_anything_is_sent(address):
     def never(request: httpx.Request) -> httpx.Response:
         raise AssertionError("sent")
 
@@ -138,14 +117,14 @@ def test_addresses_that_lead_inwards_are_refused_before_anything_is_sent(address
     assert choice.status == "failed" and choice.failures[0].kind == "forbidden"
 
 
-def test_a_private_address_is_used_when_it_is_allowed() -> None:
+def test_a_private_address_is_used_when_it_is_allowed():
     choice = ask(
         lambda request: httpx.Response(200, json=GOOD), "127.0.0.1", allow=parse_networks(["127.0.0.0/8"])
     )
     assert choice.action == "BUY"
 
 
-def test_a_name_is_resolved_once_per_decision_so_it_cannot_change_after_the_check() -> None:
+def test_a_name_is_resolved_once_per_decision_so_it_cannot_change_after_the_check():
     answers = [["93.184.216.34"], ["127.0.0.1"]]
     hosts: list[str] = []
 
@@ -188,18 +167,18 @@ class Endless(httpx.AsyncByteStream):
         ("too_large", lambda: httpx.Response(200, stream=Endless())),
     ],
 )
-def test_failures_hold_and_are_counted_by_kind(kind: str, answer: Callable[[], httpx.Response]) -> None:
+def test_failures_hold_and_are_counted_by_kind(kind, answer):
     choice = ask(lambda request: answer())
     assert (choice.action, choice.status, choice.failures[0].kind) == ("HOLD", "failed", kind)
 
 
-def test_an_endless_answer_is_read_no_further_than_the_limit() -> None:
+def test_an_endless_answer_is_read_no_further_than_the_limit():
     body = Endless()
     ask(lambda request: httpx.Response(200, stream=body), max_answer=4000)
     assert body.sent <= 6
 
 
-def test_a_slow_or_dead_agent() -> None:
+def test_a_slow_or_dead_agent():
     async def slow(request: httpx.Request) -> httpx.Response:
         await asyncio.sleep(30)
         return httpx.Response(200, json=GOOD)
@@ -218,7 +197,7 @@ def test_a_slow_or_dead_agent() -> None:
     assert asyncio.run(agent.decide(PACKET)).failures[0].kind == "unreachable"
 
 
-def test_a_request_over_the_limit_is_not_sent() -> None:
+def test_a_request_over_the_limit_is_not_sent():
     with pytest.raises(Unusable, match="too_large"):
         encode_request(PACKET, limit=100)
     choice = ask(lambda request: httpx.Response(200, json=GOOD), max_request=100)
@@ -229,12 +208,12 @@ def test_a_request_over_the_limit_is_not_sent() -> None:
     "url",
     ["ftp://x/", "agent.example", "http://", "http://u:p@x/", "http://x/#a", "http://x:99999/", "http://x/\ny"],
 )
-def test_addresses_that_make_no_sense(url: str) -> None:
+def test_addresses_that_make_no_sense(url):
     with pytest.raises(UserError):
         HttpAgent(url)
 
 
-def test_addresses_taken_apart() -> None:
+def test_addresses_taken_apart():
     target = parse_target("http://[2606:4700::1111]:8080/a?k=1", "/trading_action/")
     assert target.at("2606:4700::1111") == "http://[2606:4700::1111]:8080/a/trading_action/?k=1"
     assert target.authority == "[2606:4700::1111]:8080"
@@ -245,7 +224,7 @@ def test_addresses_taken_apart() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.ip_addresses(v=4))
-def test_wrapping_an_address_does_not_change_where_it_leads(address: ipaddress.IPv4Address) -> None:
+def test_wrapping_an_address_does_not_change_where_it_leads(address):
     number = int(address)
     for wrapped in (
         0xFFFF << 32 | number,
@@ -256,7 +235,7 @@ def test_wrapping_an_address_does_not_change_where_it_leads(address: ipaddress.I
 
 
 @given(st.binary(max_size=200) | st.text(max_size=100))
-def test_no_answer_breaks_the_reader(body: bytes | str) -> None:
+def test_no_answer_breaks_the_reader(body):
     try:
         choice = read_answer(body)
     except Unusable as error:
@@ -265,12 +244,12 @@ def test_no_answer_breaks_the_reader(body: bytes | str) -> None:
         assert choice.status == "decided"
 
 
-def test_control_characters_do_not_reach_the_record() -> None:
+def test_control_characters_do_not_reach_the_record():
     choice = read_answer(b'{"recommended_action": "SELL", "reasoning": "a\\u0000b<script>", "message": "\\u0007"}')
     assert choice.reasoning == "ab<script>" and choice.message is None
 
 
-def test_a_configured_secret_in_an_answer_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_configured_secret_in_an_answer_is_not_kept(monkeypatch):
     key = "gsk_Vb7Nm2Qw9Er4Ty6Ui1Op3As8"
     monkeypatch.setattr(secrets, "KNOWN", secrets.Secrets())
     secrets.remember(key)

@@ -1,7 +1,5 @@
 """The examples are agents: each is asked and answers, and none has more than twenty lines of code."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
 import sys
@@ -36,12 +34,12 @@ def module(name: str) -> ModuleType:
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
-def test_twenty_lines_are_enough(path: Path) -> None:
+def test_twenty_lines_are_enough(path):
     code = [line for line in path.read_text().splitlines() if line.strip() and not line.startswith('"""')]
     assert len(code) <= 20
 
 
-def test_the_http_agent() -> None:
+def test_the_http_agent():
     pytest.importorskip("fastapi")
 
     async def public(host: str, port: int) -> list[str]:
@@ -53,7 +51,7 @@ def test_the_http_agent() -> None:
     assert (choice.status, choice.action) == ("decided", "BUY") and "average 224.50" in choice.reasoning
 
 
-def test_the_python_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_python_agent(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
     try:
         choice = asyncio.run(PythonAgent(load_agent("python_agent:Reversal")).decide(PACKET))
@@ -62,7 +60,7 @@ def test_the_python_agent(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (choice.status, choice.action) == ("decided", "SELL")
 
 
-def test_the_agent_that_speaks_json_lines() -> None:
+def test_the_agent_that_speaks_json_lines():
     async def run() -> AgentChoice:
         agent = SubprocessAgent([sys.executable, "-I", str(FOLDER / "jsonlines_agent.py")])
         try:

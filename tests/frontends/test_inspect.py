@@ -134,7 +134,7 @@ def fetching_a_tokenizer() -> Exception:
 
 
 @pytest.mark.slow
-def test_ktdfin_is_played_and_scored(tmp_path: Path) -> None:
+def test_ktdfin_is_played_and_scored(tmp_path):
     log = play(task("ktdfin", mask="blinded", days=3, seeds=2), holds, tmp_path)
     assert log.status == "success", log.error
     assert log.samples is not None and len(log.samples) == 2
@@ -155,7 +155,7 @@ def kept_journal(log: Any, sample: str) -> list[str]:
     return (Path("runs") / log.eval.metadata["kept"] / f"{sample}.jsonl").read_text().splitlines()
 
 
-def test_inspect_and_a_run_give_the_same_journal(tmp_path: Path) -> None:
+def test_inspect_and_a_run_give_the_same_journal(tmp_path):
     log = play(task("ktdfin", mask="blinded", days=3, benchmark="ktdfin-v1"), sensible, tmp_path / "logs")
     assert log.samples is not None
     settings = {"mask": "blinded", "mode": "open-research"}
@@ -178,7 +178,7 @@ def test_inspect_and_a_run_give_the_same_journal(tmp_path: Path) -> None:
     assert (tmp_path / "runs" / log.eval.metadata["kept"] / "secret").read_text() not in told
 
 
-def test_days_without_a_usable_answer_count(tmp_path: Path) -> None:
+def test_days_without_a_usable_answer_count(tmp_path):
     log = play(task("ktdfin", mode="memory-only", days=2), says_nothing, tmp_path)
     score, metrics = outcome(log)
     assert score.explanation == "no usable answer in any of 2 sessions"
@@ -188,7 +188,7 @@ def test_days_without_a_usable_answer_count(tmp_path: Path) -> None:
     assert metrics["failed_days"] == 1.0 and math.isnan(metrics["cumulative_return"])
 
 
-def test_one_good_day_of_two_is_scored_and_the_other_counted(tmp_path: Path) -> None:
+def test_one_good_day_of_two_is_scored_and_the_other_counted(tmp_path):
     asked = iter(range(99))
 
     def one_day(*args: Any) -> Any:
@@ -205,9 +205,7 @@ def test_one_good_day_of_two_is_scored_and_the_other_counted(tmp_path: Path) -> 
         (fetching_a_tokenizer, "unreachable: the tokenizer of tiktoken cannot be fetched"),
     ],
 )
-def test_an_episode_that_broke_off_says_why_and_counts_what_it_missed(
-    raised: Any, told: str, tmp_path: Path
-) -> None:
+def test_an_episode_that_broke_off_says_why_and_counts_what_it_missed(raised, told, tmp_path):
     asked = iter(range(99))
 
     def breaks(*args: Any) -> Any:
@@ -220,7 +218,7 @@ def test_an_episode_that_broke_off_says_why_and_counts_what_it_missed(
     assert metrics["failed_days"] == 0.75 and math.isnan(metrics["cumulative_return"])
 
 
-def test_the_sample_holds_the_conversation(tmp_path: Path) -> None:
+def test_the_sample_holds_the_conversation(tmp_path):
     log = play(task("ktdfin", mask="blinded", days=2), sensible, tmp_path)
     assert log.samples is not None
     said = log.samples[0].messages[1:]  # what comes first is the sample's own title
@@ -231,14 +229,14 @@ def test_the_sample_holds_the_conversation(tmp_path: Path) -> None:
     assert calls[-1].function == "submit_action" and said[-1].role == "assistant"
 
 
-def test_stockbench_speaks_too(tmp_path: Path) -> None:
+def test_stockbench_speaks_too(tmp_path):
     log = play(task("stockbench", days=2), says_nothing, tmp_path)
     assert log.status == "success", log.error
     assert log.samples is not None
     assert len(log.samples[0].store["tradeassay:events"]) == 2
 
 
-def test_what_a_run_would_refuse_a_task_refuses() -> None:
+def test_what_a_run_would_refuse_a_task_refuses():
     with pytest.raises(UserError, match="cannot take mask"):
         task("ktdfin", mask="dark")
     with pytest.raises(UserError, match="has no setting 'inputz'"):
@@ -247,7 +245,7 @@ def test_what_a_run_would_refuse_a_task_refuses() -> None:
         task("ktdfin", days=0)
 
 
-def test_a_key_reaches_no_log_of_inspects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_reaches_no_log_of_inspects(tmp_path, monkeypatch):
     key = "sk-proj-Xb4Rn8Tq2Wz6Ym0Kc9Lv5Pd3"
     monkeypatch.setenv("ECHOING_API_KEY", key)
 
@@ -272,7 +270,7 @@ def silent_coder(input: Any, tools: Any, tool_choice: Any, config: Any) -> Any:
 
 
 @pytest.mark.slow
-def test_no_code_is_a_zero_at_every_stage(tmp_path: Path) -> None:
+def test_no_code_is_a_zero_at_every_stage(tmp_path):
     log = play(task("quantcode", setting="agentic", turns=2, tasks=TASK), silent_coder, tmp_path)
     assert log.status == "success", log.error
     (sample,) = log.samples or []
@@ -283,7 +281,7 @@ def test_no_code_is_a_zero_at_every_stage(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(refusal(ask_kernel()) is not None, reason="this machine cannot hold untrusted code")
-def test_a_right_program_is_solved_and_every_turn_is_in_the_store(tmp_path: Path) -> None:
+def test_a_right_program_is_solved_and_every_turn_is_in_the_store(tmp_path):
     built = task("quantcode", tasks=TASK, wording="conversational", judge="scripted/code-judge")
     log = play(built, lambda *asked: say(f"```python\n{load_task(TASK).reference}\n```"), tmp_path)
     assert log.status == "success", log.error
@@ -304,13 +302,13 @@ def test_a_right_program_is_solved_and_every_turn_is_in_the_store(tmp_path: Path
         ({"decides": "both"}, "no judge is named"),
     ],
 )
-def test_bad_arguments(given: dict[str, str], said: str) -> None:
+def test_bad_arguments(given, said):
     with pytest.raises(UserError, match=said):
         task("quantcode", **given)
 
 
 @pytest.mark.slow
-def test_a_strategy_is_built_through_inspect(tmp_path: Path) -> None:
+def test_a_strategy_is_built_through_inspect(tmp_path):
     built = task(
         "systrade", strategies="bollinger", iterations=1, reviewers="scripted/builder-gold", secret="ab" * 16
     )
@@ -325,6 +323,6 @@ def test_a_strategy_is_built_through_inspect(tmp_path: Path) -> None:
     assert review["reviewer"] == "scripted/builder-gold"
 
 
-def test_a_strategy_that_is_not_there() -> None:
+def test_a_strategy_that_is_not_there():
     with pytest.raises(UserError, match="did you mean bollinger"):
         task("systrade", strategies="bolinger")

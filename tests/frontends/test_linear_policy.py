@@ -1,7 +1,5 @@
 """A learner gets better where there is something to learn, and is not said to where there is not."""
 
-from __future__ import annotations
-
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -23,7 +21,7 @@ LearnConfig, LinearPolicy, evaluate, improvement, learn, planted = (
 COIN = LinearPolicy.blank(len(COLUMNS))
 
 
-def test_practice_pays_where_a_signal_is_planted(tmp_path: Path) -> None:
+def test_practice_pays_where_a_signal_is_planted(tmp_path):
     practice, exam = planted(tmp_path / "planted", 4.0)
     learnt = learn(practice, LearnConfig(episodes=16, rate=0.3))
     assert COLUMNS[int(np.argmax(np.abs(learnt.policy.weights)))] == "CV_VOL"
@@ -32,7 +30,7 @@ def test_practice_pays_where_a_signal_is_planted(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_practice_is_not_said_to_pay_where_there_is_nothing_to_learn(tmp_path: Path) -> None:
+def test_practice_is_not_said_to_pay_where_there_is_nothing_to_learn(tmp_path):
     practice, exam = planted(tmp_path / "empty", 0.0)
     gain = improvement(exam, COIN, learn(practice, LearnConfig(episodes=8, rate=0.3)).policy, range(100, 110))
     assert gain.low is not None and gain.high is not None and gain.low < 0.0 < gain.high
@@ -61,7 +59,7 @@ class OneFact:
         return self._see(), reward, False, self.left == 0, {}
 
 
-def test_the_gradient_points_the_right_way() -> None:
+def test_the_gradient_points_the_right_way():
     learnt = learn(OneFact, LearnConfig(episodes=60, rate=0.2))
     assert learnt.policy.weights[0] > 1.0
     assert learnt.rewards[-10:].mean() > learnt.rewards[:10].mean() + 0.05
@@ -70,7 +68,7 @@ def test_the_gradient_points_the_right_way() -> None:
     assert evaluate(OneFact, learnt.policy, range(3)).shape == (3,)
 
 
-def test_what_makes_no_sense_is_refused() -> None:
+def test_what_makes_no_sense_is_refused():
     with pytest.raises(UserError):
         LearnConfig(episodes=0)
     with pytest.raises(UserError):

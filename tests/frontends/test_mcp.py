@@ -1,13 +1,10 @@
 """Clients of MCP: an episode of KTD-Fin over the same conversation that models have."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
 import re
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,16 +20,8 @@ from tradeassay.frontends.mcp_episode import EpisodeDesk, open_episode, server_f
 from tradeassay.runs import Run
 from tradeassay.runs.verify.report import verify
 
-NAMES = {
-    "observe",
-    "get_market_context",
-    "screen_candidates",
-    "get_stock_snapshot",
-    "compare_candidates",
-    "portfolio_state",
-    "risk_check",
-    "submit_action",
-}
+TOOLS = "get_market_context screen_candidates get_stock_snapshot compare_candidates portfolio_state risk_check"
+NAMES = {"observe", *TOOLS.split(), "submit_action"}
 NO_TRADE = {"orders": [], "overall_reason": "nothing is worth a trade today"}
 
 
@@ -55,7 +44,7 @@ def with_client(desk: EpisodeDesk, talk: Any) -> None:
     asyncio.run(run())
 
 
-def test_a_client_plays_sessions_with_the_markets_own_tools() -> None:
+def test_a_client_plays_sessions_with_the_markets_own_tools():
     desk = open_episode(sessions=2)
 
     async def talk(call: Caller, client: Client) -> None:
@@ -92,7 +81,7 @@ def test_a_client_plays_sessions_with_the_markets_own_tools() -> None:
     assert not re.search(re.escape(first.orders[0].symbol), "".join(NAMES))
 
 
-def test_the_benchmarks_rules_count_for_clients_too() -> None:
+def test_the_benchmarks_rules_count_for_clients_too():
     desk = open_episode(sessions=1, settings={"tool_calls": 2})
 
     async def talk(call: Caller, client: Client) -> None:
@@ -115,7 +104,7 @@ def test_the_benchmarks_rules_count_for_clients_too() -> None:
     assert [failure.kind for failure in record.decision.failures] == ["parse", "no_submit", "schema", "schema"]
 
 
-def test_after_the_last_attempt_nothing_is_traded() -> None:
+def test_after_the_last_attempt_nothing_is_traded():
     desk = open_episode(sessions=1, settings={"mode": "memory-only", "retries": 0})
 
     async def talk(call: Caller, client: Client) -> None:
@@ -128,7 +117,7 @@ def test_after_the_last_attempt_nothing_is_traded() -> None:
     assert desk.journal[0].decision.status == "failed"
 
 
-def test_no_true_name_or_date_reaches_a_client() -> None:
+def test_no_true_name_or_date_reaches_a_client():
     desk = open_episode(sessions=2)
     heard: list[str] = []
 
@@ -150,7 +139,7 @@ def test_no_true_name_or_date_reaches_a_client() -> None:
     assert not re.search(r"\b20\d\d-\d\d-\d\d\b", told)
 
 
-def test_stockbench_is_played_by_answers() -> None:
+def test_stockbench_is_played_by_answers():
     """Stages without tools are answered as JSON or as text; feedback and attempts are the protocol's."""
     desk = open_episode("stockbench-v1", sessions=2)
 
@@ -179,7 +168,7 @@ def test_stockbench_is_played_by_answers() -> None:
     assert second.status == "failed" and second.failures[-1].kind == "give_up"
 
 
-def test_an_unknown_tool_is_no_answer() -> None:
+def test_an_unknown_tool_is_no_answer():
     desk = open_episode("stockbench-v1", sessions=1)
 
     async def talk(call: Caller, client: Client) -> None:
@@ -189,7 +178,7 @@ def test_an_unknown_tool_is_no_answer() -> None:
     with_client(desk, talk)
 
 
-def test_what_is_served_over_standard_input_and_output_ends_in_an_ordinary_run(tmp_path: Path) -> None:
+def test_what_is_served_over_standard_input_and_output_ends_in_an_ordinary_run(tmp_path):
     """A client leaves in the middle of the second day; another process goes on, and all commands read the run."""
     folder = tmp_path / "mine"
     command = ["-m", "tradeassay", "mcp", "--sessions", "2", "--run", str(folder)]
@@ -224,7 +213,7 @@ def test_what_is_served_over_standard_input_and_output_ends_in_an_ordinary_run(t
         make_conversing("mcp").transport(1.0)
 
 
-def test_who_knows_the_program_does_not_know_the_aliases() -> None:
+def test_who_knows_the_program_does_not_know_the_aliases():
     def shown(secret: str | None) -> str:
         heard: list[str] = []
 

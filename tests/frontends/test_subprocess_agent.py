@@ -1,7 +1,5 @@
 """Agents in a process of their own, and objects in this one."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys
@@ -62,7 +60,7 @@ def play(code: str, *args: str, times: int = 1, **changed: Any) -> list[AgentCho
     return asyncio.run(run())
 
 
-def test_a_process_is_asked_line_by_line_and_remembers() -> None:
+def test_a_process_is_asked_line_by_line_and_remembers():
     found = play(COUNTS, times=3)
     assert [choice.reasoning for choice in found] == ["0 BTC -1", "1 BTC -1", "2 BTC -1"]
     assert {choice.action for choice in found} == {"BUY"}
@@ -71,7 +69,7 @@ def test_a_process_is_asked_line_by_line_and_remembers() -> None:
 TWICE = COUNTS.replace("    print", "    for _ in range(2 if n == 0 else 1): print")
 
 
-def test_a_surplus_line_holds_once_and_nothing_is_taken_for_another_day() -> None:
+def test_a_surplus_line_holds_once_and_nothing_is_taken_for_another_day():
     """The second packet gets the first one's surplus line; the process then starts afresh."""
 
     async def run() -> list[AgentChoice]:
@@ -91,7 +89,7 @@ def test_a_surplus_line_holds_once_and_nothing_is_taken_for_another_day() -> Non
 @pytest.mark.parametrize(
     ("code", "kind"), [(FLOODS, "too_large"), (ENDS, "exit"), ("input(); print('BUY')", "parse")]
 )
-def test_failures_hold_are_counted_and_the_process_is_started_afresh(code: str, kind: str) -> None:
+def test_failures_hold_are_counted_and_the_process_is_started_afresh(code, kind):
     found = play(code, times=2, max_answer=20_000)
     assert [(c.action, c.status, c.failures[0].kind) for c in found] == [("HOLD", "failed", kind)] * 2
 
@@ -105,7 +103,7 @@ def gone(pid: int) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
-def test_a_process_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
+def test_a_process_that_hangs_is_killed_with_its_children(tmp_path):
     told = tmp_path / "pids"
     for timeout_s in (1.5, 15.0, 60.0):  # on a loaded machine it may not have begun to hang by then
         (choice,) = play(HANGS, str(told), timeout_s=timeout_s)
@@ -119,28 +117,18 @@ def test_a_process_that_hangs_is_killed_with_its_children(tmp_path: Path) -> Non
     assert all(gone(pid) for pid in pids)
 
 
-def test_nothing_of_ours_is_in_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_of_ours_is_in_its_environment(monkeypatch):
     import json
 
     monkeypatch.setenv("SOME_API_KEY", "secret")
     (choice,) = play(TELLS, env={"MINE": "1"})
     environment, folder = json.loads(choice.reasoning)
     assert "SOME_API_KEY" not in environment and environment["MINE"] == "1"
-    assert set(environment) <= {
-        "PATH",
-        "HOME",
-        "TMPDIR",
-        "PYTHONUNBUFFERED",
-        "LANG",
-        "LC_ALL",
-        "LC_CTYPE",
-        "TZ",
-        "MINE",
-    }
+    assert set(environment) <= set("PATH HOME TMPDIR PYTHONUNBUFFERED LANG LC_ALL LC_CTYPE TZ MINE".split())
     assert folder != os.getcwd() and not Path(folder).exists()
 
 
-def test_a_command_that_cannot_be_run() -> None:
+def test_a_command_that_cannot_be_run():
     agent = SubprocessAgent(["/no/such/program"])
     assert asyncio.run(agent.decide(PACKET)).failures[0].kind == "start"
     with pytest.raises(UserError):
@@ -171,7 +159,7 @@ class Later:
         (AgentChoice(action="HOLD", reasoning=""), "HOLD"),
     ],
 )
-def test_an_object_may_answer_in_three_ways(said: Any, action: str) -> None:
+def test_an_object_may_answer_in_three_ways(said, action):
     choice = asyncio.run(PythonAgent(Says(said)).decide(PACKET))
     assert (choice.action, choice.status) == (action, "decided")
 
@@ -180,12 +168,12 @@ def test_an_object_may_answer_in_three_ways(said: Any, action: str) -> None:
     ("said", "kind"),
     [("buy", "schema"), (1, "schema"), (None, "schema"), ({}, "schema"), (ValueError("x"), "agent")],
 )
-def test_an_object_that_answers_nonsense_holds(said: Any, kind: str) -> None:
+def test_an_object_that_answers_nonsense_holds(said, kind):
     choice = asyncio.run(PythonAgent(Says(said)).decide(PACKET))
     assert (choice.action, choice.failures[0].kind) == ("HOLD", kind)
 
 
-def test_an_async_object_and_one_that_hangs() -> None:
+def test_an_async_object_and_one_that_hangs():
     assert asyncio.run(PythonAgent(Later()).decide(PACKET)).action == "SELL"
 
     released = threading.Event()
@@ -206,7 +194,7 @@ def test_an_async_object_and_one_that_hangs() -> None:
     assert "still hangs" in second.failures[0].text
 
 
-def test_an_agent_by_name() -> None:
+def test_an_agent_by_name():
     for name in ("nothing", "no.such:Thing", "json:JSONDecoder"):
         with pytest.raises(UserError):
             load_agent(name)

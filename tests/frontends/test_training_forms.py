@@ -1,7 +1,5 @@
 """Tasks and rewards in the forms of training libraries; the slow tests need the libraries themselves."""
 
-from __future__ import annotations
-
 import asyncio
 from types import SimpleNamespace
 from typing import Any
@@ -26,7 +24,7 @@ def pool() -> Any:
     training._POOLS.clear()
 
 
-def test_every_form_gives_nothing_for_no_program() -> None:
+def test_every_form_gives_nothing_for_no_program():
     task = "gen-sma-cross-3-0"
     said = [{"role": "assistant", "content": "I would rather not."}]
     answers = ["no", said, [{"content": None}]]
@@ -35,7 +33,7 @@ def test_every_form_gives_nothing_for_no_program() -> None:
     assert training.grade({"output_text": None}, {"task": "d-sma-cross-long"}) == 0.0
 
 
-def test_rows_ask_as_the_benchmark_does() -> None:
+def test_rows_ask_as_the_benchmark_does():
     rows = training.rows("test", 3, 5, wording="conversational")
     tasks = draw_tasks("test", 3, 5)
     assert [row["task"] for row in rows] == [task.id for task in tasks]
@@ -46,7 +44,7 @@ def test_rows_ask_as_the_benchmark_does() -> None:
 
 
 @pytest.mark.slow
-def test_verifiers_scores_the_last_reply() -> None:
+def test_verifiers_scores_the_last_reply():
     pytest.importorskip("verifiers.v1")
     tasks = list(training.verifiers_taskset("train", 2, 3))
     assert [task.data.id for task in tasks] == [task.id for task in draw_tasks("train", 2, 3)]
@@ -57,7 +55,7 @@ def test_verifiers_scores_the_last_reply() -> None:
 
 
 @pytest.mark.slow
-def test_verl_managers_find_the_reward_by_its_name_and_score_with_it() -> None:
+def test_verl_managers_find_the_reward_by_its_name_and_score_with_it():
     verl, torch = pytest.importorskip("verl"), pytest.importorskip("torch")
     from omegaconf import OmegaConf
     from verl.experimental.reward_loop.reward_manager.naive import NaiveRewardManager
@@ -87,7 +85,7 @@ def test_verl_managers_find_the_reward_by_its_name_and_score_with_it() -> None:
 
 
 @pytest.mark.slow
-def test_openenv_serves_tasks_and_takes_answers() -> None:
+def test_openenv_serves_tasks_and_takes_answers():
     pytest.importorskip("openenv.core")
     from fastapi.testclient import TestClient
 
@@ -104,7 +102,7 @@ def test_openenv_serves_tasks_and_takes_answers() -> None:
 
 
 @pytest.mark.slow
-def test_trl_takes_a_step(tmp_path: Any) -> None:
+def test_trl_takes_a_step(tmp_path):
     trl, torch = pytest.importorskip("trl"), pytest.importorskip("torch")
     datasets = pytest.importorskip("datasets")
     from tokenizers import Tokenizer, models, pre_tokenizers

@@ -1,7 +1,5 @@
 """Small markets written by hand into real snapshots."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import replace

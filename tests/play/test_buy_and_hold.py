@@ -1,7 +1,5 @@
 """The equal-weight agent against a baseline written down here by plain arithmetic: the same NAV, to the bit."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -118,15 +116,13 @@ def play(snapshot: Any, config: MarketConfig, name: str = "equal-weight") -> lis
 )
 @pytest.mark.parametrize(("fill", "mark"), [("open", "close"), ("open", "open"), ("close", "close")])
 @pytest.mark.parametrize("seed", [1, 2])
-def test_equal_weight_is_the_baseline_to_the_last_bit(
-    panel: Any, store: Any, venue: str, costs: dict[str, float], fill: str, mark: str, seed: int
-) -> None:
+def test_equal_weight_is_the_baseline_to_the_last_bit(panel, store, venue, costs, fill, mark, seed):
     table = eventful(panel, seed)
     config = MarketConfig(venue=venue, first="2024-01-03", last="2024-02-29", cash=1e5, fill=fill, mark=mark)
     assert play(store(table), config) == simulate_buy_and_hold(table, 2, 1e5, fill=fill, mark=mark, **costs)
 
 
-def test_equal_weight_worked_out_by_hand(panel: Any, store: Any) -> None:
+def test_equal_weight_worked_out_by_hand(panel, store):
     # 1,000 buys at the second open: 0.4975 x 1,000 = 497.50 each, 49 shares at 10.002 and 24 at 20.004.
     table = panel([[10.0, 20.0]] * 3, [[10.0, 20.0], [11.0, 20.0], [11.0, 30.0]])
     config = MarketConfig(venue="us-v1", first="2024-01-02", last="2024-01-03", cash=1000.0)
@@ -137,6 +133,6 @@ def test_equal_weight_worked_out_by_hand(panel: Any, store: Any) -> None:
 
 
 @pytest.mark.parametrize("venue", ["us-v1", "us-fractional-v1", "ashare-flat-v1", "crypto-v1"])
-def test_cash_stays_what_it_was(panel: Any, store: Any, venue: str) -> None:
+def test_cash_stays_what_it_was(panel, store, venue):
     config = MarketConfig(venue=venue, first="2024-01-02", last="2024-02-29", cash=12_345.67)
     assert set(play(store(eventful(panel, 3)), config, "cash")) == {12_345.67}

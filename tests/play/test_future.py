@@ -1,7 +1,5 @@
 """Rewrite everything after a moment: every observation and decision up to it stays the same to the byte."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +82,7 @@ def watch(panel: Panel, folder: Path, decide: str, last: int) -> tuple[list[str]
     seed=st.integers(0, 2**32 - 1),
     decide=st.sampled_from(sorted(PHASES)),
 )
-def test_the_future_cannot_be_felt(world: Panel, folder: Path, cut: int, seed: int, decide: str) -> None:
+def test_the_future_cannot_be_felt(world, folder, cut, seed, decide):
     other = rewrite_after(world, FIRST + cut, np.random.default_rng(seed), PHASES[decide])
     count = len(list(folder.iterdir()))
     here = watch(world, folder / f"{count}-here", decide, cut)
@@ -93,7 +91,7 @@ def test_the_future_cannot_be_felt(world: Panel, folder: Path, cut: int, seed: i
     assert sum(len(line) > 200 for lines in here[1].values() for line in lines) > 5, "nobody traded"
 
 
-def test_the_rewriting_really_changes_the_future(world: Panel, folder: Path) -> None:
+def test_the_rewriting_really_changes_the_future(world, folder):
     other = rewrite_after(world, FIRST + 10, np.random.default_rng(0), "pre_open")
     here = watch(world, folder / "here", "pre_open", 16)
     there = watch(other, folder / "there", "pre_open", 16)

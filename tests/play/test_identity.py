@@ -1,7 +1,5 @@
 """Whatever is ordered, in any venue and at any moment of the day: the money adds up and the journal replays."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -76,7 +74,7 @@ def rough(panel: Any, store: Any) -> Snapshot:
         ]
     ),
 )
-def test_the_money_adds_up(rough: Snapshot, days: list[list[Order]], venue: str, moment: tuple[str, ...]) -> None:
+def test_the_money_adds_up(rough, days, venue, moment):
     decide, fill, mark = moment
     config = MarketConfig(
         venue=venue,

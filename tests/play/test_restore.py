@@ -1,7 +1,5 @@
 """A journal is enough to go on, and to notice that something has changed."""
 
-from __future__ import annotations
-
 from math import inf, nan
 from typing import Any
 
@@ -47,7 +45,7 @@ def play(market: Market, agent: Agent, seen: Observation | None) -> list[bytes]:
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.integers(0, 37))
-def test_a_journal_cut_anywhere_continues_to_the_same_bytes(panel: Any, store: Any, cut: int) -> None:
+def test_a_journal_cut_anywhere_continues_to_the_same_bytes(panel, store, cut):
     snapshot = store(wild(panel))
     params = {"k": 3, "every": 2, "turnover": 0.5}
     market = Market(snapshot, CONFIG)
@@ -62,7 +60,7 @@ def test_a_journal_cut_anywhere_continues_to_the_same_bytes(panel: Any, store: A
     assert whole[:cut] + play(again, agent, seen) == whole
 
 
-def test_orders_that_wait_survive(panel: Any, store: Any) -> None:
+def test_orders_that_wait_survive(panel, store):
     prices = [[100.0], [100.0], [100.0], [90.0], [100.0]]
     snapshot = store(panel(prices, prices))
     config = MarketConfig(venue="us-v1", first="2024-01-02", last="2024-01-05", cash=50_000.0)
@@ -78,13 +76,13 @@ def test_orders_that_wait_survive(panel: Any, store: Any) -> None:
     assert [(event.order_id, event.quantity, event.reference) for event in filled] == [("0.0", 7.0, 90.0)]
 
 
-def test_the_ledger_alone_can_be_rebuilt_from_the_records(panel: Any, store: Any) -> None:
+def test_the_ledger_alone_can_be_rebuilt_from_the_records(panel, store):
     market = Market(store(wild(panel)), CONFIG)
     lines = play(market, begin(market, "random", {"k": 3}), market.reset())
     assert Ledger.replay(map(STEP_DECODER.decode, lines)).state() == market.ledger.state()
 
 
-def test_a_journal_that_comes_out_differently_is_refused(panel: Any, store: Any) -> None:
+def test_a_journal_that_comes_out_differently_is_refused(panel, store):
     market = Market(store(wild(panel)), CONFIG)
     lines = play(market, begin(market, "random", {"k": 3}), market.reset())
     records = [STEP_DECODER.decode(line) for line in lines]

@@ -31,7 +31,7 @@ from tradeassay.metrics import (
 from tradeassay.play import holdings_from_records, series_from_records
 
 
-def test_a_week_by_hand() -> None:
+def test_a_week_by_hand():
     series = series_from_records(traded_week())
     assert series.sessions == ("2025-03-03", "2025-03-04", "2025-03-05", "2025-03-06")
     assert series.nav.tolist() == [100.0, 99.0, 109.0, 109.0, 104.0]
@@ -57,7 +57,7 @@ def placing(number: int, orders: int, *events: Event) -> StepRecord:
     return step(number, *events, cash=100.0, decision=decision, opening=opening)
 
 
-def test_an_order_refused_in_part_is_refused_once() -> None:
+def test_an_order_refused_in_part_is_refused_once():
     cut = Trimmed("0.0", "A", 9.0, 5.0, "insufficient_cash")
     again = Trimmed("0.0", "A", 5.0, 2.0, "no_volume")
     rest = Rejected("0.0", "A", "no_volume", "nothing left")
@@ -68,7 +68,7 @@ def test_an_order_refused_in_part_is_refused_once() -> None:
     assert score(series)["rejection_rate"].value == 0.5
 
 
-def test_a_refusal_belongs_to_the_session_that_placed_the_order() -> None:
+def test_a_refusal_belongs_to_the_session_that_placed_the_order():
     late = Rejected("0.1", "A", "insufficient_cash", "spent meanwhile")
     records = [placing(0, 2, Rested("0.1", "A", 1.0)), placing(1, 0), placing(2, 1, late)]
     series = series_from_records(records)
@@ -76,7 +76,7 @@ def test_a_refusal_belongs_to_the_session_that_placed_the_order() -> None:
     assert series.rejected.tolist() == [1, 0, 0]
 
 
-def test_nobodys_order_and_orders_of_a_failed_answer_do_not_count() -> None:
+def test_nobodys_order_and_orders_of_a_failed_answer_do_not_count():
     stranger = Rejected("7.0", "A", "limit_up", "at the limit")
     failed = msgspec.structs.replace(
         placing(1, 3), decision=Decision(status="failed", orders=(Order(symbol="A", amount=1, side="BUY"),))
@@ -91,7 +91,7 @@ def test_nobodys_order_and_orders_of_a_failed_answer_do_not_count() -> None:
     st.lists(st.integers(0, 3), min_size=20, max_size=26),
     st.lists(st.tuples(st.integers(0, 25), st.integers(0, 3), st.integers(0, 6)), max_size=40),
 )
-def test_resampled_rates_stay_within_bounds(orders: list[int], late: list[tuple[int, int, int]]) -> None:
+def test_resampled_rates_stay_within_bounds(orders, late):
     """Refusals arrive up to six sessions after their order, some twice, most in sessions without an order."""
     events: list[list[Event]] = [[] for _ in orders]
     for number, place, wait in late:
@@ -107,7 +107,7 @@ def test_resampled_rates_stay_within_bounds(orders: list[int], late: list[tuple[
             assert all(0.0 <= x <= 1.0 for x in (measure.value, measure.low, measure.high) if x is not None)
 
 
-def test_the_week_scored() -> None:
+def test_the_week_scored():
     scores = score(series_from_records(traded_week(), periods_per_year=365))
     assert scores["cumulative_return"].value == pytest.approx(0.04)
     assert scores["max_drawdown"].value == pytest.approx(104 / 109 - 1)
@@ -120,14 +120,14 @@ def test_the_week_scored() -> None:
     assert scores["information_ratio"].reason == "no index without gaps to compare with"
 
 
-def test_holdings() -> None:
+def test_holdings():
     holdings = holdings_from_records(traded_week())
     assert holdings.symbols == ("A", "B")
     assert holdings.weights[0] == pytest.approx([50 / 99, 25 / 99])
     assert holdings.weights[3] == pytest.approx([60 / 104, 20 / 104])
 
 
-def test_costs_of_borrowing_and_the_value_of_contracts() -> None:
+def test_costs_of_borrowing_and_the_value_of_contracts():
     terms = AccountTerms(margin=True)
     future = Filled("o", "F", 2.0, 10.0, 10.0, 0.5, 0.0, -0.5, multiplier=5.0, margined=True)
     first = step(0, future, BorrowCharged("S", -0.25), cash=99.25, opening=(Deposited(100.0, terms),))
@@ -141,7 +141,7 @@ def test_costs_of_borrowing_and_the_value_of_contracts() -> None:
     assert holdings_from_records([record]).weights[0] == pytest.approx([100 / 99.25])
 
 
-def test_a_model_that_never_answers_has_no_return() -> None:
+def test_a_model_that_never_answers_has_no_return():
     series = series_from_records(silent(30))
     assert series.failure == "no usable answer in any of 30 sessions (timeout 30)"
     scores = score(series)
@@ -151,24 +151,24 @@ def test_a_model_that_never_answers_has_no_return() -> None:
     assert [name for name, measure in scores.items() if measure.value is not None] == ["failure_rate"]
 
 
-def test_a_run_that_failed_has_no_return_whatever_it_recorded() -> None:
+def test_a_run_that_failed_has_no_return_whatever_it_recorded():
     scores = score(series_from_records(traded_week(), failure="the agent raised KeyError"))
     assert {measure.reason for measure in scores.values()} == {"the agent raised KeyError"}
 
 
-def test_an_empty_journal_is_a_failure() -> None:
+def test_an_empty_journal_is_a_failure():
     series = series_from_records([])
     assert series.failure == "nothing was recorded"
     assert score(series)["cumulative_return"].reason == "nothing was recorded"
 
 
-def test_money_that_does_not_add_up_is_an_error() -> None:
+def test_money_that_does_not_add_up_is_an_error():
     bad = step(0, buy("A", 5, 10.0), cash=60.0, held={"A": (5, 10.0)}, opening=(Deposited(100.0),))
     with pytest.raises(LedgerError):
         series_from_records([bad])
 
 
-def test_series_of_other_lengths_are_refused() -> None:
+def test_series_of_other_lengths_are_refused():
     with pytest.raises(UserError, match="include the initial value"):
         series_from_nav(np.ones(4), sessions=("a", "b", "c", "d"))
     with pytest.raises(UserError, match="index levels"):

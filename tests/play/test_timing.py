@@ -25,7 +25,7 @@ def config(**changes: Any) -> MarketConfig:
     ("decide", "closes", "opens"),
     [("pre_open", [11.0], None), ("at_open", [11.0], [20.0]), ("close", [11.0, 22.0], [20.0])],
 )
-def test_what_is_seen(panel: Any, store: Any, decide: str, closes: list[float], opens: list[float] | None) -> None:
+def test_what_is_seen(panel, store, decide, closes, opens):
     market = Market(store(panel(OPENS, CLOSES)), config(decide=decide, fill="close"))
     seen = market.reset()
     assert seen.session == "2024-01-02" and seen.step == 0 and seen.sessions_left == 2
@@ -48,9 +48,7 @@ def test_what_is_seen(panel: Any, store: Any, decide: str, closes: list[float], 
         ("close", "close", "close", 22.0, 22.0),
     ],
 )
-def test_where_orders_fill_and_accounts_are_marked(
-    panel: Any, store: Any, decide: str, fill: str, mark: str, filled: float, marked: float
-) -> None:
+def test_where_orders_fill_and_accounts_are_marked(panel, store, decide, fill, mark, filled, marked):
     market = Market(store(panel(OPENS, CLOSES)), config(decide=decide, fill=fill, mark=mark))
     market.reset()
     fill_event, mark_event = market.step(HALF).record.events
@@ -72,12 +70,12 @@ def test_where_orders_fill_and_accounts_are_marked(
         ({"max_positions": 0}, "allows no position"),
     ],
 )
-def test_a_config_that_contradicts_itself_is_refused(changes: dict[str, Any], said: str) -> None:
+def test_a_config_that_contradicts_itself_is_refused(changes, said):
     with pytest.raises(UserError, match=said):
         config(**changes)
 
 
-def test_a_market_that_is_not_there_is_refused_before_the_first_day(panel: Any, store: Any) -> None:
+def test_a_market_that_is_not_there_is_refused_before_the_first_day(panel, store):
     snapshot = store(panel(OPENS, CLOSES))
     with pytest.raises(UserError, match="has no session from 2030-01-01"):
         Market(snapshot, config(first="2030-01-01", last="2030-12-31"))
@@ -88,7 +86,7 @@ def test_a_market_that_is_not_there_is_refused_before_the_first_day(panel: Any, 
             Market(snapshot, config(**wrong))
 
 
-def test_an_episode_begins_with_reset_and_ends_with_its_last_session(panel: Any, store: Any) -> None:
+def test_an_episode_begins_with_reset_and_ends_with_its_last_session(panel, store):
     market = Market(store(panel(OPENS, CLOSES)), config())
     for early in (lambda: market.step(HALF), lambda: market.ledger):
         with pytest.raises(UserError, match="call reset"):
@@ -102,7 +100,7 @@ def test_an_episode_begins_with_reset_and_ends_with_its_last_session(panel: Any,
     assert market.reset().account.cash == 1000.0
 
 
-def test_observations_cannot_be_written_to(panel: Any, store: Any) -> None:
+def test_observations_cannot_be_written_to(panel, store):
     seen = Market(store(panel(OPENS, CLOSES)), config()).reset()
     for array in (seen.columns, seen.view.bars("close")):
         with pytest.raises(ValueError, match="read-only"):
@@ -111,9 +109,7 @@ def test_observations_cannot_be_written_to(panel: Any, store: Any) -> None:
 
 
 @pytest.mark.parametrize(("decide", "fill"), [("at_open", "open"), ("at_open", "close"), ("close", "close")])
-def test_nobody_takes_an_order_back_after_seeing_that_it_was_reached(
-    panel: Any, store: Any, decide: str, fill: str
-) -> None:
+def test_nobody_takes_an_order_back_after_seeing_that_it_was_reached(panel, store, decide, fill):
     opens, closes = [[100.0], [100.0], [94.0], [60.0]], [[100.0], [100.0], [80.0], [60.0]]
     market = Market(
         store(panel(opens, closes)), config(venue="us-v1", decide=decide, fill=fill, last="2024-01-04", cash=1e5)

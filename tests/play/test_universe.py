@@ -38,7 +38,7 @@ def reasons(events: list[Any]) -> list[str]:
     return [event.reason if isinstance(event, Rejected) else type(event).__name__ for event in events]
 
 
-def test_members_are_dated_and_funds_are_not_members(panel: Any, store: Any) -> None:
+def test_members_are_dated_and_funds_are_not_members(panel, store):
     snapshot = store(panel(FLAT, FLAT, instruments=NAMES, **IDX))
     days = play(snapshot, (), (), ())
     assert [day[0] for day in days] == [("A",), ("A", "B"), ("B",)]
@@ -46,21 +46,21 @@ def test_members_are_dated_and_funds_are_not_members(panel: Any, store: Any) -> 
     assert play(snapshot, (), universe="all")[0][0] == ("A", "B")
 
 
-def test_what_is_outside_is_refused_and_a_fund_is_not(panel: Any, store: Any) -> None:
+def test_what_is_outside_is_refused_and_a_fund_is_not(panel, store):
     snapshot = store(panel(FLAT, FLAT, instruments=NAMES, **IDX))
     (_, _, events), *_ = play(snapshot, (order("A"), order("B"), order("FUND"), order("NOPE")))
     assert sorted(reasons(events)) == ["Filled", "Filled", "not_in_universe", "unknown_symbol"]
     assert {e.symbol for e in events if isinstance(e, Filled)} == {"A", "FUND"}
 
 
-def test_what_left_the_index_may_be_sold_but_not_bought(panel: Any, store: Any) -> None:
+def test_what_left_the_index_may_be_sold_but_not_bought(panel, store):
     snapshot = store(panel(FLAT, FLAT, instruments=NAMES, **IDX))
     days = play(snapshot, (order("A"),), (), (order("A"),), (order("A", "SELL"),))
     assert reasons(days[2][2]) == ["not_in_universe"]
     assert reasons(days[3][2]) == ["Filled"]
 
 
-def test_a_delisted_name_leaves_the_universe_and_is_paid_out(panel: Any, store: Any) -> None:
+def test_a_delisted_name_leaves_the_universe_and_is_paid_out(panel, store):
     nan = float("nan")
     prices = [[10.0, 10.0, 10.0], [12.0, 10.0, 10.0], [nan, 10.0, 10.0], [nan, 10.0, 10.0]]
     snapshot = store(panel(prices, prices, instruments=NAMES, delisted={"A": 1}))
@@ -75,14 +75,14 @@ def test_a_delisted_name_leaves_the_universe_and_is_paid_out(panel: Any, store: 
     assert reasons([e for e in market.step(Decision(orders=(order("A"),))).record.events][:1]) == ["not_listed"]
 
 
-def test_a_new_listing_is_appended(panel: Any, store: Any) -> None:
+def test_a_new_listing_is_appended(panel, store):
     nan = float("nan")
     prices = [[10.0, nan], [10.0, 10.0], [10.0, 10.0], [10.0, 10.0]]
     snapshot = store(panel(prices, prices, listed={"S1": 1}))
     assert [day[0] for day in play(snapshot, (), (), universe="all")] == [("S0",), ("S0", "S1")]
 
 
-def test_a_failed_decision_trades_nothing_even_when_it_carries_orders(panel: Any, store: Any) -> None:
+def test_a_failed_decision_trades_nothing_even_when_it_carries_orders(panel, store):
     market = Market(store(panel(FLAT, FLAT)), MarketConfig(venue="us-v1", first="2024-01-01", last="2024-01-02"))
     market.reset()
     record = market.step(Decision(orders=(order("S0"),), status="failed")).record
@@ -101,7 +101,7 @@ def sized(panel: Any, store: Any, volumes: list[float], universe: str) -> Market
     return Market(snapshot, MarketConfig(venue="us-v1", universe=universe, first="2024-01-04", last="2024-01-06"))
 
 
-def test_a_sized_universe_is_what_was_traded_most_before_the_first_session(panel: Any, store: Any) -> None:
+def test_a_sized_universe_is_what_was_traded_most_before_the_first_session(panel, store):
     assert sized(panel, store, [5.0, 9.0, 99.0], "all:1").reset().universe == ("B",)
     assert sized(panel, store, [9.0, 5.0, 99.0], "all:1").reset().universe == ("A",)
     assert sized(panel, store, [5.0, 9.0, 99.0], "all:2").reset().universe == ("A", "B")
@@ -111,7 +111,7 @@ def test_a_sized_universe_is_what_was_traded_most_before_the_first_session(panel
     assert sorted(reasons([e for e in record.events if not hasattr(e, "nav")])) == ["Filled", "not_in_universe"]
 
 
-def test_a_sized_universe_needs_a_number_and_names(panel: Any, store: Any) -> None:
+def test_a_sized_universe_needs_a_number_and_names(panel, store):
     with pytest.raises(UserError, match="asks for 3 names, 2 could be bought"):
         sized(panel, store, [5.0, 9.0, 99.0], "all:3")
     for text in ("all:0", ":3", "IDX:x", "IDX:-1"):
@@ -120,7 +120,7 @@ def test_a_sized_universe_needs_a_number_and_names(panel: Any, store: Any) -> No
     assert parse_universe("IDX") == ("IDX", None) and parse_universe("IDX:20") == ("IDX", 20)
 
 
-def test_a_universe_that_never_has_a_member_is_refused(panel: Any, store: Any) -> None:
+def test_a_universe_that_never_has_a_member_is_refused(panel, store):
     two = [[10.0, 10.0]] * 4
     nobody = store(panel(two, two, instruments=NAMES[:2], indices=IDX["indices"]))
     with pytest.raises(UserError, match=r"nothing to buy: 'IDX' has no dated members.*--universe all"):

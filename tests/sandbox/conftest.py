@@ -1,7 +1,5 @@
 """Sandboxes shared by the tests of this folder; they skip where the machine cannot hold untrusted code."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import msgspec

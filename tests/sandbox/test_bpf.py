@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import errno
 import struct
 
@@ -40,7 +38,7 @@ def program(machine: str, *, notify: bool = True, watch_stat: bool = False) -> b
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_every_known_call_gets_the_answer_its_name_says(machine: str) -> None:
+def test_every_known_call_gets_the_answer_its_name_says(machine):
     built = program(machine)
     for name, nr in SYSCALLS[machine].items():
         got = answer(built, machine, nr, (99,) * 6)
@@ -53,7 +51,7 @@ def test_every_known_call_gets_the_answer_its_name_says(machine: str) -> None:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_without_a_listener_refused_calls_fail_and_watched_ones_pass(machine: str) -> None:
+def test_without_a_listener_refused_calls_fail_and_watched_ones_pass(machine):
     built = program(machine, notify=False)
     for name, nr in SYSCALLS[machine].items():
         got = answer(built, machine, nr, (99,) * 6)
@@ -68,25 +66,25 @@ def test_without_a_listener_refused_calls_fail_and_watched_ones_pass(machine: st
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_asking_whether_a_path_exists_can_be_watched(machine: str) -> None:
+def test_asking_whether_a_path_exists_can_be_watched(machine):
     built = program(machine, watch_stat=True)
     for name in STAT & SYSCALLS[machine].keys():
         assert answer(built, machine, SYSCALLS[machine][name]) == RET_NOTIFY
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_foreign_machines_are_killed(machine: str) -> None:
+def test_foreign_machines_are_killed(machine):
     read = SYSCALLS[machine]["read"]
     assert answer(program(machine), machine, read, arch=0x40000003) == RET_KILL
 
 
-def test_x32_calls_are_killed() -> None:
+def test_x32_calls_are_killed():
     assert answer(program("x86_64"), "x86_64", 0x40000000 | 0) == RET_KILL
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("name", sorted(ALLOWED_INT))
-def test_calls_allowed_for_some_values_only(machine: str, name: str) -> None:
+def test_calls_allowed_for_some_values_only(machine, name):
     position, values = ALLOWED_INT[name]
     nr = SYSCALLS[machine][name]
     for value in values:
@@ -98,7 +96,7 @@ def test_calls_allowed_for_some_values_only(machine: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_it_may_abort_itself_and_nobody_else(machine: str) -> None:
+def test_it_may_abort_itself_and_nobody_else(machine):
     nr = SYSCALLS[machine]["tgkill"]
     assert answer(program(machine), machine, nr, (PID, PID, 6)) == RET_ALLOW
     assert answer(program(machine), machine, nr, (PID, PID, 9)) == RET_NOTIFY
@@ -106,7 +104,7 @@ def test_it_may_abort_itself_and_nobody_else(machine: str) -> None:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_it_may_read_its_limits_but_not_set_them(machine: str) -> None:
+def test_it_may_read_its_limits_but_not_set_them(machine):
     nr = SYSCALLS[machine]["prlimit64"]
     assert answer(program(machine), machine, nr, (0, 7, 0, 1 << 40)) == RET_ALLOW
     assert answer(program(machine), machine, nr, (0, 7, 1, 0)) == RET_NOTIFY
@@ -120,7 +118,7 @@ def test_it_may_read_its_limits_but_not_set_them(machine: str) -> None:
     nr=st.integers(0, 2**31 - 1),
     arguments=st.tuples(*[st.integers(0, 2**64 - 1)] * 6),
 )
-def test_what_is_not_on_the_list_is_never_allowed(machine: str, nr: int, arguments: tuple[int, ...]) -> None:
+def test_what_is_not_on_the_list_is_never_allowed(machine, nr, arguments):
     names = {number: name for name, number in SYSCALLS[machine].items()}
     got = answer(program(machine), machine, nr, arguments)
     if got == RET_ALLOW:
@@ -128,17 +126,17 @@ def test_what_is_not_on_the_list_is_never_allowed(machine: str, nr: int, argumen
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_the_program_fits_the_kernels_limit(machine: str) -> None:
+def test_the_program_fits_the_kernels_limit(machine):
     assert len(program(machine)) % 8 == 0
     assert len(program(machine)) // 8 < 4096
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_a_program_built_ahead_becomes_a_childs_own(machine: str) -> None:
+def test_a_program_built_ahead_becomes_a_childs_own(machine):
     ahead = build(FilterSpec(machine=machine))
     assert for_process(ahead, PID) == program(machine)
 
 
-def test_an_unknown_machine_is_refused() -> None:
+def test_an_unknown_machine_is_refused():
     with pytest.raises(KeyError):
         program("riscv64")

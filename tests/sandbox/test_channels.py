@@ -4,8 +4,6 @@ The list was written from the sandbox's documentation, before its code was read.
 memory, processors, frequency) is measured by ``perf/covert_channels.py``.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from tradeassay.sandbox import Job, JobLimits, JobResult, Sandbox
@@ -156,7 +154,7 @@ def _run(sandbox: Sandbox, body: str) -> JobResult:
 
 @pytest.mark.parametrize("name", CHANNELS)
 @pytest.mark.parametrize("walls", ["sandbox", pytest.param("standard", marks=pytest.mark.slow)])
-def test_nothing_is_left_for_the_next_job(name: str, walls: str, request: pytest.FixtureRequest) -> None:
+def test_nothing_is_left_for_the_next_job(name, walls, request):
     opened: Sandbox = request.getfixturevalue(walls)
     send, look = CHANNELS[name]
     before = _run(opened, look).need()["seen"].tolist()
@@ -164,7 +162,7 @@ def test_nothing_is_left_for_the_next_job(name: str, walls: str, request: pytest
     assert _run(opened, look).need()["seen"].tolist() == before == [0]
 
 
-def test_no_job_can_throw_a_shared_file_out_of_memory(sandbox: Sandbox) -> None:
+def test_no_job_can_throw_a_shared_file_out_of_memory(sandbox):
     # Eviction is what makes the page cache a channel that can be written again and again.
     source = (
         "import ctypes, mmap, os\n"

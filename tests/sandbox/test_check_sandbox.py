@@ -1,7 +1,5 @@
 """The escape suite: everything must hold here, and the suite must notice when something does not."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -19,7 +17,7 @@ from tradeassay.testing import CheckFailed
 from tradeassay.testing.sandbox import ATTACKS, LIGHT, check_sandbox
 
 
-def test_there_are_enough_attacks_and_each_is_a_program() -> None:
+def test_there_are_enough_attacks_and_each_is_a_program():
     assert len(ATTACKS) >= 40
     assert len({attack.name for attack in ATTACKS}) == len(ATTACKS)
     for attack in ATTACKS:
@@ -29,14 +27,14 @@ def test_there_are_enough_attacks_and_each_is_a_program() -> None:
     assert {attack.family for attack in ATTACKS if attack.short} >= families - {"privileged"}
 
 
-def test_an_unknown_attack_is_a_users_mistake() -> None:
+def test_an_unknown_attack_is_a_users_mistake():
     with pytest.raises(UserError, match="no attack nonsense"):
         check_sandbox(only=["nonsense"])
 
 
 @pytest.mark.slow_for("all")
 @pytest.mark.parametrize("least", [10, 40], ids=["short form", "all"])
-def test_no_attack_gets_out(machine: None, least: int) -> None:
+def test_no_attack_gets_out(machine, least):
     report = check_sandbox(short=least < 40)
     assert report.escaped == ()
     assert len(report.counted) >= least
@@ -48,7 +46,7 @@ def test_no_attack_gets_out(machine: None, least: int) -> None:
 
 
 @pytest.mark.slow
-def test_no_attack_of_the_short_form_gets_out_of_standard_walls(machine: None) -> None:
+def test_no_attack_of_the_short_form_gets_out_of_standard_walls(machine):
     report = check_sandbox(config=msgspec.structs.replace(LIGHT, namespaces=False), short=True)
     assert report.tier.level == "standard"
     assert 10 <= len(report.counted) < 40
@@ -94,7 +92,7 @@ class PlainSubprocess:
 
     def close(self) -> None: ...
 
-    def __enter__(self) -> PlainSubprocess:
+    def __enter__(self):
         return self
 
     def __exit__(self, *_: object) -> None: ...
@@ -103,7 +101,7 @@ class PlainSubprocess:
 CAUGHT = ("read-secret", "own-environment", "tcp-connect", "fork", "write-outside", "kill-a-process")
 
 
-def test_an_executor_without_walls_is_found_out() -> None:
+def test_an_executor_without_walls_is_found_out():
     with pytest.raises(CheckFailed, match="got out of the sandbox") as failed:
         check_sandbox(PlainSubprocess(), only=[*CAUGHT, "printed-result"])
     for name in CAUGHT:
@@ -135,7 +133,7 @@ def first_closed_folder() -> Path | None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_an_ordinary_user_is_held_as_well(machine: None, tmp_path: Path) -> None:
+def test_an_ordinary_user_is_held_as_well(machine, tmp_path):
     from tradeassay.sandbox import kernel
 
     closed = first_closed_folder()

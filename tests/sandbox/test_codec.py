@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import struct
 from typing import Any
@@ -25,7 +23,7 @@ def column(**facts: Any) -> dict[str, Any]:
     return {"columns": [{"name": "a", "kind": "f8", "rows": 1} | facts]}
 
 
-def test_the_bytes_of_one_column_by_hand() -> None:
+def test_the_bytes_of_one_column_by_hand():
     raw = b"".join(encode({"a": [1.5, -2.0]}))
     magic, length = struct.unpack_from("<4sI", raw)
     assert magic == b"TAS1"
@@ -37,7 +35,7 @@ def test_the_bytes_of_one_column_by_hand() -> None:
     assert (8 + length) % 8 == 0
 
 
-def test_every_kind_comes_back() -> None:
+def test_every_kind_comes_back():
     columns = {
         "price": np.array([1.0, np.nan]),
         "count": np.array([1, -(2**63)], dtype=np.int64),
@@ -74,7 +72,7 @@ COLUMN = st.one_of(
 @given(
     st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20), COLUMN, max_size=8)
 )
-def test_what_is_encoded_is_decoded(columns: dict[str, Any]) -> None:
+def test_what_is_encoded_is_decoded(columns):
     back = decode(b"".join(encode(columns)), CAPS)
     assert isinstance(back, dict)
     assert list(back) == list(columns)
@@ -89,7 +87,7 @@ def test_what_is_encoded_is_decoded(columns: dict[str, Any]) -> None:
 @example(b"")
 @example(b"TAS1")
 @example(MAGIC + struct.pack("<I", 2**32 - 1))
-def test_random_bytes_are_refused_and_nothing_else_happens(raw: bytes) -> None:
+def test_random_bytes_are_refused_and_nothing_else_happens(raw):
     with pytest.raises(CodecError):
         decode(raw, CAPS)
 
@@ -98,7 +96,7 @@ VALID = b"".join(encode({"a": [1.0, 2.0], "s": ["x", "yy", None], "b": [True], "
 
 
 @given(st.integers(0, len(VALID) - 1), st.integers(0, 255), st.integers(0, len(VALID)))
-def test_a_damaged_message_is_columns_or_refused(position: int, value: int, cut: int) -> None:
+def test_a_damaged_message_is_columns_or_refused(position, value, cut):
     raw = bytearray(VALID)
     raw[position] = value
     for damaged in (bytes(raw), bytes(raw[:cut]), bytes(raw) + b"\0" * (cut % 9)):
@@ -120,7 +118,7 @@ HEAD = st.recursive(
 
 
 @given(HEAD, st.binary(max_size=64))
-def test_any_json_as_head_is_refused_or_well_formed(head: Any, body: bytes) -> None:
+def test_any_json_as_head_is_refused_or_well_formed(head, body):
     try:
         decode(message(json.dumps(head).encode(), body), CAPS)
     except CodecError:
@@ -134,7 +132,7 @@ def test_any_json_as_head_is_refused_or_well_formed(head: Any, body: bytes) -> N
     size=st.integers(-5, 2**45),
     body=st.binary(max_size=128),
 )
-def test_heads_that_promise_too_much(kind: str, rows: int, words: int, size: int, body: bytes) -> None:
+def test_heads_that_promise_too_much(kind, rows, words, size, body):
     head = {"columns": [{"name": "a", "kind": kind, "rows": rows, "words": words, "size": size}]}
     try:
         back = decode(message(head, body), CAPS)
@@ -189,12 +187,12 @@ def test_heads_that_promise_too_much(kind: str, rows: int, words: int, size: int
         (encode_claim(ClaimHead("exception", "E", "m")) + bytes(8), "after a claim"),
     ],
 )
-def test_malformed_messages_name_their_fault(raw: bytes, reason: str) -> None:
+def test_malformed_messages_name_their_fault(raw, reason):
     with pytest.raises(CodecError, match=reason):
         decode(raw, CAPS)
 
 
-def test_a_claim_comes_back() -> None:
+def test_a_claim_comes_back():
     claim = ClaimHead("memory", "MemoryError", "too much", "line 1")
     assert decode(encode_claim(claim), CAPS) == claim
 
@@ -211,12 +209,12 @@ def test_a_claim_comes_back() -> None:
         np.array([1], dtype="m8[s]"),
     ],
 )
-def test_what_no_column_can_hold(values: Any) -> None:
+def test_what_no_column_can_hold(values):
     with pytest.raises(TypeError, match="column 'a'"):
         encode({"a": values})
 
 
-def test_names_and_texts_have_a_length() -> None:
+def test_names_and_texts_have_a_length():
     with pytest.raises(ValueError, match="200"):
         encode({"": [1.0]})
     with pytest.raises(ValueError, match="4096"):

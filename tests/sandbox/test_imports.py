@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from tradeassay.core.syntax import syntax_tree
@@ -27,11 +25,11 @@ ALLOWED = allowed_modules({"numpy", "pandas"})
         ("try:\n    import numba\nexcept KeyError:\n    pass", ImportFound("numba", 2)),
     ],
 )
-def test_first_forbidden_import(source: str, found: ImportFound | None) -> None:
+def test_first_forbidden_import(source, found):
     assert first_forbidden(syntax_tree(source), ALLOWED) == found
 
 
-def test_the_list_knows_the_top_of_a_dotted_name() -> None:
+def test_the_list_knows_the_top_of_a_dotted_name():
     assert is_allowed("numpy.random", ALLOWED)
     assert not is_allowed("numpyx", ALLOWED)
     assert not is_allowed("polars", ALLOWED)

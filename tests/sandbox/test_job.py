@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -12,14 +10,14 @@ TIER = Tier(level="strong")
 USAGE = JobUsage(cpu_s=0.1, wall_s=0.1, peak_mb=1.0)
 
 
-def test_limits_must_be_positive() -> None:
+def test_limits_must_be_positive():
     with pytest.raises(UserError, match="memory_mb"):
         JobLimits(memory_mb=0)
     with pytest.raises(UserError, match="wall_s"):
         JobLimits(wall_s=-1.0)
 
 
-def test_limits_bound_the_result() -> None:
+def test_limits_bound_the_result():
     caps = JobLimits(rows=7, columns=3, result_mb=2).caps()
     assert (caps.rows, caps.columns, caps.total) == (7, 3, 2 << 20)
 
@@ -27,17 +25,17 @@ def test_limits_bound_the_result() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"entry": "not a name"}, {"harness": "module.function"}, {"seed": -1}, {"seed": 2**32}]
 )
-def test_wrong_jobs_are_refused_at_once(wrong: dict[str, object]) -> None:
+def test_wrong_jobs_are_refused_at_once(wrong):
     with pytest.raises(UserError):
         Job(source="", **wrong)  # type: ignore[arg-type]
 
 
-def test_a_job_is_named_by_its_source() -> None:
+def test_a_job_is_named_by_its_source():
     assert Job(source="x").sha256 == "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
     assert Job(source="\ud800").sha256
 
 
-def test_jobs_and_results_travel() -> None:
+def test_jobs_and_results_travel():
     job = Job(source="x", columns={"a": np.arange(3.0)}, limits=JobLimits(cpu_s=2))
     assert pickle.loads(pickle.dumps(job)).limits == job.limits
     failure = NetworkAttempt(attempt=RefusedCall(family="network", call="socket"))
@@ -45,7 +43,7 @@ def test_jobs_and_results_travel() -> None:
     assert pickle.loads(pickle.dumps(result)) == result
 
 
-def test_a_result_is_columns_or_a_failure() -> None:
+def test_a_result_is_columns_or_a_failure():
     with pytest.raises(ValueError, match="either"):
         JobResult(source="x", tier=TIER, usage=USAGE)
     good = JobResult(source="x", tier=TIER, usage=USAGE, columns={"a": np.arange(2)})

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import struct
 from pathlib import Path
@@ -21,14 +19,14 @@ from tradeassay.sandbox import kernel
         (9, 0xFFFF, 24),
     ],
 )
-def test_each_version_takes_away_all_it_can(version: int, rights: int, size: int) -> None:
+def test_each_version_takes_away_all_it_can(version, rights, size):
     attributes = kernel.ruleset_attributes(version)
     assert len(attributes) == size
     assert struct.unpack_from("=Q", attributes)[0] == rights
     assert kernel.handled_rights(version) == rights
 
 
-def test_only_what_is_granted_can_be_opened(machine: None, tmp_path: Path) -> None:
+def test_only_what_is_granted_can_be_opened(machine, tmp_path):
     (tmp_path / "open").mkdir()
     (tmp_path / "open" / "file").write_text("x")
     (tmp_path / "shut").write_text("x")

@@ -1,7 +1,5 @@
 """Starting, ending and losing zygotes; nothing may be left behind."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import os
@@ -80,7 +78,7 @@ def gone(pid: int, seconds: float = 60.0) -> bool:
 
 
 @pytest.mark.parametrize("namespaces", [True, False])
-def test_nothing_is_left_behind(machine: None, namespaces: bool) -> None:
+def test_nothing_is_left_behind(machine, namespaces):
     gc.collect()
     before, processes = descriptors(), children()
     with Sandbox(msgspec.structs.replace(BARE, namespaces=namespaces)) as sandbox:
@@ -101,7 +99,7 @@ def test_nothing_is_left_behind(machine: None, namespaces: bool) -> None:
 
 
 @pytest.mark.parametrize("namespaces", [True, False])
-def test_closing_ends_a_running_child(machine: None, namespaces: bool) -> None:
+def test_closing_ends_a_running_child(machine, namespaces):
     sandbox = Sandbox(msgspec.structs.replace(BARE, namespaces=namespaces))
     slow = Job(
         source="import time\ndef run(c):\n    time.sleep(30)", pass_as="columns", limits=JobLimits(wall_s=60.0)
@@ -130,7 +128,7 @@ def test_closing_ends_a_running_child(machine: None, namespaces: bool) -> None:
     assert all(gone(pid) for pid in pids)
 
 
-def test_a_closed_sandbox_says_so(machine: None) -> None:
+def test_a_closed_sandbox_says_so(machine):
     sandbox = Sandbox(BARE)
     sandbox.close()
     sandbox.close()
@@ -138,7 +136,7 @@ def test_a_closed_sandbox_says_so(machine: None) -> None:
         sandbox.run(GOOD)
 
 
-def test_a_forgotten_sandbox_is_closed(machine: None) -> None:
+def test_a_forgotten_sandbox_is_closed(machine):
     sandbox = Sandbox(BARE)
     pid = zygote(sandbox)
     del sandbox
@@ -146,7 +144,7 @@ def test_a_forgotten_sandbox_is_closed(machine: None) -> None:
     assert gone(pid)
 
 
-def test_a_lost_zygote_is_replaced(machine: None) -> None:
+def test_a_lost_zygote_is_replaced(machine):
     with Sandbox(BARE) as sandbox:
         first = zygote(sandbox)
         whole = family(first)
@@ -156,7 +154,7 @@ def test_a_lost_zygote_is_replaced(machine: None) -> None:
         assert zygote(sandbox) != first
 
 
-def test_a_zygote_lost_in_mid_job_is_replaced_and_the_job_not_judged(machine: None) -> None:
+def test_a_zygote_lost_in_mid_job_is_replaced_and_the_job_not_judged(machine):
     with Sandbox(BARE) as sandbox:
         source = "import time\ndef run(c):\n    time.sleep(3)\n    return {'a': [1]}"
         slow = Job(source=source, pass_as="columns")
@@ -181,7 +179,7 @@ def test_a_zygote_lost_in_mid_job_is_replaced_and_the_job_not_judged(machine: No
         assert zygote(sandbox) != first
 
 
-def test_a_host_that_dies_takes_everything_with_it(machine: None) -> None:
+def test_a_host_that_dies_takes_everything_with_it(machine):
     script = (
         "import time\nfrom tradeassay.sandbox import Sandbox, SandboxConfig\n"
         "s = Sandbox(SandboxConfig(preload=()))\nprint(s._line.current().pid, flush=True)\ntime.sleep(60)"
@@ -193,7 +191,7 @@ def test_a_host_that_dies_takes_everything_with_it(machine: None) -> None:
     assert all(gone(pid) for pid in pids)
 
 
-def test_a_forked_copy_of_the_host_is_refused(machine: None) -> None:
+def test_a_forked_copy_of_the_host_is_refused(machine):
     with Sandbox(BARE) as sandbox:
         child = os.fork()
         if child == 0:
@@ -208,7 +206,7 @@ def test_a_forked_copy_of_the_host_is_refused(machine: None) -> None:
         assert sandbox.run(GOOD).ok
 
 
-def test_an_interrupted_host_kills_the_child(machine: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_host_kills_the_child(machine, monkeypatch):
     from tradeassay.sandbox import supervise
 
     with Sandbox(BARE) as sandbox:
@@ -231,7 +229,7 @@ def test_an_interrupted_host_kills_the_child(machine: None, monkeypatch: pytest.
         assert sandbox.run(GOOD).ok
 
 
-def test_the_zygote_is_alone_and_shares_no_memory(sandbox: Sandbox) -> None:
+def test_the_zygote_is_alone_and_shares_no_memory(sandbox):
     inner = family(zygote(sandbox))[-1]
     assert len(list(Path(f"/proc/{inner}/task").iterdir())) == 1
     environment = Path(f"/proc/{inner}/environ").read_bytes().split(b"\0")
@@ -239,23 +237,15 @@ def test_the_zygote_is_alone_and_shares_no_memory(sandbox: Sandbox) -> None:
     if sandbox.tier.level == "strong":
         assert {b"HOME=/scratch", b"LD_LIBRARY_PATH=/tmp/base/lib"} <= set(environment)
         names -= {b"HOME", b"LD_LIBRARY_PATH"}
-    assert names == {
-        b"PYTHONHASHSEED",
-        b"TZ",
-        b"LC_ALL",
-        b"OMP_NUM_THREADS",
-        b"OPENBLAS_NUM_THREADS",
-        b"MKL_NUM_THREADS",
-        b"NUMEXPR_NUM_THREADS",
-        b"MPLBACKEND",
-    }
+    threads = (name + b"_NUM_THREADS" for name in (b"OMP", b"OPENBLAS", b"MKL", b"NUMEXPR"))
+    assert names == {*threads, b"PYTHONHASHSEED", b"TZ", b"LC_ALL", b"MPLBACKEND"}
     shared = [
         line for line in Path(f"/proc/{inner}/maps").read_text().splitlines() if line.split()[1][1::2] == "ws"
     ]
     assert shared == []
 
 
-def test_modules_that_are_not_installed_are_named(machine: None) -> None:
+def test_modules_that_are_not_installed_are_named(machine):
     with Sandbox(SandboxConfig(preload=("math", "not_a_module_at_all"))) as sandbox:
         assert sandbox.absent == ("not_a_module_at_all",)
         assert "math" in sandbox.modules
@@ -263,9 +253,7 @@ def test_modules_that_are_not_installed_are_named(machine: None) -> None:
 
 
 @pytest.mark.slow
-def test_a_second_zygote_finds_the_list_of_fonts(
-    machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_zygote_finds_the_list_of_fonts(machine, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TRADEASSAY_HOME", "home")
     written = []
@@ -278,14 +266,14 @@ def test_a_second_zygote_finds_the_list_of_fonts(
     ZygoteProcess(SandboxConfig(preload=("matplotlib.font_manager",))).close()
 
 
-def test_a_harness_that_does_not_import_stops_the_start(machine: None) -> None:
+def test_a_harness_that_does_not_import_stops_the_start(machine):
     before = descriptors()
     with pytest.raises(SandboxError, match="not_a_harness"):
         Sandbox(SandboxConfig(preload=(), harnesses=("not_a_harness",)))
     assert descriptors() == before
 
 
-def test_a_second_thread_stops_the_start(machine: None) -> None:
+def test_a_second_thread_stops_the_start(machine):
     script = (
         "import threading, time\nthreading.Thread(target=time.sleep, args=(9,), daemon=True).start()\n"
         "from tradeassay.sandbox import zygote\ntry:\n    zygote._assert_one_thread()\n"
@@ -295,24 +283,24 @@ def test_a_second_thread_stops_the_start(machine: None) -> None:
     assert "threads and cannot fork safely" in done.stdout
 
 
-def test_frames_need_pandas(machine: None) -> None:
+def test_frames_need_pandas(machine):
     with Sandbox(BARE) as sandbox, pytest.raises(UserError, match=r"no pandas.*tradeassay\[code\]"):
         sandbox.run(Job(source=GOOD.source))
 
 
-def test_strong_walls_can_be_required(machine: None) -> None:
+def test_strong_walls_can_be_required(machine):
     with pytest.raises(SandboxRefused, match="strong isolation") as refused:
         Sandbox(msgspec.structs.replace(BARE, namespaces=False, require="strong"))
     assert refused.value.hint is not None
 
 
-def test_a_refused_machine_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_machine_starts_nothing(monkeypatch):
     monkeypatch.setattr("sys.platform", "darwin")
     with pytest.raises(SandboxRefused, match="macOS"):
         Sandbox(BARE)
 
 
-def test_a_pool_keeps_the_order(pool: SandboxPool) -> None:
+def test_a_pool_keeps_the_order(pool):
     jobs = (
         Job(
             source="import time\ndef run(c, n):\n    time.sleep(0.05 * (n % 3))\n    return {'n': [n]}",
@@ -324,7 +312,7 @@ def test_a_pool_keeps_the_order(pool: SandboxPool) -> None:
     assert [int(result.need()["n"][0]) for result in pool.map(jobs)] == list(range(12))
 
 
-def test_a_pool_runs_children_at_the_same_time(pool: SandboxPool) -> None:
+def test_a_pool_runs_children_at_the_same_time(pool):
     source = (
         "import time\ndef run(c):\n    a = time.monotonic()\n    time.sleep(1.5)\n    return [a, time.monotonic()]"
     )
@@ -334,14 +322,14 @@ def test_a_pool_runs_children_at_the_same_time(pool: SandboxPool) -> None:
     assert other_start < end
 
 
-def test_leaving_a_map_early_is_fine(pool: SandboxPool) -> None:
+def test_leaving_a_map_early_is_fine(pool):
     results = pool.map([GOOD] * 10)
     assert next(iter(results)).ok
     del results
     assert pool.run(GOOD).ok
 
 
-def test_a_closed_pool_says_so(machine: None) -> None:
+def test_a_closed_pool_says_so(machine):
     made = SandboxPool(BARE)
     made.close()
     made.close()
@@ -351,7 +339,7 @@ def test_a_closed_pool_says_so(machine: None) -> None:
         SandboxPool(BARE, workers=0)
 
 
-def test_executors_by_name(machine: None) -> None:
+def test_executors_by_name(machine):
     with open_executor("sandbox", config=BARE, workers=2) as made:
         assert made.run(GOOD).ok
         assert isinstance(made.run(Job(source="import socket", pass_as="columns")).failure, ForbiddenImport)
@@ -364,7 +352,7 @@ def test_executors_by_name(machine: None) -> None:
         open_executor(workers=0)
 
 
-def test_sandboxes_and_threads_mix(pool: SandboxPool) -> None:
+def test_sandboxes_and_threads_mix(pool):
     futures = [pool.submit(GOOD) for _ in range(20)]
     np.testing.assert_array_equal([future.result().need()["a"][0] for future in futures], np.ones(20))
 
@@ -385,7 +373,7 @@ with Sandbox(SandboxConfig(preload=())) as sandbox:
 """
 
 
-def test_where_refused_calls_cannot_be_reported_they_are_still_refused(machine: None) -> None:
+def test_where_refused_calls_cannot_be_reported_they_are_still_refused(machine):
     # Only one listener may exist along a line of processes; some container managers have taken it already.
     done = subprocess.run([sys.executable, "-c", LISTENED_TO], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -398,7 +386,7 @@ def test_where_refused_calls_cannot_be_reported_they_are_still_refused(machine: 
     assert memory == "PermissionError"
 
 
-def test_the_zygote_is_of_the_hosts_own_sources_whatever_is_installed(tmp_path: Path) -> None:
+def test_the_zygote_is_of_the_hosts_own_sources_whatever_is_installed(tmp_path):
     """Two copies of the package: the one on PYTHONPATH, which the host runs, and the installed one."""
     package = Path(tradeassay.__file__).parent
     copy = shutil.copytree(package, tmp_path / "tradeassay", ignore=shutil.ignore_patterns("__pycache__"))

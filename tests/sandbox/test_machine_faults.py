@@ -1,7 +1,5 @@
 """What the machine does to a child is not put down to the code; code that has begun is never run a second time."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal
@@ -73,18 +71,14 @@ def sent(number: int) -> Harm:
 
 
 @pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGHUP"])
-def test_a_child_killed_from_outside_is_not_judged_and_not_run_again(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_child_killed_from_outside_is_not_judged_and_not_run_again(sandbox, monkeypatch, name):
     done = in_the_middle(monkeypatch, sent(signal.Signals[name]), times=2)
     with pytest.raises(SandboxError, match=f"{name}, and code that has begun is never run again"):
         sandbox.run(HONEST)
     assert len(done) == 1
 
 
-def test_a_child_killed_before_its_code_ran_is_followed_by_another(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_child_killed_before_its_code_ran_is_followed_by_another(sandbox, monkeypatch):
     # Half a second of parsing: a busy host hears late of its child, which must not have begun by then.
     slow = replace(HONEST, source=HONEST.source + "\ndef unused():\n" + "    a = b + c\n" * 50_000)
     left, take = [1, 1, 1], Supervisor._take_message
@@ -115,16 +109,14 @@ def kill_at_the_start(monkeypatch: pytest.MonkeyPatch, left: list[int], take: An
     ("last", "kind"),
     [("os.abort()", Crashed), ("raise MemoryError", ChildClaim), ("return b'x' * (1 << 40)", ChildClaim)],
 )
-def test_whatever_code_can_do_to_itself_brings_no_second_child(
-    sandbox: Sandbox, last: str, kind: type[object]
-) -> None:
+def test_whatever_code_can_do_to_itself_brings_no_second_child(sandbox, last, kind):
     """With a second child on the same rows, whatever passes from one to the other would be the future."""
     source = f"import os\ndef run(columns):\n    print('here')\n    {last}"
     result = sandbox.run(Job(source=source, pass_as="columns", columns={"close": [1.0]}))
     assert isinstance(result.failure, kind) and not result.retried
 
 
-def test_a_crash_after_a_forbidden_call_is_no_second_chance(sandbox: Sandbox) -> None:
+def test_a_crash_after_a_forbidden_call_is_no_second_chance(sandbox):
     """Otherwise a program that looks at the clock could try something, crash, and behave the second time."""
     source = (
         "import os\ndef run(columns):\n    try:\n        open('/nowhere')\n    except OSError:\n        os.abort()"
@@ -137,13 +129,13 @@ def test_a_crash_after_a_forbidden_call_is_no_second_chance(sandbox: Sandbox) ->
 
 
 @pytest.mark.parametrize("length", [100_000, 400_000])
-def test_a_source_that_says_too_much_about_itself_is_judged(sandbox: Sandbox, length: int) -> None:
+def test_a_source_that_says_too_much_about_itself_is_judged(sandbox, length):
     """It ended the whole run: the name did not fit into the message that tells the host of it."""
     result = sandbox.run(Job(source=f"import {'a' * length}", pass_as="columns"))
     assert result.failure == ForbiddenImport(module="a" * 200, line=1) and not result.retried
 
 
-def test_memory_that_the_machine_lacks(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_the_machine_lacks(sandbox, monkeypatch):
     """The kernel kills the sandbox's children first, however little they have taken."""
     counted = iter(range(100))
     monkeypatch.setattr(supervise, "_oom_kills", lambda: next(counted))
@@ -152,9 +144,7 @@ def test_memory_that_the_machine_lacks(sandbox: Sandbox, monkeypatch: pytest.Mon
         sandbox.run(HONEST)
 
 
-def test_whoever_takes_half_of_its_memory_has_used_it_up(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whoever_takes_half_of_its_memory_has_used_it_up(sandbox, monkeypatch):
     counted = iter(range(100))
     monkeypatch.setattr(supervise, "_oom_kills", lambda: next(counted))
     in_the_middle(monkeypatch, sent(signal.SIGKILL), times=1)
@@ -163,7 +153,7 @@ def test_whoever_takes_half_of_its_memory_has_used_it_up(
     assert isinstance(sandbox.run(Job(source=greedy, pass_as="columns", limits=limits)).failure, OomKilled)
 
 
-def test_a_zygote_lost_in_the_middle(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zygote_lost_in_the_middle(sandbox, monkeypatch):
     zygote = sandbox._line.current().pid
 
     def lose(job: Supervisor) -> None:
@@ -178,9 +168,7 @@ def test_a_zygote_lost_in_the_middle(sandbox: Sandbox, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("error", [WallsDown("no room for a mount"), ZygoteLost("gone")])
-def test_walls_that_do_not_stand_at_first(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, error: SandboxError
-) -> None:
+def test_walls_that_do_not_stand_at_first(sandbox, monkeypatch, error):
     left, take = [error], Supervisor._take_message
 
     def broken(self: Supervisor) -> None:
@@ -193,7 +181,7 @@ def test_walls_that_do_not_stand_at_first(
     assert result.ok and result.retried == error.message
 
 
-def test_a_machine_that_stood_still(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_stood_still(sandbox, monkeypatch):
     """Suspended for an hour, with the host: the code is not out of time."""
     asleep = [0.0]
     clock: Any = SimpleNamespace(monotonic=lambda: time.monotonic() + asleep[0])
@@ -207,7 +195,7 @@ def test_a_machine_that_stood_still(sandbox: Sandbox, monkeypatch: pytest.Monkey
     assert result.ok and not result.retried
 
 
-def test_waiting_for_a_processor_is_not_the_codes_time(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_a_processor_is_not_the_codes_time(sandbox, monkeypatch):
     zygote, killed = sandbox._line.current(), list[Supervisor]()
     monkeypatch.setattr(supervise, "_waited_for_processor", lambda process: 3.0)
     monkeypatch.setattr(Supervisor, "_kill", lambda self: killed.append(self))
@@ -220,7 +208,7 @@ def test_waiting_for_a_processor_is_not_the_codes_time(sandbox: Sandbox, monkeyp
         assert killed and supervisor._stopped == WallTimeout(limit_s=4.0)
 
 
-def test_the_processor_time_of_a_child_is_found(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_processor_time_of_a_child_is_found(sandbox, monkeypatch):
     seen: list[float] = []
     in_the_middle(monkeypatch, lambda job: seen.append(supervise._waited_for_processor(job._process)), times=1)
     assert sandbox.run(HONEST).ok and seen[0] >= 0.0
@@ -245,14 +233,14 @@ def fed_job(last: str) -> Job:
     )
 
 
-def test_what_was_fed_a_bar_is_not_run_again_on_the_same_bars(feeder: Sandbox) -> None:
+def test_what_was_fed_a_bar_is_not_run_again_on_the_same_bars(feeder):
     """A second child could be told what the first one saw: its end after the last bar is its own."""
     for last in ("raise MemoryError", "import os; os.abort()"):
         result = feeder.run(fed_job(last))
         assert result.failure is not None and not result.retried and len(result.answers) == 2
 
 
-def test_a_child_killed_while_it_is_fed_is_not_judged(feeder: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_killed_while_it_is_fed_is_not_judged(feeder, monkeypatch):
     done = in_the_middle(monkeypatch, sent(signal.SIGKILL), times=1)
     with pytest.raises(SandboxError, match="never run again on the same rows"):
         feeder.run(fed_job("open('/nowhere')"))

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 
 import pytest
@@ -7,7 +5,7 @@ import pytest
 from tradeassay.sandbox.namespaces import can_become_nobody, why_not_leave
 
 
-def test_finding_out_changes_nothing(machine: None) -> None:
+def test_finding_out_changes_nothing(machine):
     before = {name: os.readlink(f"/proc/self/ns/{name}") for name in ("mnt", "net", "pid", "user", "uts")}
     who = os.getresuid()
     reason = why_not_leave()
@@ -18,5 +16,5 @@ def test_finding_out_changes_nothing(machine: None) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may become nobody")
-def test_an_ordinary_user_cannot_become_another() -> None:
+def test_an_ordinary_user_cannot_become_another():
     assert not can_become_nobody()

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import sys
 
 import pytest
@@ -9,19 +7,19 @@ from tradeassay.sandbox import ChildClaim, Job, SandboxConfig, open_executor
 from tradeassay.sandbox.executor import RaySandboxPool
 
 
-def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"tradeassay\[ray\]"):
         open_executor("ray")
 
 
-def test_workers_are_counted_first() -> None:
+def test_workers_are_counted_first():
     with pytest.raises(UserError, match="workers"):
         RaySandboxPool(workers=0)
 
 
 @pytest.mark.slow
-def test_the_same_jobs_on_ray(machine: None) -> None:
+def test_the_same_jobs_on_ray(machine):
     pytest.importorskip("ray")
     source = "def run(columns, n):\n    return {'n': [n], 'x': columns['x'] * n}"
     jobs = [Job(source=source, columns={"x": [2.0]}, params={"n": n}, pass_as="columns") for n in range(9)]

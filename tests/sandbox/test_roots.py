@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import sys
 
@@ -8,7 +6,7 @@ import pytest
 from tradeassay.sandbox.namespaces import find_roots, module_names, package_roots
 
 
-def test_the_topmost_part_below_a_site_folder() -> None:
+def test_the_topmost_part_below_a_site_folder():
     files = [
         "/v/site-packages/numpy/core/x.so",
         "/v/site-packages/six.py",
@@ -24,13 +22,13 @@ def test_the_topmost_part_below_a_site_folder() -> None:
     }
 
 
-def test_names_behind_roots() -> None:
+def test_names_behind_roots():
     roots = ["/s/six.py", "/s/numpy", "/s/numpy.libs", "/s/_x.cpython-311-x86_64-linux-gnu.so", "/s/81d__mypyc.so"]
     assert module_names(roots) == {"six", "numpy", "_x"}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_this_interpreters_roots() -> None:
+def test_this_interpreters_roots():
     roots = find_roots()
     assert os.path.dirname(os.__file__) in roots.stdlib
     assert any(path.endswith("/numpy") for path in roots.packages)

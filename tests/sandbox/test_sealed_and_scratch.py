@@ -1,15 +1,12 @@
-from __future__ import annotations
-
 import mmap
 import os
-from pathlib import Path
 
 import pytest
 
 from tradeassay.sandbox.supervise import collect, seal
 
 
-def test_sealed_memory_cannot_be_changed() -> None:
+def test_sealed_memory_cannot_be_changed():
     descriptor = seal([b"abc", b"", b"def"], "test")
     try:
         assert os.pread(descriptor, 100, 0) == b"abcdef"
@@ -25,7 +22,7 @@ def test_sealed_memory_cannot_be_changed() -> None:
         os.close(descriptor)
 
 
-def test_only_plain_files_are_collected(tmp_path: Path) -> None:
+def test_only_plain_files_are_collected(tmp_path):
     (tmp_path / "log.txt").write_bytes(b"hello")
     (tmp_path / "big").write_bytes(bytes(2_000))
     (tmp_path / "folder").mkdir()
@@ -39,7 +36,7 @@ def test_only_plain_files_are_collected(tmp_path: Path) -> None:
         os.close(folder)
 
 
-def test_collected_bytes_have_a_cap_in_sum(tmp_path: Path) -> None:
+def test_collected_bytes_have_a_cap_in_sum(tmp_path):
     for number in range(5):
         (tmp_path / f"f{number}").write_bytes(bytes(400))
     folder = os.open(tmp_path, os.O_RDONLY)

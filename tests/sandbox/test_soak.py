@@ -1,7 +1,5 @@
 """Many jobs; opt in with ``-m slow``."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path
@@ -45,7 +43,7 @@ def descriptors_at_rest(pids: list[int]) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("namespaces", [True, False])
-def test_two_thousand_jobs_leak_nothing(machine: None, namespaces: bool) -> None:
+def test_two_thousand_jobs_leak_nothing(machine, namespaces):
     columns = {"close": np.arange(2_500.0)}
     jobs = [
         Job(source=GOOD if n % 4 else BAD[n // 4 % len(BAD)], columns=columns, pass_as="columns")

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import random
 import secrets
@@ -50,7 +48,7 @@ def run(source: str, call: StrategyCall | None = None, columns: dict[str, Any] |
         ("x = '\ud800'", None),
     ],
 )
-def test_broken_source_is_a_verdict_and_never_raises(source: str, line: int | None) -> None:
+def test_broken_source_is_a_verdict_and_never_raises(source, line):
     code, parsed = parse(source, None)
     assert code is None
     assert parsed.syntax
@@ -58,34 +56,34 @@ def test_broken_source_is_a_verdict_and_never_raises(source: str, line: int | No
         assert parsed.line == line
 
 
-def test_deep_nesting_is_a_verdict() -> None:
+def test_deep_nesting_is_a_verdict():
     code, parsed = parse("x = " + "-" * 100_000 + "1", None)
     assert code is None
     assert parsed.syntax
 
 
-def test_imports_are_checked_before_anything_runs() -> None:
+def test_imports_are_checked_before_anything_runs():
     code, parsed = parse("import sys\nimport socket", frozenset({"sys"}))
     assert code is None
     assert parsed.forbidden is not None
     assert (parsed.forbidden.module, parsed.line) == ("socket", 2)
 
 
-def test_an_import_at_run_time_is_guarded_too() -> None:
+def test_an_import_at_run_time_is_guarded_too():
     code, _ = parse("def run(frame):\n    __import__('socket')", frozenset())
     assert code is not None
     with pytest.raises(ImportError, match="'socket' is not on the list"):
         run_code(code, StrategyCall(pass_as="columns"), CLOSE, frozenset())
 
 
-def test_libraries_import_what_they_like() -> None:
+def test_libraries_import_what_they_like():
     source = "import json\ndef run(columns):\n    return {'a': [json.loads('1')]}"
     code, _ = parse(source, frozenset({"json"}))
     assert code is not None
     assert run_code(code, StrategyCall(pass_as="columns"), CLOSE, frozenset({"json"})) == {"a": [1]}
 
 
-def test_a_frame_is_indexed_by_time() -> None:
+def test_a_frame_is_indexed_by_time():
     frame = shape(CLOSE, "frame")
     assert list(frame.columns) == ["close"]
     assert frame.index.name == "time"
@@ -93,13 +91,13 @@ def test_a_frame_is_indexed_by_time() -> None:
     frame.loc[frame.index[0], "close"] = 9.0  # its own copy: writable
 
 
-def test_columns_can_be_grouped_into_frames() -> None:
+def test_columns_can_be_grouped_into_frames():
     frames = shape({"A/close": [1.0], "A/open": [2.0], "B/close": [3.0]}, "frames")
     assert list(frames) == ["A", "B"]
     assert list(frames["A"].columns) == ["close", "open"]
 
 
-def test_params_are_keywords() -> None:
+def test_params_are_keywords():
     source = "def go(columns, n, word='x'):\n    return {'a': [n], 'b': [word]}"
     assert run(source, StrategyCall(entry="go", pass_as="columns", params={"n": 3})) == {"a": [3], "b": ["x"]}
 
@@ -114,21 +112,21 @@ def test_params_are_keywords() -> None:
         ("return 5.0", ["value"]),
     ],
 )
-def test_what_may_be_returned(body: str, names: list[str]) -> None:
+def test_what_may_be_returned(body, names):
     assert list(run(f"def run(frame):\n    {body}")) == names
 
 
-def test_nothing_returned_is_unreturnable() -> None:
+def test_nothing_returned_is_unreturnable():
     with pytest.raises(Unreturnable, match="None"):
         run("def run(frame):\n    pass")
 
 
-def test_a_missing_entry_is_named() -> None:
+def test_a_missing_entry_is_named():
     with pytest.raises(NoEntry, match="'run'"):
         run("run = 3")
 
 
-def test_a_harness_gets_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_harness_gets_the_module(monkeypatch):
     harness = ModuleType("my_harness")
 
     def go(module: ModuleType, columns: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
@@ -139,7 +137,7 @@ def test_a_harness_gets_the_module(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("FACTOR = 2", StrategyCall(harness="my_harness:go", params={"k": 3})) == {"a": [24.0]}
 
 
-def test_classes_find_their_module() -> None:
+def test_classes_find_their_module():
     source = "import sys\nclass A: pass\ndef run(c):\n    return {'a': [hasattr(sys.modules[A.__module__], 'A')]}"
     assert run(source) == {"a": [True]}
 
@@ -160,11 +158,11 @@ def caught(source: str) -> BaseException:
         ("return None", "unreturnable"),
     ],
 )
-def test_claims_by_kind(body: str, kind: str) -> None:
+def test_claims_by_kind(body, kind):
     assert claim_of(caught(f"def run(frame):\n    {body}")).kind == kind
 
 
-def test_a_trace_shows_the_code_and_no_folder_of_this_machine() -> None:
+def test_a_trace_shows_the_code_and_no_folder_of_this_machine():
     claim = claim_of(caught("import json\ndef run(frame):\n    return json.loads('{')"))
     assert 'File "strategy.py", line 3, in run' in claim.trace
     assert "return json.loads('{')" in claim.trace
@@ -173,7 +171,7 @@ def test_a_trace_shows_the_code_and_no_folder_of_this_machine() -> None:
     assert "run_code" not in claim.trace
 
 
-def test_an_error_that_cannot_be_shown_is_still_a_claim() -> None:
+def test_an_error_that_cannot_be_shown_is_still_a_claim():
     source = (
         "class Bad(Exception):\n    def __str__(self):\n        raise RuntimeError\ndef run(frame):\n    raise Bad"
     )
@@ -182,13 +180,13 @@ def test_an_error_that_cannot_be_shown_is_still_a_claim() -> None:
     assert claim.message == "its error cannot be shown"
 
 
-def test_long_and_odd_messages_are_cut_and_cleaned() -> None:
+def test_long_and_odd_messages_are_cut_and_cleaned():
     claim = claim_of(ValueError("\ud800" + "x" * 10_000))
     assert len(claim.message) == 4000
     assert claim.message[0] == "?"
 
 
-def test_every_source_of_randomness_is_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_source_of_randomness_is_fixed(monkeypatch):
     monkeypatch.setattr(os, "urandom", os.urandom)
     monkeypatch.setattr(os, "getrandom", os.getrandom)
     monkeypatch.setattr(random, "_urandom", random._urandom)  # type: ignore[attr-defined]

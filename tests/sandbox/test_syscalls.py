@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import platform
 import sys
@@ -53,34 +51,34 @@ HAND_CHECKED = {
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-def test_numbers_that_were_looked_up_by_hand(machine: str) -> None:
+def test_numbers_that_were_looked_up_by_hand(machine):
     for name, expected in HAND_CHECKED[machine].items():
         assert number(machine, name) == expected
         assert name_of(machine, expected) == name
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-def test_numbers_are_unique(machine: str) -> None:
+def test_numbers_are_unique(machine):
     table = SYSCALLS[machine]
     assert len(set(table.values())) == len(table)
     assert machine in AUDIT_ARCH
     assert machine in machines()
 
 
-def test_legacy_calls_exist_on_one_machine_only() -> None:
+def test_legacy_calls_exist_on_one_machine_only():
     assert "open" in SYSCALLS["x86_64"]
     assert "open" not in SYSCALLS["aarch64"]
     with pytest.raises(KeyError):
         number("aarch64", "fork")
 
 
-def test_every_name_in_the_policy_is_a_real_call() -> None:
+def test_every_name_in_the_policy_is_a_real_call():
     known = {name for table in SYSCALLS.values() for name in table}
     for names in (ALLOWED, STAT, WATCHED, QUIET, ALLOWED_INT, _FAMILY_OF):
         assert set(names) <= known
 
 
-def test_a_call_has_one_answer() -> None:
+def test_a_call_has_one_answer():
     groups = [ALLOWED, STAT, WATCHED, frozenset(QUIET), frozenset(ALLOWED_INT)]
     assert sum(len(group) for group in groups) == len(frozenset().union(*groups))
 
@@ -100,22 +98,22 @@ def test_a_call_has_one_answer() -> None:
         ("epoll_create1", "other"),
     ],
 )
-def test_families(name: str, family: str) -> None:
+def test_families(name, family):
     assert family_of(name) == family
 
 
-def test_nothing_dangerous_is_allowed() -> None:
+def test_nothing_dangerous_is_allowed():
     assert {family_of(name) for name in ALLOWED} == {"other"}
 
 
-def test_unknown_numbers_have_a_name_for_the_record() -> None:
+def test_unknown_numbers_have_a_name_for_the_record():
     assert name_of("x86_64", 999) == "syscall 999"
 
 
 @pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() not in SYSCALLS, reason="needs a known Linux machine"
 )
-def test_the_table_is_this_machines() -> None:
+def test_the_table_is_this_machines():
     assert kernel.syscall("getpid") == os.getpid()
     assert kernel.syscall("getppid") == os.getppid()
     with pytest.raises(OSError, match="close"):

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import msgspec
 import pytest
 
@@ -21,7 +19,7 @@ GOOD = Kernel(
         ({"seccomp_filter": False}, "no seccomp", "CONFIG_SECCOMP_FILTER"),
     ],
 )
-def test_a_refusal_names_the_reason_and_the_mend(change: dict[str, object], reason: str, hint: str) -> None:
+def test_a_refusal_names_the_reason_and_the_mend(change, reason, hint):
     refused = refusal(msgspec.structs.replace(GOOD, **change))
     assert isinstance(refused, SandboxRefused)
     assert isinstance(refused, SandboxError)
@@ -30,16 +28,16 @@ def test_a_refusal_names_the_reason_and_the_mend(change: dict[str, object], reas
     assert hint in refused.hint
 
 
-def test_a_good_machine_is_not_refused() -> None:
+def test_a_good_machine_is_not_refused():
     assert refusal(GOOD) is None
     assert refusal(msgspec.structs.replace(GOOD, machine="aarch64", landlock_abi=1, seccomp_notify=False)) is None
 
 
-def test_asking_the_kernel_never_raises() -> None:
+def test_asking_the_kernel_never_raises():
     assert ask_kernel().release
 
 
-def test_other_systems_are_asked_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_systems_are_asked_nothing(monkeypatch):
     monkeypatch.setattr("sys.platform", "darwin")
     asked = ask_kernel()
     assert asked.landlock_abi == 0

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import random
 import sys
@@ -8,7 +6,7 @@ import numpy as np
 import pytest
 
 from tradeassay.core.errors import SandboxError
-from tradeassay.sandbox import BadResult, ChildClaim, Job, JobLimits, Sandbox, SyntaxFault, TrustedCodeInProcess
+from tradeassay.sandbox import BadResult, ChildClaim, Job, JobLimits, SyntaxFault, TrustedCodeInProcess
 
 SOURCE = """
 import numpy as np
@@ -23,12 +21,12 @@ def job(source: str = SOURCE, **options: object) -> Job:
     return Job(source=source, **(usual | options))  # type: ignore[arg-type]
 
 
-def test_untrusted_code_is_refused() -> None:
+def test_untrusted_code_is_refused():
     with TrustedCodeInProcess() as executor, pytest.raises(SandboxError, match="reference"):
         executor.run(job(trust="untrusted"))
 
 
-def test_it_means_the_same_as_the_sandbox(sandbox: Sandbox) -> None:
+def test_it_means_the_same_as_the_sandbox(sandbox):
     with TrustedCodeInProcess() as executor:
         (here,) = executor.map([job()])
     there = sandbox.run(job())
@@ -38,7 +36,7 @@ def test_it_means_the_same_as_the_sandbox(sandbox: Sandbox) -> None:
     assert here.log == there.log == b"hello\n"
 
 
-def test_the_hosts_randomness_is_given_back() -> None:
+def test_the_hosts_randomness_is_given_back():
     state, urandom = random.getstate(), os.urandom
     TrustedCodeInProcess().run(job())
     assert random.getstate() == state
@@ -46,7 +44,7 @@ def test_the_hosts_randomness_is_given_back() -> None:
     assert "strategy" not in sys.modules
 
 
-def test_failures_have_the_same_types() -> None:
+def test_failures_have_the_same_types():
     executor = TrustedCodeInProcess()
     assert isinstance(executor.run(job("def run(")).failure, SyntaxFault)
     claimed = executor.run(job("def run(frame, k):\n    raise KeyError('x')")).failure

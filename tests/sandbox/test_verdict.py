@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import signal
 from typing import Any
 
@@ -102,33 +100,33 @@ CASES: list[tuple[str, ChildFacts, Failure]] = [
 
 
 @pytest.mark.parametrize(("seen", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_facts_give_one_verdict(seen: ChildFacts, expected: Failure) -> None:
+def test_facts_give_one_verdict(seen, expected):
     assert judge(seen) == expected
 
 
-def test_a_call_of_another_machine_type_is_an_attempt() -> None:
+def test_a_call_of_another_machine_type_is_an_attempt():
     verdict = judge(facts(status=signal.SIGSYS))
     assert isinstance(verdict, PrivilegedAttempt)
 
 
-def test_columns_come_through() -> None:
+def test_columns_come_through():
     columns = judge(facts())
     assert isinstance(columns, dict)
     np.testing.assert_array_equal(columns["a"], [1.0])
 
 
-def test_a_swallowed_file_attempt_does_not_fail_a_job() -> None:
+def test_a_swallowed_file_attempt_does_not_fail_a_job():
     assert isinstance(judge(facts(attempts=(FILE,))), dict)
 
 
-def test_a_childs_words_cannot_write_to_a_terminal() -> None:
+def test_a_childs_words_cannot_write_to_a_terminal():
     verdict = judge(facts(result=claim("exception", "E\x1b[2J", "line\n\x1b]0;x\x07")))
     assert isinstance(verdict, ChildClaim)
     assert verdict.error == "E?[2J"
     assert verdict.message == "line\n?]0;x?"
 
 
-def test_every_failure_has_a_name_and_one_line() -> None:
+def test_every_failure_has_a_name_and_one_line():
     names = set()
     for _, seen, _ in CASES:
         verdict = judge(seen)
@@ -141,7 +139,7 @@ def test_every_failure_has_a_name_and_one_line() -> None:
     assert {"claimed_exception", "claimed_memory", "privileged_attempt"} <= names
 
 
-def test_a_message_does_not_tell_where_the_host_keeps_its_packages() -> None:
+def test_a_message_does_not_tell_where_the_host_keeps_its_packages():
     words = "cannot import name 'ta' from 'talib' (/home/me/.venv/lib/python3.11/site-packages/talib/__init__.py)"
     said = failures.claim(ClaimHead("exception", "ImportError", words)).message
     assert said == "cannot import name 'ta' from 'talib' (site-packages/talib/__init__.py)"
@@ -202,9 +200,7 @@ def told(text: str) -> str:
 
 
 @pytest.mark.parametrize(("program", "later", "in_3_11"), IN_3_11)
-def test_an_error_is_worded_as_in_python_3_11_whatever_runs_the_program(
-    program: str, later: str, in_3_11: str
-) -> None:
+def test_an_error_is_worded_as_in_python_3_11_whatever_runs_the_program(program, later, in_3_11):
     assert told(later) == in_3_11
     assert told(in_3_11) == in_3_11
     if program:  # and this interpreter, whichever it is, is understood
@@ -227,7 +223,7 @@ def test_an_error_is_worded_as_in_python_3_11_whatever_runs_the_program(
         "ImportError: needs python3.12",
     ],
 )
-def test_a_programs_own_words_stay_as_they_are(words: str) -> None:
+def test_a_programs_own_words_stay_as_they_are(words):
     assert told(words) == words
 
 
@@ -253,5 +249,5 @@ def test_a_programs_own_words_stay_as_they_are(words: str) -> None:
         (facts(status=signal.SIGXCPU, cpu_s=5.0), ""),
     ],
 )
-def test_whether_an_end_shows_a_fault_of_the_code(found: ChildFacts, expected: str) -> None:
+def test_whether_an_end_shows_a_fault_of_the_code(found, expected):
     assert failures.doubt(found, judge(found)) == expected

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Iterator
@@ -61,17 +59,9 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "/usr/lib/python3/json/__init__.py",
-        "/usr/lib/python3",
-        "/dev/null",
-        "/opt/lib",
-        "log.txt",
-        "/scratch/a/b",
-        ".",
-    ],
+    "/usr/lib/python3/json/__init__.py /usr/lib/python3 /dev/null /opt/lib log.txt /scratch/a/b .".split(),
 )
-def test_reading_inside_goes_on(desk: Desk, path: str) -> None:
+def test_reading_inside_goes_on(desk, path):
     assert desk.call("openat", CWD, path, os.O_RDONLY) == 0
     assert desk.watch.attempts == ()
     assert desk.watch.file_calls == 1
@@ -79,17 +69,10 @@ def test_reading_inside_goes_on(desk: Desk, path: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "/etc/passwd",
-        "/usr/lib/python3x/a",
-        "/usr/lib/python3/../../../etc/passwd",
-        "../etc/passwd",
-        "/opt/lib/site-packages/data.csv",
-        "/proc/self/environ",
-        "/",
-    ],
+    """/etc/passwd /usr/lib/python3x/a /usr/lib/python3/../../../etc/passwd ../etc/passwd
+    /opt/lib/site-packages/data.csv /proc/self/environ /""".split(),
 )
-def test_reading_outside_is_refused_and_recorded(desk: Desk, path: str) -> None:
+def test_reading_outside_is_refused_and_recorded(desk, path):
     assert desk.call("openat", CWD, path, os.O_RDONLY) == errno.EACCES
     (attempt,) = desk.watch.attempts
     assert attempt.family == "file"
@@ -97,7 +80,7 @@ def test_reading_outside_is_refused_and_recorded(desk: Desk, path: str) -> None:
     assert attempt.detail.startswith("read /")
 
 
-def test_writing_is_for_the_scratch_folder(desk: Desk) -> None:
+def test_writing_is_for_the_scratch_folder(desk):
     assert desk.call("openat", CWD, "/scratch/x", os.O_WRONLY | os.O_CREAT) == 0
     assert desk.call("openat", CWD, "/dev/null", os.O_WRONLY) == 0
     assert desk.call("openat", CWD, "/usr/lib/python3/x", os.O_WRONLY) == errno.EACCES
@@ -107,13 +90,13 @@ def test_writing_is_for_the_scratch_folder(desk: Desk) -> None:
     assert [attempt.call for attempt in desk.watch.attempts] == ["openat", "creat", "mkdir"]
 
 
-def test_both_ends_of_a_rename_count(desk: Desk) -> None:
+def test_both_ends_of_a_rename_count(desk):
     assert desk.call("rename", "a", "b") == 0
     assert desk.call("rename", "a", "/etc/b") == errno.EACCES
     assert desk.call("renameat2", CWD, "/etc/a", CWD, "b", 0) == errno.EACCES
 
 
-def test_paths_below_a_descriptor_are_those_of_the_own_folder(desk: Desk, tmp_path: Path) -> None:
+def test_paths_below_a_descriptor_are_those_of_the_own_folder(desk, tmp_path):
     desk.watch.process = os.pidfd_open(os.getpid())
     desk.watch.folder, other = (os.open(path, os.O_RDONLY) for path in (tmp_path, "/proc"))
     assert desk.call("openat", desk.watch.folder, "file", os.O_RDONLY) == 0
@@ -124,9 +107,7 @@ def test_paths_below_a_descriptor_are_those_of_the_own_folder(desk: Desk, tmp_pa
         os.close(descriptor)
 
 
-def test_a_name_that_does_not_exist_gets_no_farther_than_the_host(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_name_that_does_not_exist_gets_no_farther_than_the_host(tmp_path, monkeypatch):
     known = frozenset({"/usr/lib/python3", "/usr/lib/python3/os.py"})
     desk = Desk(tmp_path / "memory", monkeypatch, msgspec.structs.replace(REACH, known=known))
     for call, arguments in (("openat", (CWD,)), ("stat", ()), ("statfs", ()), ("faccessat", (CWD,))):
@@ -140,23 +121,21 @@ def test_a_name_that_does_not_exist_gets_no_farther_than_the_host(
 @pytest.mark.parametrize(
     "path", ["/etc/localtime", "/lib/x86_64-linux-gnu/libfoo.so.1", "/opt/site-packages", "/usr/lib64/libx.so"]
 )
-def test_what_libraries_ask_by_themselves_is_refused_without_a_record(desk: Desk, path: str) -> None:
+def test_what_libraries_ask_by_themselves_is_refused_without_a_record(desk, path):
     assert desk.call("openat", CWD, path, os.O_RDONLY) == errno.EACCES
     assert desk.watch.attempts == ()
     assert desk.call("openat", CWD, path, os.O_WRONLY) == errno.EACCES
     assert len(desk.watch.attempts) == 1
 
 
-def test_asking_for_existence_outside_finds_nothing(desk: Desk) -> None:
+def test_asking_for_existence_outside_finds_nothing(desk):
     assert desk.call("newfstatat", CWD, "/etc/passwd", 0, 0) == errno.ENOENT
     assert desk.call("stat", "/usr/lib/python3/a", 0) == 0
     assert desk.call("newfstatat", 5, "", 0, 0x1000) == 0
     assert desk.watch.attempts == ()
 
 
-def test_without_a_scratch_folder_relative_paths_start_at_the_root(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_scratch_folder_relative_paths_start_at_the_root(tmp_path, monkeypatch):
     desk = Desk(tmp_path / "memory", monkeypatch, Reach(readable=frozenset({"/usr"}), home="/"))
     assert desk.call("openat", CWD, "etc/passwd", os.O_RDONLY) == errno.EACCES
     assert desk.call("openat", CWD, "usr/x", os.O_RDONLY) == 0
@@ -178,21 +157,19 @@ def test_without_a_scratch_folder_relative_paths_start_at_the_root(
         ("unshare", (0x10000000,), "privileged", ""),
     ],
 )
-def test_refused_calls_say_what_they_were_after(
-    desk: Desk, name: str, arguments: tuple[int | str, ...], family: str, detail: str
-) -> None:
+def test_refused_calls_say_what_they_were_after(desk, name, arguments, family, detail):
     assert desk.call(name, *arguments) == errno.EPERM
     (attempt,) = desk.watch.attempts
     assert (attempt.family, attempt.call, attempt.detail) == (family, name, detail)
 
 
-def test_a_refused_thread_looks_like_a_full_machine(desk: Desk) -> None:
+def test_a_refused_thread_looks_like_a_full_machine(desk):
     assert desk.call("clone", 0x10000) == errno.EAGAIN
     assert desk.call("clone", 17) == errno.EAGAIN
     assert [attempt.detail for attempt in desk.watch.attempts] == ["a thread", "a process"]
 
 
-def test_repeats_add_up_and_kinds_are_bounded(desk: Desk) -> None:
+def test_repeats_add_up_and_kinds_are_bounded(desk):
     for _ in range(3):
         desk.call("socket", 2, 1, 0)
     assert desk.watch.attempts[0].count == 3
@@ -204,20 +181,20 @@ def test_repeats_add_up_and_kinds_are_bounded(desk: Desk) -> None:
     assert desk.watch.refused == 203
 
 
-def test_hostile_paths_are_made_printable(desk: Desk) -> None:
+def test_hostile_paths_are_made_printable(desk):
     desk.call("openat", CWD, "/etc/\x1b[2Jx\n" + "y" * 1000, os.O_RDONLY)
     detail = desk.watch.attempts[0].detail
     assert detail.isprintable()
     assert len(detail) <= 200
 
 
-def test_an_address_that_cannot_be_read_is_left_to_the_kernel(desk: Desk) -> None:
+def test_an_address_that_cannot_be_read_is_left_to_the_kernel(desk):
     assert desk.call("openat", CWD, 2**63 + 5, os.O_RDONLY) == 0
     desk.watch.memory = None
     assert desk.call("openat", CWD, 4096, os.O_RDONLY) == 0
 
 
-def test_a_caller_that_died_needs_no_answer(desk: Desk) -> None:
+def test_a_caller_that_died_needs_no_answer(desk):
     desk._notice = None
     desk.watch.answer(0)
     assert desk.answer is None

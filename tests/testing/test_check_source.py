@@ -1,11 +1,8 @@
 """The shipped checker for sources: content with ours, and able to find what is wrong."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
@@ -45,24 +42,24 @@ def real(panel: Panel) -> Panel:
     return replace(panel, facts=msgspec.structs.replace(panel.facts, kind="real", biases=()))
 
 
-def test_the_sources_are_registered() -> None:
+def test_the_sources_are_registered():
     assert {"csv", "parquet", "packaged", "synthetic", "yfinance", "ccxt"} <= set(sources.names())
 
 
 @pytest.mark.parametrize("market", ["us", "ashare", "crypto"])
-def test_synthetic_worlds_pass(market: str) -> None:
+def test_synthetic_worlds_pass(market):
     panel = check_source("synthetic", {"preset": market, "seed": 3, "sessions": 120, "names": 40})
     assert panel.facts.kind == "synthetic"
 
 
-def test_files_pass(tmp_path: Path) -> None:
+def test_files_pass(tmp_path):
     rows = "date,open,high,low,close,volume\n2024-01-02,1,2,1,2,5\n2024-01-03,2,2,1,2,5\n"
     (tmp_path / "AAA.csv").write_text(rows)
     for name in ("csv", "parquet"):
         assert check_source(name, {"path": str(tmp_path)}).symbols == ("AAA",)
 
 
-def test_wrong_options_are_the_users_fault() -> None:
+def test_wrong_options_are_the_users_fault():
     with pytest.raises(UserError, match="no option 'color'"):
         check_source("synthetic", {"color": "red"})
 
@@ -95,12 +92,12 @@ def broken(panel: Panel, field: str, **change: Any) -> Panel:
         (lambda p: real(broken(p, "bars", to={**p.bars, "high": p.bars["high"] * 0.5})), "states no bias"),
     ],
 )
-def test_what_is_wrong_is_named(good: Panel, plant: Callable[[Panel], Any], problem: str) -> None:
+def test_what_is_wrong_is_named(good, plant, problem):
     with pytest.raises(CheckFailed, match=problem):
         check_source(Made(lambda: plant(good)))
 
 
-def test_a_synthetic_source_must_repeat_itself(good: Panel) -> None:
+def test_a_synthetic_source_must_repeat_itself(good):
     rng = np.random.default_rng(1)
 
     def drift() -> Panel:
@@ -110,7 +107,7 @@ def test_a_synthetic_source_must_repeat_itself(good: Panel) -> None:
         check_source(Made(drift))
 
 
-def test_global_random_state_must_be_left_alone(good: Panel) -> None:
+def test_global_random_state_must_be_left_alone(good):
     def careless() -> Panel:
         random.random()
         return good
@@ -124,7 +121,7 @@ def test_global_random_state_must_be_left_alone(good: Panel) -> None:
             check_source(Made(make))
 
 
-def test_the_class_must_say_what_it_is(good: Panel) -> None:
+def test_the_class_must_say_what_it_is(good):
     class NoSummary(Made):
         summary: ClassVar[str] = ""
 

@@ -8,30 +8,3 @@ from tradeassay.benchmarks.daily.specs import DAILY_ASHARE, DAILY_CRYPTO, DAILY_
 from tradeassay.benchmarks.ktdfin import KTDFIN, KTDFIN_PAPER, KTDFIN_US, KTDFIN_US_REAL
 from tradeassay.benchmarks.protocol import ModelProtocol, ProtocolConfig, protocols
 from tradeassay.benchmarks.stockbench import STOCKBENCH, STOCKBENCH_DJIA, STOCKBENCH_PAPER
-
-__all__ = [
-    "DAILY_ASHARE",
-    "DAILY_CRYPTO",
-    "DAILY_US",
-    "DAILY_US_REAL",
-    "KTDFIN",
-    "KTDFIN_PAPER",
-    "KTDFIN_US",
-    "KTDFIN_US_REAL",
-    "STOCKBENCH",
-    "STOCKBENCH_DJIA",
-    "STOCKBENCH_PAPER",
-    "Benchmark",
-    "Daily",
-    "DailyConfig",
-    "DayConfig",
-    "ModelProtocol",
-    "NamedWindow",
-    "ProtocolConfig",
-    "benchmarks",
-    "day",
-    "drive",
-    "find_window",
-    "protocols",
-    "window_sets",
-]

@@ -1,7 +1,5 @@
 """Actions, positions, returns and the five measures, against numbers worked by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -18,27 +16,27 @@ from tradeassay.metrics import BootstrapConfig
 ACTIONS = ("BUY", "HOLD", "SELL", "HOLD")
 
 
-def test_hold_keeps_in_words_and_is_flat_in_the_formula() -> None:
+def test_hold_keeps_in_words_and_is_flat_in_the_formula():
     assert positions(ACTIONS, "keep").tolist() == [1, 1, -1, -1]
     assert positions(ACTIONS, "flat").tolist() == [1, 0, -1, 0]
     assert rules_for("paper").hold == "flat"
     assert rules_for("sound").hold == "keep"
 
 
-def test_a_position_earns_the_return_that_follows_it() -> None:
+def test_a_position_earns_the_return_that_follows_it():
     prices = np.array([100.0, 110.0, 99.0, 108.9, 108.9])
     held = positions(ACTIONS, "flat")
     assert target_growth(held, prices[1:] / prices[:-1] - 1, 0.0) - 1 == pytest.approx([0.10, 0.0, -0.10, 0.0])
 
 
-def test_fees_are_paid_on_what_changes_and_twice_for_a_reversal() -> None:
+def test_fees_are_paid_on_what_changes_and_twice_for_a_reversal():
     earned = target_growth(positions(("BUY", "SELL"), "keep"), np.zeros(2), 5.0)
     assert earned - 1 == pytest.approx([-0.0005, -0.0010])
     assert fee_factor(1, -1, 5.0) == 1 - 0.0010
     assert fee_factor(1, 1, 5.0) == 1.0
 
 
-def test_the_panel_by_hand() -> None:
+def test_the_panel_by_hand():
     returns = np.array([0.10, -0.10, 0.05])
     panel = ama_panel(returns, "crypto", SOUND)
     total = 1.1 * 0.9 * 1.05 - 1
@@ -53,7 +51,7 @@ def test_the_panel_by_hand() -> None:
     assert paper["MDD"].value == pytest.approx(-(0.10 + 0.01) / 0.10)
 
 
-def test_two_days_have_no_sharpe_ratio_of_seventy() -> None:
+def test_two_days_have_no_sharpe_ratio_of_seventy():
     """On a board, as in a run; the paper's rules are kept as they are printed."""
     days = np.array([0.01, 0.0099])
     panel = ama_panel(days, "stock", SOUND, BootstrapConfig(draws=50))
@@ -62,7 +60,7 @@ def test_two_days_have_no_sharpe_ratio_of_seventy() -> None:
     assert ama_panel(days, "stock", PAPER, BootstrapConfig(draws=50))["SR"].value > 70
 
 
-def test_what_is_undefined_is_not_scored() -> None:
+def test_what_is_undefined_is_not_scored():
     assert ama_panel(np.array([]), "stock", SOUND)["CR"].reason == "no settled session"
     flat = ama_panel(np.zeros(30), "stock", SOUND, BootstrapConfig(draws=50))
     assert flat["SR"].value is None
@@ -71,7 +69,7 @@ def test_what_is_undefined_is_not_scored() -> None:
     assert ama_panel(np.array([-0.1, -0.2]), "stock", PAPER)["MDD"].value is None
 
 
-def test_intervals_hold_the_value() -> None:
+def test_intervals_hold_the_value():
     returns = np.random.default_rng(0).normal(0.001, 0.02, 120)
     panel = ama_panel(returns, "stock", SOUND, BootstrapConfig(draws=300))
     for name in ("CR", "SR", "AV"):
@@ -83,7 +81,7 @@ def test_intervals_hold_the_value() -> None:
 @given(
     st.lists(st.sampled_from(["BUY", "SELL", "HOLD"]), min_size=1, max_size=40), st.sampled_from(["keep", "flat"])
 )
-def test_positions_are_a_fold_of_next_position(actions: list[str], hold: str) -> None:
+def test_positions_are_a_fold_of_next_position(actions, hold):
     now, path = 0, []
     for action in actions:
         now = next_position(action, now, hold)  # type: ignore[arg-type]  # literals drawn by hypothesis
@@ -91,7 +89,7 @@ def test_positions_are_a_fold_of_next_position(actions: list[str], hold: str) ->
     assert positions(actions, hold).tolist() == path  # type: ignore[arg-type]  # as above
 
 
-def test_published_figures_are_cited_and_seldom_comparable() -> None:
+def test_published_figures_are_cited_and_seldom_comparable():
     shown = published()
     assert shown.second_hand and len(shown.figure) >= 14
     figure = shown.figure[0]

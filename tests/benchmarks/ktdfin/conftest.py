@@ -1,7 +1,5 @@
 """Small markets in which a model plays KTD-Fin, answered from lists."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Playing days with replies from a list or from a function."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """One rule at a time, judged against the account and the last close."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -40,29 +38,29 @@ def free(play: Game, count: int = 6) -> list[str]:
     return [symbol for symbol in play.symbols(16) if symbol not in held(play)][:count]
 
 
-def test_nothing_wrong(play: Game) -> None:
+def test_nothing_wrong(play):
     a, b = held(play)
     assert rules(play, buy(free(play)[0], 0.10), buy(a, 0.0, side="SELL"), buy(b, 0.04, side="SELL")) == []
 
 
-def test_candidates_per_step(play: Game) -> None:
+def test_candidates_per_step(play):
     names = free(play, 3)
     assert rules(play, *map(buy, names), config=KtdfinConfig(max_candidates=2)) == [("max_candidates", None)]
 
 
-def test_one_order_per_name(play: Game) -> None:
+def test_one_order_per_name(play):
     one = free(play)[0]
     assert rules(play, buy(one), buy(one, 0.06)) == [("duplicate", one)]
 
 
-def test_only_members_are_bought_and_only_holdings_sold(play: Game) -> None:
+def test_only_members_are_bought_and_only_holdings_sold(play):
     outside = next(s for s in play.now.view.symbols if s not in play.now.universe and s != "IDXF")
     other = free(play)[0]
     found = rules(play, buy(outside), buy("IDXF"), buy("nobody"), buy(other, 0.0, side="SELL"))
     assert found == [("universe", outside), ("universe", "IDXF"), ("universe", "nobody"), ("not_held", other)]
 
 
-def test_single_weight(play: Game) -> None:
+def test_single_weight(play):
     one, two = free(play)[:2]
     price = play.protocol.desk(play.now).last_close[play.now.view.column(two)]
     many = (0.11 * play.now.account.nav / price) // 100 * 100 + 100
@@ -71,7 +69,7 @@ def test_single_weight(play: Game) -> None:
     assert rules(play, buy(one, 0.10)) == []
 
 
-def test_number_of_positions_counts_sales_first(play: Game) -> None:
+def test_number_of_positions_counts_sales_first(play):
     few = KtdfinConfig(max_positions=3)
     one, two = free(play)[:2]
     sale = buy(held(play)[0], 0.0, side="SELL")
@@ -80,20 +78,20 @@ def test_number_of_positions_counts_sales_first(play: Game) -> None:
     assert rules(play, buy(held(play)[0], 0.09), config=KtdfinConfig(max_positions=1)) == []
 
 
-def test_a_target_lies_on_the_side_it_says(play: Game) -> None:
+def test_a_target_lies_on_the_side_it_says(play):
     one = held(play)[0]
     assert rules(play, buy(one, 0.01)) == [("side", one)]
     assert rules(play, buy(one, 0.095, side="SELL")) == [("side", one)]
 
 
-def test_no_more_is_sold_than_there_is(play: Game) -> None:
+def test_no_more_is_sold_than_there_is(play):
     one = held(play)[0]
     shares = play.now.account.positions[one].quantity
     assert rules(play, Order(symbol=one, amount=shares + 100, side="SELL")) == [("t_plus_1", one)]
     assert rules(play, Order(symbol=one, amount=shares, side="SELL")) == []
 
 
-def test_what_was_bought_today_is_locked(ashares: Snapshot) -> None:
+def test_what_was_bought_today_is_locked(ashares):
     """Decided at the close, today's purchases are in the account and cannot be sold yet."""
     play = Game(ashares, decide="close", fill="close")
     (one,) = play.buy(1)
@@ -109,7 +107,7 @@ def test_what_was_bought_today_is_locked(ashares: Snapshot) -> None:
     assert "T+1 locks the rest" in v.detail
 
 
-def test_lots(play: Game) -> None:
+def test_lots(play):
     one = free(play)[0]
     mine = held(play)[0]
     assert rules(play, Order(symbol=one, amount=150.0, side="BUY")) == [("lot", one)]
@@ -118,7 +116,7 @@ def test_lots(play: Game) -> None:
     assert rules(play, Order(symbol=one, amount=200.0, side="BUY")) == []
 
 
-def test_an_odd_rest_is_sold_whole(play: Game) -> None:
+def test_an_odd_rest_is_sold_whole(play):
     import msgspec
 
     desk = play.protocol.desk(play.now)
@@ -133,7 +131,7 @@ def test_an_odd_rest_is_sold_whole(play: Game) -> None:
     assert broken(20.0) == broken(1210.0) == ["lot"]
 
 
-def test_cash(play: Game) -> None:
+def test_cash(play):
     names = free(play, 10)
     wide = KtdfinConfig(max_weight=0.3)
     assert rules(play, *(buy(name, 0.2) for name in names[:5]), config=wide) == [("cash", None)]
@@ -142,7 +140,7 @@ def test_cash(play: Game) -> None:
     assert rules(play, *sales, *(buy(name, 0.2) for name in names[:5]), config=wide) == []
 
 
-def test_limits_of_the_last_close_bind_under_the_paper_s_convention_only(play: Game) -> None:
+def test_limits_of_the_last_close_bind_under_the_paper_s_convention_only(play):
     desk = play.protocol.desk(play.now)
     up, down = free(play)[0], held(play)[0]
     change = desk.last_change.copy()
@@ -155,7 +153,7 @@ def test_limits_of_the_last_close_bind_under_the_paper_s_convention_only(play: G
     assert desk.state(desk.view.column(up)) == "limit_up" and desk.state(desk.view.column(down)) == "limit_down"
 
 
-def test_the_threshold_is_half_a_point_below_the_board_s_limit(play: Game) -> None:
+def test_the_threshold_is_half_a_point_below_the_board_s_limit(play):
     desk = play.protocol.desk(play.now)
     want = {"main": 0.095, "chinext": 0.195, "star": 0.195, "bse": 0.295}
     for column in play.now.columns.tolist():
@@ -163,7 +161,7 @@ def test_the_threshold_is_half_a_point_below_the_board_s_limit(play: Game) -> No
         assert desk.roster.bands[column] == pytest.approx(want[desk.roster.boards[column]] + 0.005)
 
 
-def test_a_violation_is_counted_once_and_told_in_full(ashares: Snapshot) -> None:
+def test_a_violation_is_counted_once_and_told_in_full(ashares):
     play = Game(ashares)
     one, two = (play.shown(symbol) for symbol in play.symbols(2))
     decision = play.decide(
@@ -177,6 +175,6 @@ def test_a_violation_is_counted_once_and_told_in_full(ashares: Snapshot) -> None
     assert play.symbols(1)[0] in decision.failures[0].detail, "the journal names the true symbol"
 
 
-def test_a_name_the_episode_does_not_have_cannot_be_read(ashares: Snapshot) -> None:
+def test_a_name_the_episode_does_not_have_cannot_be_read(ashares):
     decision = Game(ashares).decide([DONE, submit(order("asset_99999")), submit()])
     assert [f.kind for f in decision.failures] == ["schema"]

@@ -1,7 +1,5 @@
 """The two phases: research within a budget, a forced submission, retries with feedback, and what is counted."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any
@@ -14,7 +12,6 @@ from ktdfin_game import DONE, REASON, Game, call, order, submit
 from tradeassay.benchmarks.ktdfin import MODES, Ktdfin, KtdfinConfig
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import UserError
-from tradeassay.data import Snapshot
 from tradeassay.llm.prompting import fenced_blocks, parse_object
 from tradeassay.llm.scripted import scripted_models
 from tradeassay.masking import Truth, find_leaks
@@ -28,7 +25,7 @@ def kinds(decision: Any) -> list[str]:
     return [failure.kind for failure in decision.failures]
 
 
-def test_a_good_day(ashares: Snapshot) -> None:
+def test_a_good_day(ashares):
     play = Game(ashares)
     symbol = play.symbols(1)[0]
     decision = play.decide(
@@ -45,7 +42,7 @@ def test_a_good_day(ashares: Snapshot) -> None:
     assert [message.role for message in after.messages] == ["system", "user", "assistant", "tool", "tool"]
 
 
-def test_every_day_starts_a_fresh_conversation(ashares: Snapshot) -> None:
+def test_every_day_starts_a_fresh_conversation(ashares):
     play = Game(ashares)
     play.go(play.decide([call(("portfolio_state", {})), DONE, submit()]))
     play.asked.clear()
@@ -53,19 +50,19 @@ def test_every_day_starts_a_fresh_conversation(ashares: Snapshot) -> None:
     assert [message.role for message in play.asked[0].messages] == ["system", "user"]
 
 
-def test_shares_become_shares(ashares: Snapshot) -> None:
+def test_shares_become_shares(ashares):
     play = Game(ashares)
     symbol = play.symbols(1)[0]
     decision = play.decide([DONE, submit(order(play.shown(symbol), shares=300))])
     assert (decision.orders[0].unit, decision.orders[0].amount) == ("shares", 300.0)
 
 
-def test_no_orders_is_an_abstention_not_a_failure(ashares: Snapshot) -> None:
+def test_no_orders_is_an_abstention_not_a_failure(ashares):
     decision = Game(ashares).decide([DONE, submit()])
     assert decision.status == "ok" and decision.orders == ()
 
 
-def test_the_budget_of_calls_ends_the_research(ashares: Snapshot) -> None:
+def test_the_budget_of_calls_ends_the_research(ashares):
     play = Game(ashares, KtdfinConfig(tool_calls=3))
     decision = play.decide([call(*[("portfolio_state", {})] * 5), submit()])
     assert decision.tool_calls == 3 and kinds(decision) == ["tool_budget"] * 2
@@ -96,9 +93,7 @@ def test_the_budget_of_calls_ends_the_research(ashares: Snapshot) -> None:
         ("no_such_tool", {}, "tool", "no such tool"),
     ],
 )
-def test_a_bad_call_is_answered_counted_and_survived(
-    ashares: Snapshot, name: str, arguments: Any, kind: str, said: str
-) -> None:
+def test_a_bad_call_is_answered_counted_and_survived(ashares, name, arguments, kind, said):
     play = Game(ashares)
     decision = play.decide([call((name, arguments)), DONE, submit()])
     assert decision.status == "ok" and kinds(decision) == [kind] and decision.tool_calls == 1
@@ -107,14 +102,14 @@ def test_a_bad_call_is_answered_counted_and_survived(
     assert "600519" not in answer["error"] and "TOMORROW" not in answer["error"]
 
 
-def test_one_order_without_an_amount_is_a_bad_form(ashares: Snapshot) -> None:
+def test_one_order_without_an_amount_is_a_bad_form(ashares):
     play = Game(ashares, KtdfinConfig(mode="memory-only"))
     bare = order(play.shown(play.symbols(1)[0]))
     del bare["target_weight"]
     assert kinds(play.decide([submit(bare), submit()])) == ["schema"]
 
 
-def test_another_tool_is_no_submission(ashares: Snapshot) -> None:
+def test_another_tool_is_no_submission(ashares):
     play = Game(ashares, KtdfinConfig(mode="memory-only"))
     decision = play.decide([call(("portfolio_state", {})), submit()])
     assert decision.status == "ok" and kinds(decision) == ["no_submit"] and decision.tool_calls == 0
@@ -122,7 +117,7 @@ def test_another_tool_is_no_submission(ashares: Snapshot) -> None:
     assert len(answered) == 1 and "Only submit_action can be called now" in answered[0].text
 
 
-def test_an_empty_purse_ends_the_day_at_once(ashares: Snapshot) -> None:
+def test_an_empty_purse_ends_the_day_at_once(ashares):
     broke = ModelReply(error="no money", error_kind="over_budget", stop="error")
     for mode, purpose in (("open-research", "research"), ("memory-only", "submit")):
         play = Game(ashares, KtdfinConfig(mode=mode))
@@ -131,7 +126,7 @@ def test_an_empty_purse_ends_the_day_at_once(ashares: Snapshot) -> None:
         assert [request.purpose for request in play.asked] == [purpose]
 
 
-def test_a_full_context_drops_the_research(ashares: Snapshot) -> None:
+def test_a_full_context_drops_the_research(ashares):
     full = ModelReply(error="too long", error_kind="context", stop="error")
     play = Game(ashares)
     decision = play.decide([call(("get_market_context", {})), DONE, full, submit()])
@@ -139,13 +134,13 @@ def test_a_full_context_drops_the_research(ashares: Snapshot) -> None:
     assert len(play.asked[-2].messages) == 6 and len(play.asked[-1].messages) == 3
 
 
-def test_an_empty_reply_leaves_no_empty_message(ashares: Snapshot) -> None:
+def test_an_empty_reply_leaves_no_empty_message(ashares):
     play = Game(ashares)
     play.decide([ModelReply(), submit()])
     assert all(message.text or message.calls for message in play.asked[-1].messages)
 
 
-def test_a_call_found_in_the_text_is_as_good(ashares: Snapshot) -> None:
+def test_a_call_found_in_the_text_is_as_good(ashares):
     play = Game(ashares, KtdfinConfig(mode="memory-only"))
     found = submit(order(play.shown(play.symbols(1)[0])))
     found = msgspec.structs.replace(
@@ -154,7 +149,7 @@ def test_a_call_found_in_the_text_is_as_good(ashares: Snapshot) -> None:
     assert len(play.decide([found]).orders) == 1
 
 
-def test_the_control_arm_is_bright_and_told_not_to_remember(ashares: Snapshot) -> None:
+def test_the_control_arm_is_bright_and_told_not_to_remember(ashares):
     plain, control = (Game(ashares, KtdfinConfig(mask="bright", control=c)) for c in (False, True))
     for play in (plain, control):
         play.decide([DONE, submit()])
@@ -163,12 +158,12 @@ def test_the_control_arm_is_bright_and_told_not_to_remember(ashares: Snapshot) -
     assert plain.asked[0].messages[1] == control.asked[0].messages[1]
 
 
-def test_a_mask_that_makes_no_sense_is_refused_before_the_first_day() -> None:
+def test_a_mask_that_makes_no_sense_is_refused_before_the_first_day():
     with pytest.raises(UserError, match="control arm"):
         Ktdfin(KtdfinConfig(control=True))
 
 
-def test_a_resumed_episode_speaks_as_if_it_had_never_stopped(ashares: Snapshot) -> None:
+def test_a_resumed_episode_speaks_as_if_it_had_never_stopped(ashares):
     whole, resumed = Game(ashares), Game(ashares)
     decisions = []
     for _ in range(4):
@@ -184,7 +179,7 @@ def test_a_resumed_episode_speaks_as_if_it_had_never_stopped(ashares: Snapshot) 
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_nothing_in_the_text_is_for_scripted_models(ashares: Snapshot, mode: Any) -> None:
+def test_nothing_in_the_text_is_for_scripted_models(ashares, mode):
     play = Game(ashares, config(mode=mode))
     play.buy(3)
     play.asked.clear()
@@ -199,7 +194,7 @@ def test_nothing_in_the_text_is_for_scripted_models(ashares: Snapshot, mode: Any
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_is_asked_comes_last_with_a_form_that_trades_nothing_if_copied(ashares: Snapshot, mode: Any) -> None:
+def test_what_is_asked_comes_last_with_a_form_that_trades_nothing_if_copied(ashares, mode):
     play = Game(ashares, config(mode=mode))
     research = [DONE] if mode == "open-research" else []
     play.decide([*research, submit()])
@@ -220,7 +215,7 @@ def test_what_is_asked_comes_last_with_a_form_that_trades_nothing_if_copied(asha
     assert "which of those you hold" in play.asked[-1].messages[-1].text
 
 
-def test_no_reason_is_too_short_for_a_day_whatever_names_are_called(ashares: Snapshot) -> None:
+def test_no_reason_is_too_short_for_a_day_whatever_names_are_called(ashares):
     for mask in ("bright", "blinded"):
         play = Game(ashares, config(mask=mask))
         shown = play.shown(play.symbols(1)[0])
@@ -229,7 +224,7 @@ def test_no_reason_is_too_short_for_a_day_whatever_names_are_called(ashares: Sna
             assert decision.orders and not decision.failures, (mask, overall)
 
 
-def test_a_target_is_a_target_and_nobody_is_told_to_do_the_opposite(ashares: Snapshot) -> None:
+def test_a_target_is_a_target_and_nobody_is_told_to_do_the_opposite(ashares):
     """A weight that drifted past its target is there; a plain contradiction is said, and not turned round."""
     play = Game(ashares, config(mask="bright"))
     (symbol,) = play.symbols(1)
@@ -249,7 +244,7 @@ def test_a_target_is_a_target_and_nobody_is_told_to_do_the_opposite(ashares: Sna
     assert kinds(play.decide([submit(shares), submit()])) == ["schema"]
 
 
-def test_one_name_can_be_compared_and_help_is_the_same_under_every_mask(ashares: Snapshot) -> None:
+def test_one_name_can_be_compared_and_help_is_the_same_under_every_mask(ashares):
     told = []
     for mask in ("bright", "blinded"):
         play = Game(ashares, config(mode="open-research", mask=mask))
@@ -262,7 +257,7 @@ def test_one_name_can_be_compared_and_help_is_the_same_under_every_mask(ashares:
     assert told[0] == told[1]
 
 
-def test_words_in_place_of_a_first_call_are_answered_once_with_how_to_call(ashares: Snapshot) -> None:
+def test_words_in_place_of_a_first_call_are_answered_once_with_how_to_call(ashares):
     announced = ModelReply(text="I will call the tools to gather information.")
     play = Game(ashares, config(mode="open-research"))
     replies = iter([announced, call(("get_market_context", {})), DONE, submit()])
@@ -277,7 +272,7 @@ def test_words_in_place_of_a_first_call_are_answered_once_with_how_to_call(ashar
     assert [one.purpose for one in play.asked] == ["research", "research", "submit"], "it is said once a day"
 
 
-def test_a_wrong_action_during_the_research_ends_it_and_is_neither_an_attempt_nor_shown(ashares: Snapshot) -> None:
+def test_a_wrong_action_during_the_research_ends_it_and_is_neither_an_attempt_nor_shown(ashares):
     play = Game(ashares, config(mode="open-research"))
     stock = play.shown(play.symbols(1)[0])
     guess = call(("submit_action", {"stock_id": stock, "amount": 100}))
@@ -288,7 +283,7 @@ def test_a_wrong_action_during_the_research_ends_it_and_is_neither_an_attempt_no
     assert not any(one.name == "submit_action" for message in last.messages for one in message.calls)
 
 
-def test_stocks_have_one_name(ashares: Snapshot) -> None:
+def test_stocks_have_one_name(ashares):
     play = Game(ashares, config(mode="open-research"))
     stock = play.shown(play.symbols(1)[0])
     play.decide([call(("get_stock_snapshot", {"stock_id": stock, "lookback": 3})), DONE, submit()])
@@ -297,13 +292,13 @@ def test_stocks_have_one_name(ashares: Snapshot) -> None:
     assert stock in next(m.text for m in play.asked[-1].messages if m.role == "tool")
 
 
-def test_an_action_handed_in_during_the_research_counts(ashares: Snapshot) -> None:
+def test_an_action_handed_in_during_the_research_counts(ashares):
     play = Game(ashares, config(mode="open-research"))
     decision = play.decide([submit(order(play.shown(play.symbols(1)[0])))])
     assert decision.status == "ok" and len(decision.orders) == 1 and len(play.asked) == 1
 
 
-def test_a_target_that_is_met_is_no_mistake(ashares: Snapshot) -> None:
+def test_a_target_that_is_met_is_no_mistake(ashares):
     play = Game(ashares, config())
     (symbol,) = play.buy(1, 0.08)
     weight = play.now.account.weight(symbol)
@@ -312,7 +307,7 @@ def test_a_target_that_is_met_is_no_mistake(ashares: Snapshot) -> None:
         assert decision.status == "ok" and decision.orders == () and not decision.failures, (side, target)
 
 
-def test_a_sound_order_stands_beside_one_that_is_not(ashares: Snapshot) -> None:
+def test_a_sound_order_stands_beside_one_that_is_not(ashares):
     good, bad = Game(ashares, config()).symbols(2)
     for convention, stands in (("sound", True), ("paper", False)):
         play = Game(ashares, config(convention=convention))
@@ -329,7 +324,7 @@ def test_a_sound_order_stands_beside_one_that_is_not(ashares: Snapshot) -> None:
             assert f"not sent: {play.shown(bad)}: its weight would be 0.6000" in told and bad not in told
 
 
-def test_advice_can_be_followed(ashares: Snapshot) -> None:
+def test_advice_can_be_followed(ashares):
     play = Game(ashares, config(), cash=60_000.0)
     desk = play.protocol.desk(play.now)
     tried = 0
@@ -363,7 +358,7 @@ def test_advice_can_be_followed(ashares: Snapshot) -> None:
         ({"orders": [order("?", target_weight=1.5)], "overall_reason": REASON}, "order 1: target_weight must be"),
     ],
 )
-def test_refusals_are_prose_that_names_the_field(ashares: Snapshot, arguments: Any, said: str) -> None:
+def test_refusals_are_prose_that_names_the_field(ashares, arguments, said):
     play = Game(ashares, config())
     if isinstance(arguments, dict):
         shown = play.shown(play.symbols(1)[0])
@@ -381,7 +376,7 @@ def test_refusals_are_prose_that_names_the_field(ashares: Snapshot, arguments: A
     assert told.rsplit("\n", 1)[-1].startswith('{"orders": [{"stock_id": "<stock_id>"')
 
 
-def test_an_unknown_field_that_names_a_stock_or_a_date_is_not_repeated(ashares: Snapshot) -> None:
+def test_an_unknown_field_that_names_a_stock_or_a_date_is_not_repeated(ashares):
     play = Game(ashares, config())
     real = play.symbols(1)[0]
     for word in (real, f"sh{real}", "2022-03-01", "march", "moutai", "Kweichow Moutai", "x" * 80):
@@ -391,7 +386,7 @@ def test_an_unknown_field_that_names_a_stock_or_a_date_is_not_repeated(ashares: 
         assert word not in told and "asset_" not in told.split("\n")[1]
 
 
-def test_the_same_wrong_answer_twice_ends_the_attempts(ashares: Snapshot) -> None:
+def test_the_same_wrong_answer_twice_ends_the_attempts(ashares):
     wrong = call(("submit_action", {}))
     decision = Game(ashares, config()).decide([wrong, wrong])
     assert decision.status == "failed" and kinds(decision) == ["schema", "schema", "repeated", "give_up"]
@@ -407,7 +402,7 @@ def test_the_same_wrong_answer_twice_ends_the_attempts(ashares: Snapshot) -> Non
     assert words.status == "failed" and kinds(words) == ["no_submit", "no_submit", "give_up"]
 
 
-def test_the_conversation_does_not_grow_with_refusals(ashares: Snapshot) -> None:
+def test_the_conversation_does_not_grow_with_refusals(ashares):
     play = Game(ashares, config(retries=6))
     wrongs = [call(("submit_action", {"orders": [], "n": n}), text="x" * 20_000) for n in range(7)]
     play.decide(wrongs)
@@ -416,7 +411,7 @@ def test_the_conversation_does_not_grow_with_refusals(ashares: Snapshot) -> None
 
 
 @pytest.mark.parametrize("kind", ["timeout", "refused", "unreachable", "rate_limited", "unreadable"])
-def test_an_error_of_the_provider_is_no_attempt(ashares: Snapshot, kind: str) -> None:
+def test_an_error_of_the_provider_is_no_attempt(ashares, kind):
     silence = ModelReply(error="nothing came", error_kind=kind, stop="error")
     wrong = [call(("submit_action", {"orders": [], "n": n})) for n in range(3)]
     play = Game(ashares, config())
@@ -429,7 +424,7 @@ def test_an_error_of_the_provider_is_no_attempt(ashares: Snapshot, kind: str) ->
     assert [request.purpose for request in after.asked] == ["research", "submit", "submit"]
 
 
-def test_an_answer_that_was_cut_off_is_no_attempt(ashares: Snapshot) -> None:
+def test_an_answer_that_was_cut_off_is_no_attempt(ashares):
     cut = ModelReply(text='{"orders": [{"stock_id"', stop="length")
     play = Game(ashares, config())
     decision = play.decide([cut, submit()])
@@ -439,7 +434,7 @@ def test_an_answer_that_was_cut_off_is_no_attempt(ashares: Snapshot) -> None:
 
 
 @pytest.mark.parametrize("name", ["sensible", "overspender", "broken-json", "never-submits", "future-asker"])
-def test_scripted_models_play_from_the_typed_request(ashares: Snapshot, name: str) -> None:
+def test_scripted_models_play_from_the_typed_request(ashares, name):
     model = scripted_models.get(name)()
     for mode in MODES:
         play = Game(ashares, config(mode=mode))
@@ -451,7 +446,7 @@ def test_scripted_models_play_from_the_typed_request(ashares: Snapshot, name: st
         assert ok if name in ("sensible", "future-asker") else ok < 3
 
 
-def test_masks_hold_in_the_new_texts(ashares: Snapshot) -> None:
+def test_masks_hold_in_the_new_texts(ashares):
     play = Game(ashares, config(mode="fixed-candidate"))
     play.buy(3)
     play.decide(scripted_models.get("overspender")().answer)
@@ -488,9 +483,7 @@ def captured(play: Game) -> list[str]:
 @pytest.mark.parametrize("hard", [False, True])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("mask", ["stock-blind", "date-blind", "blinded"])
-def test_every_byte_that_is_said_under_a_mask(
-    ashares: Snapshot, us: Snapshot, mask: Any, mode: Any, hard: bool
-) -> None:
+def test_every_byte_that_is_said_under_a_mask(ashares, us, mask, mode, hard):
     for world, news in ((ashares, False), (us, True)):
         hardening = {"rebase_prices": True, "scale_volumes": True, "scrub_news": True} if hard else {}
         play = Game(world, config(mask=mask, mode=mode, news=news, news_days=30, **hardening))

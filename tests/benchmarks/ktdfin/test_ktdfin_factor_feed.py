@@ -1,7 +1,5 @@
 """The feed gives what the factors are, through splits, suspensions, listings and days that were left out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +23,7 @@ def rough(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 
 @pytest.mark.parametrize("first", [0, 5, 40, 260])
-def test_the_feed_follows_the_market(rough: Snapshot, first: int) -> None:
+def test_the_feed_follows_the_market(rough, first):
     feed, splits = FactorFeed(), 0
     for row in range(first, min(first + 120, 380)):
         view = rough.at(row, "pre_open")
@@ -35,14 +33,14 @@ def test_the_feed_follows_the_market(rough: Snapshot, first: int) -> None:
     assert splits >= 2, "nothing was tried"
 
 
-def test_days_left_out_start_it_afresh(rough: Snapshot) -> None:
+def test_days_left_out_start_it_afresh(rough):
     feed = FactorFeed()
     for row in (260, 261, 270, 271, 300, 265, 266):
         view = rough.at(row, "pre_open")
         np.testing.assert_allclose(feed.values(view), last_row_of(view), rtol=1e-9, atol=1e-12)
 
 
-def test_the_same_days_give_the_same_bits(rough: Snapshot) -> None:
+def test_the_same_days_give_the_same_bits(rough):
     one, other = FactorFeed(), FactorFeed()
     for row in range(255, 330):
         view = rough.at(row, "pre_open")

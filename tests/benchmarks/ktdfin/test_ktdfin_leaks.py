@@ -1,10 +1,7 @@
 """Nothing real is ever said under a mask, whatever a model asks for; and nothing depends on the future."""
 
-from __future__ import annotations
-
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import ktdfin_game as game
@@ -14,7 +11,7 @@ from ktdfin_game import DONE, Game, call, order, submit
 
 from tradeassay.benchmarks.ktdfin import MODES, TOOLS, KtdfinConfig
 from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.data import Panel, Snapshot, open_snapshot, write_snapshot
+from tradeassay.data import Snapshot, open_snapshot, write_snapshot
 from tradeassay.masking import Truth, find_leaks
 from tradeassay.masking.scales import BLUR
 from tradeassay.testing.agent import rewrite_after
@@ -72,7 +69,7 @@ def leaks_in(text: str, truth: Truth) -> list[Any]:
 )
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("mask", MASKS)
-def test_no_prompt_tool_or_error_says_anything_real(ashares: Snapshot, mask: str, mode: str) -> None:
+def test_no_prompt_tool_or_error_says_anything_real(ashares, mask, mode):
     # Under the paper's convention one bad order refuses the whole action.
     play = Game(ashares, KtdfinConfig(mask=mask, mode=mode, convention="paper"))
     truth = Truth.of(play.now.view, play.config.mask_config, history=280, ahead=60)
@@ -85,7 +82,7 @@ def test_no_prompt_tool_or_error_says_anything_real(ashares: Snapshot, mask: str
         assert "IDX" not in "".join(said), "the index has a name too"
 
 
-def test_the_search_would_find_something(ashares: Snapshot) -> None:
+def test_the_search_would_find_something(ashares):
     """Without a mask the same search finds names and dates in nearly everything."""
     play = Game(ashares, KtdfinConfig(mask="bright"))
     truth = Truth.of(play.now.view, KtdfinConfig(mask="blinded").mask_config, history=280, ahead=60)
@@ -99,7 +96,7 @@ def test_the_search_would_find_something(ashares: Snapshot) -> None:
 
 
 @pytest.mark.parametrize("hard", [False, True])
-def test_news_is_masked_like_everything_else(us: Snapshot, hard: bool) -> None:
+def test_news_is_masked_like_everything_else(us, hard):
     config = KtdfinConfig(news=True, news_days=30, scrub_news=hard)
     play, headlines = Game(us, config), 0
     truth = Truth.of(play.now.view, config.mask_config, history=280, ahead=60)
@@ -113,7 +110,7 @@ def test_news_is_masked_like_everything_else(us: Snapshot, hard: bool) -> None:
         assert leaks_in(text, truth) == []
 
 
-def test_a_hardened_mask_shows_other_levels_and_what_follows_from_them(ashares: Snapshot) -> None:
+def test_a_hardened_mask_shows_other_levels_and_what_follows_from_them(ashares):
     plain, hard = (Game(ashares, KtdfinConfig(rebase_prices=h, scale_volumes=h)) for h in (False, True))
     symbol = plain.symbols(1)[0]
     seen = []
@@ -139,7 +136,7 @@ def test_a_hardened_mask_shows_other_levels_and_what_follows_from_them(ashares: 
     assert sold.status == "ok" and (sold.orders[0].unit, sold.orders[0].amount) == ("target_weight", 0.0)
 
 
-def test_no_search_with_a_tool_finds_the_price_of_a_lot(ashares: Snapshot) -> None:
+def test_no_search_with_a_tool_finds_the_price_of_a_lot(ashares):
     play = Game(ashares, KtdfinConfig(rebase_prices=True, scale_volumes=True))
     least = []
     for symbol in play.symbols(8):
@@ -171,9 +168,7 @@ def play_some(snapshot: Snapshot, config: KtdfinConfig, days: int, **market: Any
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("cut", [0, 2, 5])
-def test_what_is_said_does_not_depend_on_the_future(
-    panel: Panel, ashares: Snapshot, tmp_path: Path, mode: str, cut: int
-) -> None:
+def test_what_is_said_does_not_depend_on_the_future(panel, ashares, tmp_path, mode, cut):
     other = rewrite_after(panel, game.HISTORY + cut, np.random.default_rng(cut), "pre_open")
     write_snapshot(other, tmp_path / "other", allow_faults=True)
     config = KtdfinConfig(mode=mode, mask="blinded" if cut else "bright")
@@ -182,7 +177,7 @@ def test_what_is_said_does_not_depend_on_the_future(
     assert here[: cut + 1] == there[: cut + 1]
 
 
-def test_the_rewritten_future_would_be_seen_a_day_later(panel: Panel, ashares: Snapshot, tmp_path: Path) -> None:
+def test_the_rewritten_future_would_be_seen_a_day_later(panel, ashares, tmp_path):
     other = rewrite_after(panel, game.HISTORY + 2, np.random.default_rng(0), "pre_open")
     write_snapshot(other, tmp_path / "other", allow_faults=True)
     config = KtdfinConfig(mode="fixed-candidate")
@@ -198,7 +193,7 @@ def test_the_rewritten_future_would_be_seen_a_day_later(panel: Panel, ashares: S
     assert play.asked[-1].messages[1] != same.asked[-1].messages[1]
 
 
-def test_aliases_differ_between_episodes_and_stay_inside_one(ashares: Snapshot) -> None:
+def test_aliases_differ_between_episodes_and_stay_inside_one(ashares):
     one, same, other = Game(ashares, seed=1), Game(ashares, seed=1), Game(ashares, seed=2)
     symbols = one.symbols(5)
     first = [one.shown(symbol) for symbol in symbols]
@@ -208,7 +203,7 @@ def test_aliases_differ_between_episodes_and_stay_inside_one(ashares: Snapshot) 
     assert first == [one.shown(symbol) for symbol in symbols]
 
 
-def test_names_do_not_stand_in_the_order_of_their_symbols(ashares: Snapshot) -> None:
+def test_names_do_not_stand_in_the_order_of_their_symbols(ashares):
     play = Game(ashares, KtdfinConfig(mode="memory-only"))
     play.decide([submit()])
     payload = json.loads(play.asked[0].given.observation)  # type: ignore[union-attr]
@@ -217,5 +212,5 @@ def test_names_do_not_stand_in_the_order_of_their_symbols(ashares: Snapshot) -> 
     assert payload["universe"] == sorted(payload["universe"])
 
 
-def test_tools_describe_themselves_without_a_market() -> None:
+def test_tools_describe_themselves_without_a_market():
     assert len(TOOLS) == 6 and len({tool.name for tool in TOOLS}) == 6

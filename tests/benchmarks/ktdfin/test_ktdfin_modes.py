@@ -1,7 +1,5 @@
 """What each mode shows, and what it does not."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -15,18 +13,7 @@ from tradeassay.benchmarks.ktdfin.prompts import PROMPTS
 from tradeassay.data import Snapshot
 from tradeassay.factors import FACTOR_NAMES
 
-ACCOUNT = {
-    "kind",
-    "mode",
-    "step",
-    "as_of",
-    "trade_day",
-    "account",
-    "performance",
-    "last_fills",
-    "last_rejections",
-    "constraints",
-}
+ACCOUNT = {*"kind mode step as_of trade_day account performance last_fills last_rejections constraints".split()}
 
 
 def payload(play: Game) -> dict[str, Any]:
@@ -42,7 +29,7 @@ def seen(snapshot: Snapshot, mode: str, days: int = 0) -> tuple[Game, dict[str, 
     return play, payload(play)
 
 
-def test_memory_only_shows_ids_and_the_account_and_no_tool(ashares: Snapshot) -> None:
+def test_memory_only_shows_ids_and_the_account_and_no_tool(ashares):
     play, shown = seen(ashares, "memory-only")
     assert set(shown) == {*ACCOUNT, "universe"}
     assert len(shown["universe"]) == len(play.now.universe) and all(isinstance(s, str) for s in shown["universe"])
@@ -51,13 +38,13 @@ def test_memory_only_shows_ids_and_the_account_and_no_tool(ashares: Snapshot) ->
     assert not any(name in play.asked[0].messages[1].text for name in FACTOR_NAMES)
 
 
-def test_open_research_shows_the_account_alone(ashares: Snapshot) -> None:
+def test_open_research_shows_the_account_alone(ashares):
     play, shown = seen(ashares, "open-research")
     assert set(shown) == ACCOUNT and shown["constraints"]["tool_calls"] == 12
     assert len(play.asked[0].tools) == 6
 
 
-def test_fixed_candidate_shows_the_leaders_by_every_factor(ashares: Snapshot) -> None:
+def test_fixed_candidate_shows_the_leaders_by_every_factor(ashares):
     play, shown = seen(ashares, "fixed-candidate", days=1)
     assert set(shown) == {*ACCOUNT, "candidates", "held"}
     ids = [row["stock_id"] for row in shown["candidates"]]
@@ -73,13 +60,13 @@ def test_fixed_candidate_shows_the_leaders_by_every_factor(ashares: Snapshot) ->
     assert set(row["last_bar"]) == {"open", "high", "low", "close", "volume", "amount"}
 
 
-def test_a_table_cut_short_favours_no_factor(ashares: Snapshot) -> None:
+def test_a_table_cut_short_favours_no_factor(ashares):
     play = Game(ashares, KtdfinConfig(mode="fixed-candidate", table_size=9, table_top=5))
     play.decide([submit()])
     assert len(payload(play)["candidates"]) <= 9
 
 
-def test_news_is_shown_only_where_the_benchmark_has_it(us: Snapshot) -> None:
+def test_news_is_shown_only_where_the_benchmark_has_it(us):
     quiet, loud = (Game(us, KtdfinConfig(mode="fixed-candidate", news=n, news_days=60)) for n in (False, True))
     for play in (quiet, loud):
         play.decide([submit()])
@@ -91,7 +78,7 @@ def test_news_is_shown_only_where_the_benchmark_has_it(us: Snapshot) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_us_rules_are_told_as_they_are(us: Snapshot, mode: str) -> None:
+def test_us_rules_are_told_as_they_are(us, mode):
     play, shown = seen(us, mode)
     limits = shown["constraints"]
     assert limits["lot"] == 1.0 and limits["t_plus_1"] is False
@@ -100,7 +87,7 @@ def test_us_rules_are_told_as_they_are(us: Snapshot, mode: str) -> None:
         assert answer["limit_up"] is None and answer["limit_down"] is None and answer["board"] == "none"
 
 
-def test_the_config_is_frozen_checked_and_complete() -> None:
+def test_the_config_is_frozen_checked_and_complete():
     config = KtdfinConfig()
     assert (config.tool_calls, config.retries, config.max_candidates, config.max_positions) == (12, 3, 30, 20)
     assert (config.max_weight, config.min_reason, config.temperature, config.max_tokens) == (0.10, 1, 0.0, 4096)
@@ -117,7 +104,7 @@ def test_the_config_is_frozen_checked_and_complete() -> None:
             msgspec.convert(wrong, KtdfinConfig)
 
 
-def test_prompts_are_files_of_the_package() -> None:
+def test_prompts_are_files_of_the_package():
     from importlib.resources import files
 
     assert Ktdfin.prompts == PROMPTS.files and len(PROMPTS.files) == 13
@@ -127,7 +114,7 @@ def test_prompts_are_files_of_the_package() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_every_mode_can_be_played_for_days(ashares: Snapshot, mode: str) -> None:
+def test_every_mode_can_be_played_for_days(ashares, mode):
     play = Game(ashares, KtdfinConfig(mode=mode))
     start = [DONE] if mode == "open-research" else []
     for day in range(6):

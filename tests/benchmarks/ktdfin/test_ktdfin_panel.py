@@ -1,7 +1,5 @@
 """The panel of ten from a journal, worked by hand where the conventions differ."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec
@@ -17,18 +15,8 @@ from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.data import Snapshot
 from tradeassay.play import holdings_from_records, series_from_records
 
-TEN = (
-    "total_return",
-    "sharpe",
-    "max_drawdown",
-    "information_ratio",
-    "turnover",
-    "hhi",
-    "cash_ratio",
-    "abstention_rate",
-    "parse_failure_rate",
-    "ece",
-)
+TEN = """total_return sharpe max_drawdown information_ratio turnover hhi cash_ratio abstention_rate
+    parse_failure_rate ece""".split()
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +51,7 @@ def score(journal: list[StepRecord], snapshot: Snapshot, convention: Any) -> dic
     return panel(journal, series, order_outcomes(journal, snapshot), convention=convention)
 
 
-def test_ten_measures_and_two_diagnostics(journal: list[StepRecord], ashares: Snapshot) -> None:
+def test_ten_measures_and_two_diagnostics(journal, ashares):
     assert tuple(info.id for info in PANEL) == TEN
     assert tuple(info.id for info in DIAGNOSTICS) == ("tool_validity_rate", "brier")
     for convention in ("paper", "sound"):
@@ -73,7 +61,7 @@ def test_ten_measures_and_two_diagnostics(journal: list[StepRecord], ashares: Sn
         assert all(measure.low is not None for name, measure in found.items() if name not in ("ece", "brier"))
 
 
-def test_rates_by_hand(journal: list[StepRecord], ashares: Snapshot) -> None:
+def test_rates_by_hand(journal, ashares):
     n = len(journal)
     idle = sum(not r.decision.orders and r.decision.status == "ok" for r in journal)
     sound, paper = (score(journal, ashares, c) for c in ("sound", "paper"))
@@ -85,7 +73,7 @@ def test_rates_by_hand(journal: list[StepRecord], ashares: Snapshot) -> None:
     assert sound["tool_validity_rate"].value == 0.5
 
 
-def test_turnover_and_concentration_as_each_defines_them(journal: list[StepRecord], ashares: Snapshot) -> None:
+def test_turnover_and_concentration_as_each_defines_them(journal, ashares):
     sound, paper = (score(journal, ashares, c) for c in ("sound", "paper"))
     weights = holdings_from_records(journal).weights
     moved = np.abs(np.diff(weights, axis=0, prepend=0.0)).sum(axis=1)
@@ -96,7 +84,7 @@ def test_turnover_and_concentration_as_each_defines_them(journal: list[StepRecor
     assert sound["turnover"].value < paper["turnover"].value
 
 
-def test_outcomes_run_from_the_filling_open_to_the_next(journal: list[StepRecord], ashares: Snapshot) -> None:
+def test_outcomes_run_from_the_filling_open_to_the_next(journal, ashares):
     outcomes = order_outcomes(journal, ashares)
     assert len(outcomes) == sum(len(r.decision.orders) for r in journal)
     first = outcomes[0]
@@ -118,19 +106,19 @@ def test_outcomes_run_from_the_filling_open_to_the_next(journal: list[StepRecord
         ("BUY", None, None, None),
     ],
 )
-def test_right_is_another_thing_in_each_convention(side: Any, change: Any, paper: Any, sound: Any) -> None:
+def test_right_is_another_thing_in_each_convention(side, change, paper, sound):
     outcome = OrderOutcome(step=0, symbol="A", side=side, confidence=0.6, next_return=change)
     assert (outcome.right("paper"), outcome.right("sound")) == (paper, sound)
 
 
-def test_calibration_uses_the_convention_s_right(journal: list[StepRecord], ashares: Snapshot) -> None:
+def test_calibration_uses_the_convention_s_right(journal, ashares):
     sold = [o for o in order_outcomes(journal, ashares) if o.next_return is not None]
     for convention in ("paper", "sound"):
         want = np.mean([(o.confidence - bool(o.right(convention))) ** 2 for o in sold])
         assert score(journal, ashares, convention)["brier"].value == pytest.approx(want)
 
 
-def test_an_episode_without_any_answer_has_rates_and_no_result(ashares: Snapshot) -> None:
+def test_an_episode_without_any_answer_has_rates_and_no_result(ashares):
     play = Game(ashares)
     records = []
     for _ in range(12):
@@ -146,7 +134,7 @@ def record(decision: Decision) -> StepRecord:
     return StepRecord(step=0, session="2024-01-02", decided_at=0, opening=(), decision=decision, events=())
 
 
-def test_what_counts_as_a_parse_failure() -> None:
+def test_what_counts_as_a_parse_failure():
     def failed(*kinds: str) -> StepRecord:
         return record(Decision(status="failed", failures=tuple(Failure(kind=k, detail="") for k in kinds)))
 
@@ -162,13 +150,13 @@ def test_what_counts_as_a_parse_failure() -> None:
     assert parse_failure_rate([]).value is None
 
 
-def test_tool_validity_leaves_out_calls_beyond_the_budget() -> None:
+def test_tool_validity_leaves_out_calls_beyond_the_budget():
     kinds = ("parse", "tool", "tool_budget", "schema")
     failures = tuple(Failure(kind=kind, detail="") for kind in kinds)
     assert tool_validity_rate([record(Decision(tool_calls=8, failures=failures))]).value == 0.75
 
 
-def test_an_order_without_a_confidence_is_not_judged(ashares: Snapshot) -> None:
+def test_an_order_without_a_confidence_is_not_judged(ashares):
     day = str(ashares.sessions[260])
     plain = Order(symbol="A", amount=1.0, side="BUY")
     given = msgspec.structs.replace(record(Decision(orders=(plain,))), session=day)

@@ -1,7 +1,5 @@
 """What the paper's experiments stand on: the index by its role, windows after a day, data needs, hidden levels."""
 
-from __future__ import annotations
-
 import json
 
 import msgspec
@@ -14,19 +12,17 @@ from tradeassay.benchmarks import benchmarks, find_window
 from tradeassay.benchmarks.ktdfin import KTDFIN, KtdfinConfig
 from tradeassay.benchmarks.needs import data_needs
 from tradeassay.core.errors import UserError
-from tradeassay.data import Panel, Snapshot, open_snapshot, write_snapshot
+from tradeassay.data import Snapshot, open_snapshot, write_snapshot
 from tradeassay.data.store.read import main_index
 
 
-def test_an_index_is_found_by_its_role() -> None:
+def test_an_index_is_found_by_its_role():
     assert main_index("IDX", {"IDX", "hs300"}) == "IDX" and main_index("IDX", {"hs300"}) == "hs300"
     assert main_index("IDX", {"zz500", "000300.SH"}) == "000300.SH" and main_index("CSI300", {"hs300"}) == "CSI300"
     assert main_index("IDX", {"zz500", "zz1000"}) == "IDX", "a role that nobody fills is not guessed"
 
 
-def test_data_whose_index_has_another_name_is_played(
-    panel: Panel, ashares: Snapshot, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_data_whose_index_has_another_name_is_played(panel, ashares, tmp_path_factory):
     members = tuple(msgspec.structs.replace(one, index="hs300") for one in panel.memberships)
     folder = tmp_path_factory.mktemp("renamed") / "world"
     from dataclasses import replace
@@ -39,7 +35,7 @@ def test_data_whose_index_has_another_name_is_played(
     assert Game(renamed).now.universe == Game(ashares).now.universe
 
 
-def test_sessions_after_a_day(ashares: Snapshot) -> None:
+def test_sessions_after_a_day(ashares):
     day = str(ashares.sessions[270])
     window = find_window("ktdfin-v1", f"after-{day}", ashares, "sound")
     assert window.first == str(ashares.sessions[271]) and window.last == str(ashares.sessions[-1])
@@ -48,7 +44,7 @@ def test_sessions_after_a_day(ashares: Snapshot) -> None:
         find_window("ktdfin-v1", "after-2099-01-01", ashares, "sound")
 
 
-def test_needs_say_what_is_missing_and_what_that_changes(ashares: Snapshot) -> None:
+def test_needs_say_what_is_missing_and_what_that_changes(ashares):
     found = {need.what: need for need in data_needs(KTDFIN, ashares)}
     assert found["index IDX"].status == "there" and found["company names"].status == "there"
     assert (
@@ -70,7 +66,7 @@ def shown_prices(play: Game, stock: str) -> tuple[np.ndarray, float]:
     return bars.ravel(), float(bars[-1, 3])
 
 
-def test_a_grid_search_does_not_undo_the_rebasing(ashares: Snapshot) -> None:
+def test_a_grid_search_does_not_undo_the_rebasing(ashares):
     search, play, right = Grid.__new__(Grid), hardened(ashares), 0
     desk = play.protocol.desk(play.now)
     for symbol in play.symbols(10):
@@ -81,7 +77,7 @@ def test_a_grid_search_does_not_undo_the_rebasing(ashares: Snapshot) -> None:
     assert right <= 1
 
 
-def test_hidden_levels_do_not_show_in_refusals_money_or_limits(ashares: Snapshot) -> None:
+def test_hidden_levels_do_not_show_in_refusals_money_or_limits(ashares):
     play = hardened(ashares)
     play.buy(3, 0.05)
     symbol = next(iter(play.now.account.positions))
@@ -100,7 +96,7 @@ def test_hidden_levels_do_not_show_in_refusals_money_or_limits(ashares: Snapshot
     assert "purchases of" not in str([message.text for request in play.asked for message in request.messages])
 
 
-def test_the_same_price_is_shown_twice_and_high_and_low_enclose_it(ashares: Snapshot) -> None:
+def test_the_same_price_is_shown_twice_and_high_and_low_enclose_it(ashares):
     play = hardened(ashares)
     stock = play.shown(play.symbols(1)[0])
     one = play.ask("get_stock_snapshot", {"stock_id": stock, "lookback": 20})

@@ -1,7 +1,5 @@
 """The scripted models that ship play every mode under every mask, and their mistakes are counted."""
 
-from __future__ import annotations
-
 import pytest
 from ktdfin_game import Game
 
@@ -24,7 +22,7 @@ def days(snapshot: Snapshot, name: str, config: KtdfinConfig, count: int) -> lis
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("mask", ["bright", "blinded"])
-def test_the_sensible_one_trades_without_a_mistake(ashares: Snapshot, mask: str, mode: str) -> None:
+def test_the_sensible_one_trades_without_a_mistake(ashares, mask, mode):
     decisions = days(ashares, "sensible", KtdfinConfig(mask=mask, mode=mode), 5)
     assert all(decision.status == "ok" for decision in decisions) and decisions[0].orders
     assert not any(decision.failures for decision in decisions)
@@ -38,20 +36,20 @@ def test_the_sensible_one_trades_without_a_mistake(ashares: Snapshot, mask: str,
         if name != "away" and "coder" not in name and not name.startswith("tiny-")
     ],
 )
-def test_each_of_them_can_play(ashares: Snapshot, name: str) -> None:
+def test_each_of_them_can_play(ashares, name):
     decisions = days(ashares, name, KtdfinConfig(), 4)
     kinds = {failure.kind for decision in decisions for failure in decision.failures}
     if name in EXPECTED:
         assert kinds & EXPECTED[name], kinds
 
 
-def test_who_asks_for_the_future_is_refused_and_counted(ashares: Snapshot) -> None:
+def test_who_asks_for_the_future_is_refused_and_counted(ashares):
     first = days(ashares, "future-asker", KtdfinConfig(), 1)[0]
     kinds = [failure.kind for failure in first.failures]
     assert len(kinds) >= 4 and set(kinds) <= {"tool", "parse"} and first.status == "ok"
 
 
-def test_masks_do_not_change_what_a_rule_does(ashares: Snapshot) -> None:
+def test_masks_do_not_change_what_a_rule_does(ashares):
     """The same numbers under other names: a model that only reads numbers trades the same."""
     bright, blind = (days(ashares, "sensible", KtdfinConfig(mask=mask), 4) for mask in ("bright", "blinded"))
     assert [[(o.symbol, o.amount) for o in d.orders] for d in bright] == [

@@ -1,9 +1,6 @@
 """The benchmarks, their windows, and the published figures beside them."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -29,7 +26,7 @@ IDS = tuple(f"ktdfin{name}-v1" for name in ("", "-paper", "-us", "-us-real"))
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_registered_with_a_protocol_that_takes_their_params(name: str) -> None:
+def test_registered_with_a_protocol_that_takes_their_params(name):
     benchmark = benchmarks.get(name)
     kind = protocols.get(benchmark.protocol)
     assert kind is Ktdfin
@@ -42,7 +39,7 @@ def test_registered_with_a_protocol_that_takes_their_params(name: str) -> None:
     assert benchmark.market.fill == "open" and kind(config).config is config
 
 
-def test_ours_for_the_baselines() -> None:
+def test_ours_for_the_baselines():
     given = BaselineConfig()
     assert (given.hold, given.keep, given.train_first, given.train_last, given.validate) == (
         20,
@@ -54,7 +51,7 @@ def test_ours_for_the_baselines() -> None:
 
 
 @pytest.mark.parametrize("name", ["ktdfin-v1", "ktdfin-us-v1"])
-def test_the_default_data_has_a_year_of_history_before_the_first_day(name: str, tmp_path_factory: Any) -> None:
+def test_the_default_data_has_a_year_of_history_before_the_first_day(name, tmp_path_factory):
     benchmark = benchmarks.get(name)
     home = tmp_path_factory.getbasetemp() / "ktdfin-home"
     snapshot = load_dataset(benchmark.dataset, home)
@@ -75,12 +72,12 @@ def data(kind: str, first: str, count: int, name: str = "XSHG", news: int = 0) -
     return made  # type: ignore[return-value]
 
 
-def test_eleven_windows_as_printed() -> None:
+def test_eleven_windows_as_printed():
     assert [w.code for w in paper_windows()] == [*(f"W{n}" for n in range(1, 11)), "long"]
     assert [w.sessions for w in paper_windows()] == [43, 43, 43, 43, 40, 44, 46, 50, 50, 43, 548]
 
 
-def test_printed_lengths_are_those_of_the_shanghai_calendar() -> None:
+def test_printed_lengths_are_those_of_the_shanghai_calendar():
     import exchange_calendars
 
     shanghai = exchange_calendars.get_calendar("XSHG")
@@ -88,7 +85,7 @@ def test_printed_lengths_are_those_of_the_shanghai_calendar() -> None:
         assert len(shanghai.sessions_in_range(window.first, window.last)) == window.sessions
 
 
-def test_real_a_shares_are_played_on_the_printed_dates() -> None:
+def test_real_a_shares_are_played_on_the_printed_dates():
     real = data("real", "2020-01-01", 1_700)
     by_code = {w.code: w for w in windows(real, "paper")}
     assert (by_code["W5"].first, by_code["W5"].last) == ("2024-10-21", "2024-12-13")
@@ -99,7 +96,7 @@ def test_real_a_shares_are_played_on_the_printed_dates() -> None:
     assert sound["long"].first == "2024-01-01" and sound["long"].last == "2026-04-10"
 
 
-def test_other_data_gets_structural_windows_that_say_so() -> None:
+def test_other_data_gets_structural_windows_that_say_so():
     for given in (
         data("synthetic", "2023-01-01", 1_500),
         data("real", "2010-01-01", 750),
@@ -114,22 +111,22 @@ def test_other_data_gets_structural_windows_that_say_so() -> None:
         assert found[-1].sessions == min(548, given.sessions.size - 252)
 
 
-def test_structural_windows_have_the_printed_lengths_under_paper() -> None:
+def test_structural_windows_have_the_printed_lengths_under_paper():
     found = windows(data("synthetic", "2021-01-01", 900), "paper")
     assert [w.sessions for w in found] == [w.sessions for w in paper_windows()]
 
 
-def test_part_of_the_dates_is_enough_for_part_of_the_windows() -> None:
+def test_part_of_the_dates_is_enough_for_part_of_the_windows():
     found = {w.code: w for w in windows(data("real", "2020-01-01", 1_400), "paper")}
     assert not found["W6"].structural and found["W10"].structural and found["long"].structural
 
 
-def test_data_too_short_for_a_window_has_none() -> None:
+def test_data_too_short_for_a_window_has_none():
     assert windows(data("synthetic", "2021-01-01", 200), "sound") == ()
     assert [w.code for w in windows(data("synthetic", "2021-01-01", 270), "sound")] == ["long"]
 
 
-def test_a_window_is_found_by_its_name(ashares: Snapshot) -> None:
+def test_a_window_is_found_by_its_name(ashares):
     real = data("real", "2020-01-01", 1_700)
     assert find_window("ktdfin", "w4", real, "sound").code == "W4"
     with pytest.raises(UserError, match="did you mean W1"):
@@ -148,7 +145,7 @@ OURS = KtdfinSetting(
 )
 
 
-def test_published_figures_are_cited() -> None:
+def test_published_figures_are_cited():
     every = published()
     assert every.second_hand and "Knowing to Doing" in every.source
     best = next(f for f in every.figure if f.who == "best language model")
@@ -174,14 +171,14 @@ def test_published_figures_are_cited() -> None:
         ({"mode": "memory-only"}, "mode open-research"),
     ],
 )
-def test_not_comparable_says_why(changes: dict[str, Any], why: str) -> None:
+def test_not_comparable_says_why(changes, why):
     figure = next(f for f in published().figure if f.who == "best language model")
     assert compare_with(figure, OURS).comparable
     verdict = compare_with(figure, msgspec.structs.replace(OURS, **changes))
     assert not verdict.comparable and len(verdict.reasons) == 1 and why in verdict.reasons[0]
 
 
-def test_windows_of_real_data_with_news_lie_where_the_news_is() -> None:
+def test_windows_of_real_data_with_news_lie_where_the_news_is():
     sessions = calendar("2006-09-01", 3000)
     found = windows(data("real", "2006-09-01", 3000, "XNYS", news=2400), "sound")
     assert found[0].first == str(sessions[2400]) and all(one.first >= found[0].first for one in found)
@@ -190,7 +187,7 @@ def test_windows_of_real_data_with_news_lie_where_the_news_is() -> None:
     )
 
 
-def test_conventions_differ_in_the_volume_cap_that_the_paper_does_not_have() -> None:
+def test_conventions_differ_in_the_volume_cap_that_the_paper_does_not_have():
     assert KTDFIN.protocol == KTDFIN_PAPER.protocol == "ktdfin" and KTDFIN.id != KTDFIN_PAPER.id
     capped, free = (venues.get(one.market.venue) for one in (KTDFIN, KTDFIN_PAPER))
     assert capped.participation.max_share == 0.10 and free.participation.max_share is None

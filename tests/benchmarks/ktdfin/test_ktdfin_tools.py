@@ -1,7 +1,5 @@
 """The six tools against the numbers they are made from."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 
@@ -11,7 +9,6 @@ from ktdfin_game import DONE, Game, order, submit
 
 from tradeassay.benchmarks.ktdfin import KtdfinConfig
 from tradeassay.core.view import FIELDS
-from tradeassay.data import Snapshot
 from tradeassay.factors import FACTOR_NAMES, FactorBars, compute_all
 
 BRIGHT = KtdfinConfig(mask="bright")
@@ -23,7 +20,7 @@ def true_factors(play: Game) -> dict[str, np.ndarray]:
     return {name: values[-1] for name, values in compute_all(bars).items()}
 
 
-def test_market_context(ashares: Snapshot) -> None:
+def test_market_context(ashares):
     play = Game(ashares, BRIGHT)
     answer = play.ask("get_market_context")
     levels = play.now.view.index_levels("IDX")
@@ -48,7 +45,7 @@ def test_market_context(ashares: Snapshot) -> None:
     assert again == answer
 
 
-def test_screening_ranks_what_can_be_bought(ashares: Snapshot) -> None:
+def test_screening_ranks_what_can_be_bought(ashares):
     play = Game(ashares, BRIGHT)
     answer = play.ask("screen_candidates", {"factors": ["MOM_12_1"], "top_k": 5})
     values = true_factors(play)["MOM_12_1"]
@@ -64,7 +61,7 @@ def test_screening_ranks_what_can_be_bought(ashares: Snapshot) -> None:
     assert answer["left_out"] == len(play.now.universe) - len(columns)
 
 
-def test_a_minus_turns_the_order_and_two_factors_have_equal_say(ashares: Snapshot) -> None:
+def test_a_minus_turns_the_order_and_two_factors_have_equal_say(ashares):
     play = Game(ashares, BRIGHT)
     up = play.ask("screen_candidates", {"factors": ["RV_60"], "top_k": 50})["candidates"]
     down = play.ask("screen_candidates", {"factors": ["-RV_60"], "top_k": 50})["candidates"]
@@ -73,7 +70,7 @@ def test_a_minus_turns_the_order_and_two_factors_have_equal_say(ashares: Snapsho
     assert {row["score"] for row in both} == {0.5} and set(both[0]["factors"]) == {"RV_60"}
 
 
-def test_snapshot(ashares: Snapshot) -> None:
+def test_snapshot(ashares):
     play = Game(ashares, BRIGHT)
     symbol = play.symbols(1)[0]
     answer = play.ask("get_stock_snapshot", {"stock_id": symbol, "lookback": 7})
@@ -97,7 +94,7 @@ def test_snapshot(ashares: Snapshot) -> None:
     assert "news" not in answer
 
 
-def test_a_snapshot_of_the_past_ends_there(ashares: Snapshot) -> None:
+def test_a_snapshot_of_the_past_ends_there(ashares):
     play = Game(ashares)
     alias = play.shown(play.symbols(1)[0])
     whole = play.ask("get_stock_snapshot", {"stock_id": alias, "lookback": 10})
@@ -106,7 +103,7 @@ def test_a_snapshot_of_the_past_ends_there(ashares: Snapshot) -> None:
     assert part["bars"] == whole["bars"][1:5] and part["factors"] == whole["factors"]
 
 
-def test_what_left_the_index_can_be_looked_at_only_while_it_is_held(ashares: Snapshot) -> None:
+def test_what_left_the_index_can_be_looked_at_only_while_it_is_held(ashares):
     play = Game(ashares, BRIGHT)
     outside = next(s for s in play.now.view.symbols if s not in play.now.universe)
     for tool, arguments in (
@@ -118,7 +115,7 @@ def test_what_left_the_index_can_be_looked_at_only_while_it_is_held(ashares: Sna
         assert "universe or the portfolio" in play.ask(tool, arguments)["error"]
 
 
-def test_comparison(ashares: Snapshot) -> None:
+def test_comparison(ashares):
     play = Game(ashares, BRIGHT)
     one, two = play.symbols(2)
     dims = ["RV_60", "return_5d", "volatility_20d", "drawdown_60d"]
@@ -131,7 +128,7 @@ def test_comparison(ashares: Snapshot) -> None:
     assert grid[two]["volatility_20d"] == round(np.std(returns, ddof=1) * 252**0.5, 4)
 
 
-def test_portfolio_state_and_the_day_after_a_purchase(ashares: Snapshot) -> None:
+def test_portfolio_state_and_the_day_after_a_purchase(ashares):
     play = Game(ashares)
     (symbol,) = play.buy(1)
     answer = play.ask("portfolio_state")
@@ -154,7 +151,7 @@ def test_portfolio_state_and_the_day_after_a_purchase(ashares: Snapshot) -> None
     assert earned["excess_return"] == pytest.approx(earned["total_return"] - earned["index_return"], abs=2e-4)
 
 
-def test_risk_check_judges_as_the_submission_does(ashares: Snapshot) -> None:
+def test_risk_check_judges_as_the_submission_does(ashares):
     play = Game(ashares)
     held, new, third = (play.shown(s) for s in [*play.buy(1), *play.symbols(6)[4:6]])
     fine = play.ask("risk_check", {"target_weights": {held: 0.0, new: 0.10}})
@@ -176,7 +173,7 @@ def test_risk_check_judges_as_the_submission_does(ashares: Snapshot) -> None:
     assert refused.failures[0].detail.count("max_weight") == 2
 
 
-def test_what_the_last_session_refused_is_told(ashares: Snapshot) -> None:
+def test_what_the_last_session_refused_is_told(ashares):
     play = Game(ashares)
     dear = max(play.symbols(18), key=lambda s: play.protocol.desk(play.now).last_close[play.now.view.column(s)])
     play.go(play.decide([DONE, submit(order(play.shown(dear), target_weight=0.05))]))
@@ -186,7 +183,7 @@ def test_what_the_last_session_refused_is_told(ashares: Snapshot) -> None:
     assert told >= 1
 
 
-def test_equal_scores_do_not_stand_by_true_symbols_where_levels_are_hidden(ashares: Snapshot) -> None:
+def test_equal_scores_do_not_stand_by_true_symbols_where_levels_are_hidden(ashares):
     """A factor and its opposite make all scores equal: a program read the alphabet from their order."""
 
     def listed(config: KtdfinConfig) -> list[str]:

@@ -64,7 +64,7 @@ def say(text: str) -> ModelReply:
     return ModelReply(text=text, usage=Usage(input_tokens=10, output_tokens=5, usd=0.5))
 
 
-def test_single_turn_ends_after_one_answer_without_feedback() -> None:
+def test_single_turn_ends_after_one_answer_without_feedback():
     outcome, asked = played(
         [say(CODE)], lambda _: stopped("backtest", "KeyError: x", "KeyError"), QuantCodeSettings()
     )
@@ -73,7 +73,7 @@ def test_single_turn_ends_after_one_answer_without_feedback() -> None:
     assert asked[0].purpose == "write" and "Buy when RSI is low." in asked[0].messages[-1].text
 
 
-def test_the_text_speaks_to_models_alone() -> None:
+def test_the_text_speaks_to_models_alone():
     """Nothing of ours that could be echoed: no JSON, no keys of a task; what is asked comes last."""
     outcome, asked = played(
         [say("I am thinking."), say(CODE)],
@@ -89,7 +89,7 @@ def test_the_text_speaks_to_models_alone() -> None:
     assert json.loads(asked[0].given.observation)["task"] == opaque_id(TASK)  # type: ignore[union-attr]  # beside it
 
 
-def test_it_tells_in_prose_what_was_wrong_and_ends_when_an_answer_is_repeated() -> None:
+def test_it_tells_in_prose_what_was_wrong_and_ends_when_an_answer_is_repeated():
     found = stopped("backtest", "KeyError: x", "KeyError")
     outcome, asked = played([say(CODE)] * 9, lambda _: found, AGENTIC)
     assert len(asked) == 2 and [turn.number for turn in outcome.turns] == [1, 2]
@@ -99,7 +99,7 @@ def test_it_tells_in_prose_what_was_wrong_and_ends_when_an_answer_is_repeated() 
     assert len(asked[1].messages) == 4, "the conversation does not grow with its turns"
 
 
-def test_half_a_character_in_an_answer_is_the_models_business_not_ours() -> None:
+def test_half_a_character_in_an_answer_is_the_models_business_not_ours():
     settings = QuantCodeSettings()
     outcome, _ = played([say(f"\udc80{CODE}\ud800")], lambda _: stopped("compile", "no"), settings)
     assert outcome.turns[0].code is not None and msgspec.json.encode(outcome)
@@ -107,7 +107,7 @@ def test_half_a_character_in_an_answer_is_the_models_business_not_ours() -> None
     assert outcome.stage == "no_code" and msgspec.json.encode(outcome)
 
 
-def test_agentic_goes_on_with_feedback_until_it_is_solved() -> None:
+def test_agentic_goes_on_with_feedback_until_it_is_solved():
     results = iter(
         [
             stopped("compile", "no class", "no_strategy"),
@@ -135,7 +135,7 @@ def test_agentic_goes_on_with_feedback_until_it_is_solved() -> None:
     assert again == outcome
 
 
-def test_a_short_memory_keeps_the_last_attempt_only() -> None:
+def test_a_short_memory_keeps_the_last_attempt_only():
     settings = msgspec.structs.replace(AGENTIC, history="last", turns=3)
     answers = [say(CODE.replace("S{n}", f"S{number}")) for number in range(3)]
     outcome, asked = played(answers, lambda _: stopped("compile", "no"), settings)
@@ -143,7 +143,7 @@ def test_a_short_memory_keeps_the_last_attempt_only() -> None:
     assert outcome.turns[-1].feedback == "" and outcome.solved is False
 
 
-def test_judges_reasons_go_back_and_the_reference_does_not() -> None:
+def test_judges_reasons_go_back_and_the_reference_does_not():
     found = evaluation(
         judge=failed("agreement 0.3", "does_not_match"),
         judge_language=LanguageVerdict(
@@ -159,7 +159,7 @@ def test_judges_reasons_go_back_and_the_reference_does_not() -> None:
     assert "its exits differ" not in outcome.turns[0].feedback
 
 
-def test_a_trick_ends_it_with_nothing() -> None:
+def test_a_trick_ends_it_with_nothing():
     trick = evaluation(tricks=(Trick(name="printed-result", detail="printed"),))
     outcome, asked = played([say(CODE)] * 9, lambda _: trick, AGENTIC)
     assert len(asked) == 1 and outcome.solved is False and outcome.tricks == ("printed-result",)
@@ -167,12 +167,12 @@ def test_a_trick_ends_it_with_nothing() -> None:
 
 
 @pytest.mark.parametrize("kind", ["unreachable", "over_budget", "timeout", "rejected", "rate_limited"])
-def test_a_model_that_could_not_answer_is_not_scored(kind: str) -> None:
+def test_a_model_that_could_not_answer_is_not_scored(kind):
     outcome, _ = played([ModelReply(error="x", error_kind=kind, stop="error")], lambda _: evaluation(), AGENTIC)
     assert outcome.solved is None and outcome.stage == "no_answer" and kind in outcome.reason
 
 
-def test_a_refusal_and_a_loop_are_no_code() -> None:
+def test_a_refusal_and_a_loop_are_no_code():
     refused = ModelReply(error="I must not", error_kind="refused", stop="error")
     outcome, _ = played([refused], lambda _: evaluation(), QuantCodeSettings())
     assert outcome.solved is False and outcome.stage == "no_code" and outcome.failure_class == "no-code"
@@ -181,19 +181,19 @@ def test_a_refusal_and_a_loop_are_no_code() -> None:
     assert outcome.stage == "no_code" and "loop" in outcome.reason
 
 
-def test_a_verdict_that_nobody_could_give_ends_it_unscored() -> None:
+def test_a_verdict_that_nobody_could_give_ends_it_unscored():
     outcome, asked = played([say(CODE)], lambda _: evaluation(judge=not_scored("no judge")), AGENTIC)
     assert outcome.solved is None and outcome.reason == "no judge" and len(asked) == 1
 
 
-def test_a_wording_that_is_missing_is_refused() -> None:
+def test_a_wording_that_is_missing_is_refused():
     with pytest.raises(UserError, match="frame"):
         next(play(TASK, QuantCodeSettings(framework="frame")))
     with pytest.raises(UserError, match="turns"):
         QuantCodeSettings(turns=0)
 
 
-def test_long_errors_are_cut_in_the_middle() -> None:
+def test_long_errors_are_cut_in_the_middle():
     found = stopped("backtest", "a" * 5000 + "END", "KeyError")
     settings = msgspec.structs.replace(AGENTIC, turns=2, longest_message=200)
     outcome, _ = played([say(CODE)] * 2, lambda _: found, settings)

@@ -6,7 +6,7 @@ from tradeassay.benchmarks.quantcode.published import published, why_not_compara
 from tradeassay.code.checks import FAILURES, classify_run, failed
 
 
-def test_the_tables_are_whole() -> None:
+def test_the_tables_are_whole():
     tables = published()
     assert len(tables.single_turn) == len(tables.agentic) == 17
     assert sum(source.total for source in tables.sources) == tables.tasks == 400
@@ -17,7 +17,7 @@ def test_the_tables_are_whole() -> None:
     assert sum(row.share for row in tables.failures) == pytest.approx(100.0 - loops - solved)
 
 
-def test_rows_by_hand() -> None:
+def test_rows_by_hand():
     tables = published()
     best = tables.single_turn[0]
     assert (best.model, best.compile, best.backtest, best.trade, best.judge) == (
@@ -36,14 +36,14 @@ def test_rows_by_hand() -> None:
     assert all(by_class[row.failure_class] == row.turn_1 for row in tables.failure_turns)
 
 
-def test_every_class_of_the_paper_is_one_of_ours() -> None:
+def test_every_class_of_the_paper_is_one_of_ours():
     names = {info.paper for info in FAILURES if info.paper}
     assert {row.name for row in published().failures} == names
     by_class = {info.id: info for info in FAILURES}
     assert all(by_class[row.failure_class].paper == row.name for row in published().failures)
 
 
-def test_it_is_said_why_numbers_are_not_comparable() -> None:
+def test_it_is_said_why_numbers_are_not_comparable():
     reasons = why_not_comparable(public_tasks=False, tasks=120, turns=5)
     assert any("tasks" in reason for reason in reasons) and any("5 turns" in reason for reason in reasons)
     nearest = why_not_comparable(public_tasks=True, real_data=True, tasks=400, decided_by="language")
@@ -77,5 +77,5 @@ def test_it_is_said_why_numbers_are_not_comparable() -> None:
         ("crashed", "SIGSEGV", "other-runtime"),
     ],
 )
-def test_errors_are_sorted_as_the_paper_does(error: str, message: str, expected: str) -> None:
+def test_errors_are_sorted_as_the_paper_does(error, message, expected):
     assert classify_run(failed(f"{error}: {message}", error)) == expected

@@ -1,7 +1,5 @@
 """Drawn tasks: the same for the same seed, different for another, and their programs do what their words say."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter
@@ -23,14 +21,14 @@ NAMES = list(families())
 EACH = len(NAMES)
 
 
-def test_families_are_many_and_split() -> None:
+def test_families_are_many_and_split():
     splits = Counter(one.split for one in families().values())
     assert EACH >= 40 and min(splits.values()) >= 4 and splits["train"] > EACH / 2
     assert not {task.id for task in load_tasks()} & {task.id for task in draw_tasks("all", EACH, 1)}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_variants_are_drawn_once_and_for_all(name: str) -> None:
+def test_variants_are_drawn_once_and_for_all(name):
     tasks = draw_tasks(name, 300, 4)
     assert tasks[:40] == draw_tasks(name, 40, 4) and tasks[7:9] == draw_tasks(name, 2, 4, start=7)
     assert load_task(tasks[5].id) == tasks[5]
@@ -45,19 +43,19 @@ def test_variants_are_drawn_once_and_for_all(name: str) -> None:
             assert "{" not in words and "  " not in words
 
 
-def test_gaps_are_asked_for_only_where_a_market_closes() -> None:
+def test_gaps_are_asked_for_only_where_a_market_closes():
     # Found by the whole judge: on a market that never closes the reference gave no order.
     assert all(task.market != "crypto" for task in draw_tasks("gap-go", 300, 31))
 
 
 @pytest.mark.slow
-def test_thousands_of_variants_differ() -> None:
+def test_thousands_of_variants_differ():
     # The family with the fewest numbers of its own still has thousands.
     assert len({task.formal for task in draw_tasks("weekday", 3000, 1)}) > 2000
 
 
 @pytest.mark.parametrize("task", draw_tasks("all", 2 * EACH, 8), ids=lambda task: task.id)
-def test_words_name_every_number_of_the_reference(task: CodeTask) -> None:
+def test_words_name_every_number_of_the_reference(task):
     said = {float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", f"{task.formal} {task.conversational}")}
     said |= {abs(number) for number in said}
     known = {0.0, 1.0, 2.0, 3.0, 4.0, 10.0, 100.0}  # indices, halves, percentages, and what a bar needs before it
@@ -73,7 +71,7 @@ def test_words_name_every_number_of_the_reference(task: CodeTask) -> None:
             ), (number, task.formal)
 
 
-def test_bad_requests_are_told() -> None:
+def test_bad_requests_are_told():
     with pytest.raises(UserError, match="no family 'sma-corss'") as told:
         draw_tasks("sma-corss", 1)
     assert "sma-cross" in (told.value.hint or "")
@@ -83,7 +81,7 @@ def test_bad_requests_are_told() -> None:
         load_task("gen-nothing-1-1")
 
 
-def test_tasks_are_drawn_from_the_command_line() -> None:
+def test_tasks_are_drawn_from_the_command_line():
     asked = ["tasks", "--family", "test", "--draw", "3", "--seed", "9", "--json"]
     done = CliRunner().invoke(code, asked)
     assert done.exit_code == 0
@@ -95,7 +93,7 @@ def test_tasks_are_drawn_from_the_command_line() -> None:
 
 
 @pytest.mark.parametrize("name", ["percent-rank", pytest.param("all", marks=pytest.mark.slow)])
-def test_a_reference_fed_bar_by_bar_decides_as_with_all_bars_at_hand(name: str) -> None:
+def test_a_reference_fed_bar_by_bar_decides_as_with_all_bars_at_hand(name):
     # A trained model's answer was the reference word by word, and refused: ``addminperiod`` does nothing in a
     # strategy, and a place before the first bar is one at the end of what is at hand.
     rules = rules_of(SECRET)
@@ -108,7 +106,7 @@ def test_a_reference_fed_bar_by_bar_decides_as_with_all_bars_at_hand(name: str) 
 
 
 @pytest.mark.slow
-def test_references_of_every_family_trade_on_drawn_markets() -> None:
+def test_references_of_every_family_trade_on_drawn_markets():
     rules, quick = rules_of(SECRET), DrawConfig(markets=2, mended=0, added=0)
     with open_code_executor(2) as executor:
         for task in draw_tasks("all", 2 * EACH, 21):
@@ -119,7 +117,7 @@ def test_references_of_every_family_trade_on_drawn_markets() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, EACH, 11))
-def test_gold_passes_and_decoys_fail(start: int) -> None:
+def test_gold_passes_and_decoys_fail(start):
     with open_code_executor(2) as executor:
         config = ValidateConfig(rules=rules_of(SECRET), threads=2)
         report = validate(draw_tasks("all", 3, 31, start=start), executor, config=config)

@@ -1,7 +1,5 @@
 """Intraday references in an untouched Backtrader, and the same tasks as signals on frames."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
@@ -69,7 +67,7 @@ def check(task: CodeTask, seed: int) -> None:
             assert 2 * (gold & other).total() < 0.9 * (gold.total() + other.total()), decoy.name
 
 
-def test_there_are_intraday_tasks_of_every_timeframe() -> None:
+def test_there_are_intraday_tasks_of_every_timeframe():
     found = Counter(task.timeframe for task in INTRADAY)
     assert len(INTRADAY) >= 58
     assert all(found[timeframe] >= least for timeframe, least in {"1h": 18, "15m": 14, "5m": 14, "1m": 12}.items())
@@ -78,25 +76,25 @@ def test_there_are_intraday_tasks_of_every_timeframe() -> None:
 
 
 @pytest.mark.parametrize("task_id", ONE_OF_A_KIND)
-def test_an_intraday_reference_trades_as_its_task_says(task_id: str) -> None:
+def test_an_intraday_reference_trades_as_its_task_says(task_id):
     check(load_task(task_id), seed=1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("task", INTRADAY, ids=lambda task: task.id)
-def test_every_intraday_reference_trades_on_three_markets(task: CodeTask, seed: int) -> None:
+def test_every_intraday_reference_trades_on_three_markets(task, seed):
     check(task, seed)
 
 
-def test_a_good_part_of_the_tasks_is_there_for_frames_too() -> None:
+def test_a_good_part_of_the_tasks_is_there_for_frames_too():
     assert len(ON_FRAMES) >= 24
     assert {task.timeframe for task in ON_FRAMES} == {"1d", "1h", "15m", "5m", "1m"}
     assert sum(task.assets > 1 for task in ON_FRAMES) >= 3
 
 
 @pytest.mark.parametrize("task", ON_FRAMES, ids=lambda task: task.id)
-def test_a_variant_for_frames_is_complete(task: CodeTask) -> None:
+def test_a_variant_for_frames_is_complete(task):
     assert task.frame is not None
     formal, conversational = task.text("formal", "frame"), task.text("conversational", "frame")
     assert formal and conversational and formal != conversational
@@ -121,12 +119,12 @@ def same_trades(task: CodeTask, seed: int) -> None:
 
 
 @pytest.mark.parametrize("task_id", SAME_TRADES)
-def test_both_frameworks_make_the_same_trades(task_id: str) -> None:
+def test_both_frameworks_make_the_same_trades(task_id):
     same_trades(load_task(task_id), seed=1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("task", ON_FRAMES, ids=lambda task: task.id)
-def test_both_frameworks_make_the_same_trades_on_three_markets(task: CodeTask, seed: int) -> None:
+def test_both_frameworks_make_the_same_trades_on_three_markets(task, seed):
     same_trades(task, seed)

@@ -1,7 +1,5 @@
 """The tasks that ship: how many of which kind, complete in both wordings, no two references alike."""
 
-from __future__ import annotations
-
 import ast
 import difflib
 import re
@@ -38,7 +36,7 @@ kind = "fixed"
 """
 
 
-def test_there_are_enough_tasks_of_every_kind() -> None:
+def test_there_are_enough_tasks_of_every_kind():
     assert len(TASKS) >= 120
     assert len(DAILY) >= 66
     assert {task.family for task in TASKS} == set(FAMILIES)
@@ -49,13 +47,13 @@ def test_there_are_enough_tasks_of_every_kind() -> None:
 
 
 @pytest.mark.parametrize(("difficulty", "share"), [("easy", 0.5), ("medium", 0.3), ("hard", 0.2)])
-def test_difficulties_are_spread_as_the_benchmark_says(difficulty: str, share: float) -> None:
+def test_difficulties_are_spread_as_the_benchmark_says(difficulty, share):
     found = sum(task.difficulty == difficulty for task in TASKS) / len(TASKS)
     assert abs(found - share) < 0.06
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
-def test_a_task_is_complete(task: CodeTask) -> None:
+def test_a_task_is_complete(task):
     assert task.market in MARKETS
     assert task.has_reference
     assert task.decoys
@@ -67,7 +65,7 @@ def test_a_task_is_complete(task: CodeTask) -> None:
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
-def test_both_wordings_stand_alone(task: CodeTask) -> None:
+def test_both_wordings_stand_alone(task):
     formal, conversational = (text.split() for text in (task.formal, task.conversational))
     assert min(len(formal), len(conversational)) >= WORDS_IN_FULL
     alike = difflib.SequenceMatcher(None, formal, conversational, autojunk=False).ratio()
@@ -90,19 +88,19 @@ def normalised(source: str) -> str:
     return ast.dump(tree)
 
 
-def test_at_most_three_references_share_a_syntax_tree() -> None:
+def test_at_most_three_references_share_a_syntax_tree():
     for shape in (normalised, shape_lines):
         most = Counter(shape(task.reference) for task in TASKS).most_common(1)[0][1]
         assert most <= 3
 
 
-def test_normalising_sees_through_names_and_numbers() -> None:
+def test_normalising_sees_through_names_and_numbers():
     first = "import backtrader as bt\nx = bt.SMA(period=10)\n"
     assert normalised(first) == normalised("import other as o\nlonger = o.EMA(days=99)\n")
     assert normalised(first) != normalised("import backtrader as bt\nx = bt.SMA(10, period=10)\n")
 
 
-def test_decoys_are_of_many_kinds_and_most_are_for_the_judge() -> None:
+def test_decoys_are_of_many_kinds_and_most_are_for_the_judge():
     decoys = [decoy for task in TASKS for decoy in task.decoys]
     stages = Counter(decoy.fails_at for decoy in decoys)
     assert set(stages) == {"compile", "backtest", "trade", "judge", "lookahead", "trick"}
@@ -110,12 +108,12 @@ def test_decoys_are_of_many_kinds_and_most_are_for_the_judge() -> None:
     assert len({decoy.kind for decoy in decoys}) >= 12
 
 
-def test_tasks_come_in_the_order_of_their_ids() -> None:
+def test_tasks_come_in_the_order_of_their_ids():
     assert [task.id for task in TASKS] == sorted(task.id for task in TASKS)
     assert load_task(TASKS[0].id) is TASKS[0]
 
 
-def test_an_unknown_task_is_met_with_near_names() -> None:
+def test_an_unknown_task_is_met_with_near_names():
     with pytest.raises(UserError, match="did you mean d-sma-cross-long"):
         load_task("d-sma-cros-long")
 
@@ -138,7 +136,7 @@ def test_an_unknown_task_is_met_with_near_names() -> None:
         ("[sizing]", "[expect]\nmin_trades = 9\nmax_trades = 3\n[sizing]", "max_trades"),
     ],
 )
-def test_a_bad_file_is_refused_in_one_line(old: str, new: str, said: str) -> None:
+def test_a_bad_file_is_refused_in_one_line(old, new, said):
     assert old in TINY
     with pytest.raises(UserError, match=said) as caught:
         read_task(TINY.replace(old, new), "tiny.toml")
@@ -146,13 +144,13 @@ def test_a_bad_file_is_refused_in_one_line(old: str, new: str, said: str) -> Non
     assert "\n" not in str(caught.value)
 
 
-def test_two_decoys_of_one_name_are_refused() -> None:
+def test_two_decoys_of_one_name_are_refused():
     decoy = '[[decoys]]\nname = "a"\nkind = "crash"\nfails_at = "backtest"\nsource = ""\n'
     with pytest.raises(UserError, match="same name"):
         read_task(TINY + 2 * decoy, "tiny.toml")
 
 
-def test_a_folder_of_ones_own_tasks(tmp_path: Path) -> None:
+def test_a_folder_of_ones_own_tasks(tmp_path):
     with pytest.raises(UserError, match="no tasks in"):
         read_tasks(tmp_path)
     (tmp_path / "tiny.toml").write_text(TINY)
@@ -173,7 +171,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "reference" / "quantcode-tasks.md").read_text()
 
 
-def test_every_key_is_on_the_page() -> None:
+def test_every_key_is_on_the_page():
     missing = [
         field.name
         for part in (CodeTask, Sizing, Expectations, Decoy)

@@ -1,7 +1,5 @@
 """The public task file: records of its shape, written here, and broken ones."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -38,7 +36,7 @@ def written(folder: Path, content: Any) -> Path:
     return file
 
 
-def test_a_record_becomes_a_task(tmp_path: Path) -> None:
+def test_a_record_becomes_a_task(tmp_path):
     (task,) = load_public_tasks(written(tmp_path, [record()]))
     assert (task.id, task.source, task.difficulty, task.timeframe) == ("public-007", "reddit", "easy", "1h")
     assert task.title == "Name: Buy dips"
@@ -62,11 +60,11 @@ def test_a_record_becomes_a_task(tmp_path: Path) -> None:
         ("", "us"),
     ],
 )
-def test_a_symbol_has_a_market_that_stands_in_for_it(symbol: str, market: str) -> None:
+def test_a_symbol_has_a_market_that_stands_in_for_it(symbol, market):
     assert market_of(symbol) == market
 
 
-def test_what_is_missing_is_said(tmp_path: Path) -> None:
+def test_what_is_missing_is_said(tmp_path):
     bare = {"reformulated_task": "Buy the close.", "difficulty": "brutal", "timeframe": "4h", "novel_key": 1}
     (task,) = load_public_tasks(written(tmp_path, {"tasks": [bare]}))
     assert (task.id, task.difficulty, task.timeframe, task.source) == ("public-001", "medium", "1d", "public")
@@ -74,7 +72,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     assert "'brutal'" in said and "'4h'" in said and "an id" in said and "a source" in said
 
 
-def test_other_names_of_a_timeframe(tmp_path: Path) -> None:
+def test_other_names_of_a_timeframe(tmp_path):
     tasks = load_public_tasks(
         written(tmp_path, [record(id="a b", timeframe="Daily"), record(id=2, timeframe="M5")])
     )
@@ -92,12 +90,12 @@ def test_other_names_of_a_timeframe(tmp_path: Path) -> None:
         ('[{"id": 1, "reformulated_task": " "}]', "record 1"),
     ],
 )
-def test_a_broken_file_is_refused(tmp_path: Path, content: str, said: str) -> None:
+def test_a_broken_file_is_refused(tmp_path, content, said):
     with pytest.raises(DataError, match=said):
         load_public_tasks(written(tmp_path, content))
 
 
-def test_a_missing_file_and_a_repeated_id(tmp_path: Path) -> None:
+def test_a_missing_file_and_a_repeated_id(tmp_path):
     with pytest.raises(UserError, match="no task file"):
         load_public_tasks(tmp_path / "nothing.json")
     with pytest.raises(UserError, match="two tasks have the id 'public-007'"):
@@ -108,7 +106,7 @@ _JSON = st.none() | st.booleans() | st.integers() | st.text(max_size=12) | st.li
 
 
 @given(st.dictionaries(st.sampled_from(PUBLIC_KEYS), _JSON))
-def test_odd_values_never_break_the_loader(values: dict[str, Any]) -> None:
+def test_odd_values_never_break_the_loader(values):
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
@@ -121,7 +119,7 @@ def test_odd_values_never_break_the_loader(values: dict[str, Any]) -> None:
             assert task.formal == values["reformulated_task"]
 
 
-def test_what_a_public_task_needs_and_does_not_get_is_said(tmp_path: Path) -> None:
+def test_what_a_public_task_needs_and_does_not_get_is_said(tmp_path):
     texts = {
         1: "Buy when the price of 45,000 is crossed. Sell 5 % below.",
         2: "Buy on positive news sentiment.",

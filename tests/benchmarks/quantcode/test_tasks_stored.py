@@ -1,7 +1,5 @@
 """Public tasks on stored bars: whose, how long, in whose time, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Literal
@@ -73,7 +71,7 @@ def task(tmp_path: Path, **changes: object) -> CodeTask:
     return found
 
 
-def test_days_of_the_symbol_however_it_is_spelled(tmp_path: Path, coins: Snapshot) -> None:
+def test_days_of_the_symbol_however_it_is_spelled(tmp_path, coins):
     found, bars = on_stored_bars(task(tmp_path), coins)
     assert bars.name == "coins:BTC/USDT" and bars.rows == DAYS and bars.timeframe == "1d"
     assert bars.feeds["A"]["close"][:2].tolist() == [100.0, 102.0]
@@ -87,7 +85,7 @@ def test_days_of_the_symbol_however_it_is_spelled(tmp_path: Path, coins: Snapsho
     assert on_stored_bars(short, coins)[1].times[-1] == bars.times[-1]  # the last ones
 
 
-def test_an_account_can_pay_for_what_its_task_trades(tmp_path: Path, coins: Snapshot) -> None:
+def test_an_account_can_pay_for_what_its_task_trades(tmp_path, coins):
     asked = task(tmp_path)
     assert on_stored_bars(asked, coins)[0].cash == 10_000.0  # 319 at the most: as the authors have it
     poor, bars = on_stored_bars(msgspec.structs.replace(asked, cash=200.0), coins)
@@ -95,7 +93,7 @@ def test_an_account_can_pay_for_what_its_task_trades(tmp_path: Path, coins: Snap
     assert "cash for a unit at 319.00: 10,000 instead of 200" in poor.lacks
 
 
-def test_half_hours_are_summed_from_shorter_bars(tmp_path: Path, coins: Snapshot) -> None:
+def test_half_hours_are_summed_from_shorter_bars(tmp_path, coins):
     _, bars = on_stored_bars(task(tmp_path, timeframe="30m"), coins)
     assert bars.rows == 2 * DAYS and bars.timeframe == "30m" and bars.clock == "always"
     assert [str(t)[:16] for t in bars.times[:3]] == ["2024-06-01T00:00", "2024-06-01T00:30", "2024-06-02T00:00"]
@@ -104,7 +102,7 @@ def test_half_hours_are_summed_from_shorter_bars(tmp_path: Path, coins: Snapshot
     assert first["volume"] == 18.0 and bars.feeds["A"]["volume"][1] == 9.0
 
 
-def test_hours_of_an_exchange_begin_with_its_session() -> None:
+def test_hours_of_an_exchange_begin_with_its_session():
     minutes = np.datetime64("2024-06-03T09:30") + np.arange(120)
     price = np.arange(120.0) + 1
     feed = {"time": minutes.astype("M8[ns]"), **dict.fromkeys(("open", "high", "low", "close", "volume"), price)}
@@ -112,7 +110,7 @@ def test_hours_of_an_exchange_begin_with_its_session() -> None:
     assert [str(t)[11:16] for t in made["time"]] == ["09:30", "10:30"] and made["close"].tolist() == [60.0, 120.0]
 
 
-def test_what_cannot_be_had_is_refused_in_one_line(tmp_path: Path, coins: Snapshot) -> None:
+def test_what_cannot_be_had_is_refused_in_one_line(tmp_path, coins):
     with pytest.raises(UserError, match="does not have 'DOGE-USD'"):
         on_stored_bars(task(tmp_path, yf_symbol="DOGE-USD"), coins)
     with pytest.raises(UserError, match=r"no symbol is named .*--symbols"):
@@ -125,7 +123,7 @@ def test_what_cannot_be_had_is_refused_in_one_line(tmp_path: Path, coins: Snapsh
         on_stored_bars(load_task("d-sma-cross-long"), coins)
 
 
-def test_a_run_says_which_tasks_have_no_stored_bars(tmp_path: Path) -> None:
+def test_a_run_says_which_tasks_have_no_stored_bars(tmp_path):
     write_snapshot(panel("synthetic"), tmp_path / "coins", allow_faults=True)
     file = public(tmp_path, {"yf_symbol": "BTC-USD"}, {"yf_symbol": "SPY"})
     spec = QuantCodeSpec(

@@ -1,7 +1,5 @@
 """Daily references in an untouched Backtrader trade as their task says; decoys for the judge do something else."""
 
-from __future__ import annotations
-
 import pytest
 from tests.code.backtrader.plain_cerebro import TrustedRun, run_trusted
 
@@ -51,14 +49,14 @@ def check(task: CodeTask, seed: int) -> None:
 
 
 @pytest.mark.parametrize("task_id", ONE_OF_A_KIND)
-def test_a_reference_trades_as_its_task_says(task_id: str) -> None:
+def test_a_reference_trades_as_its_task_says(task_id):
     check(load_task(task_id), seed=1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("family", sorted({str(task.family) for task in DAILY}))
-def test_every_daily_reference_trades_on_three_markets(family: str, seed: int) -> None:
+def test_every_daily_reference_trades_on_three_markets(family, seed):
     for task in DAILY:
         if task.family == family:
             check(task, seed)

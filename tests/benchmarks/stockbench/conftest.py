@@ -1,7 +1,5 @@
 """Markets in which a model plays StockBench, answered from lists."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A hand-written market of three names, and ways to answer a day from a list."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from typing import Any

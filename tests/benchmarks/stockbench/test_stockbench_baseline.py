@@ -1,7 +1,5 @@
 """Equal-weight buy and hold: as a rule, as a model in the dialogue, and worked out again without the simulator."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path
@@ -112,7 +110,7 @@ def by_hand(world: Snapshot, benchmark: Benchmark) -> np.ndarray:
 
 
 @BOTH
-def test_rule_model_and_pencil_agree_to_the_last_digit(world: Snapshot, benchmark_: Benchmark) -> None:
+def test_rule_model_and_pencil_agree_to_the_last_digit(world, benchmark_):
     rule = as_a_rule(world, benchmark_)
     market = Market(world, benchmark_.market)
     model, _ = play(market, protocol(market, **benchmark_.protocol_params), equal_weight_model)
@@ -126,7 +124,7 @@ def test_rule_model_and_pencil_agree_to_the_last_digit(world: Snapshot, benchmar
     assert len([e for e in rule[0].events if isinstance(e, Filled)]) == 20
 
 
-def test_conventions_differ_where_they_should(world: Snapshot) -> None:
+def test_conventions_differ_where_they_should(world):
     sound, paper = as_a_rule(world, STOCKBENCH), as_a_rule(world, STOCKBENCH_PAPER)
     first = [record[0].events[-1] for record in (sound, paper)]
     # Marked at the open it was bought at, the account has lost its costs and nothing else on the first day.
@@ -135,33 +133,33 @@ def test_conventions_differ_where_they_should(world: Snapshot) -> None:
 
 
 @pytest.mark.parametrize("name", BASELINES)
-def test_every_baseline_plays(world: Snapshot, name: str) -> None:
+def test_every_baseline_plays(world, name):
     records = as_a_rule(world, STOCKBENCH, name)
     assert all(record.decision.status == "ok" for record in records)
     assert any(isinstance(event, Filled) for record in records for event in record.events)
 
 
 @pytest.mark.parametrize("size", sorted(STOCKBENCH_SIZES))
-def test_a_universe_has_its_size_and_the_auditor_agrees(world: Snapshot, size: int) -> None:
+def test_a_universe_has_its_size_and_the_auditor_agrees(world, size):
     benchmark = STOCKBENCH_SIZES[size]
     assert len(Market(world, benchmark.market).reset().universe) == size
     records = as_a_rule(world, benchmark)
     assert list(audit(records, world, benchmark.market, complete=True)) == []
 
 
-def test_smaller_universes_are_parts_of_larger_ones(world: Snapshot) -> None:
+def test_smaller_universes_are_parts_of_larger_ones(world):
     held = [set(Market(world, STOCKBENCH_SIZES[size].market).reset().universe) for size in (5, 10, 20, 30)]
     assert held[0] < held[1] < held[2] < held[3]
 
 
-def test_the_published_baseline_is_frictionless() -> None:
+def test_the_published_baseline_is_frictionless():
     nan = float("nan")
     opens = np.array([[10.0, 20.0, nan], [11.0, 20.0, 5.0], [nan, 30.0, 5.0]])
     # 500 in each: 550 + 500 on the second day; the first name keeps its last price on the third: 550 + 750.
     assert frictionless_equal_weight(opens, 1000.0).tolist() == pytest.approx([1000.0, 1000.0, 1050.0, 1300.0])
 
 
-def test_the_published_baseline_differs_from_the_played_one_by_costs_dividends_and_cash(world: Snapshot) -> None:
+def test_the_published_baseline_differs_from_the_played_one_by_costs_dividends_and_cash(world):
     published = published_baseline(world, STOCKBENCH_PAPER.market)
     played = navs(as_a_rule(world, STOCKBENCH_PAPER))
     assert published.nav.shape == (84,) and published.nav[0] == published.nav[1] == pytest.approx(100_000.0)
@@ -170,7 +168,7 @@ def test_the_published_baseline_differs_from_the_played_one_by_costs_dividends_a
 
 
 @pytest.mark.network
-def test_on_the_real_prices_it_is_the_paper_s() -> None:
+def test_on_the_real_prices_it_is_the_paper_s():
     try:
         snapshot = load_dataset(STOCKBENCH_DJIA_PAPER.dataset)
     except UserError:
@@ -200,7 +198,7 @@ def wishes(draw: Any) -> dict[str, Any]:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(days=st.lists(wishes(), min_size=1, max_size=5), convention=st.sampled_from(["sound", "paper"]))
-def test_what_is_accepted_can_be_paid(three: Any, days: list[dict[str, Any]], convention: str) -> None:
+def test_what_is_accepted_can_be_paid(three, days, convention):
     market = small_market(three, convention=convention)
     made = protocol(market, convention=convention, attempts=1)
     seen = market.reset()

@@ -1,7 +1,5 @@
 """The four stages, and every way a day can go wrong."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -42,7 +40,7 @@ def kinds(decision: Decision) -> list[str]:
     return [failure.kind for failure in decision.failures if failure.kind != "no_target_shares"]
 
 
-def test_a_good_day_has_three_questions(three: Any) -> None:
+def test_a_good_day_has_three_questions(three):
     decision, asked = one_day(
         three, pick("B", "A"), {"notes": {"A": "x"}}, decide(A=do("increase", 400.0), C=do("hold", 0))
     )
@@ -75,19 +73,19 @@ def test_a_good_day_has_three_questions(three: Any) -> None:
     assert roles == ["system", "user", "assistant", "user", "assistant", "user"]
 
 
-def test_who_picks_nothing_is_not_asked_for_an_analysis(three: Any) -> None:
+def test_who_picks_nothing_is_not_asked_for_an_analysis(three):
     decision, asked = one_day(three, pick(), decide())
     assert [request.purpose for request in asked] == ["overview", "decision"]
     assert decision == Decision(reason="holds everything")
 
 
-def test_any_words_will_do_for_the_analysis(three: Any) -> None:
+def test_any_words_will_do_for_the_analysis(three):
     for words in ("", "I like A.", "{broken"):
         decision, _ = one_day(three, pick("A"), words, decide())
         assert decision.status == "ok" and decision.failures == ()
 
 
-def test_the_answer_may_stand_in_a_fence_or_in_prose(three: Any) -> None:
+def test_the_answer_may_stand_in_a_fence_or_in_prose(three):
     body = json.dumps(decide(A=do("increase", 100.0)))
     draft = json.dumps(decide(A=do("increase", 900.0)))
     for text in (
@@ -100,13 +98,13 @@ def test_the_answer_may_stand_in_a_fence_or_in_prose(three: Any) -> None:
         assert kinds(decision) == [] and decision.orders[0].amount == 100.0
 
 
-def test_an_empty_purse_ends_the_day_at_once(three: Any) -> None:
+def test_an_empty_purse_ends_the_day_at_once(three):
     spent = ModelReply(error="the budget is spent", error_kind="over_budget", stop="error")
     decision, asked = one_day(three, spent)
     assert decision.status == "failed" and kinds(decision) == ["over_budget"] and len(asked) == 1
 
 
-def test_a_model_with_a_smaller_context_is_shown_less(three: Any) -> None:
+def test_a_model_with_a_smaller_context_is_shown_less(three):
     full = ModelReply(error="too long", error_kind="context", stop="error")
     decision, asked = one_day(three, pick("A"), "fine", full, decide())
     assert kinds(decision) == ["context", "context_cut", "context_cut"] and decision.status == "ok"
@@ -114,7 +112,7 @@ def test_a_model_with_a_smaller_context_is_shown_less(three: Any) -> None:
     assert payload_of(asked[3])["left_out"] == ["texts of news"]
 
 
-def test_history_tells_what_was_decided_and_what_was_traded(three: Any) -> None:
+def test_history_tells_what_was_decided_and_what_was_traded(three):
     market = small_market(three)
     made = protocol(market, history_days=2)
     seen = market.reset()
@@ -174,14 +172,14 @@ BAD_FORMS = [
 
 
 @pytest.mark.parametrize(("text", "said"), BAD_FORMS)
-def test_what_breaks_the_form_is_a_schema_failure_and_comes_back(three: Any, text: Any, said: str) -> None:
+def test_what_breaks_the_form_is_a_schema_failure_and_comes_back(three, text, said):
     decision, asked = one_day(three, pick(), text, decide(A=do("increase", 100.0)))
     assert kinds(decision) == ["schema"] and said in decision.failures[0].detail
     assert decision.status == "ok" and len(decision.orders) == 1
     assert asked[2].attempt == 2 and "2 attempts are left" in asked[2].messages[-1].text
 
 
-def test_a_choice_of_names_has_a_form_too(three: Any) -> None:
+def test_a_choice_of_names_has_a_form_too(three):
     for wrong in ("no", {"analyse": "A"}, pick("X", "Y")):
         decision, _ = one_day(three, wrong, pick("A", "A"), "", decide(), max_names=2)
         assert kinds(decision) == ["schema"] and decision.status == "ok"
@@ -190,7 +188,7 @@ def test_a_choice_of_names_has_a_form_too(three: Any) -> None:
         assert kinds(decision) == ["schema"] and len(asked) == 3
 
 
-def test_refused_answers_hold_everything_and_are_counted(three: Any) -> None:
+def test_refused_answers_hold_everything_and_are_counted(three):
     decision, asked = one_day(three, pick(), "no", decide(A=do("decrease", 5.0)), decide(A=do("increase", 2000.0)))
     assert decision.status == "failed" and decision.orders == ()
     assert kinds(decision) == ["schema", "arithmetic", "liquidity", "give_up"]
@@ -203,7 +201,7 @@ def test_refused_answers_hold_everything_and_are_counted(three: Any) -> None:
     assert asked[2].messages[-1].text.count("no such stock") == 12 and len(decision.failures[0].detail) <= 2000
 
 
-def test_no_answer_is_no_mistake_of_the_models(three: Any) -> None:
+def test_no_answer_is_no_mistake_of_the_models(three):
     error = ModelReply(error="too slow", error_kind="timeout", stop="error")
     decision, _ = one_day(three, pick(), error, error, error)
     assert decision.status == "failed" and kinds(decision) == ["timeout"] * 3
@@ -220,7 +218,7 @@ json_values = st.recursive(
 
 
 @given(st.text() | json_values.map(json.dumps))
-def test_whatever_is_written_is_read_or_refused(text: str) -> None:
+def test_whatever_is_written_is_read_or_refused(text):
     for read in (lambda: read_picks(text, ("A", "B"), 1), lambda: read_decisions(text, ("A", "B"))):
         try:
             found, _ = read()
@@ -247,7 +245,7 @@ def day(snapshot: Snapshot, *answers: Any, convention: str = "sound", **changes:
 NONE = pick()
 
 
-def test_prompts_are_words_and_end_with_a_form_that_trades_nothing_if_copied(snapshot: Snapshot) -> None:
+def test_prompts_are_words_and_end_with_a_form_that_trades_nothing_if_copied(snapshot):
     _, asked = day(snapshot, pick("A"), {"notes": {}}, decide(A=do("increase", 100)))
     assert [request.purpose for request in asked] == ["overview", "analysis", "decision"]
     for request, key in zip(asked, ("analyse", "notes", "decisions"), strict=True):
@@ -261,7 +259,7 @@ def test_prompts_are_words_and_end_with_a_form_that_trades_nothing_if_copied(sna
     assert "You hold nothing" in asked[2].messages[-1].text
 
 
-def test_a_sound_decision_stands_beside_one_that_is_not(snapshot: Snapshot) -> None:
+def test_a_sound_decision_stands_beside_one_that_is_not(snapshot):
     mixed = decide(A=do("increase", 100), B=do("decrease", 50), Z=do("hold"), C=do("buy", 3))
     decision, _ = day(snapshot, NONE, mixed)
     assert decision.status == "ok" and [one.symbol for one in decision.orders] == ["A"]
@@ -270,13 +268,13 @@ def test_a_sound_decision_stands_beside_one_that_is_not(snapshot: Snapshot) -> N
     assert decision.status == "ok" and kinds(decision) == ["schema"] and len(asked) == 3
 
 
-def test_purchases_are_kept_as_far_as_the_money_goes(snapshot: Snapshot) -> None:
+def test_purchases_are_kept_as_far_as_the_money_goes(snapshot):
     greedy = decide(A=do("increase", 600), B=do("increase", 600), C=do("increase", 300))
     decision, _ = day(snapshot, NONE, greedy)
     assert [one.symbol for one in decision.orders] == ["A", "C"] and kinds(decision) == ["liquidity"]
 
 
-def test_the_reference_pays_with_the_cash_that_is_there(snapshot: Snapshot) -> None:
+def test_the_reference_pays_with_the_cash_that_is_there(snapshot):
     greedy = decide(A=do("increase", 600), B=do("increase", 600))
     decision, asked = day(snapshot, NONE, greedy, convention="paper")
     assert kinds(decision) == [] and len(decision.orders) == 2, "each fits alone; the venue leaves the second out"
@@ -286,7 +284,7 @@ def test_the_reference_pays_with_the_cash_that_is_there(snapshot: Snapshot) -> N
     assert kinds(decision) == ["liquidity"] and len(decision.orders) == 1
 
 
-def test_met_targets_and_harmless_forms_are_no_mistakes(snapshot: Snapshot) -> None:
+def test_met_targets_and_harmless_forms_are_no_mistakes(snapshot):
     market = small_market(snapshot)
     made = protocol(market)
     seen = market.reset()
@@ -306,7 +304,7 @@ def test_met_targets_and_harmless_forms_are_no_mistakes(snapshot: Snapshot) -> N
         assert decision.status == "ok" and kinds(decision) == [] and len(decision.orders) == orders, wanted
 
 
-def test_refusals_are_prose_that_says_what_to_change(snapshot: Snapshot) -> None:
+def test_refusals_are_prose_that_says_what_to_change(snapshot):
     wrong = {"decisions": {"A": {"Action": "increase", "target_cash_amount": 10}}}
     _, asked = day(snapshot, NONE, wrong, decide())
     told = asked[-1].messages[-1].text
@@ -317,7 +315,7 @@ def test_refusals_are_prose_that_says_what_to_change(snapshot: Snapshot) -> None
     assert "Change what is named above" in told and "<symbol>" not in told, "the form was kept"
 
 
-def test_repeats_end_the_attempts_and_context_stays_bounded(snapshot: Snapshot) -> None:
+def test_repeats_end_the_attempts_and_context_stays_bounded(snapshot):
     decision, asked = day(snapshot, NONE, "no json", "no json")
     assert decision.status == "failed" and kinds(decision) == ["schema", "schema", "repeated", "give_up"]
     _, asked = day(snapshot, NONE, *(f"{n} " + "x" * 20_000 for n in range(5)), attempts=5)
@@ -325,7 +323,7 @@ def test_repeats_end_the_attempts_and_context_stays_bounded(snapshot: Snapshot) 
     assert max(sizes) - min(sizes) < 50
 
 
-def test_silence_and_cut_offs_are_no_attempts(snapshot: Snapshot) -> None:
+def test_silence_and_cut_offs_are_no_attempts(snapshot):
     silence = ModelReply(error="late", error_kind="timeout", stop="error")
     cut = ModelReply(text='{"decisions": {"A"', stop="length")
     decision, asked = day(snapshot, NONE, silence, cut, decide(A=do("increase", 10)))
@@ -334,13 +332,13 @@ def test_silence_and_cut_offs_are_no_attempts(snapshot: Snapshot) -> None:
     assert day(snapshot, NONE, cut, cut, cut)[0].status == "failed"
 
 
-def test_changes_without_a_number_of_shares_are_noted(snapshot: Snapshot) -> None:
+def test_changes_without_a_number_of_shares_are_noted(snapshot):
     decision, _ = day(snapshot, NONE, decide(A=do("increase", 100), B=do("increase", 100, target_shares=5)))
     assert [f.detail for f in decision.failures] == ["1 of 2 changes come without target_shares"]
 
 
 @pytest.mark.parametrize("name", ["sensible", "overspender", "broken-json", "never-submits"])
-def test_scripted_models_play_from_the_typed_request(snapshot: Snapshot, name: str) -> None:
+def test_scripted_models_play_from_the_typed_request(snapshot, name):
     market = small_market(snapshot, cash=10_000.0)
     records, _ = play(market, protocol(market), scripted_models.get(name)().answer, days=4)
     done = sum(bool(record.decision.orders) for record in records)
@@ -348,7 +346,7 @@ def test_scripted_models_play_from_the_typed_request(snapshot: Snapshot, name: s
     assert {record.decision.status for record in records} <= {"ok", "failed"}
 
 
-def test_the_paper_charges_what_the_reference_does() -> None:
+def test_the_paper_charges_what_the_reference_does():
     paper = benchmarks.get("stockbench-paper-v1")
     assert paper.protocol == "stockbench" and paper.protocol_params["temperature"] == 0.7
     assert paper.market.venue == "us-stockbench-v1"
@@ -356,7 +354,7 @@ def test_the_paper_charges_what_the_reference_does() -> None:
     assert (venue.fees.buy_bps, venue.slippage.bps, venue.priority) == (1.0, 0.0, "as_given")
 
 
-def test_the_daily_protocol_keeps_what_can_stand(snapshot: Snapshot) -> None:
+def test_the_daily_protocol_keeps_what_can_stand(snapshot):
     market = small_market(snapshot)
     made = Daily()
     good = {"symbol": "A", "unit": "target_weight", "amount": 0.1, "reason": "x"}

@@ -1,7 +1,5 @@
 """What a model is shown: news and fundamentals of the right days, ablations, the context limit, and no future."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from importlib.resources import files
 from typing import Any
@@ -33,7 +31,7 @@ from tradeassay.benchmarks.stockbench import prompts as prompt_files
 from tradeassay.benchmarks.stockbench.payload import PER_MESSAGE, tokens_in, tokens_of
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import UserError
-from tradeassay.data import Panel, Snapshot
+from tradeassay.data import Snapshot
 from tradeassay.llm.scripted import scripted_models
 from tradeassay.play import Market, MarketConfig
 from tradeassay.testing.agent import rewrite_after
@@ -76,7 +74,7 @@ def rows(request: AskModel) -> dict[str, Any]:
     return {row["symbol"]: row for row in payload_of(request)["symbols"]}
 
 
-def test_news_is_of_the_two_days_before_newest_first_and_five_at_most(rich: Snapshot) -> None:
+def test_news_is_of_the_two_days_before_newest_first_and_five_at_most(rich):
     overview, analysis, decision = day_one(rich)
     assert [news["title"] for news in rows(overview)["A"]["news"]] == ["title 3", "title 2"]
     assert [news["title"] for news in rows(overview)["B"]["news"]] == [f"title {n}" for n in (3, 16, 15, 14, 13)]
@@ -89,13 +87,13 @@ def test_news_is_of_the_two_days_before_newest_first_and_five_at_most(rich: Snap
     assert "news" not in rows(decision)["A"]
 
 
-def test_a_long_text_is_shortened(store: Any) -> None:
+def test_a_long_text_is_shortened(store):
     snapshot = store(small_panel(news=(item(1, START - 1, 1.0, "A", body="word " * 500),)))
     text = rows(day_one(snapshot, news_characters=50)[1])["A"]["news"][0]["text"]
     assert len(text) <= 50 and text.endswith("...")
 
 
-def test_fundamentals_are_in_shares_of_today_and_only_for_the_picked(rich: Snapshot) -> None:
+def test_fundamentals_are_in_shares_of_today_and_only_for_the_picked(rich):
     overview, analysis, _ = day_one(rich, year_sessions=10)
     assert "fundamentals" not in rows(overview)["A"] and set(rows(analysis)) == {"A", "B"}
     # 1,000 shares became 2,000 at 10; earnings of 0.5 became 0.25; dividends 0.30 / 2 + 0.10 over the year.
@@ -118,17 +116,17 @@ def test_fundamentals_are_in_shares_of_today_and_only_for_the_picked(rich: Snaps
     }
 
 
-def test_what_nobody_knew_is_none(three: Snapshot) -> None:
+def test_what_nobody_knew_is_none(three):
     assert set(rows(day_one(three)[1])["A"]["fundamentals"].values()) == {None}
 
 
-def test_a_dividend_figure_stands_in_where_no_actions_are_known(store: Any) -> None:
+def test_a_dividend_figure_stands_in_where_no_actions_are_known(store):
     figures = (figure("A", "dividend_per_share_ttm", START - 5, 0.4),)
     shown = rows(day_one(store(small_panel(fundamentals=figures)))[1])["A"]["fundamentals"]
     assert shown["dividend"] == 0.4 and shown["dividend_yield"] == 0.04
 
 
-def test_a_stale_figure_says_nothing(store: Any) -> None:
+def test_a_stale_figure_says_nothing(store):
     old = msgspec.structs.replace(
         figure("A", "shares_outstanding", 0, 10.0), known_at=at(0, 0) - 600 * 24 * 3600 * 10**9
     )
@@ -137,7 +135,7 @@ def test_a_stale_figure_says_nothing(store: Any) -> None:
 
 
 @pytest.mark.parametrize("inputs", INPUTS)
-def test_an_ablation_takes_away_exactly_what_it_names(rich: Snapshot, inputs: Any) -> None:
+def test_an_ablation_takes_away_exactly_what_it_names(rich, inputs):
     config = StockbenchConfig(inputs=inputs)
     for whole, ablated in zip(day_one(rich), day_one(rich, inputs=inputs), strict=True):
         full, less = payload_of(whole), payload_of(ablated)
@@ -155,7 +153,7 @@ def test_an_ablation_takes_away_exactly_what_it_names(rich: Snapshot, inputs: An
 
 
 @pytest.mark.parametrize("prompt", PROMPTS)
-def test_a_prompt_changes_words_and_no_data(rich: Snapshot, prompt: Any) -> None:
+def test_a_prompt_changes_words_and_no_data(rich, prompt):
     assert [payload_of(request) for request in day_one(rich, prompt=prompt)] == [
         payload_of(request) for request in day_one(rich)
     ]
@@ -163,7 +161,7 @@ def test_a_prompt_changes_words_and_no_data(rich: Snapshot, prompt: Any) -> None
     assert len(set(texts.values())) == 3 and "0.03 %" in texts[prompt]
 
 
-def test_prompt_files_are_named_and_exist() -> None:
+def test_prompt_files_are_named_and_exist():
     names = prompt_files.PROMPTS.files
     assert len(names) == 14 and all((files("tradeassay") / name).is_file() for name in names)
     with pytest.raises(KeyError):
@@ -173,7 +171,7 @@ def test_prompt_files_are_named_and_exist() -> None:
 # -- the context limit -------------------------------------------------------------------------------------------
 
 
-def test_tokens_are_counted_carefully() -> None:
+def test_tokens_are_counted_carefully():
     assert tokens_of("") == 0
     assert tokens_of("word and more words") == 5  # w-o-r-d, and, more, word+s
     assert tokens_of("1234.5,") == 5  # 123, 4, ., 5, and the comma
@@ -182,7 +180,7 @@ def test_tokens_are_counted_carefully() -> None:
     assert tokens_in((Message(role="user", text="ab"), Message(role="user", text=""))) == 1 + 2 * PER_MESSAGE
 
 
-def test_what_does_not_fit_is_left_out_in_order_and_recorded(rich: Snapshot) -> None:
+def test_what_does_not_fit_is_left_out_in_order_and_recorded(rich):
     market = small_market(rich)
     lengths = [tokens_in(request.messages) for request in day_one(rich)]
 
@@ -212,7 +210,7 @@ def test_what_does_not_fit_is_left_out_in_order_and_recorded(rich: Snapshot) -> 
 # -- time --------------------------------------------------------------------------------------------------------
 
 
-def test_no_prompt_of_a_day_changes_when_the_future_is_rewritten(us_panel: Panel, store: Any) -> None:
+def test_no_prompt_of_a_day_changes_when_the_future_is_rewritten(us_panel, store):
     """Prices, news, figures, actions, memberships and delistings after the open of a day become something else."""
     days, cut = 12, 6
     first = 300
@@ -238,7 +236,7 @@ def test_no_prompt_of_a_day_changes_when_the_future_is_rewritten(us_panel: Panel
     assert any('"pe":' in one for one in shown) and any('"title":' in one for one in shown)
 
 
-def test_a_resumed_protocol_says_the_same(us: Snapshot) -> None:
+def test_a_resumed_protocol_says_the_same(us):
     config = MarketConfig(
         venue="us-fractional-v1",
         universe="IDX:5",
@@ -257,20 +255,20 @@ def test_a_resumed_protocol_says_the_same(us: Snapshot) -> None:
     assert next(made.dialogue(seen)) == asked[6][0]
 
 
-def test_it_is_played_at_the_open(three: Snapshot) -> None:
+def test_it_is_played_at_the_open(three):
     config = MarketConfig(venue="us-fractional-v1", first=day_of(START), last=day_of(ROWS - 1), cash=1000.0)
     market = Market(three, config)
     with pytest.raises(UserError, match="played at the open"):
         protocol(market).dialogue(market.reset())
 
 
-def test_a_parameter_out_of_bounds_is_refused(three: Snapshot) -> None:
+def test_a_parameter_out_of_bounds_is_refused(three):
     for wrong in ({"attempts": 0}, {"tolerance": 2.0}, {"inputs": "some"}, {"prompt": "loud"}):
         with pytest.raises(UserError):
             protocol(small_market(three), **wrong)
 
 
-def test_the_opening_gap_is_seen_and_the_close_is_not(store: Any) -> None:
+def test_the_opening_gap_is_seen_and_the_close_is_not(store):
     panel = small_panel()
     bars = {name: values.copy() for name, values in panel.bars.items()}
     bars["open"][START, 0], bars["close"][START, 0] = 11.0, 12.5
@@ -279,7 +277,7 @@ def test_the_opening_gap_is_seen_and_the_close_is_not(store: Any) -> None:
     assert row["open"] == 11.0 and row["closes"] == [10.0] * 7
 
 
-def test_models_answer_is_kept_as_it_was(three: Snapshot) -> None:
+def test_models_answer_is_kept_as_it_was(three):
     market = small_market(three)
     text = '  {"analyse": []}  '
     _, asked = answer(protocol(market).dialogue(market.reset()), (ModelReply(text=text), decide()))

@@ -1,7 +1,5 @@
 """Error profile, composite rank, size study and published figures, worked by hand."""
 
-from __future__ import annotations
-
 import math
 
 import msgspec
@@ -36,7 +34,7 @@ def record(step: int, *kinds: str, failed: bool = False) -> StepRecord:
     return StepRecord(step=step, session=f"s{step}", decided_at=0, opening=(), decision=decision, events=(marked,))
 
 
-def test_the_error_profile_counts_sessions() -> None:
+def test_the_error_profile_counts_sessions():
     profile = error_profile(
         [
             record(0),
@@ -65,11 +63,11 @@ def test_the_error_profile_counts_sessions() -> None:
 ErrorRates = ("schema", "arithmetic", "liquidity", "give_up", "unanswered", "context_cut")
 
 
-def test_no_session_has_no_rate() -> None:
+def test_no_session_has_no_rate():
     assert error_profile([]).schema.value is None and error_profile([]).schema.reason == "no session was played"
 
 
-def test_the_composite_by_hand() -> None:
+def test_the_composite_by_hand():
     # Returns 1, 2, 3 %: mean 2, spread sqrt(2/3): z = -1.2247, 0, 1.2247. Drawdowns 10, 10, 20 %: -abs gives
     # mean -13.33, spread 4.714: z = 0.7071, 0.7071, -1.4142. Sortino 0, 3, 3: z = -1.4142, 0.7071, 0.7071.
     a, b = math.sqrt(1.5), math.sqrt(0.5)
@@ -78,15 +76,13 @@ def test_the_composite_by_hand() -> None:
     assert ranks(found) == [3, 1, 2]
 
 
-def test_a_measure_that_does_not_differ_does_not_count() -> None:
+def test_a_measure_that_does_not_differ_does_not_count():
     assert z_scores([0.3, 0.3, 0.3]) == [0.0, 0.0, 0.0] and ranks([1.0, 2.0, 1.0]) == [2, 1, 2]
     assert composite([(0.01, -0.1, 1.0), (0.03, -0.1, 1.0)]) == pytest.approx([-1 / 3, 1 / 3])
 
 
 @given(st.lists(st.tuples(*[st.floats(-5, 5)] * 3), min_size=2, max_size=8), st.floats(0.1, 10), st.floats(-1, 1))
-def test_the_composite_does_not_depend_on_scale_and_sums_to_nothing(
-    cohort: list[tuple[float, float, float]], scale: float, shift: float
-) -> None:
+def test_the_composite_does_not_depend_on_scale_and_sums_to_nothing(cohort, scale, shift):
     cohort = [(round(a, 3), -abs(round(b, 3)), round(c, 3)) for a, b, c in cohort]
     scores = composite(cohort)
     assert math.fsum(scores) == pytest.approx(0.0, abs=1e-9)
@@ -104,7 +100,7 @@ def failed() -> EpisodeSeries:
     return EpisodeSeries(**(fields | {"failure": "no usable answer in any of 2 sessions"}))
 
 
-def test_measures_follow_the_convention() -> None:
+def test_measures_follow_the_convention():
     series = path(0.10, -0.05, -0.10, 0.02)
     sound, paper = measures_of(series, "sound"), measures_of(series, "paper")
     assert sound["cumulative_return"].value == pytest.approx(1.1 * 0.95 * 0.9 * 1.02 - 1)
@@ -115,7 +111,7 @@ def test_measures_follow_the_convention() -> None:
     assert {m.reason for m in measures_of(failed(), "sound").values()} == {"no usable answer in any of 2 sessions"}
 
 
-def test_standings_rank_who_has_results_and_say_why_others_have_none() -> None:
+def test_standings_rank_who_has_results_and_say_why_others_have_none():
     cohort = {
         "silent": [failed(), failed()],
         "weak": [path(-0.02, 0.01, -0.03)],
@@ -131,12 +127,12 @@ def test_standings_rank_who_has_results_and_say_why_others_have_none() -> None:
     assert alone.rank is None and alone.composite.reason == "a cohort of one has no z-scores"
 
 
-def test_a_seed_without_a_result_is_said() -> None:
+def test_a_seed_without_a_result_is_said():
     found = standings({"a": [path(0.02, -0.01), failed()], "b": [path(-0.02, 0.01)]}, "sound")
     assert found[0].cumulative_return.note == "mean over 1 seeds, 1 have none"
 
 
-def test_variation_by_size() -> None:
+def test_variation_by_size():
     rows = size_study(
         {20: [path(0.1), path(0.3)], 5: [path(0.2)], 10: [failed()], 30: [path(0.1), path(-0.1)]}, "sound"
     )
@@ -149,7 +145,7 @@ def test_variation_by_size() -> None:
     ]
 
 
-def test_published_figures_say_whether_they_compare() -> None:
+def test_published_figures_say_whether_they_compare():
     figures = published().figure
     assert published().second_hand and len(figures) == 10 and all(-1 < figure.value < 1 for figure in figures)
     ours = StockbenchSetting(

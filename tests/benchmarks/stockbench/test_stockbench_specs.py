@@ -1,9 +1,6 @@
 """The registered benchmarks, their windows, and the scripted models that play them."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
 
 import pytest
 from stockbench_game import play, protocol
@@ -40,7 +37,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     return load_dataset(STOCKBENCH.dataset, home)
 
 
-def test_they_are_registered_and_say_their_rules() -> None:
+def test_they_are_registered_and_say_their_rules():
     names = {name for name in benchmarks.names() if name.startswith("stockbench")}
     variants = ("", "-paper", "-5", "-10", "-30", "-down", "-up", "-djia", "-djia-paper")
     assert names == {f"stockbench{variant}-v1" for variant in variants}
@@ -67,11 +64,11 @@ def test_they_are_registered_and_say_their_rules() -> None:
     assert len(set(DJIA_20 + DJIA_REST)) == 30 and len(DJIA_20) == 20
 
 
-def test_the_paper_s_venue_is_an_exchange() -> None:
+def test_the_paper_s_venue_is_an_exchange():
     check_exchange("us-stockbench-v1")
 
 
-def test_windows_are_the_middle_of_the_planted_regimes(world: Snapshot) -> None:
+def test_windows_are_the_middle_of_the_planted_regimes(world):
     found = {window.code: window for window in windows(world, "sound")}
     for code, benchmark in (("main", STOCKBENCH), ("down", STOCKBENCH_DOWN), ("up", STOCKBENCH_UP)):
         assert (found[code].first, found[code].last) == (benchmark.market.first, benchmark.market.last)
@@ -89,14 +86,14 @@ def test_windows_are_the_middle_of_the_planted_regimes(world: Snapshot) -> None:
 
 
 @pytest.mark.parametrize("preset", ["us", "ashare"])
-def test_regimes_are_where_the_answer_key_says(preset: str) -> None:
+def test_regimes_are_where_the_answer_key_says(preset):
     config = synthetic.preset(preset, seed=1, names=12, new_listings=0, delistings=0)
     key = synthetic.generate(config).key
     said = [kind for kind, rows in regime_rows(config) for _ in rows]
     assert said == list(key.facts.regimes)
 
 
-def test_other_data_has_its_worst_and_best_stretch(us: Snapshot) -> None:
+def test_other_data_has_its_worst_and_best_stretch(us):
     found = {window.code: window for window in windows(us, "sound")}
     assert set(found) == {"down", "up"} and all(w.sessions == 83 and w.structural for w in found.values())
     assert us.rows(found["down"].first, found["down"].last).start >= 252
@@ -111,7 +108,7 @@ def test_other_data_has_its_worst_and_best_stretch(us: Snapshot) -> None:
     ],
 )
 @pytest.mark.parametrize("benchmark_", [STOCKBENCH, STOCKBENCH_PAPER], ids=lambda b: b.convention)
-def test_scripted_models_play_and_their_faults_show(world: Snapshot, name: str, benchmark_: Any) -> None:
+def test_scripted_models_play_and_their_faults_show(world, name, benchmark_):
     market = Market(world, benchmark_.market)
     model = scripted_models.get(name)()
     records, _ = play(market, protocol(market, **benchmark_.protocol_params), model.answer, days=15)
@@ -134,7 +131,7 @@ def test_scripted_models_play_and_their_faults_show(world: Snapshot, name: str, 
     assert isinstance(last, Marked) and last.cash >= 0
 
 
-def test_nothing_is_made_where_nothing_was_asked_for(tmp_path: Path) -> None:
+def test_nothing_is_made_where_nothing_was_asked_for(tmp_path):
     with pytest.raises(UserError, match="djia-2025"):
         load_dataset(benchmarks.get("stockbench-djia-v1").dataset, tmp_path)
     assert not list(tmp_path.rglob(MANIFEST_FILE))

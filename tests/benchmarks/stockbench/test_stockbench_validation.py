@@ -1,7 +1,5 @@
 """Arithmetic and liquidity, worked by hand: cash 1,000, names at 10, 20 and 50, costs of 3 bp each way."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -73,7 +71,7 @@ def judge(briefing: Any, **names: Any) -> tuple[Order, ...] | str:
         (do("hold", 400.0, target_shares=41), "hold keeps 40 shares, the target says 41"),
     ],
 )
-def test_a_target_must_fit_its_action(three: Any, decided: dict[str, Any], wrong: str | None) -> None:
+def test_a_target_must_fit_its_action(three, decided, wrong):
     _, briefing = after(three, hold_a())
     found = judge(briefing, A=decided)
     if wrong is None:
@@ -82,14 +80,14 @@ def test_a_target_must_fit_its_action(three: Any, decided: dict[str, Any], wrong
         assert isinstance(found, str) and found.startswith("arithmetic: A: ") and wrong in found
 
 
-def test_nothing_held_is_held_at_nothing(three: Any) -> None:
+def test_nothing_held_is_held_at_nothing(three):
     _, briefing = after(three)
     assert judge(briefing, A=do("hold", 0.0), B=do("close")) == ()
     assert judge(briefing, A=do("hold", 5.0)) == "arithmetic: A: hold keeps 0.00, the target says 5.00"
     assert "its worth is 0.00, and decrease" in str(judge(briefing, A=do("decrease", 5.0)))
 
 
-def test_orders_say_what_was_decided_sales_first(three: Any) -> None:
+def test_orders_say_what_was_decided_sales_first(three):
     _, briefing = after(three, hold_a())
     orders = judge(
         briefing, B=do("increase", 100.0), C=do("increase", 100.0, target_shares=2), A=do("decrease", 100.0)
@@ -105,7 +103,7 @@ def test_orders_say_what_was_decided_sales_first(three: Any) -> None:
     assert [(order.unit, order.amount, order.side) for order in closed] == [("target_shares", 0.0, "SELL")]
 
 
-def test_buys_must_fit_the_cash_with_their_costs(three: Any) -> None:
+def test_buys_must_fit_the_cash_with_their_costs(three):
     # 999.70 x 1.0003 = 999.99991 fits 1,000; 999.72 x 1.0003 = 1000.0199 is two cents too much.
     _, briefing = after(three)
     assert len(judge(briefing, A=do("increase", 999.70))) == 1
@@ -115,7 +113,7 @@ def test_buys_must_fit_the_cash_with_their_costs(three: Any) -> None:
     assert str(judge(briefing, A=do("increase", 600.0), B=do("increase", 500.0))).startswith("liquidity: B: ")
 
 
-def test_under_paper_a_purchase_must_fit_the_cash_before_any_sale(three: Any) -> None:
+def test_under_paper_a_purchase_must_fit_the_cash_before_any_sale(three):
     market, briefing = after(three, hold_a(), convention="paper")
     assert briefing.cash == pytest.approx(1000 - 400 * 1.0001)
     assert str(judge(briefing, A=do("close"), B=do("increase", 700.0))).startswith("liquidity: B: ")
@@ -125,7 +123,7 @@ def test_under_paper_a_purchase_must_fit_the_cash_before_any_sale(three: Any) ->
     assert [fill.quantity for fill in fills] == [25.0, -40.0]
 
 
-def test_sales_pay_for_buys_after_their_costs(three: Any) -> None:
+def test_sales_pay_for_buys_after_their_costs(three):
     # 99 shares of A cost 990 x 1.0002 x 1.0001 = 990.30; 9.70 is left. Selling all brings 990 x 0.9997 = 989.70.
     _, briefing = after(three, hold_a(99.0))
     assert briefing.cash == pytest.approx(1000 - 990 * 1.0002 * 1.0001)
@@ -135,7 +133,7 @@ def test_sales_pay_for_buys_after_their_costs(three: Any) -> None:
     assert str(judge(briefing, B=do("increase", 100.0))).startswith("liquidity: B: the purchase needs 100.03")
 
 
-def test_who_spends_the_buying_power_shown_can(three: Any) -> None:
+def test_who_spends_the_buying_power_shown_can(three):
     market, briefing = after(three, cash=1234.56)
     power = make_payload(briefing, DECISION, briefing.names).buying_power
     assert power == 1234.18
@@ -145,7 +143,7 @@ def test_who_spends_the_buying_power_shown_can(three: Any) -> None:
     assert 0 <= market.ledger.cash < 0.02
 
 
-def test_what_does_not_trade_can_only_be_held(three: Any) -> None:
+def test_what_does_not_trade_can_only_be_held(three):
     held = (Order(symbol="C", amount=2, side="BUY"),)
     _, briefing = after(three, held, ())
     assert briefing.by_symbol["C"].price is None and briefing.by_symbol["C"].value == 100.0
@@ -154,7 +152,7 @@ def test_what_does_not_trade_can_only_be_held(three: Any) -> None:
         assert judge(briefing, C=decided) == "liquidity: C: it does not trade today and can only be held"
 
 
-def test_what_left_the_universe_can_be_sold_but_not_bought(store: Any) -> None:
+def test_what_left_the_universe_can_be_sold_but_not_bought(store):
     members = (
         Membership(index="IDX", symbol="A", start=day_of(0), end=day_of(10)),
         Membership(index="IDX", symbol="B", start=day_of(0)),

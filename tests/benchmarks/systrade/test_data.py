@@ -1,7 +1,5 @@
 """Splits, synthetic years, and stored bars that end where the split does."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +33,7 @@ from tradeassay.data.source import Listing, MinutePanel, Panel, PanelFacts
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_the_two_synthetic_years_are_halves_of_one_path(name: str) -> None:
+def test_the_two_synthetic_years_are_halves_of_one_path(name):
     spec = load_spec(name)
     develop, test = (synthetic_year(spec, split) for split in ("develop", "test"))  # type: ignore[arg-type]
     assert len(test.assets) == len(spec.semantics.inputs.legs) and develop.times[-1] < test.times[0]
@@ -45,7 +43,7 @@ def test_the_two_synthetic_years_are_halves_of_one_path(name: str) -> None:
     assert not np.array_equal(test.feeds["A"]["close"], synthetic_year(spec, "test", 2).feeds["A"]["close"])
 
 
-def test_minutes_are_for_strategies_that_have_them() -> None:
+def test_minutes_are_for_strategies_that_have_them():
     year = synthetic_year(load_spec("double-ma"), minutes=3000)
     assert year.timeframe == "1m" and year.rows == 3000
     other = synthetic_year(load_spec("double-ma"), "develop", minutes=3000)
@@ -54,7 +52,7 @@ def test_minutes_are_for_strategies_that_have_them() -> None:
         synthetic_year(load_spec("pairs"), minutes=3000)
 
 
-def test_a_split_has_its_first_day_and_not_its_last() -> None:
+def test_a_split_has_its_first_day_and_not_its_last():
     bars = minute_year(3 * 1440)
     day = DaySpan(name="test", first="2025-01-02", last="2025-01-03").take(bars)
     assert day.rows == 1440 and str(day.times[0]) == "2025-01-02T00:00:00.000000000"
@@ -63,7 +61,7 @@ def test_a_split_has_its_first_day_and_not_its_last() -> None:
     assert SPLITS["develop"].last == SPLITS["test"].first
 
 
-def test_the_papers_instruments() -> None:
+def test_the_papers_instruments():
     assert len(INSTRUMENTS) == 14 == len({one.symbol for one in INSTRUMENTS})
     assert {one.market for one in INSTRUMENTS} == {"us", "crypto", "ashare"}
     us, crypto, ashare = recipe()
@@ -71,7 +69,7 @@ def test_the_papers_instruments() -> None:
     assert crypto.endswith("-p minutes=true") and "BNB/USDT" in crypto and "510300.SH" in ashare
 
 
-def test_own_splits_for_other_years() -> None:
+def test_own_splits_for_other_years():
     own = splits_of(("2020-01-01", "2021-01-01", "2022-01-01"))
     assert own["develop"].last == own["test"].first == "2021-01-01" and splits_of() == SPLITS
     for bad in (("2021-01-01", "2020-01-01", "2022-01-01"), ("2020-01-01",), ("2020-01-01",) * 3):
@@ -111,7 +109,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "coins"
 
 
-def test_stored_days_end_with_their_split(home: Path) -> None:
+def test_stored_days_end_with_their_split(home):
     develop, test = (stored_year(str(home), ("BTC",), SPLITS[name]) for name in ("develop", "test"))  # type: ignore[index]
     assert [str(t)[:10] for t in develop.times] == ["2024-12-30", "2024-12-31"]
     assert [str(t)[:10] for t in test.times] == ["2025-01-01", "2025-01-02"]
@@ -120,7 +118,7 @@ def test_stored_days_end_with_their_split(home: Path) -> None:
         stored_year(str(home), ("BTC",), DaySpan(name="test", first="2030-01-01", last="2031-01-01"))
 
 
-def test_stored_minutes_are_those_that_all_legs_have(home: Path) -> None:
+def test_stored_minutes_are_those_that_all_legs_have(home):
     test = stored_minutes(str(home), ("BTC", "ETH"), SPLITS["test"])
     assert test.timeframe == "1m" and test.rows == 9 and str(test.times[0]) == "2025-01-01T00:00:00.000000000"
     assert test.feeds["A"]["close"].tolist() == [11.0, *np.arange(13.0, 21.0).tolist()]
@@ -132,12 +130,12 @@ def test_stored_minutes_are_those_that_all_legs_have(home: Path) -> None:
         stored_minutes(str(home), ("BTC",), DaySpan(name="test", first="2030-01-01", last="2031-01-01"))
 
 
-def test_a_symbol_that_is_not_stored(home: Path) -> None:
+def test_a_symbol_that_is_not_stored(home):
     with pytest.raises(DataError, match="no instrument 'SOL'"):
         stored_minutes(str(home), ("SOL",))
 
 
-def test_the_papers_figures_are_whole() -> None:
+def test_the_papers_figures_are_whole():
     figures = published()
     assert len(figures.gates) == figures.models == 17
     assert {row.strategy for row in figures.by_strategy} == set(STRATEGIES)
@@ -150,7 +148,7 @@ def test_the_papers_figures_are_whole() -> None:
     assert len(other) == 7 and "public repository" in other[0]
 
 
-def test_every_symbol_leads_once_beside_its_own_kind(home: Path) -> None:
+def test_every_symbol_leads_once_beside_its_own_kind(home):
     both = f"{home},synthetic/us:7"
     single = instrument_groups(both, ("BTC", "ETH", "AAJX"), 1)
     assert [symbols for _, symbols in single] == [("BTC",), ("ETH",), ("AAJX",)]
@@ -163,7 +161,7 @@ def test_every_symbol_leads_once_beside_its_own_kind(home: Path) -> None:
         instrument_groups(both, ("SOL",), 1)
 
 
-def test_days_are_the_papers_where_the_data_has_them(home: Path) -> None:
+def test_days_are_the_papers_where_the_data_has_them(home):
     assert covered_days([str(home)]) == DAYS
     first, middle, last = covered_days(["synthetic/us:7", "synthetic/ashare:7"])
     assert first < middle < last and not first.startswith("2024")
@@ -171,7 +169,7 @@ def test_days_are_the_papers_where_the_data_has_them(home: Path) -> None:
         covered_days([str(home), "synthetic/us:7"])
 
 
-def test_the_year_is_that_of_the_bars() -> None:
+def test_the_year_is_that_of_the_bars():
     daily, minutes = load_spec("vol-target"), load_spec("vol-target", minutes=True)
     assert daily.semantics.parameters["year"].value == 252
     assert minutes.semantics.parameters["year"].value == 525_600
@@ -184,7 +182,7 @@ def test_the_year_is_that_of_the_bars() -> None:
     assert load_spec("bollinger", minutes=True) is load_spec("bollinger")
 
 
-def test_on_minutes_it_aims_at_its_goal() -> None:
+def test_on_minutes_it_aims_at_its_goal():
     bars = minute_year(4_000)
     wanted = {
         flag: load_spec("vol-target", minutes=flag).compiled_decisions(bars).fraction for flag in (False, True)
@@ -193,7 +191,7 @@ def test_on_minutes_it_aims_at_its_goal() -> None:
     assert wanted[True].size > 5 and wanted[True].min() < 0.5
 
 
-def test_a_run_on_minutes_uses_it() -> None:
+def test_a_run_on_minutes_uses_it():
     spec = SystradeSpec(models=("scripted/builder-gold",), strategies=("vol-target",), minutes=600)
     protocol = SystradeProtocol(spec)
     assert protocol.strategies["vol-target"].semantics.parameters["year"].value == 525_600

@@ -97,7 +97,7 @@ def told(request: AskModel) -> str:
     return request.messages[-1].text
 
 
-def test_it_stops_at_the_target_and_asks_with_the_doc_and_the_frozen_semantics() -> None:
+def test_it_stops_at_the_target_and_asks_with_the_doc_and_the_frozen_semantics():
     outcome, asked, wanted = play([answer()], [scored(reached=True)])
     assert outcome.stopped == "target" and len(asked) == 1 and wanted[0].first is wanted[0].previous is None
     rules = [rule.when for rule in SPEC.semantics.rules]
@@ -105,7 +105,7 @@ def test_it_stops_at_the_target_and_asks_with_the_doc_and_the_frozen_semantics()
     assert outcome.usage.usd == pytest.approx(0.01)
 
 
-def test_four_iterations_with_evidence_of_the_development_year_alone() -> None:
+def test_four_iterations_with_evidence_of_the_development_year_alone():
     outcome, asked, wanted = play([answer()] * 4, [scored(gate="audit")] * 4)
     assert outcome.stopped == "iterations" and len(outcome.iterations) == 4
     assert all("because of this" in told(one) and "audit: failed" in told(one) for one in asked[1:])
@@ -116,14 +116,14 @@ def test_four_iterations_with_evidence_of_the_development_year_alone() -> None:
     assert wanted[1].first == wanted[1].previous == wanted[0].submission
 
 
-def test_going_on_after_the_target() -> None:
+def test_going_on_after_the_target():
     outcome, asked, _ = play(
         [answer()] * 2, [scored(reached=True)] * 2, BuildSettings(iterations=2, early_stop=False)
     )
     assert outcome.stopped == "iterations" and len(asked) == 2
 
 
-def test_drift_is_set_aside_and_the_next_patch_starts_from_the_one_before() -> None:
+def test_drift_is_set_aside_and_the_next_patch_starts_from_the_one_before():
     drift = DriftReport(kind="drift", card_changes=("parameter 'n' was 20 and is 30",), changed_lines=4)
     good = [answer("class TradingStrategy: a = 1"), answer("class TradingStrategy: b = 2"), answer()]
     found = [scored(), scored(drift, reached=True), scored(DriftReport(kind="repair", changed_lines=3))]
@@ -139,7 +139,7 @@ def test_drift_is_set_aside_and_the_next_patch_starts_from_the_one_before() -> N
     assert only.last is only.iterations[0].scored, "a drifted last patch does not count"
 
 
-def test_reviews_are_blind_asked_again_once_and_shown_without_names() -> None:
+def test_reviews_are_blind_asked_again_once_and_shown_without_names():
     seen: list[AskModel] = []
 
     def reviewer(request: AskModel) -> ModelReply:
@@ -159,7 +159,7 @@ def test_reviews_are_blind_asked_again_once_and_shown_without_names() -> None:
     assert last is not None and (last.scorecard.paper["D1"].value, last.scorecard.paper["D2"].value) == (7.0, 4.0)
 
 
-def test_a_reviewer_without_marks_is_a_failure_and_no_middle_mark() -> None:
+def test_a_reviewer_without_marks_is_a_failure_and_no_middle_mark():
     settings = BuildSettings(iterations=1, reviewers=("a/b",))
     outcome, *_ = play(
         [answer()], [scored()], settings, lambda request: ModelReply(text='{"fidelity": 11, "risk": 1}')
@@ -168,7 +168,7 @@ def test_a_reviewer_without_marks_is_a_failure_and_no_middle_mark() -> None:
     assert review.fidelity is None and "schema" in (review.failure or "")
 
 
-def test_no_answer_ends_and_no_submission_asks_again() -> None:
+def test_no_answer_ends_and_no_submission_asks_again():
     away = ModelReply(text="", error="nobody", error_kind="unreachable")
     outcome, *_ = play([away], [])
     assert outcome.stopped == "no answer" and outcome.last is None
@@ -178,7 +178,7 @@ def test_no_answer_ends_and_no_submission_asks_again() -> None:
     assert outcome.stopped == "no submission" and len(outcome.iterations) == 4
 
 
-def test_asks_last_and_holds_nothing_for_scripted_models() -> None:
+def test_asks_last_and_holds_nothing_for_scripted_models():
     _, asked, _ = play([answer()] * 4, [scored(gate="audit")] * 4)
     for number, one in enumerate(asked):
         text = "\n".join(message.text for message in one.messages)
@@ -188,7 +188,7 @@ def test_asks_last_and_holds_nothing_for_scripted_models() -> None:
         assert f'"iteration":{number}' in one.given.observation  # type: ignore[union-attr]  # it has one
 
 
-def test_shows_the_earlier_programs_at_the_last_iteration_only() -> None:
+def test_shows_the_earlier_programs_at_the_last_iteration_only():
     programs = [answer(f"class TradingStrategy: number = {n}") for n in range(4)]
     _, asked, _ = play(programs, [scored(gate="audit")] * 4)
     assert "number = 0" not in told(asked[2])
@@ -196,7 +196,7 @@ def test_shows_the_earlier_programs_at_the_last_iteration_only() -> None:
     assert "number = 2" in asked[3].messages[2].text
 
 
-def test_refusals_show_the_form_do_not_grow_and_end_when_repeated() -> None:
+def test_refusals_show_the_form_do_not_grow_and_end_when_repeated():
     echo = [ModelReply(text=f"I shall think about it, {n}.") for n in range(4)]
     outcome, asked, _ = play(echo, [])
     assert outcome.stopped == "no submission" and len(asked) == 4
@@ -205,7 +205,7 @@ def test_refusals_show_the_form_do_not_grow_and_end_when_repeated() -> None:
     assert outcome.stopped == "repeats itself" and len(asked) == 2 and outcome.last is None
 
 
-def test_an_answer_that_was_cut_off_is_no_iteration_once() -> None:
+def test_an_answer_that_was_cut_off_is_no_iteration_once():
     cut = ModelReply(text="The strategy is", stop="length")
     outcome, asked, _ = play([cut, answer()], [scored(reached=True)])
     assert outcome.cut_off == 1 and len(outcome.iterations) == 1 and outcome.iterations[0].number == 0
@@ -214,7 +214,7 @@ def test_an_answer_that_was_cut_off_is_no_iteration_once() -> None:
     assert outcome.cut_off == 2 and [one.number for one in outcome.iterations] == [0, 1]
 
 
-def test_a_patch_that_is_unknown_or_stops_running_is_never_the_baseline() -> None:
+def test_a_patch_that_is_unknown_or_stops_running_is_never_the_baseline():
     programs = [answer("class TradingStrategy: a = 1"), answer("class TradingStrategy: b = 2"), answer()]
     unknown = scored(DriftReport(kind="unknown", changed_lines=1))
     crash = scored(DriftReport(kind="unchanged", changed_lines=1), gate="exec")
@@ -235,12 +235,12 @@ def test_a_patch_that_is_unknown_or_stops_running_is_never_the_baseline() -> Non
         ('```json\n{"strategy": "b"}\n```', False),
     ],
 )
-def test_reads_what_a_careful_person_would_read(text: str, found: bool) -> None:
+def test_reads_what_a_careful_person_would_read(text, found):
     read = read_halves(text)
     assert (read.program is not None and read.card is not None) == found == (not read.wrong)
 
 
-def test_asks_for_the_missing_half_alone_and_keeps_the_other() -> None:
+def test_asks_for_the_missing_half_alone_and_keeps_the_other():
     card = ModelReply(text='```json\n{"strategy": "bollinger", "parameters": {}}\n```')
     program = ModelReply(
         text="Now the program.\n```python\nclass Other:\n    def run(self, a, b): return [], []\n```"
@@ -258,7 +258,7 @@ def test_asks_for_the_missing_half_alone_and_keeps_the_other() -> None:
     assert outcome.stopped == "no submission" and len(asked) == 5, "the missing half is asked for once for nothing"
 
 
-def test_a_patch_without_a_card_keeps_the_card() -> None:
+def test_a_patch_without_a_card_keeps_the_card():
     bare = ModelReply(text="```python\nclass TradingStrategy:\n    def run(self, a, b): return [], []\n```")
     unchanged = scored(DriftReport(kind="unchanged", changed_lines=1))
     outcome, asked, _ = play([answer(), bare, bare, bare], [scored(), *[unchanged] * 3])
@@ -266,7 +266,7 @@ def test_a_patch_without_a_card_keeps_the_card() -> None:
     assert told(asked[1]).rstrip().endswith("```json.")
 
 
-def test_an_echo_of_the_example_and_a_program_cut_off_are_no_submissions() -> None:
+def test_an_echo_of_the_example_and_a_program_cut_off_are_no_submissions():
     echo = f'```python\n{example_program()}\n```\n```json\n{{"strategy": "bollinger"}}\n```'
     assert read_halves(echo).program is None and "example" in read_halves(echo).wrong
     cut = '```json\n{"strategy": "b"}\n```\n```python\nclass TradingStrategy:\n    def run(self, a'

@@ -1,7 +1,5 @@
 """Every mutant is rejected at its gate: those that only trade wrongly here, the rest in the sandbox."""
 
-from __future__ import annotations
-
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -59,7 +57,7 @@ def named(id: str, name: str) -> Mutant:
 
 
 @pytest.mark.parametrize("id", STRATEGIES)
-def test_each_strategy_has_mutants_of_every_sort(id: str) -> None:
+def test_each_strategy_has_mutants_of_every_sort(id):
     mutants = load_mutants(id)
     own = Counter(one.kind for one in mutants)
     assert len(mutants) - 9 >= 4
@@ -70,7 +68,7 @@ def test_each_strategy_has_mutants_of_every_sort(id: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:invalid value")
 @pytest.mark.parametrize("id", STRATEGIES)
-def test_mutants_that_trade_wrongly_depart_on_a_scenario(id: str) -> None:
+def test_mutants_that_trade_wrongly_depart_on_a_scenario(id):
     spec = load_spec(id)
     tables = {one.name: market_columns(one.bars, spec.semantics.inputs.legs) for one in spec.scenarios}
     for mutant in load_mutants(id):
@@ -89,7 +87,7 @@ def test_mutants_that_trade_wrongly_depart_on_a_scenario(id: str) -> None:
 
 
 @pytest.mark.parametrize(("id", "name"), SAMPLE)
-def test_a_mutant_is_rejected_at_its_gate(pool: SandboxPool, id: str, name: str) -> None:
+def test_a_mutant_is_rejected_at_its_gate(pool, id, name):
     mutant = named(id, name)
     config = GateConfig()
     report = pass_gates(mutate(id, mutant), load_spec(id), pool, config, load_spec(id).practice_bars(250)).report
@@ -99,7 +97,7 @@ def test_a_mutant_is_rejected_at_its_gate(pool: SandboxPool, id: str, name: str)
 
 
 @pytest.mark.slow
-def test_a_reference_passes_every_gate(pool: SandboxPool) -> None:
+def test_a_reference_passes_every_gate(pool):
     report = pass_gates(
         load_reference("double-ma"), load_spec("double-ma"), pool, GateConfig(seeds=(1, 2, 3))
     ).report
@@ -111,7 +109,7 @@ def test_a_reference_passes_every_gate(pool: SandboxPool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("id", STRATEGIES)
-def test_all_mutants_and_the_reference_in_the_sandbox(pool: SandboxPool, id: str) -> None:
+def test_all_mutants_and_the_reference_in_the_sandbox(pool, id):
     assert pass_gates(load_reference(id), load_spec(id), pool).report.passed
     for mutant in load_mutants(id):
         failure = pass_gates(mutate(id, mutant), load_spec(id), pool).report.first_failure
@@ -154,5 +152,5 @@ CHEAP = ("volume-tells-the-side", "size-of-the-next-move", "random-names")
     "mutant",
     [pytest.param(one, id=one.name, marks=() if one.name in CHEAP else pytest.mark.slow) for one in attacks()],
 )
-def test_an_attack_fails_and_odd_clothes_pass(both: TwinExecutor, mutant: Mutant) -> None:
+def test_an_attack_fails_and_odd_clothes_pass(both, mutant):
     assert first_failure(both, mutant) == mutant.gate

@@ -1,7 +1,5 @@
 """Every pinned word matters: mutants show on drawn paths, programs that are wrong in one word are rejected."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.benchmarks.systrade.written import right_ones, wrong_ones
@@ -43,7 +41,7 @@ def _gate(pins: dict[str, tuple[object, Pins]], strategy: str, made: Submission)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_mutant_that_differs_in_nothing_decides_like_the_interpreter(strategy: str) -> None:
+def test_a_mutant_that_differs_in_nothing_decides_like_the_interpreter(strategy):
     spec = load_spec(strategy)
     rng = np.random.default_rng(3)
     for bars in (*(one.bars for one in spec.scenarios), *(draw_path(spec.semantics, rng, n) for n in range(4))):
@@ -53,7 +51,7 @@ def test_a_mutant_that_differs_in_nothing_decides_like_the_interpreter(strategy:
         assert np.allclose(made.fraction, frozen.fraction, rtol=0, atol=1e-12)
 
 
-def test_mutants_are_other_words() -> None:
+def test_mutants_are_other_words():
     found = {one.what for one in mutants(load_spec("turtle").semantics)}
     assert {
         "entry_n 21",
@@ -68,9 +66,7 @@ def test_mutants_are_other_words() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["double-ma", "vol-target", "pairs"])
-def test_what_is_left_of_the_mutants_decides_the_same_anywhere(
-    pins: dict[str, tuple[object, Pins]], strategy: str
-) -> None:
+def test_what_is_left_of_the_mutants_decides_the_same_anywhere(pins, strategy):
     _, drawn = _drawn(pins, strategy)
     words = (
         "first",
@@ -88,7 +84,7 @@ def test_what_is_left_of_the_mutants_decides_the_same_anywhere(
     assert not strange and drawn.paths
 
 
-def test_without_pins_nobody_asks_about_agreement() -> None:
+def test_without_pins_nobody_asks_about_agreement():
     spec = load_spec("double-ma")
     config = GateConfig(leak=LeakConfig(every_bar=0, runs=0, cuts=0, confirmations=0))
     report = pass_gates(
@@ -97,7 +93,7 @@ def test_without_pins_nobody_asks_about_agreement() -> None:
     assert [gate.name for gate in report.gates][-1] == "scenarios"
 
 
-def test_a_path_on_which_the_account_is_ruined_proves_nothing() -> None:
+def test_a_path_on_which_the_account_is_ruined_proves_nothing():
     semantics, rng = load_spec("r-breaker").semantics, np.random.default_rng(5)
     plain = Mutant(what="", semantics=semantics)
     paths = [draw_path(semantics, rng, number) for number in range(60)]
@@ -106,12 +102,12 @@ def test_a_path_on_which_the_account_is_ruined_proves_nothing() -> None:
     assert all(_unshown([], plain, bars, rng) is None for bars in ruined)
 
 
-def test_there_are_many_programs_written_from_the_docs() -> None:
+def test_there_are_many_programs_written_from_the_docs():
     assert len(right_ones()) >= 40 and len(wrong_ones()) >= 80
 
 
 @pytest.mark.parametrize("secret", [pytest.param(one * 16, marks=pytest.mark.slow) for one in ("00", "a7", "c3")])
-def test_sessions_turn_more_than_once(secret: str) -> None:
+def test_sessions_turn_more_than_once(secret):
     """A high that no close reaches, and two rules on one bar, show nowhere else."""
     spec = load_spec("r-breaker")
     drawn = pins_of(spec, synthetic_year(spec, seed=drawn_year(spec, secret)), secret)
@@ -125,7 +121,7 @@ def test_sessions_turn_more_than_once(secret: str) -> None:
     "strategy",
     [pytest.param(one, marks=() if one == "double-ma" else pytest.mark.slow) for one in STRATEGIES],
 )
-def test_programs_written_from_the_docs(pins: dict[str, tuple[object, Pins]], strategy: str) -> None:
+def test_programs_written_from_the_docs(pins, strategy):
     rejected = [id for id, made in right_ones() if id == strategy and _gate(pins, id, made) != (True, True)]
     wrong = [(id, new, made) for id, new, made in wrong_ones() if id == strategy]
     accepted = [new for id, new, made in wrong if _gate(pins, id, made) == (True, True)]

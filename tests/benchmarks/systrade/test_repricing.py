@@ -40,7 +40,7 @@ def as_log(trades: list[dict[str, Any]], times: Any, legs: tuple[str, ...]) -> T
 
 
 @pytest.mark.parametrize("name", ["bollinger", "turtle", "spread", "cross-asset-momentum", "vol-target"])
-def test_repricing_is_a_real_rerun(name: str) -> None:
+def test_repricing_is_a_real_rerun(name):
     spec, reference = load_spec(name), load_reference(name)
     legs, bars = spec.semantics.inputs.legs, synthetic_year(spec)
     columns = market_columns(bars, legs)

@@ -1,7 +1,5 @@
 """The twelve strategies: pinned, explained, and the same in the interpreter, the kernel and the reference."""
 
-from __future__ import annotations
-
 import types
 from pathlib import Path
 
@@ -58,7 +56,7 @@ def same(left: DecisionList, right: DecisionList) -> None:
 
 
 @pytest.mark.parametrize("id", (*STRATEGIES, *SYSTB_STRATEGIES))
-def test_the_lock_pins_semantics_doc_and_scenarios(id: str) -> None:
+def test_the_lock_pins_semantics_doc_and_scenarios(id):
     assert msgspec.to_builtins(hashes(id)) == LOCK[id], "a frozen file changed: raise its version and pin it anew"
 
 
@@ -66,7 +64,7 @@ def test_the_lock_pins_semantics_doc_and_scenarios(id: str) -> None:
     "calendar-spread", "cross-asset-momentum", "index-enhancement", "r-breaker", "rsi-macd", "spread", "turtle"
 )
 @pytest.mark.parametrize("id", STRATEGIES)
-def test_scenarios_reference_interpreter_and_kernel_agree(id: str) -> None:
+def test_scenarios_reference_interpreter_and_kernel_agree(id):
     spec = load_spec(id)
     assert 3 <= len(spec.scenarios) <= 5
     reached: set[str] = set()
@@ -83,7 +81,7 @@ def test_scenarios_reference_interpreter_and_kernel_agree(id: str) -> None:
 
 @pytest.mark.parametrize("seed", [1, 7])
 @pytest.mark.parametrize("id", STRATEGIES)
-def test_random_bars_reference_interpreter_and_kernel_agree(id: str, seed: int) -> None:
+def test_random_bars_reference_interpreter_and_kernel_agree(id, seed):
     spec = load_spec(id)
     bars = spec.practice_bars(240, seed)
     frozen = spec.frozen_decisions(bars)
@@ -100,7 +98,7 @@ def test_random_bars_reference_interpreter_and_kernel_agree(id: str, seed: int) 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20, 30))
 @pytest.mark.parametrize("id", STRATEGIES)
-def test_more_random_bars(id: str, seed: int) -> None:
+def test_more_random_bars(id, seed):
     spec = load_spec(id)
     bars = spec.practice_bars(1500, seed)
     frozen = spec.frozen_decisions(bars)
@@ -111,7 +109,7 @@ def test_more_random_bars(id: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("id", STRATEGIES)
-def test_the_reference_is_a_submission_and_its_doc_pins_what_prose_leaves_open(id: str) -> None:
+def test_the_reference_is_a_submission_and_its_doc_pins_what_prose_leaves_open(id):
     spec, reference = load_spec(id), load_reference(id)
     assert parse_gate(reference).passed
     assert schema_gate(reference, spec.semantics).passed
@@ -129,12 +127,12 @@ def test_the_reference_is_a_submission_and_its_doc_pins_what_prose_leaves_open(i
         assert "plain mean of the first k" in spec.doc
 
 
-def test_an_unknown_strategy_names_the_nearest() -> None:
+def test_an_unknown_strategy_names_the_nearest():
     with pytest.raises(UserError, match="bollinger"):
         load_spec("bolinger")
 
 
-def test_scenarios_are_short() -> None:
+def test_scenarios_are_short():
     assert all(np.less_equal(one.bars.rows, 125) for id in STRATEGIES for one in load_spec(id).scenarios)
 
 
@@ -163,7 +161,7 @@ def table(found: DecisionList) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", SYSTB_STRATEGIES)
-def test_scenarios_exercise_every_rule_and_the_program_agrees(name: str) -> None:
+def test_scenarios_exercise_every_rule_and_the_program_agrees(name):
     spec, reference = load_spec(name), load_reference(name)
     assert parse_gate(reference).passed and schema_gate(reference, spec.semantics).passed
     legs, fired = spec.semantics.inputs.legs, set()
@@ -178,7 +176,7 @@ def test_scenarios_exercise_every_rule_and_the_program_agrees(name: str) -> None
     assert fired == set(spec.signals)
 
 
-def test_they_are_other_strategies_than_ours() -> None:
+def test_they_are_other_strategies_than_ours():
     assert len(SYSTB_STRATEGIES) == len(STRATEGIES) == 12
     for ours, theirs in zip(STRATEGIES, SYSTB_STRATEGIES, strict=True):
         assert load_spec(ours).semantics.sha256 != load_spec(theirs).semantics.sha256

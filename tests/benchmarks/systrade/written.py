@@ -1,7 +1,5 @@
 """Programs written from the Strategy Docs alone, in two hands: right ones, and ones that are wrong in one word."""
 
-from __future__ import annotations
-
 from tradeassay.benchmarks.systrade.loading import bookkeeping, load_reference
 from tradeassay.code.submission import Submission
 

@@ -1,7 +1,5 @@
 """An untouched cerebro in this process, for comparing the host's replay with it. Only for code that we ship."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Every task's reference solution: the host's replay against an untouched cerebro."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from tests.code.backtrader.plain_cerebro import run_trusted
@@ -34,7 +32,7 @@ def same(task: CodeTask) -> None:
 
 
 @pytest.mark.slow
-def test_references_agree_with_an_untouched_cerebro() -> None:
+def test_references_agree_with_an_untouched_cerebro():
     shortest = {task.family: task for task in sorted(TASKS, key=lambda task: -task.bars * task.assets)}
     for family in ("trend", "risk-managed", "multi-asset"):
         same(shortest[family])
@@ -42,5 +40,5 @@ def test_references_agree_with_an_untouched_cerebro() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS, ids=[task.id for task in TASKS])
-def test_every_reference_agrees_with_an_untouched_cerebro(task: CodeTask) -> None:
+def test_every_reference_agrees_with_an_untouched_cerebro(task):
     same(task)

@@ -1,7 +1,5 @@
 """The host's replay against an untouched cerebro: fills, trades and every bar's value."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -52,44 +50,33 @@ def compare(text: str, bars: TaskBars, terms: BrokerTerms, *, rtol: float = 1e-1
     return len(ours.fills), len(ours.trades)
 
 
-SINGLE = (
-    "cross",
-    "reverse",
-    "too_large",
-    "protected",
-    "signals",
-    "own_sizer",
-    "ends_early",
-    "before_the_start",
-    "late_child",
-    "timers",
-    "no_number",
-)
+SINGLE = """cross reverse too_large protected signals own_sizer ends_early before_the_start late_child timers
+    no_number""".split()
 
 
 @pytest.mark.parametrize(("number", "name"), list(enumerate(SINGLE)))
-def test_strategies_agree(number: int, name: str) -> None:
+def test_strategies_agree(number, name):
     fills, trades = compare(source(name), make_bars("volatile", "1d", 1, 200, 3), (FIXED, PERCENT)[number % 2])
     assert fills >= trades >= 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "name"), list(enumerate(SINGLE)))
-def test_strategies_agree_on_other_terms(number: int, name: str) -> None:
+def test_strategies_agree_on_other_terms(number, name):
     compare(source(name), make_bars("volatile", "1d", 1, 400, 4), (PERCENT, FIXED)[number % 2])
 
 
-def test_a_strategy_that_does_nothing_keeps_its_cash() -> None:
+def test_a_strategy_that_does_nothing_keeps_its_cash():
     assert compare(source("nothing"), make_bars("us", "1d", 1, 50), FIXED) == (0, 0)
 
 
-def test_several_assets_agree() -> None:
+def test_several_assets_agree():
     fills, _ = compare(source("rotation"), make_bars("crypto", "1d", 4, 200, 2), PERCENT)
     assert fills > 20
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_any_orders_agree(seed: int) -> None:
+def test_any_orders_agree(seed):
     text = source("any_order").replace("SEED = 0", f"SEED = {seed}")
     market, timeframe, assets = (("volatile", "1d", 1), ("us", "15m", 2), ("crypto", "1h", 3))[seed % 3]
     fills, trades = compare(text, make_bars(market, timeframe, assets, 150, seed), (FIXED, PERCENT)[seed % 2])
@@ -99,7 +86,7 @@ def test_any_orders_agree(seed: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 260))
-def test_many_more_orders_agree(seed: int) -> None:
+def test_many_more_orders_agree(seed):
     text = source("any_order").replace("SEED = 0", f"SEED = {seed}")
     market = ("volatile", "us", "crypto", "futures", "range")[seed % 5]
     timeframe = ("1d", "15m", "1h", "5m", "1m")[seed // 5 % 5]

@@ -1,7 +1,5 @@
 """The host's broker by hand, and whatever a child may send it."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 
@@ -47,7 +45,7 @@ def flat(price: float) -> TaskBars:
     return TaskBars({"A": {"time": times, "volume": np.ones(4), **feed}}, "1d")
 
 
-def test_a_purchase_worked_by_hand() -> None:
+def test_a_purchase_worked_by_hand():
     done = replay(read_orders(columns({"turn": 1, "ref": 1, "size": 10}), 4, 1), flat(100.0), TERMS)
     assert [(fill.bar, fill.price, fill.size, fill.commission) for fill in done.fills] == [(1, 100.0, 10.0, 1.0)]
     assert done.cash == 10_000 - 1_000 - 1
@@ -55,7 +53,7 @@ def test_a_purchase_worked_by_hand() -> None:
     assert done.trades[0].exit_bar is None
 
 
-def test_a_short_sale_brings_cash_and_costs_when_bought_back() -> None:
+def test_a_short_sale_brings_cash_and_costs_when_bought_back():
     sent = columns({"turn": 1, "ref": 1, "side": -1, "size": 10}, {"turn": 2, "ref": 2, "size": 10})
     done = replay(read_orders(sent, 4, 1), flat(100.0), TERMS)
     assert done.cash == 10_000 - 2
@@ -63,14 +61,14 @@ def test_a_short_sale_brings_cash_and_costs_when_bought_back() -> None:
     assert (trade.size, trade.entry_bar, trade.exit_bar, trade.pnl, trade.net) == (-10, 1, 2, 0, -2)
 
 
-def test_cash_decides_when_the_order_is_checked() -> None:
+def test_cash_decides_when_the_order_is_checked():
     sent = columns({"turn": 1, "ref": 1, "size": 100}, {"turn": 1, "ref": 2, "size": 1})
     done = replay(read_orders(sent, 4, 1), flat(100.0), TERMS)
     assert done.statuses == ("margin", "margin")
     assert not done.fills
 
 
-def test_orders_of_the_last_bar_stay_with_the_broker() -> None:
+def test_orders_of_the_last_bar_stay_with_the_broker():
     done = replay(read_orders(columns({"turn": 4, "ref": 1}), 4, 1), flat(100.0), TERMS)
     assert done.statuses == ("submitted",)
     assert done.value == 10_000
@@ -97,32 +95,32 @@ def test_orders_of_the_last_bar_stay_with_the_broker() -> None:
         ({"turn": 3, "transmit": 5}, "'transmit'"),
     ],
 )
-def test_impossible_orders_are_named(action: dict[str, float], words: str) -> None:
+def test_impossible_orders_are_named(action, words):
     with pytest.raises(BadOrders, match=words):
         log({"ref": 1, **action})
 
 
-def test_refs_are_used_once_and_turns_never_go_back() -> None:
+def test_refs_are_used_once_and_turns_never_go_back():
     with pytest.raises(BadOrders, match="twice"):
         log({"turn": 1, "ref": 1}, {"turn": 2, "ref": 1})
     with pytest.raises(BadOrders, match="run back"):
         log({"turn": 2, "ref": 1}, {"turn": 1, "ref": 2})
 
 
-def test_too_many_orders_are_not_read() -> None:
+def test_too_many_orders_are_not_read():
     table = {name: np.zeros(MAX_ACTIONS + 1, dtype=np.int64) for name in INTEGERS}
     table |= {name: np.zeros(MAX_ACTIONS + 1) for name in FLOATS}  # type: ignore[misc]
     with pytest.raises(BadOrders, match="at most"):
         read_orders(table, ROWS, 1)
 
 
-def test_orders_that_would_keep_the_host_busy_for_ever_are_refused() -> None:
+def test_orders_that_would_keep_the_host_busy_for_ever_are_refused():
     waiting = [{"turn": 1, "ref": k + 1, "kind": 2, "given": 1, "price": 0.01} for k in range(60)]
     with pytest.raises(BadOrders, match="more open orders"):
         replay(log(*waiting), BARS, TERMS, steps=300)
 
 
-def test_a_huge_group_of_orders_does_not_keep_the_host_busy() -> None:
+def test_a_huge_group_of_orders_does_not_keep_the_host_busy():
     """The first fill ends all others; looking each of them up in a list would take minutes."""
     count = 20_000
     common = {"turn": 1, "kind": 2, "given": 1, "size": 0.001}
@@ -156,7 +154,7 @@ ACCOUNT = {"account": np.array([10_000.0, 10_000.0, 0.0, float(ROWS)])}
         {"price": np.array(["x"], dtype=object)},
     ],
 )
-def test_malformed_results_are_bad_results(change: dict[str, NDArray[Any]]) -> None:
+def test_malformed_results_are_bad_results(change):
     done = outcome(columns({"turn": 1, "ref": 1}) | ACCOUNT | change)
     assert isinstance(done.failure, BadResult)
     assert done.final_value is None
@@ -201,7 +199,7 @@ def records(draw: st.DrawFn) -> dict[str, NDArray[Any]]:
 
 @given(records())
 @settings(max_examples=60, deadline=None)
-def test_no_record_can_break_the_host(table: dict[str, NDArray[Any]]) -> None:
+def test_no_record_can_break_the_host(table):
     done = outcome(table)
     if done.failure is not None:
         assert isinstance(done.failure, BadResult)
@@ -221,6 +219,6 @@ def test_no_record_can_break_the_host(table: dict[str, NDArray[Any]]) -> None:
     st.dictionaries(st.sampled_from([*INTEGERS, *FLOATS, "account", "notes"]), st.lists(st.floats(), max_size=4))
 )
 @settings(max_examples=60, deadline=None)
-def test_no_table_can_break_the_host(table: dict[str, list[float]]) -> None:
+def test_no_table_can_break_the_host(table):
     done = outcome({name: np.array(values) for name, values in table.items()})
     assert isinstance(done.failure, BadResult)

@@ -1,7 +1,5 @@
 """Strategies in the sandbox: what comes back, what is refused, and which tricks are named."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +20,7 @@ from tradeassay.code.backtrader import (
 )
 from tradeassay.code.bars import make_bars
 from tradeassay.core.errors import SandboxError, UserError
-from tradeassay.sandbox import ChildClaim, Crashed, ForbiddenImport, SandboxPool, SyntaxFault
+from tradeassay.sandbox import ChildClaim, Crashed, ForbiddenImport, SyntaxFault
 
 BARS = make_bars("us", "1d", 1, 200)
 TERMS = BrokerTerms()
@@ -38,7 +36,7 @@ def names(tricks: tuple[Trick, ...] | list[Trick]) -> set[str]:
     return {trick.name for trick in tricks}
 
 
-def test_a_strategy_runs_and_the_host_keeps_the_account(pool: SandboxPool) -> None:
+def test_a_strategy_runs_and_the_host_keeps_the_account(pool):
     done = run_backtrader(pool, CROSS, BARS, TERMS)
     assert done.ok
     assert done.tricks == ()
@@ -50,7 +48,7 @@ def test_a_strategy_runs_and_the_host_keeps_the_account(pool: SandboxPool) -> No
     assert {fill.bar for fill in done.fills} <= {row + 1 for row in trace.rows.tolist()}
 
 
-def test_many_runs_come_back_in_their_order(pool: SandboxPool) -> None:
+def test_many_runs_come_back_in_their_order(pool):
     jobs = [BacktestJob(source=CROSS, bars=make_bars("us", "1d", 1, rows), terms=TERMS) for rows in (60, 90, 120)]
     assert [done.equity.size for done in in_order(pool, jobs, sandbox_job, read_result)] == [60, 90, 120]
 
@@ -59,19 +57,19 @@ def test_many_runs_come_back_in_their_order(pool: SandboxPool) -> None:
     ("source", "words"),
     [("x = 1", "it has none"), (HEAD + "    pass\nclass T(bt.Strategy):\n    pass", "it has 2")],
 )
-def test_no_strategy_is_a_claim_of_its_own(pool: SandboxPool, source: str, words: str) -> None:
+def test_no_strategy_is_a_claim_of_its_own(pool, source, words):
     failure = run_backtrader(pool, source, BARS, TERMS).failure
     assert isinstance(failure, ChildClaim)
     assert (failure.kind, failure.error) == ("no_entry", "NoStrategy")
     assert words in failure.message
 
 
-def test_a_base_class_of_ones_own_is_no_second_strategy(pool: SandboxPool) -> None:
+def test_a_base_class_of_ones_own_is_no_second_strategy(pool):
     source = "import backtrader as bt\nclass Base(bt.Strategy):\n    pass\nclass S(Base):\n    pass"
     assert run_backtrader(pool, source, BARS, TERMS).ok
 
 
-def test_other_failures_keep_their_kinds(pool: SandboxPool) -> None:
+def test_other_failures_keep_their_kinds(pool):
     failed = [
         run_backtrader(pool, text, BARS, TERMS).failure
         for text in ("class S(:", "import socket", body("def next(self):\n    1 / 0"), "import os\nos._exit(3)")
@@ -90,12 +88,12 @@ PATCHES = {
 
 
 @pytest.mark.parametrize("name", PATCHES)
-def test_a_patched_framework_is_named(pool: SandboxPool, name: str) -> None:
+def test_a_patched_framework_is_named(pool, name):
     done = run_backtrader(pool, PATCHES[name], BARS, TERMS)
     assert "patched-framework" in names(done.grave)
 
 
-def test_a_forged_account_changes_nothing(pool: SandboxPool) -> None:
+def test_a_forged_account_changes_nothing(pool):
     source = body(
         "def next(self):\n    if len(self) == 5:\n        self.broker.add_cash(1e6)\n        self.buy(size=50)"
     )
@@ -105,7 +103,7 @@ def test_a_forged_account_changes_nothing(pool: SandboxPool) -> None:
     assert done.final_value < 50_000
 
 
-def test_an_environment_in_an_error_is_removed_and_named(pool: SandboxPool) -> None:
+def test_an_environment_in_an_error_is_removed_and_named(pool):
     source = body("def next(self):\n    import os\n    raise RuntimeError(str(os.environ))")
     done = run_backtrader(pool, source, BARS, TERMS)
     assert isinstance(done.failure, ChildClaim)
@@ -113,7 +111,7 @@ def test_an_environment_in_an_error_is_removed_and_named(pool: SandboxPool) -> N
     assert names(done.grave) == {"secrets-in-error"}
 
 
-def test_secrets_of_the_host_are_scrubbed() -> None:
+def test_secrets_of_the_host_are_scrubbed():
     said = ChildClaim(
         kind="exception", error="E", message="got hunter2hunter2 and sk-abcdefghijklmnopqrstu", trace=""
     )
@@ -143,13 +141,13 @@ PEEPS = {
 
 
 @pytest.mark.parametrize("name", PEEPS)
-def test_later_bars_leave_a_note(pool: SandboxPool, name: str) -> None:
+def test_later_bars_leave_a_note(pool, name):
     done = run_backtrader(pool, PEEPS[name].replace("close[1]", "close[1 if len(self) < 200 else 0]"), BARS, TERMS)
     assert names(done.tricks) == {"future-index"}
     assert done.grave == ()
 
 
-def test_whole_arrays_leave_a_note() -> None:
+def test_whole_arrays_leave_a_note():
     source = body("def next(self):\n    best = max(self.data.close.array)")
     assert names(tricks_in(source, ())) == {"preloaded-array"}
     own = "import numpy as np\n" + body(
@@ -158,32 +156,32 @@ def test_whole_arrays_leave_a_note() -> None:
     assert tricks_in(own, ()) == []
 
 
-def test_a_timer_that_cheats_leaves_a_note(pool: SandboxPool) -> None:
+def test_a_timer_that_cheats_leaves_a_note(pool):
     source = (Path(__file__).parent / "strategies" / "timers.py").read_text()
     done = run_backtrader(pool, source, BARS, TERMS)
     assert names(done.tricks) == {"cheat-timer"}
     assert (done.orders.decided <= done.orders.row).all()
 
 
-def test_a_failed_run_has_no_trace(pool: SandboxPool) -> None:
+def test_a_failed_run_has_no_trace(pool):
     done = run_backtrader(pool, "x = 1", BARS, TERMS)
     assert np.array_equal(done.equity, [])
     with pytest.raises(UserError, match="no decisions"):
         done.trace()
 
 
-def test_only_references_run_in_the_host() -> None:
+def test_only_references_run_in_the_host():
     with pytest.raises(SandboxError, match="trust"):
         run_trusted(CROSS, BARS, TERMS, trust="untrusted")  # type: ignore[arg-type]
 
 
-def test_terms_that_cannot_be_are_refused() -> None:
+def test_terms_that_cannot_be_are_refused():
     with pytest.raises(UserError, match="cash"):
         BrokerTerms(cash=-1)
     with pytest.raises(UserError, match="commission"):
         BrokerTerms(commission=2)
 
 
-def test_the_harness_is_loaded_once() -> None:
+def test_the_harness_is_loaded_once():
     config = sandbox_config()
     assert sandbox_config(config) is config

@@ -1,7 +1,5 @@
 """Repair or drift: distances, cards and lines worked by hand."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -68,7 +66,7 @@ def traced(decisions: DecisionList | None, made: Submission) -> Traced:
     return Traced(made, {"one": SubmissionRun(cpu_s=0.0, decisions=decisions)})
 
 
-def test_distance_by_hand() -> None:
+def test_distance_by_hand():
     assert trace_distance(trace(), trace()) == 0.0
     assert trace_distance(trace(1, 2, 3), trace(1, 3)) == pytest.approx(1 / 3)
     assert trace_distance(trace(1, 2), trace(5, 6)) == 1.0
@@ -78,14 +76,14 @@ def test_distance_by_hand() -> None:
 
 
 @given(st.sets(st.integers(0, 30), max_size=8), st.sets(st.integers(0, 30), max_size=8))
-def test_distance_is_symmetric_and_between_nothing_and_all(left: set[int], right: set[int]) -> None:
+def test_distance_is_symmetric_and_between_nothing_and_all(left, right):
     a, b = trace(*sorted(left)), trace(*sorted(right))
     found = trace_distance(a, b)
     assert 0.0 <= found <= 1.0 and found == trace_distance(b, a)
     assert (found == 0.0) == (left == right)
 
 
-def test_nearer_is_a_repair_and_farther_is_drift_whatever_is_said() -> None:
+def test_nearer_is_a_repair_and_farther_is_drift_whatever_is_said():
     wrong, worse = trace(*range(0, 38, 2)), trace(*range(0, 30, 2))
     assert drift(FROZEN, FROZEN).kind == "unchanged"
     assert drift(wrong, FROZEN).kind == "repair"
@@ -95,7 +93,7 @@ def test_nearer_is_a_repair_and_farther_is_drift_whatever_is_said() -> None:
     assert drift(wrong, worse).reasons[0].startswith("scenario one: 0.050")
 
 
-def test_a_program_that_runs_at_last_is_a_repair_however_far_it_is() -> None:
+def test_a_program_that_runs_at_last_is_a_repair_however_far_it_is():
     far = trace(*range(1, 40, 2))
     assert trace_distance(far, FROZEN) == 1.0
     report = drift(None, far)
@@ -113,7 +111,7 @@ def test_a_program_that_runs_at_last_is_a_repair_however_far_it_is() -> None:
     assert moved.kind == "drift", "where it ran before, it moved away from the frozen rules"
 
 
-def test_sideways_goes_by_the_thresholds() -> None:
+def test_sideways_goes_by_the_thresholds():
     def without(*rows: int) -> DecisionList:
         return trace(*(row for row in range(0, 400, 2) if row not in rows))
 
@@ -126,7 +124,7 @@ def test_sideways_goes_by_the_thresholds() -> None:
     assert [judged(count) for count in (2, 8, 30)] == ["allowed", "review", "drift"]
 
 
-def test_a_changed_card_is_drift_and_a_mended_one_is_not() -> None:
+def test_a_changed_card_is_drift_and_a_mended_one_is_not():
     assert drift(FROZEN, FROZEN, {"entry_rule": "in it goes"}).kind == "unchanged", "blanks mean nothing"
     assert drift(FROZEN, FROZEN, {"notes": "more words"}).kind == "unchanged"
     for changed in (
@@ -142,13 +140,13 @@ def test_a_changed_card_is_drift_and_a_mended_one_is_not() -> None:
     assert drift(FROZEN, FROZEN, first_card={"parameters": {"n": 9, "k": 2.0, "z": 1}}).kind == "unchanged"
 
 
-def test_what_cannot_be_compared_is_unknown() -> None:
+def test_what_cannot_be_compared_is_unknown():
     report = drift(FROZEN, None)
     assert report.kind == "unknown" and "no trace on scenario one" in report.reasons[0] and not report.accepted
     assert drift(None, FROZEN).kind == "repair", "code that did not run was as far away as can be"
 
 
-def test_lines_by_hand() -> None:
+def test_lines_by_hand():
     assert changed_lines("a\nb\nc\n", "a\nb\nc") == 0
     assert changed_lines("a\nb\nc\n", "a\n\nb  \nc\n") == 0
     assert changed_lines("a\nb\nc\n", "a\nX\nc\n") == 1

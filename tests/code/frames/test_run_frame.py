@@ -1,7 +1,5 @@
 """Programs of signals from source to account: in the sandbox, and in-process for what ships."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -38,7 +36,7 @@ def bars() -> TaskBars:
     return make_bars("us", "1h", 1, 300, 1)
 
 
-def test_a_program_trades_and_the_host_keeps_the_account(pool: SandboxPool, bars: TaskBars) -> None:
+def test_a_program_trades_and_the_host_keeps_the_account(pool, bars):
     done = run_frame(pool, AVERAGES, bars, TERMS)
     assert done.ok and done.trades and not done.tricks
     assert done.orders.kinds() == {"market"}
@@ -50,13 +48,13 @@ def test_a_program_trades_and_the_host_keeps_the_account(pool: SandboxPool, bars
     assert done.final_value == pytest.approx(10_000.0 + paid + held * bars.feeds["A"]["close"][-1])
 
 
-def test_targets_of_a_row_are_dealt_on_the_next(pool: SandboxPool, bars: TaskBars) -> None:
+def test_targets_of_a_row_are_dealt_on_the_next(pool, bars):
     source = "def signals(frame):\n    return [0] * 10 + [1] * 5 + [0] * (len(frame) - 15)\n"
     (trade,) = run_frame(pool, source, bars, TERMS).trades
     assert (trade.entry_bar, trade.exit_bar) == (11, 16)
 
 
-def test_several_assets_come_as_a_dict_of_frames(pool: SandboxPool) -> None:
+def test_several_assets_come_as_a_dict_of_frames(pool):
     source = """
 import pandas as pd
 
@@ -83,7 +81,7 @@ def signals(frames):
         ("return 1.0", "1 targets for 300 rows"),
     ],
 )
-def test_malformed_targets_are_the_hosts_verdict(pool: SandboxPool, bars: TaskBars, body: str, said: str) -> None:
+def test_malformed_targets_are_the_hosts_verdict(pool, bars, body, said):
     done = run_frame(pool, f"def signals(frame):\n    {body}\n", bars, TERMS)
     assert isinstance(done.failure, BadResult)
     assert said in done.failure.text
@@ -100,20 +98,18 @@ def test_malformed_targets_are_the_hosts_verdict(pool: SandboxPool, bars: TaskBa
         ("def signals(frame):\n    return [object()] * len(frame)\n", "unreturnable"),
     ],
 )
-def test_what_breaks_inside_is_the_programs_own_word(
-    pool: SandboxPool, bars: TaskBars, source: str, kind: str
-) -> None:
+def test_what_breaks_inside_is_the_programs_own_word(pool, bars, source, kind):
     failure = run_frame(pool, source, bars, TERMS).failure
     assert isinstance(failure, ChildClaim)
     assert failure.kind == kind
 
 
-def test_a_whole_column_is_no_trick(pool: SandboxPool, bars: TaskBars) -> None:
+def test_a_whole_column_is_no_trick(pool, bars):
     arrays = "def signals(frame):\n    return (frame['close'].array > 0).astype(float)\n"
     assert run_frame(pool, arrays, bars, TERMS).tricks == ()
 
 
-def test_many_come_in_their_order(pool: SandboxPool, bars: TaskBars) -> None:
+def test_many_come_in_their_order(pool, bars):
     sources = [f"def signals(frame):\n    return [{k} / 10] * len(frame)\n" for k in range(1, 5)]
     jobs = (BacktestJob(source=source, bars=bars, terms=TERMS) for source in sources)
     sizes = [float(done.orders.size[0]) for done in in_order(pool, jobs, sandbox_job, read_result)]

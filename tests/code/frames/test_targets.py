@@ -1,7 +1,5 @@
 """What a program may return as target positions, and what it is told when it returned something else."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,17 +12,17 @@ from tradeassay.code.frames import BadTargets, read_targets
 @pytest.mark.parametrize(
     "column", [np.array([0.0, 1.0, -1.0, 0.5]), np.array([0, 1, -1, 0]), np.array([False, True, True, False])]
 )
-def test_numbers_and_flags_are_targets(column: np.ndarray) -> None:
+def test_numbers_and_flags_are_targets(column):
     found = read_targets({"whatever": column}, 4, ["A"])
     assert found.shape == (4, 1)
     assert found[:, 0].tolist() == column.astype(float).tolist()
 
 
-def test_a_hair_beyond_one_counts_as_one() -> None:
+def test_a_hair_beyond_one_counts_as_one():
     assert read_targets({"value": np.array([1.0 + 1e-12])}, 1, ["A"])[0, 0] == 1.0
 
 
-def test_several_assets_are_told_apart_by_name() -> None:
+def test_several_assets_are_told_apart_by_name():
     columns = {"B": np.array([0.0, -0.5]), "A": np.array([0.25, 0.25])}
     assert read_targets(columns, 2, ["A", "B"]).tolist() == [[0.25, 0.0], [0.25, -0.5]]
 
@@ -47,7 +45,7 @@ def test_several_assets_are_told_apart_by_name() -> None:
         ({"A": np.zeros(3), "B": np.full(3, np.nan)}, "AB", "3 targets for asset B are NaN"),
     ],
 )
-def test_anything_else_is_refused_with_the_reason(columns: dict[str, np.ndarray], assets: str, said: str) -> None:
+def test_anything_else_is_refused_with_the_reason(columns, assets, said):
     with pytest.raises(BadTargets) as caught:
         read_targets(columns, 3, list(assets))
     assert said in str(caught.value)
@@ -58,7 +56,7 @@ def test_anything_else_is_refused_with_the_reason(columns: dict[str, np.ndarray]
     hnp.arrays(st.sampled_from([np.float64, np.int64, np.bool_, np.dtype("M8[ns]")]), st.integers(0, 12)),
     st.integers(1, 12),
 )
-def test_whatever_comes_back_is_targets_or_a_clear_refusal(column: np.ndarray, rows: int) -> None:
+def test_whatever_comes_back_is_targets_or_a_clear_refusal(column, rows):
     try:
         found = read_targets({"value": column}, rows, ["A"])
     except BadTargets as error:

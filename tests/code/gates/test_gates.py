@@ -1,7 +1,5 @@
 """Each gate by hand: what it lets through, what it stops, and what it says when it could not be asked."""
 
-from __future__ import annotations
-
 import json
 import xml.etree.ElementTree as ElementTree
 
@@ -109,7 +107,7 @@ def gated(made: Submission, config: GateConfig | None = None, bars: int = 30) ->
     return pass_gates(made, spec, TrustedCodeInProcess(), config, feed, trust="reference").report
 
 
-def test_parse_stops_what_cannot_be_read() -> None:
+def test_parse_stops_what_cannot_be_read():
     assert parse_gate(submission()).passed
     assert codes(parse_gate(Submission(source=SOURCE, card="[1"))) == ["card_no_json"]
     assert codes(parse_gate(Submission(source=SOURCE, card="[1]"))) == ["card_no_object"]
@@ -122,7 +120,7 @@ def test_parse_stops_what_cannot_be_read() -> None:
     assert codes(parse_gate(submission("class TradingStrategy:\n    def run(self): pass"))) == ["run_arguments"]
 
 
-def test_schema_holds_the_card_against_the_frozen_semantics() -> None:
+def test_schema_holds_the_card_against_the_frozen_semantics():
     assert schema_gate(submission(), SEMANTICS).passed
     for changed, code in (
         ({"strategy": "other"}, "strategy"),
@@ -137,7 +135,7 @@ def test_schema_holds_the_card_against_the_frozen_semantics() -> None:
         assert codes(schema_gate(submission(**changed), SEMANTICS)) == [code]
 
 
-def test_a_good_submission_passes_and_gates_without_their_needs_are_not_run() -> None:
+def test_a_good_submission_passes_and_gates_without_their_needs_are_not_run():
     report = gated(submission())
     assert [gate.name for gate in report.gates] == list(GATES[:-1]), "agreement is asked with pins alone"
     assert report.valid
@@ -149,7 +147,7 @@ def test_a_good_submission_passes_and_gates_without_their_needs_are_not_run() ->
     assert all(gate.reason for gate in broken.gates)
 
 
-def test_exec_names_the_line_and_bad_logs() -> None:
+def test_exec_names_the_line_and_bad_logs():
     raising = gated(submission(SOURCE.replace('frame["close"]', 'frame["last"]')))
     assert raising.first_failure is not None and raising.first_failure.name == "exec"
     assert raising.first_failure.evidence[0].line == 7
@@ -164,7 +162,7 @@ def test_exec_names_the_line_and_bad_logs() -> None:
     assert "two logs" in gated(submission(SOURCE.replace("return [trade], audit", "return 5"))).gate("exec").reason
 
 
-def test_determinism_and_leak_name_the_bar() -> None:
+def test_determinism_and_leak_name_the_bar():
     seeded = "import numpy as np\n" + SOURCE.replace("q = initial", "q = np.random.uniform(0.5, 1) * initial")
     report = gated(submission(seeded))
     assert report.gate("determinism").status == "failed" and report.gate("determinism").evidence[0].bar == 3
@@ -174,7 +172,7 @@ def test_determinism_and_leak_name_the_bar() -> None:
     assert leaky.status == "failed" and leaky.evidence[0].bar == 3
 
 
-def test_long_data_is_tried_on_a_short_piece_first() -> None:
+def test_long_data_is_tried_on_a_short_piece_first():
     config = GateConfig(leak=LeakConfig(run_s=1e-6))
     report = gated(submission(), config, bars=20_500)
     assert codes(report.gate("exec")) == ["too_slow"]
@@ -230,7 +228,7 @@ def judged(log: TradeLog, audit: AuditLog):
     return audit_gate(SubmissionRun(cpu_s=0.0, trades=log, audit=audit, account=account), CLOSES, 0.95, 1e-6)
 
 
-def test_the_account_by_hand() -> None:
+def test_the_account_by_hand():
     account = keep_account(trades(), CLOSES, 1000.0)
     assert account.equity.tolist() == [1000, 1000, 1020, 1040, 1040]
     assert account.position.tolist() == [10, 0] and realised_by(trades(), CLOSES).tolist() == [0, 40]
@@ -241,7 +239,7 @@ def test_the_account_by_hand() -> None:
     assert keep_account(turned, CLOSES, 1000.0).equity[-1] == 1040 + 5 * 5
 
 
-def test_the_audit_follows_trades_and_finds_false_claims() -> None:
+def test_the_audit_follows_trades_and_finds_false_claims():
     assert judged(trades(), audit_log()).passed
     for wrong, code in (
         (judged(trades(price=np.array([9.99, 14.0])), audit_log()), "false_price"),
@@ -263,12 +261,12 @@ def test_the_audit_follows_trades_and_finds_false_claims() -> None:
     assert judged(unsaid, audit_log()).passed, "P&L and equity in the trade log may be left out"
 
 
-def test_logs_that_are_none_are_refused() -> None:
+def test_logs_that_are_none_are_refused():
     with pytest.raises(BadLog, match="without its columns"):
         read_trades({}, np.array([], "M8[ns]"), ("X",))
 
 
-def test_junit_and_sarif() -> None:
+def test_junit_and_sarif():
     gates = (
         msgspec.structs.replace(passed(), name="parse"),
         msgspec.structs.replace(
@@ -297,7 +295,7 @@ def test_junit_and_sarif() -> None:
     assert first["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
 
 
-def test_a_submission_is_a_folder(tmp_path) -> None:
+def test_a_submission_is_a_folder(tmp_path):
     write_submission(submission(), tmp_path / "mine")
     assert read_submission(tmp_path / "mine") == submission()
     with pytest.raises(UserError, match=r"strategy\.py"):
@@ -306,7 +304,7 @@ def test_a_submission_is_a_folder(tmp_path) -> None:
         GateConfig(seeds=(1,))
 
 
-def test_a_check_is_asked_when_what_it_needs_has_not_failed() -> None:
+def test_a_check_is_asked_when_what_it_needs_has_not_failed():
     asked: list[str] = []
 
     def answers(name: str, finding: Finding):
@@ -327,7 +325,7 @@ def test_a_check_is_asked_when_what_it_needs_has_not_failed() -> None:
     assert tuple(QUESTIONS) == GATES
 
 
-def test_a_card_nested_too_deeply_is_a_failed_card() -> None:
+def test_a_card_nested_too_deeply_is_a_failed_card():
     deep = Submission(source=SOURCE, card='{"a": ' + "[" * 5000 + "]" * 5000 + "}")
     assert codes(parse_gate(deep)) == ["card_no_json"]
     with pytest.raises(UserError, match="strategy_card"):

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from tradeassay.code.systrade_child import GrowingFrames
-from tradeassay.core.view import Floats
 from tradeassay.sandbox.strategy import shape
 
 ROWS = 5
@@ -15,7 +14,7 @@ HALTED = {"X/halted": np.array([True, False, True, False, True])}
 
 
 @pytest.mark.parametrize("extra", [{}, HALTED], ids=["numbers", "mixed"])
-def test_frames_of_the_first_rows(extra: dict[str, Floats]) -> None:
+def test_frames_of_the_first_rows(extra):
     table = {"X/time": TIMES, **NUMBERS, "Y/time": TIMES, **extra}
     kinds = "".join({"i": "q", "f": "d", "b": "?"}[column.dtype.kind] for column in table.values())
     grown = GrowingFrames(list(table), kinds, ROWS + 1)

@@ -1,7 +1,5 @@
 """Markets with spells, and what of a reference is asked of the markets at all."""
 
-from __future__ import annotations
-
 import msgspec
 import numpy as np
 
@@ -12,7 +10,7 @@ from tradeassay.code.task import CannotMatter
 SECRET = "ab" * 16
 
 
-def test_markets_with_spells_are_bars_and_follow_from_the_secret() -> None:
+def test_markets_with_spells_are_bars_and_follow_from_the_secret():
     task = load_task("d-nr7-oco")
     for draw in range(4):
         feed = spelled_bars(task, SECRET, draw).feeds["A"]
@@ -24,7 +22,7 @@ def test_markets_with_spells_are_bars_and_follow_from_the_secret() -> None:
     assert (feed["high"] == feed["low"]).mean() > 0.05, "every other one has frequent halts"
 
 
-def test_stated_constants_and_branches_with_orders_are_asked_for() -> None:
+def test_stated_constants_and_branches_with_orders_are_asked_for():
     task = load_task("d-nr7-oco")
     asked = {(one.line, one.change) for one in mutants_of(task.reference) if is_stated(one, task, "backtrader")}
     assert (5, "3 -> 4") in asked
@@ -36,7 +34,7 @@ def test_stated_constants_and_branches_with_orders_are_asked_for() -> None:
     assert asked - left == {(5, "3 -> 4")}
 
 
-def test_doubled_constants_stand_at_the_same_places() -> None:
+def test_doubled_constants_stand_at_the_same_places():
     source = load_task("d-nr7-oco").reference
     moved, doubled = (
         {one.place: one for one in mutants_of(source, doubled=flag) if one.kind == "constant"}

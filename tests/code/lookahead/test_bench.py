@@ -65,7 +65,7 @@ def some_rows(case: BenchCase, changes: int, others: int) -> list[int]:
     return RARE.get(case.name) or sorted(chosen | {*rng.integers(30, last, others).tolist()})
 
 
-def test_the_bench_is_large_enough() -> None:
+def test_the_bench_is_large_enough():
     assert sum(case.leaky for case in CASES) >= 20
     assert sum(not case.leaky for case in CASES) >= 8
     assert len({case.name for case in CASES}) == len(CASES)
@@ -73,7 +73,7 @@ def test_the_bench_is_large_enough() -> None:
         syntax_tree(case.source)
 
 
-def test_leaky_cases_decide_otherwise_bar_by_bar_and_honest_ones_do_not() -> None:
+def test_leaky_cases_decide_otherwise_bar_by_bar_and_honest_ones_do_not():
     for case in CASES:
         rows = some_rows(case, 30, 60) if case.leaky else some_rows(case, 6, 3)
         for start in range(0, len(rows), 10):
@@ -85,13 +85,13 @@ def test_leaky_cases_decide_otherwise_bar_by_bar_and_honest_ones_do_not() -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_on_every_bar(case: BenchCase) -> None:
+def test_on_every_bar(case):
     rows = list(range(60, len(bench_columns(case.data)["close"]) - 1))
     assert bool(differing(case, rows)) == case.leaky
 
 
 @pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.slow)])
-def test_leaks_are_found_and_two_honest_strategies_are_not_flagged(every: int) -> None:
+def test_leaks_are_found_and_two_honest_strategies_are_not_flagged(every):
     honest = [case for case in CASES if case.name in ("end-of-data-liquidation", "loop-with-stop")]
     lines = measure_bench(5, [*[case for case in CASES if case.leaky][::every], *honest])
     assert [line.name for line in lines if line.check != line.leaky] == []
@@ -99,11 +99,11 @@ def test_leaks_are_found_and_two_honest_strategies_are_not_flagged(every: int) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 103))
-def test_every_leak_is_found_and_no_honest_strategy_is_flagged(seed: int) -> None:
+def test_every_leak_is_found_and_no_honest_strategy_is_flagged(seed):
     assert [line.name for line in measure_bench(seed) if line.check != line.leaky] == []
 
 
-def test_the_papers_checks_find_less() -> None:
+def test_the_papers_checks_find_less():
     leaky = [case for case in CASES if case.leaky]
     ours = [bool(source_advice(case.source)) for case in leaky]
     papers = [bool(leak_cases.paper_rules(case.source)) for case in leaky]
@@ -112,7 +112,7 @@ def test_the_papers_checks_find_less() -> None:
     assert any(source_advice(case.source) for case in CASES if not case.leaky)
 
 
-def test_advice_names_the_line() -> None:
+def test_advice_names_the_line():
     source = "def run(f):\n  a = f['close'].shift(-2)\n  for i in range(9):\n    b = a[i + 1]\n  return a[::-1]\n"
     assert [(one.line, one.text) for one in source_advice(source)] == [
         (2, "shift with a negative step takes later rows"),
@@ -123,21 +123,21 @@ def test_advice_names_the_line() -> None:
     assert source_advice("x = frame.shift(1).rolling(5, center=False).mean()") == ()
 
 
-def test_both_benches_together_are_large_enough() -> None:
+def test_both_benches_together_are_large_enough():
     cases = (*load_bench(), *leak_cases.load_long_bench())
     assert sum(case.leaky for case in cases) >= 60 and sum(not case.leaky for case in cases) >= 30
     assert len({case.name for case in cases}) == len(cases)
 
 
 @pytest.mark.parametrize("name", [*QUICK, "latch", "closes-at-the-end", "half-of-the-table"])
-def test_every_bar_of_a_short_series(name: str) -> None:
+def test_every_bar_of_a_short_series(name):
     (line,) = leak_cases.measure_long(252, 3, [LONG[name]])
     assert line.right, line
     assert line.leaky == (line.verdict == "leaky") or line.length
 
 
 @pytest.mark.parametrize("name", ["rare-one-in-a-hundred", "late-last-percent", "expanding-mean"])
-def test_changes_in_place_find_what_is_rare_or_late(name: str) -> None:
+def test_changes_in_place_find_what_is_rare_or_late(name):
     case, bars = LONG[name], 20_000
     (line,) = leak_cases.measure_long(bars, 3, [case])
     assert (line.verdict == "leaky") == case.leaky and (line.verdict == "clean") != case.leaky, line
@@ -146,6 +146,6 @@ def test_changes_in_place_find_what_is_rare_or_late(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("bars", [252, 2_500])
 @pytest.mark.parametrize("case", LONG.values(), ids=lambda case: case.name)
-def test_the_long_bench(case: BenchCase, bars: int) -> None:
+def test_the_long_bench(case, bars):
     (line,) = leak_cases.measure_long(bars, 5, [case])
     assert line.right, line

@@ -1,7 +1,5 @@
 """A program fed bar by bar: the same orders prove that none looks ahead; others show where to look."""
 
-from __future__ import annotations
-
 import textwrap
 
 import pytest
@@ -49,7 +47,7 @@ def parts(pool: SandboxPool, source: str) -> int | None:
     return None if found is None else found[0]
 
 
-def test_honest_orders_are_the_same(pool: SandboxPool) -> None:
+def test_honest_orders_are_the_same(pool):
     assert parts(pool, program()) is None
 
 
@@ -73,13 +71,13 @@ PEEPS = {
 
 
 @pytest.mark.parametrize("name", PEEPS)
-def test_a_peep_on_a_single_bar_does_not_work_when_it_is_fed(pool: SandboxPool, name: str) -> None:
+def test_a_peep_on_a_single_bar_does_not_work_when_it_is_fed(pool, name):
     peep, where = PEEPS[name]
     found = parts(pool, program(peep))
     assert found is not None and found in ((where, -1) if where is not None else (found,))
 
 
-def test_orders_that_come_too_late_are_none(pool: SandboxPool) -> None:
+def test_orders_that_come_too_late_are_none(pool):
     """Code that answers for the harness to get later bars first can only send its orders with a later bar."""
     source = textwrap.dedent(
         """

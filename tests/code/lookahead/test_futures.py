@@ -20,7 +20,7 @@ def two_feeds(bars: int = 60) -> dict[str, NDArray]:
 
 @given(st.integers(1, 59), st.integers(0, 99), st.booleans())
 @settings(max_examples=40, deadline=None)
-def test_only_the_future_changes_and_highs_stay_above_lows(known: int, seed: int, mirror: bool) -> None:
+def test_only_the_future_changes_and_highs_stay_above_lows(known, seed, mirror):
     columns = two_feeds()
     feeds = Feeds.of(columns)
     made = other_future(feeds, known, 60, np.random.default_rng(seed), mirror=mirror)
@@ -38,7 +38,7 @@ def test_only_the_future_changes_and_highs_stay_above_lows(known: int, seed: int
             assert (close[known:] != columns[f"{feed}/close"][known:]).any()
 
 
-def test_a_mirror_turns_a_rise_into_the_same_fall() -> None:
+def test_a_mirror_turns_a_rise_into_the_same_fall():
     close = np.array([100.0, 110.0, 121.0]) * np.pi  # on no grid
     columns = {"close": close, "high": close * 1.1, "low": close / 1.2, "open": close}
     made = other_future(Feeds.of(columns), 1, 3, np.random.default_rng(0), mirror=True)
@@ -47,7 +47,7 @@ def test_a_mirror_turns_a_rise_into_the_same_fall() -> None:
     np.testing.assert_allclose(made["low"][1:], made["close"][1:] / 1.1)
 
 
-def test_spreads_may_be_negative_and_whole_prices_stay_whole() -> None:
+def test_spreads_may_be_negative_and_whole_prices_stay_whole():
     spread = np.array([-1.0, 2.0, -3.0, 4.0])
     made = other_future(Feeds.of({"close": spread}), 2, 4, np.random.default_rng(0), mirror=True)
     np.testing.assert_allclose(made["close"], [-1.0, 2.0, 7.0, 0.0])
@@ -56,7 +56,7 @@ def test_spreads_may_be_negative_and_whole_prices_stay_whole() -> None:
     assert made["close"].dtype == np.int64
 
 
-def test_feeds_of_other_lengths_are_cut_by_the_clock() -> None:
+def test_feeds_of_other_lengths_are_cut_by_the_clock():
     days = np.arange(10).astype("M8[D]").astype("M8[ns]")
     columns = {"A/time": days, "A/close": np.arange(10.0), "B/time": days[4::2], "B/close": np.arange(3.0)}
     feeds = Feeds.of(columns)
@@ -67,7 +67,7 @@ def test_feeds_of_other_lengths_are_cut_by_the_clock() -> None:
     assert not feeds.aligned
 
 
-def test_columns_that_cannot_be_cut() -> None:
+def test_columns_that_cannot_be_cut():
     with pytest.raises(UserError, match="no columns"):
         Feeds.of({})
     with pytest.raises(UserError, match="differ in length"):

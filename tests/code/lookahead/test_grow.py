@@ -42,14 +42,14 @@ def peeking(close: NDArray) -> NDArray:
 @pytest.mark.parametrize(
     ("config", "worth"), [(None, "one of them at every bar"), (LeakConfig(every_bar=0), PASSING)]
 )
-def test_honest_code_passes_and_is_told_what_that_is_worth(config: LeakConfig | None, worth: str) -> None:
+def test_honest_code_passes_and_is_told_what_that_is_worth(config, worth):
     record = check_leaks(positions(momentum), SHORT, config, seed=1)
     assert record.verdict == "clean"
     assert worth in record.reason
     assert record.cleared == 199 if config is None else record.bound is not None and record.bound > 1
 
 
-def test_a_conviction_names_the_bar_and_both_sides() -> None:
+def test_a_conviction_names_the_bar_and_both_sides():
     record = check_leaks(positions(peeking), SHORT, seed=1)
     assert record.leaky
     (first,) = record.evidence
@@ -59,7 +59,7 @@ def test_a_conviction_names_the_bar_and_both_sides() -> None:
     assert record.reason == first.text
 
 
-def test_the_same_seed_gives_the_same_record() -> None:
+def test_the_same_seed_gives_the_same_record():
     one, two, three = (
         check_leaks(positions(momentum), SHORT, seed=seed) for seed in (3, 3, np.random.default_rng(3))
     )
@@ -80,7 +80,7 @@ class Watched(FunctionSubject):
 
 
 @pytest.mark.parametrize("bars", [120, 1_500])
-def test_no_run_sees_the_whole_table_before_its_beginnings_are_answered(bars: int) -> None:
+def test_no_run_sees_the_whole_table_before_its_beginnings_are_answered(bars):
     """Long tables are also changed in place, after all prefixes."""
     close = np.resize(bench_columns("daily")["close"], bars)
     watched = Watched(lambda columns: Trace.of_rows({"position": momentum(columns["close"])}))
@@ -95,7 +95,7 @@ def test_no_run_sees_the_whole_table_before_its_beginnings_are_answered(bars: in
         assert lengths == sorted(lengths) and lengths[-2:] == [bars, bars] and lengths[5] < bars
 
 
-def test_closing_out_at_the_end_of_the_data_is_no_leak() -> None:
+def test_closing_out_at_the_end_of_the_data_is_no_leak():
     def closing(close: NDArray) -> NDArray:
         position = momentum(close)
         position[-1:] = 0
@@ -112,7 +112,7 @@ def test_closing_out_at_the_end_of_the_data_is_no_leak() -> None:
     assert check_leaks(positions(closing_early), SHORT, seed=1).leaky
 
 
-def test_every_bar_finds_a_leak_on_a_single_bar() -> None:
+def test_every_bar_finds_a_leak_on_a_single_bar():
     rows = {name: values[:50] for name, values in SHORT.items()}
 
     at = next(row for row in range(30, 48) if rows["close"][row + 1] > rows["close"][row])
@@ -128,13 +128,13 @@ def test_every_bar_finds_a_leak_on_a_single_bar() -> None:
     assert {found.row for found in record.evidence} == {at}
 
 
-def test_the_scored_run_is_one_of_the_compared_runs() -> None:
+def test_the_scored_run_is_one_of_the_compared_runs():
     """Code that is honest whenever it is checked is still compared with what it did when it counted."""
     growth = Growth(positions(momentum), SHORT, LeakConfig(), seed=1)
     assert growth.compare(Trace.of_rows({"position": peeking(SHORT["close"])})).leaky
 
 
-def test_nondeterminism_is_the_failure_of_another_gate() -> None:
+def test_nondeterminism_is_the_failure_of_another_gate():
     rng = np.random.default_rng(0)
     record = check_leaks(positions(lambda close: np.append(np.zeros(len(close) - 1), rng.random())), SHORT, seed=1)
     assert (record.verdict, record.cause) == (None, "nondeterministic")
@@ -161,13 +161,13 @@ def broken(close: NDArray) -> NDArray:
     ("decide", "why"),
     [(broken, "the run itself failed: KeyError"), (only_whole, "another table"), (wants_fifty, "too few bars")],
 )
-def test_code_that_fails_is_not_cleared(decide: Callable[[NDArray], NDArray], why: str) -> None:
+def test_code_that_fails_is_not_cleared(decide, why):
     record = check_leaks(positions(decide), SHORT, seed=1)
     assert (record.verdict, record.cause) == (None, "run_failed")
     assert why in record.reason
 
 
-def test_code_that_raises_on_other_futures_is_not_cleared() -> None:
+def test_code_that_raises_on_other_futures_is_not_cleared():
     true = np.resize(SHORT["close"], 20_000)
 
     def raises(columns: Columns) -> Trace:
@@ -180,13 +180,13 @@ def test_code_that_raises_on_other_futures_is_not_cleared() -> None:
     assert record.verdict is None and record.cause == "run_failed"
 
 
-def test_too_few_rows() -> None:
+def test_too_few_rows():
     tiny = {name: values[:3] for name, values in SHORT.items()}
     record = check_leaks(positions(momentum), tiny, seed=1)
     assert (record.verdict, record.cause) == (None, "too_short")
 
 
-def test_several_feeds_and_orders_that_depend_on_the_position() -> None:
+def test_several_feeds_and_orders_that_depend_on_the_position():
     daily = bench_columns("daily")
     columns = {f"A/{name}": values[:300] for name, values in daily.items()}
     columns |= {f"B/{name}": values[300:] for name, values in daily.items() if name != "time"}
@@ -218,7 +218,7 @@ def test_several_feeds_and_orders_that_depend_on_the_position() -> None:
     assert "asset=" in report.evidence[0].scored + report.evidence[0].other
 
 
-def test_last_digits_of_linear_algebra_are_no_leak() -> None:
+def test_last_digits_of_linear_algebra_are_no_leak():
     def rounded(close: NDArray) -> NDArray:
         noise = 1 + 1e-13 * (len(close) % 7)
         return momentum(close) * noise
@@ -227,7 +227,7 @@ def test_last_digits_of_linear_algebra_are_no_leak() -> None:
     assert check_leaks(positions(rounded), SHORT, LeakConfig(rtol=0.0), seed=1).leaky
 
 
-def test_a_placebo_tells_dates_from_prices() -> None:
+def test_a_placebo_tells_dates_from_prices():
     config = LeakConfig(placebo=True, every_bar=0)
     remembered = check_leaks(positions(lambda close: (np.arange(len(close)) % 20 < 3) * 1), SHORT, config, seed=1)
     assert remembered.repeated == 1.0
@@ -254,7 +254,7 @@ class Timed:
         raise AssertionError("long tables are not asked at every bar")
 
 
-def test_quadratic_code_is_turned_away_before_the_long_run() -> None:
+def test_quadratic_code_is_turned_away_before_the_long_run():
     long = {"close": 100 + np.sin(np.arange(525_600) / 50)}
     slow = Timed(2.0)
     report = check_leaks(slow, long, seed=1)
@@ -271,7 +271,7 @@ def test_quadratic_code_is_turned_away_before_the_long_run() -> None:
     assert sum(even.seen) < 10 * 60_000
 
 
-def test_settings_that_make_no_sense() -> None:
+def test_settings_that_make_no_sense():
     with pytest.raises(UserError, match="confirmations"):
         LeakConfig(confirmations=-1)
     with pytest.raises(UserError, match="tail_rows"):
@@ -295,7 +295,7 @@ def _bars(count: int) -> dict[str, NDArray]:
     }
 
 
-def test_other_futures_stay_on_the_grid_and_bars_stay_bars() -> None:
+def test_other_futures_stay_on_the_grid_and_bars_stay_bars():
     feeds = Feeds.of(_bars(2_500))
     rng = np.random.default_rng(0)
     cuts = np.array([100, 600, 1_200, 2_400])
@@ -368,9 +368,7 @@ def _factor(columns: Columns, name: str) -> np.ndarray:
         *((peek, "", bars) for peek in (_wick, _range, _factor) for bars in (252, 4_000)),
     ],
 )
-def test_a_false_bar_tells_nothing_of_the_true_one(
-    peek: Callable[[Columns, str], np.ndarray], name: str, bars: int
-) -> None:
+def test_a_false_bar_tells_nothing_of_the_true_one(peek, name, bars):
     columns = _bars(bars)
 
     def decide(columns: Columns) -> Trace:
@@ -380,12 +378,12 @@ def test_a_false_bar_tells_nothing_of_the_true_one(
     assert check_leaks(FunctionSubject(decide), columns, seed=2, deterministic=True).verdict == "leaky"
 
 
-def test_the_bound() -> None:
+def test_the_bound():
     assert bound_of(1_000, 0) == 1_000 and bound_of(525_600, 3_000) == 525
 
 
 @pytest.mark.parametrize("ahead", [0, 1], ids=["honest", "leaky"])
-def test_nothing_is_run_behind_the_first_leak_and_no_finding_changes(ahead: int) -> None:
+def test_nothing_is_run_behind_the_first_leak_and_no_finding_changes(ahead):
     columns = _bars(160)
     run: list[int] = []
 

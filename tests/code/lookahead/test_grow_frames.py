@@ -1,7 +1,5 @@
 """Programs on frames that are called on the rows so far: what looks ahead shows itself where it does."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -32,7 +30,7 @@ def grown(pool: SandboxPool, source: str, bars: TaskBars, plan: GrowthPlan = HOM
     return found
 
 
-def test_an_honest_program_is_proven_and_a_leak_in_the_warm_up_is_found(pool: SandboxPool) -> None:
+def test_an_honest_program_is_proven_and_a_leak_in_the_warm_up_is_found(pool):
     bars = make_bars("us", "1d", 1, 120, 3)
     honest = grown(pool, HONEST, bars)
     assert len(honest.said) == 120 and honest.difference() == (None, "", ())
@@ -43,7 +41,7 @@ def test_an_honest_program_is_proven_and_a_leak_in_the_warm_up_is_found(pool: Sa
 SAMPLED = GrowthPlan(every=10, warm_up=3, drawn=5, changes=40)
 
 
-def test_sampled_rows_answer_for_all_rows_before_them(pool: SandboxPool) -> None:
+def test_sampled_rows_answer_for_all_rows_before_them(pool):
     bars = make_bars("us", "1d", 1, 120, 3)
     honest = grown(pool, HONEST, bars, SAMPLED)
     assert honest.difference() == (None, "", ())
@@ -53,7 +51,7 @@ def test_sampled_rows_answer_for_all_rows_before_them(pool: SandboxPool) -> None
     assert row is not None and row < max(leak.said) and f"no rows after {row}" not in reason
 
 
-def test_a_leak_on_one_row_is_found_where_the_scored_run_changes_a_target(pool: SandboxPool) -> None:
+def test_a_leak_on_one_row_is_found_where_the_scored_run_changes_a_target(pool):
     bars = make_bars("us", "1d", 1, 120, 3)
     at = 77
     peep = (
@@ -70,9 +68,7 @@ def test_a_leak_on_one_row_is_found_where_the_scored_run_changes_a_target(pool: 
     assert frame_lookahead(pool, [grown(pool, HONEST, bars)], plans)[1].fed == "same"
 
 
-def test_breaking_on_short_tables_is_noted_before_the_first_position_and_a_finding_after_it(
-    pool: SandboxPool,
-) -> None:
+def test_breaking_on_short_tables_is_noted_before_the_first_position_and_a_finding_after_it(pool):
     bars = make_bars("us", "1d", 1, 120, 3)
     _, reason, notes = grown(pool, SHORT.replace("{rows}", "10"), bars).difference()
     assert not reason and "before its first position" in notes[0]
@@ -80,20 +76,20 @@ def test_breaking_on_short_tables_is_noted_before_the_first_position_and_a_findi
     assert "it breaks: AssertionError" in reason
 
 
-def test_what_breaks_while_it_grows_is_run_on_the_whole_table_all_the_same(pool: SandboxPool) -> None:
+def test_what_breaks_while_it_grows_is_run_on_the_whole_table_all_the_same(pool):
     bars = make_bars("us", "1d", 1, 60, 3)
     found = grown(pool, HONEST.replace(LINE, "    if len(frame) == 30:\n        raise SystemExit\n" + LINE), bars)
     assert found.run.ok and len(found.said) == 29 and "it ends after 29 rows" in found.difference()[1]
 
 
-def test_long_tables_are_asked_about_in_the_warm_up_and_at_random() -> None:
+def test_long_tables_are_asked_about_in_the_warm_up_and_at_random():
     rows = HOME.rows(5_000, np.random.default_rng(1))
     assert set(range(300)) <= set(rows.tolist()) and 400 < len(rows) < 501
     assert len(AWAY.rows(300, np.random.default_rng(1))) == 300
 
 
 @pytest.mark.parametrize("plan", [AWAY, HOME])
-def test_the_printed_bound_holds_for_a_leak_that_keeps_out_of_the_way(plan: GrowthPlan) -> None:
+def test_the_printed_bound_holds_for_a_leak_that_keeps_out_of_the_way(plan):
     """It acts behind the warm-up, on rows on which no target changes: only drawn ones meet it."""
     rows = 2_000
     hidden = np.flatnonzero(np.abs(np.arange(rows) % 20 - 10) < 6)[200:]

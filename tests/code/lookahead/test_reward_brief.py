@@ -1,7 +1,5 @@
 """What a judged reward runs: short markets that still tell, one child for all of them, and what it says of it."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 
@@ -35,7 +33,7 @@ def _noticed(pool: SandboxPool, sources: list[str], markets: tuple[JudgedMarket,
     return found
 
 
-def test_a_short_market_is_the_beginning_of_the_judges_and_tells_the_same_mutants(pool: SandboxPool) -> None:
+def test_a_short_market_is_the_beginning_of_the_judges_and_tells_the_same_mutants(pool):
     rules = rules_of(SECRET)
     whole = draw_markets(pool, TASK, "backtrader", rules, DrawConfig())
     brief = draw_markets(pool, TASK, "backtrader", rules, BRIEF)
@@ -85,9 +83,7 @@ PAIRS = [make_bars("us", "1d", 2, rows, rows) for rows in (120, 150)]
 
 
 @pytest.mark.parametrize("tables", [TABLES, TABLES[:1], PAIRS], ids=["three", "one", "two assets"])
-def test_one_child_runs_a_strategy_on_several_tables_as_several_children_do(
-    pool: SandboxPool, tables: list[TaskBars]
-) -> None:
+def test_one_child_runs_a_strategy_on_several_tables_as_several_children_do(pool, tables):
     jobs = _jobs(CROSS.format(line="pass"), tables)
     together, apart = fed_together(pool, jobs), list(fed_backtests(pool, jobs))
     assert len(together) == len(tables)
@@ -106,7 +102,7 @@ def test_one_child_runs_a_strategy_on_several_tables_as_several_children_do(
         "raise SystemExit",
     ],
 )
-def test_a_strategy_that_ends_early_is_told_as_when_it_is_alone(pool: SandboxPool, line: str) -> None:
+def test_a_strategy_that_ends_early_is_told_as_when_it_is_alone(pool, line):
     jobs = _jobs(CROSS.format(line=line), TABLES)
     together = fed_together(pool, jobs)
     (alone,) = fed_backtests(pool, jobs[:1])
@@ -132,7 +128,7 @@ def _plans(tables: list[TaskBars], plan: GrowthPlan) -> list[tuple[GrowthPlan, n
     return [(plan, np.random.default_rng(number)) for number in range(len(tables))]
 
 
-def test_one_child_grows_on_several_tables_as_several_children_do(pool: SandboxPool) -> None:
+def test_one_child_grows_on_several_tables_as_several_children_do(pool):
     pytest.importorskip("pandas")
     for line in ("pass", "assert len(CALLS) < 14"):  # what a module keeps is gone with the next table
         jobs = _jobs(FRAME.format(line=line), TABLES)
@@ -155,9 +151,7 @@ def test_one_child_grows_on_several_tables_as_several_children_do(pool: SandboxP
         ("import os; os._exit(3)", ""),
     ],
 )
-def test_a_program_that_breaks_on_one_table_is_run_on_each_by_itself(
-    pool: SandboxPool, line: str, failed: str
-) -> None:
+def test_a_program_that_breaks_on_one_table_is_run_on_each_by_itself(pool, line, failed):
     pytest.importorskip("pandas")
     found = run_grown(pool, _jobs(FRAME.format(line=line), TABLES), _plans(TABLES, SAMPLED))
     broken = [one.run.failure for one in found]
@@ -165,7 +159,7 @@ def test_a_program_that_breaks_on_one_table_is_run_on_each_by_itself(
     assert (broken[0] is None) == ("200" in line)
 
 
-def test_a_leak_on_the_last_table_alone_is_found_there(pool: SandboxPool) -> None:
+def test_a_leak_on_the_last_table_alone_is_found_there(pool):
     pytest.importorskip("pandas")
     peep = FRAME.format(line="close = close.shift(-1).ffill() if close.iloc[0] == START else close")
     start = float(next(iter(TABLES[2].feeds.values()))["close"][0])
@@ -175,7 +169,7 @@ def test_a_leak_on_the_last_table_alone_is_found_there(pool: SandboxPool) -> Non
     assert found.failed and record.leaky and TABLES[2].name in record.reason
 
 
-def test_a_judged_reward_says_on_how_many_rows_it_asked(pool: SandboxPool) -> None:
+def test_a_judged_reward_says_on_how_many_rows_it_asked(pool):
     pytest.importorskip("pandas")
     assert TASK.frame is not None
     found = reward(TASK, TASK.frame.reference, "behaviour", executor=pool, framework="frame", secret=SECRET)
@@ -193,7 +187,7 @@ def test_a_judged_reward_says_on_how_many_rows_it_asked(pool: SandboxPool) -> No
     assert least <= record.bars <= least + REWARDED.drawn * len(markets)
 
 
-def test_fed_on_short_markets_the_reference_decides_what_it_is_compared_with(pool: SandboxPool) -> None:
+def test_fed_on_short_markets_the_reference_decides_what_it_is_compared_with(pool):
     market = draw_markets(pool, TASK, "backtrader", rules_of(SECRET), BRIEF).markets
     jobs = [replace(job, terms=terms_of(TASK)) for job in _jobs(TASK.reference, [one.bars for one in market])]
     for run, one in zip(fed_together(pool, jobs), market, strict=True):
@@ -201,7 +195,7 @@ def test_fed_on_short_markets_the_reference_decides_what_it_is_compared_with(poo
 
 
 @pytest.mark.parametrize("place", [1, 2])
-def test_a_program_that_breaks_on_one_market_is_judged_on_the_others(pool: SandboxPool, place: int) -> None:
+def test_a_program_that_breaks_on_one_market_is_judged_on_the_others(pool, place):
     markets = draw_markets(pool, TASK, "backtrader", rules_of(SECRET), BRIEF).markets
     start = float(next(iter(markets[place].bars.feeds.values()))["close"][0])
     line = f"        assert self.data.close.array[0] != {start!r}\n"
@@ -213,7 +207,7 @@ def test_a_program_that_breaks_on_one_market_is_judged_on_the_others(pool: Sandb
     assert found.outcome == "judge" and 0.3 < found.value < 0.6
 
 
-def test_nearer_constants_are_worth_no_less_on_short_markets(pool: SandboxPool) -> None:
+def test_nearer_constants_are_worth_no_less_on_short_markets(pool):
     values = []
     for far in (0, 2, 6, 14):
         source = TASK.reference.replace("period=20", f"period={20 + far}")

@@ -3,8 +3,6 @@
 One with a judge asks on some rows only: it pays none but some of those that peek on a row of their choice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest
@@ -163,14 +161,14 @@ SAMPLE = ("length, whole table", "one row by number", "one exit")
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in SAMPLE else pytest.mark.slow) for n in LEAKS])
-def test_a_leak_is_not_paid(pool: JobExecutor, name: str) -> None:
+def test_a_leak_is_not_paid(pool, name):
     assert _paid(pool, LEAKS[name], "5e" * 16) == 0.0
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=() if n == "averages" else pytest.mark.slow) for n in HONEST]
 )
-def test_an_honest_program_is_paid(pool: JobExecutor, name: str) -> None:
+def test_an_honest_program_is_paid(pool, name):
     assert _paid(pool, HONEST[name], "5e" * 16) == 1.0
 
 
@@ -181,7 +179,7 @@ FEW = frozenset({"one row by number", "one row by volume", "one row by price", "
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=() if n in SAMPLE else pytest.mark.slow) for n in LEAKS if n not in FEW]
 )
-def test_a_leak_is_not_paid_by_a_judged_reward(pool: JobExecutor, name: str) -> None:
+def test_a_leak_is_not_paid_by_a_judged_reward(pool, name):
     source = _source(LEAKS[name])
     assert reward(TASK, source, "behaviour", executor=pool, framework="frame", secret="5e" * 16).value == 0.0
 
@@ -200,9 +198,7 @@ AT_DECISIONS = {
     "name", [pytest.param(n, marks=() if n == "on one exit" else pytest.mark.slow) for n in AT_DECISIONS]
 )
 @pytest.mark.parametrize("secret", ["5e", "77"])
-def test_a_peek_where_the_task_decides_is_met_whatever_the_secret(
-    pool: JobExecutor, name: str, secret: str
-) -> None:
+def test_a_peek_where_the_task_decides_is_met_whatever_the_secret(pool, name, secret):
     """The reference itself, which decides by the next close on rows that matter."""
     assert TASK.frame is not None
     honest = TASK.frame.reference.replace("def signals(", "def _own(")

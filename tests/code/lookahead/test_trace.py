@@ -9,7 +9,7 @@ from tradeassay.code.lookahead.trace import Trace, first_difference
 from tradeassay.core.errors import UserError
 
 
-def test_an_action_is_a_row_on_which_something_changes() -> None:
+def test_an_action_is_a_row_on_which_something_changes():
     side, size = np.array([0, 0, 1, 1, -1, 0]), np.array([0.0, 0.0, 2.0, 3.0, 3.0, 0.0])
     trace = Trace.of_rows({"side": side, "size": size})
     assert trace.rows.tolist() == [2, 3, 4, 5]
@@ -17,14 +17,14 @@ def test_an_action_is_a_row_on_which_something_changes() -> None:
     assert trace.words(1) == "side=1, size=3"
 
 
-def test_missing_and_empty_is_nothing_decided() -> None:
+def test_missing_and_empty_is_nothing_decided():
     assert len(Trace.of_rows({"side": np.array([np.nan, np.nan])})) == 0
     assert len(Trace.of_rows({"side": np.array(["", "", ""], dtype=object)})) == 0
     assert Trace.of_rows({"side": np.array(["buy", "buy", None], dtype=object)}).rows.tolist() == [0, 2]
     assert Trace.of_rows({"on": np.array([True, True, False])}).rows.tolist() == [0, 2]
 
 
-def test_traces_that_cannot_be() -> None:
+def test_traces_that_cannot_be():
     with pytest.raises(UserError, match="never go back"):
         Trace(rows=np.array([3, 2]))
     with pytest.raises(UserError, match="'side'"):
@@ -33,7 +33,7 @@ def test_traces_that_cannot_be() -> None:
         Trace.of_rows({"a": np.zeros(2), "b": np.zeros(3)})
 
 
-def test_the_first_difference_says_both_sides() -> None:
+def test_the_first_difference_says_both_sides():
     left = Trace(rows=np.array([2, 5, 9]), fields={"side": np.array([1, -1, 1])})
     right = Trace(rows=np.array([2, 7, 9]), fields={"side": np.array([1, -1, 1])})
     assert first_difference(left, right, 10, 0.0) == (5, "side=-1", "nothing")
@@ -43,7 +43,7 @@ def test_the_first_difference_says_both_sides() -> None:
     assert first_difference(left, other, 10, 0.0) == (2, "on side", "on kind")
 
 
-def test_floats_have_a_tolerance_and_words_have_none() -> None:
+def test_floats_have_a_tolerance_and_words_have_none():
     def sized(size: float) -> Trace:
         return Trace(rows=np.array([1]), fields={"size": np.array([size])})
 
@@ -57,7 +57,7 @@ SIDES = st.lists(st.sampled_from([-1, 0, 1]), max_size=20)
 
 
 @given(SIDES, SIDES, st.data())
-def test_traces_agree_exactly_when_the_tables_do(left: list[int], right: list[int], data: st.DataObject) -> None:
+def test_traces_agree_exactly_when_the_tables_do(left, right, data):
     size = min(len(left), len(right))
     row = data.draw(st.integers(0, size))
     traces = [Trace.of_rows({"side": np.array(values[:size], dtype=np.int64)}) for values in (left, right)]

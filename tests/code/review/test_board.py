@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from tradeassay.code.review import Review, comparisons, peer_mark, review_board, vendor_of
@@ -9,7 +7,7 @@ def review(reviewer: str, author: str, fidelity: float | None, strategy: str = "
     return Review(reviewer=reviewer, author=author, strategy=strategy, fidelity=fidelity, risk=fidelity)
 
 
-def test_own_marks_never_count() -> None:
+def test_own_marks_never_count():
     reviews = [review("x/a", "x/a", 10.0), review("x/a", "y/b", 5.0), review("y/b", "x/a", 6.0)]
     board = review_board(reviews)
     assert board.fidelity["x/a"].value == 6.0
@@ -19,13 +17,13 @@ def test_own_marks_never_count() -> None:
     assert peer_mark(reviews, "x/a", "other").value is None
 
 
-def test_comparisons_are_within_a_reviewer_and_a_strategy() -> None:
+def test_comparisons_are_within_a_reviewer_and_a_strategy():
     reviews = [review("r", "a", 8.0), review("r", "b", 6.0), review("q", "a", 5.0), review("q", "b", 5.0)]
     found = sorted((c.first, c.second, c.won) for c in comparisons(reviews))
     assert found == [("a", "b", 0.5), ("a", "b", 1.0)]
 
 
-def test_vendors_and_missing_marks() -> None:
+def test_vendors_and_missing_marks():
     reviews = [
         review("x/a", "x/b", 9.0),
         review("y/c", "x/b", 7.0),
@@ -40,7 +38,7 @@ def test_vendors_and_missing_marks() -> None:
     assert vendor_of("openrouter/z/m") == "openrouter/z"
 
 
-def test_both_rankings_and_who_marked_whom() -> None:
+def test_both_rankings_and_who_marked_whom():
     reviews = [
         *(review("a", author, mark) for author, mark in (("a", 10.0), ("b", 5.0))),
         *(review("b", author, mark) for author, mark in (("a", 6.0), ("b", 5.0))),

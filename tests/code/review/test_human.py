@@ -12,7 +12,7 @@ WORK = [("bollinger", Submission(source=f"x = {n}", card="{}", name=f"vendor/mod
 HEAD = "item,strategy,rater,fidelity,risk,comment\n"
 
 
-def test_a_form_hides_the_authors_and_its_key_brings_them_back() -> None:
+def test_a_form_hides_the_authors_and_its_key_brings_them_back():
     form, key = make_form(WORK, seed=3)
     assert "vendor" not in form.as_json() and "vendor" not in form.as_csv()
     assert sorted(author for author, _ in key.values()) == [f"vendor/model-{n}" for n in range(4)]
@@ -22,7 +22,7 @@ def test_a_form_hides_the_authors_and_its_key_brings_them_back() -> None:
     assert [line.split(",")[2] for line in form.as_csv("ann").splitlines()[1:]] == ["ann"] * 4
 
 
-def test_ratings_come_back_and_raters_who_agree_have_alpha_one() -> None:
+def test_ratings_come_back_and_raters_who_agree_have_alpha_one():
     form, key = make_form(WORK)
     filled = HEAD
     for mark, entry in enumerate(form.entries, 3):
@@ -51,17 +51,17 @@ def test_ratings_come_back_and_raters_who_agree_have_alpha_one() -> None:
         ('[{"item": "a", "rater": "b", "risk": 0}]', "cannot be read"),
     ],
 )
-def test_bad_ratings_are_refused_with_the_line(text: str, said: str) -> None:
+def test_bad_ratings_are_refused_with_the_line(text, said):
     with pytest.raises(UserError, match=said):
         read_ratings(text)
 
 
-def test_an_item_that_was_not_on_the_form() -> None:
+def test_an_item_that_was_not_on_the_form():
     with pytest.raises(UserError, match="no submission 'item-9'"):
         as_reviews(read_ratings(HEAD + "item-9,x,ann,1,3,\n"), make_form(WORK)[1])
 
 
-def test_a_form_goes_out_and_comes_back(tmp_path) -> None:
+def test_a_form_goes_out_and_comes_back(tmp_path):
     handed = [("spread", Submission(source=f"x = {n}", card="{}", name=name)) for n, name in enumerate("ab")]
     form, table, key = (tmp_path / name for name in ("form.json", "ratings.csv", "key.json"))
     made, names = make_form(handed, seed=3)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 from importlib.resources import files
 
@@ -14,7 +12,7 @@ def semantics(folder: str):
     return read_semantics(body.read_bytes())
 
 
-def test_d3_by_hand() -> None:
+def test_d3_by_hand():
     bad = "import random\nx = df.shift(-1)\ny = df.rolling(3).mean()\nz = close[i + 1]\n"
     found = d3(bad)
     assert found.parts["det"] == 7.0
@@ -24,7 +22,7 @@ def test_d3_by_hand() -> None:
     assert found.score == pytest.approx(expected)
 
 
-def test_d4_by_hand() -> None:
+def test_d4_by_hand():
     assert d4("x = 1").parts == {"logic": 7.0, "overfit": 10.0, "gen": 10.0}
     many = "\n".join(f"if x > {n}:\n    signal = entry = {n}" for n in range(40))
     found = d4("import numpy\n" + many).parts
@@ -32,13 +30,13 @@ def test_d4_by_hand() -> None:
     assert d4("def broken(").score > 0
 
 
-def test_complexity_by_the_formula() -> None:
+def test_complexity_by_the_formula():
     assert complexity(semantics("double_ma")) == pytest.approx(0.5 * math.log2(3))
     assert complexity(semantics("pairs")) == pytest.approx(1.0 + 0.5 * math.log2(4))
     assert complexity(semantics("dual_thrust")) == pytest.approx(0.5 + 0.5 * math.log2(4))
 
 
-def test_incomplete_logs_lower_d3_as_printed() -> None:
+def test_incomplete_logs_lower_d3_as_printed():
     whole, half = d3("x = 1", 1.0), d3("x = 1", 0.45)
     assert half.parts["penalty"] == pytest.approx(-1.0) and half.score == pytest.approx(whole.score - 1.0)
     assert "penalty" not in d3("x = 1").parts

@@ -1,7 +1,5 @@
 """The measured dimensions, by hand where possible and through a reference submission where not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -23,7 +21,7 @@ from tradeassay.code.semantics.interpreter import StrategyConstraints
 from tradeassay.code.submission import AuditLog, SubmissionRun, TradeLog, closes_of, decisions_of, market_columns
 
 
-def test_agreement_by_hand() -> None:
+def test_agreement_by_hand():
     ours = decision_list([(1, 0, 1.0, 0), (5, 0, 0.0, 0), (9, 0, -1.0, 0)])
     theirs = decision_list([(1, 0, 1.005, 0), (6, 0, 0.0, 0), (9, 0, 1.0, 0)])
     assert agreement(ours, theirs) == (1 / 4, 4)
@@ -32,7 +30,7 @@ def test_agreement_by_hand() -> None:
     assert agreement(ours, nothing) == (0.0, 3)
 
 
-def test_discipline_by_hand() -> None:
+def test_discipline_by_hand():
     calm = Discipline(regime="normal", decisions=10)
     breach = Breach(
         constraint="max_exposure", bars=5, first=3, time="2024-01-04", worst=0.1, severity="major", logged=0
@@ -44,7 +42,7 @@ def test_discipline_by_hand() -> None:
     assert discipline({}).value is None
 
 
-def test_stresses_keep_bars_honest() -> None:
+def test_stresses_keep_bars_honest():
     bars = make_bars("us", "1d", 2, 120, 1)
     for name in STRESSES:
         made = stressed(bars, name)
@@ -60,7 +58,7 @@ def test_stresses_keep_bars_honest() -> None:
     assert (halted == 0).sum() >= 8
 
 
-def test_the_year_by_hand() -> None:
+def test_the_year_by_hand():
     closes = np.array([[100.0, 110.0, 121.0, 133.1]])
     held = decision_list([(0, 0, 1.0, 0)])
     found = robustness(held, closes, None, trials=1, year=3)
@@ -77,7 +75,7 @@ def test_the_year_by_hand() -> None:
     assert never.break_even_bp.value is None and never.deflated.value is None
 
 
-def test_more_trials_lower_the_deflated_ratio() -> None:
+def test_more_trials_lower_the_deflated_ratio():
     closes = 100 * np.cumprod(1 + np.random.default_rng(0).normal(0.001, 0.01, (1, 252)), axis=1)
     held = decision_list([(0, 0, 1.0, 0)])
     one = robustness(held, closes, None, trials=1).deflated
@@ -85,12 +83,12 @@ def test_more_trials_lower_the_deflated_ratio() -> None:
     assert one.value is not None and many.value is not None and many.value < one.value
 
 
-def test_sessions_of_minutes_are_days() -> None:
+def test_sessions_of_minutes_are_days():
     curve = np.array([1.0, 1.1, 1.2, 1.3])
     assert daily_curve(curve, np.array([0.0, 0, 1, 1])).tolist() == [1.0, 1.1, 1.3]
 
 
-def test_a_cohort_of_one_has_no_overfitting() -> None:
+def test_a_cohort_of_one_has_no_overfitting():
     returns = np.random.default_rng(0).normal(0, 0.01, (250, 4))
     assert cohort(["a"], returns[:, :1], returns[:, 1]).pbo.value is None
     found = cohort(["a", "b", "c"], returns[:, :3], returns[:, 3])
@@ -98,7 +96,7 @@ def test_a_cohort_of_one_has_no_overfitting() -> None:
     assert found.spa_p.value is not None
 
 
-def test_returns_by_turnover_by_hand() -> None:
+def test_returns_by_turnover_by_hand():
     closes = np.array([[100.0, 110.0, 121.0]])
     found = robustness(decision_list([(0, 0, 1.0, 0)]), closes, None, trials=1, year=3)
     ten = found.costs[3]
@@ -109,7 +107,7 @@ def test_returns_by_turnover_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("size", "severity"), [(1.03, "minor"), (1.2, "major"), (1.5, "critical")])
-def test_a_breach_has_a_time_a_severity_and_what_its_own_log_said(size: float, severity: str) -> None:
+def test_a_breach_has_a_time_a_severity_and_what_its_own_log_said(size, severity):
     bars = make_bars("us", "1d", 1, 30, 1)
     columns = market_columns(bars, ("X",))
     price = columns["X/close"][3]

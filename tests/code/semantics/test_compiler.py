@@ -1,7 +1,5 @@
 """The compiled form of semantics decides what the interpreter of the same semantics does."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -32,7 +30,7 @@ def same(fast: DecisionList, slow: DecisionList, where: object = None) -> None:
 
 
 @pytest.mark.parametrize("id", STRATEGIES)
-def test_every_strategy_decides_as_the_interpreter(id: str) -> None:
+def test_every_strategy_decides_as_the_interpreter(id):
     spec = load_semantics(id)
     for timeframe in spec.inputs.timeframes:
         for seed, variant in enumerate(spread_parameters(spec, 2, seed=5)):
@@ -110,7 +108,7 @@ ODD = {
 
 @pytest.mark.parametrize("name", ODD)
 @pytest.mark.parametrize("timeframe", ["1d", "1h"])
-def test_the_whole_language_compiles(name: str, timeframe: str) -> None:
+def test_the_whole_language_compiles(name, timeframe):
     indicators, enter, leave = ODD[name]
     if name == "sessions":
         indicators = {
@@ -130,7 +128,7 @@ def test_the_whole_language_compiles(name: str, timeframe: str) -> None:
         same(run_compiled(spec, KernelTape(feeds, ("X", "Y"), bars.times)), slow, seed)
 
 
-def test_what_cannot_be_compiled_or_aimed_at_is_said() -> None:
+def test_what_cannot_be_compiled_or_aimed_at_is_said():
     spec = load_semantics("double-ma")
     tape = tape_and_feeds(spec, "1d", 1)[2]
     with pytest.raises(UserError, match="no parameter 'colour'"):

@@ -1,7 +1,5 @@
 """The rule language and the machine that runs it, against cases worked by hand."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -70,7 +68,7 @@ def bars(close) -> dict:
     }
 
 
-def test_a_cross_by_hand() -> None:
+def test_a_cross_by_hand():
     close = [10, 10, 10, 11, 12, 12, 11, 10, 12]
     # fast - slow:  -   -   0  .17 .33 .33 -.17 -.5 0
     found = interpret(cross(), bars(close), days(9))
@@ -79,33 +77,33 @@ def test_a_cross_by_hand() -> None:
     assert found.signal.tolist() == [2, 1]
 
 
-def test_the_stop_comes_before_the_exit_and_remembers_its_entry() -> None:
+def test_the_stop_comes_before_the_exit_and_remembers_its_entry():
     close = [10, 10, 10, 11, 9.8]
     found = interpret(cross(), bars(close), days(5))
     assert found.row.tolist() == [3, 4]
     assert found.signal.tolist() == [2, 0]
 
 
-def test_parameters_can_be_replaced() -> None:
+def test_parameters_can_be_replaced():
     close = [10, 10, 11, 12, 13, 14]
     assert interpret(cross(), bars(close), days(6)).row.tolist() == [2]
     assert interpret(cross(), bars(close), days(6), parameters={"slow": 5}).row.tolist() == [4]
 
 
-def test_nothing_fires_while_an_indicator_is_undefined() -> None:
+def test_nothing_fires_while_an_indicator_is_undefined():
     assert len(interpret(cross(), bars([1.0, 2.0]), days(2))) == 0
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.floats(1, 100), min_size=8, max_size=40), st.integers(4, 39))
-def test_the_machine_never_looks_ahead(close: list[float], cut: int) -> None:
+def test_the_machine_never_looks_ahead(close, cut):
     cut = min(cut, len(close))
     whole = interpret(cross(), bars(close), days(len(close)))
     part = interpret(cross(), bars(close[:cut]), days(cut))
     assert whole.row[whole.row < cut].tolist() == part.row.tolist()
 
 
-def test_functions_by_hand() -> None:
+def test_functions_by_hand():
     x = np.array([1.0, 2.0, 3.0, 6.0])
 
     def made(text: str, values: np.ndarray = x) -> np.ndarray:
@@ -120,7 +118,7 @@ def test_functions_by_hand() -> None:
     assert np.isnan(made("mean(x, 2)", np.array([1.0, np.nan, 2.0]))[1:]).all()
 
 
-def test_sessions_by_hand() -> None:
+def test_sessions_by_hand():
     times = np.array(
         ["2022-01-03T10", "2022-01-03T11", "2022-01-04T10", "2022-01-04T11", "2022-01-05T10"], "M8[h]"
     )
@@ -138,7 +136,7 @@ def test_sessions_by_hand() -> None:
     assert made("high_so_far(x)").tolist() == [5, 7, 6, 6, 9]
 
 
-def test_expressions() -> None:
+def test_expressions():
     values = {"a": np.array([1.0, np.nan, 3.0]), "k": 2.0, "X.close": np.array([1.0, 2.0, 3.0])}
     assert evaluate("a < k", values).tolist() == [1, 0, 0]
     assert evaluate("a != k", values).tolist() == [1, 0, 1]
@@ -174,12 +172,12 @@ def test_expressions() -> None:
         "a[0]",
     ],
 )
-def test_anything_else_is_refused(text: str) -> None:
+def test_anything_else_is_refused(text):
     with pytest.raises(UserError):
         names_in(text)
 
 
-def test_bad_documents_are_refused_by_name() -> None:
+def test_bad_documents_are_refused_by_name():
     def rules(**changed):
         return [{**CROSS["rules"][0], **changed}]
 
@@ -201,7 +199,7 @@ def test_bad_documents_are_refused_by_name() -> None:
             check_semantics(cross(**changed))
 
 
-def test_the_hash_is_of_the_meaning_and_not_of_the_blanks() -> None:
+def test_the_hash_is_of_the_meaning_and_not_of_the_blanks():
     spaced = read_semantics(json.dumps(CROSS, indent=4).encode())
     assert spaced.sha256 == cross().sha256
     assert cross(title="Other").sha256 != cross().sha256

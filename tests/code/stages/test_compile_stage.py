@@ -21,7 +21,7 @@ ONE = "import backtrader as bt\nclass S(bt.Strategy):\n    pass\n"
         ONE + "X = '\\d'\n",  # a warning is no failure
     ],
 )
-def test_one_strategy_passes(source: str) -> None:
+def test_one_strategy_passes(source):
     assert check_compiles(source).passed
 
 
@@ -40,28 +40,28 @@ def test_one_strategy_passes(source: str) -> None:
         ("x = " + "-" * 100_000 + "1", None),
     ],
 )
-def test_everything_else_fails_with_its_class(source: str, error_class: str | None) -> None:
+def test_everything_else_fails_with_its_class(source, error_class):
     result = check_compiles(source)
     assert result.failed and result.reason
     assert error_class is None or result.error_class in (error_class, "ValueError")
 
 
-def test_the_line_of_a_syntax_error_is_told() -> None:
+def test_the_line_of_a_syntax_error_is_told():
     assert check_compiles("x = 1\ny = = 2\n").line == 2
 
 
-def test_a_frame_program_needs_its_function() -> None:
+def test_a_frame_program_needs_its_function():
     assert check_compiles("def signals(frame):\n    return 0", "frame").passed
     assert check_compiles(ONE, "frame").error_class == "no_strategy"
     twice = "def signals(f):\n    pass\n" * 2
     assert check_compiles(twice, "frame").error_class == "many_strategies"
 
 
-def test_a_byte_order_mark_is_read_over() -> None:
+def test_a_byte_order_mark_is_read_over():
     assert check_compiles("\ufeffdef signals(frame):\n    return frame\n", "frame").passed
 
 
-def test_terms_of_an_account_are_named_with_their_lines() -> None:
+def test_terms_of_an_account_are_named_with_their_lines():
     own = "self.broker.setcash(1)\nx.broker.set_coc(False)\nx.broker.set_coc(on)\nx.set_shortcash(False)\n"
     assert terms_set(own) == {"setcash": 1, "set_coc": 3, "set_shortcash": 4}
     assert terms_set("bt.Cerebro(cheat_on_open=True)\nbt.Cerebro(coc=False)") == {"cheat_on_open": 1}

@@ -51,7 +51,7 @@ def run(fed: Sandbox, source: str, **limits: float) -> Streamed:
     return stream_in_sandbox(fed, source, DAILY, limits=JobLimits(**limits))  # type: ignore[arg-type]
 
 
-def test_nothing_is_fed_once_an_answer_is_enough(fed: Sandbox) -> None:
+def test_nothing_is_fed_once_an_answer_is_enough(fed):
     params = {"columns": "close", "format": "<d"}
     frames = DAILY["close"].astype("<f8").tobytes()
     asked: list[int] = []
@@ -65,7 +65,7 @@ def test_nothing_is_fed_once_an_answer_is_enough(fed: Sandbox) -> None:
     assert result.ok and len(result.answers) == 7 and asked == list(range(7))
 
 
-def test_the_sandbox_decides_what_the_process_decides(fed: Sandbox) -> None:
+def test_the_sandbox_decides_what_the_process_decides(fed):
     space: dict = {}
     exec(CROSS, space)
     here = stream(space["Strategy"](), DAILY)
@@ -76,7 +76,7 @@ def test_the_sandbox_decides_what_the_process_decides(fed: Sandbox) -> None:
     assert [one[:4] for one in there.decisions] == [one[:4] for one in here.decisions]
 
 
-def test_a_child_that_reads_on_waits_for_a_bar_that_does_not_come(fed: Sandbox) -> None:
+def test_a_child_that_reads_on_waits_for_a_bar_that_does_not_come(fed):
     """It goes to the pipe itself for the next bar: there is nothing in it until this bar is answered."""
     greedy = """
 import os
@@ -96,7 +96,7 @@ class Strategy:
     assert isinstance(done.result and done.result.failure, WallTimeout)
 
 
-def test_answers_given_in_advance_are_given_in_ignorance(fed: Sandbox) -> None:
+def test_answers_given_in_advance_are_given_in_ignorance(fed):
     """A child that answers everything at once gets all bars, after it has committed itself on each."""
     hasty = """
 import os
@@ -118,7 +118,7 @@ class Strategy:
     assert "answers" in stopped.failure.text
 
 
-def test_bad_code_is_a_failure_with_what_was_decided_before(fed: Sandbox) -> None:
+def test_bad_code_is_a_failure_with_what_was_decided_before(fed):
     dies = "class Strategy:\n    n = 0\n    def on_bar(self, bar, desk):\n        self.n += 1\n"
     dies += "        desk.target(self.n)\n        if self.n > 5:\n            1 / 0\n"
     done = run(fed, dies)
@@ -137,7 +137,7 @@ def test_bad_code_is_a_failure_with_what_was_decided_before(fed: Sandbox) -> Non
     assert run(fed, quits).failure is not None
 
 
-def test_nothing_is_left_behind(fed: Sandbox) -> None:
+def test_nothing_is_left_behind(fed):
     import os
 
     run(fed, CROSS)
@@ -147,7 +147,7 @@ def test_nothing_is_left_behind(fed: Sandbox) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_what_cannot_be_fed(fed: Sandbox) -> None:
+def test_what_cannot_be_fed(fed):
     with pytest.raises(UserError, match="cannot be fed"):
         stream_in_sandbox(fed, CROSS, {"name": np.array(["a", "b"], dtype=object)})
     with pytest.raises(UserError, match="only a harness"):
@@ -160,7 +160,7 @@ def test_what_cannot_be_fed(fed: Sandbox) -> None:
 
 
 @pytest.mark.slow
-def test_the_leak_check_on_jobs_of_a_sandbox(fed: Sandbox) -> None:
+def test_the_leak_check_on_jobs_of_a_sandbox(fed):
     cases = {case.name: case for case in load_bench()}
     few = {name: values[:60] for name, values in DAILY.items()}
     for name, verdict in (("shift-minus-one", "leaky"), ("end-of-data-liquidation", "clean")):

@@ -30,7 +30,7 @@ class Cross:
             desk.target(wanted)
 
 
-def test_decisions_carry_the_bar_they_were_made_on() -> None:
+def test_decisions_carry_the_bar_they_were_made_on():
     done = stream(Cross(), DAILY)
     closes = DAILY["close"]
     expected, held = [], 0
@@ -45,7 +45,7 @@ def test_decisions_carry_the_bar_they_were_made_on() -> None:
     assert not done.certified
 
 
-def test_a_bar_has_the_columns_by_name_and_time_in_nanoseconds() -> None:
+def test_a_bar_has_the_columns_by_name_and_time_in_nanoseconds():
     seen = []
 
     class Watcher:
@@ -58,7 +58,7 @@ def test_a_bar_has_the_columns_by_name_and_time_in_nanoseconds() -> None:
     assert seen[0].high == DAILY["high"][0]
 
 
-def test_several_feeds_come_as_bars_by_name() -> None:
+def test_several_feeds_come_as_bars_by_name():
     columns = {"A/close": np.array([1.0, 2.0, 3.0]), "B/close": np.array([3.0, 2.0, 1.0])}
 
     class Pair:
@@ -81,7 +81,7 @@ def test_several_feeds_come_as_bars_by_name() -> None:
         BarDesk().order(1, limit=1.0, stop=2.0)
 
 
-def test_what_cannot_be_streamed() -> None:
+def test_what_cannot_be_streamed():
     with pytest.raises(UserError, match="one length"):
         stream(Cross(), {"A/close": np.zeros(2), "B/close": np.zeros(3)})
     with pytest.raises(UserError, match="'class' cannot be an attribute"):
@@ -89,12 +89,12 @@ def test_what_cannot_be_streamed() -> None:
     assert stream(Cross(), {"close": np.zeros(0)}).decisions == ()
 
 
-def test_a_streamed_strategy_passes_the_leak_check() -> None:
+def test_a_streamed_strategy_passes_the_leak_check():
     report = check_leaks(FunctionSubject(lambda columns: stream(Cross(), columns).trace), DAILY, seed=1)
     assert report.verdict == "clean"
 
 
-def test_half_a_million_bars_a_second() -> None:
+def test_half_a_million_bars_a_second():
     class Trivial:
         last = 0.0
 
@@ -114,7 +114,7 @@ def test_half_a_million_bars_a_second() -> None:
     assert best > 500_000, f"{best:,.0f} bars per second of processor time"
 
 
-def test_decisions_survive_the_wire_and_nonsense_does_not() -> None:
+def test_decisions_survive_the_wire_and_nonsense_does_not():
     made = [BarDecision(3, "B", "limit", -2.0, 9.5), BarDecision(3, "A", "target", 1.0, float("nan"))]
     back = read_decisions(pack_decisions(made, ("A", "B")), 3, ("A", "B"))
     assert trace_of(back).words(0) == trace_of(made).words(0)

@@ -2,17 +2,3 @@
 
 from tradeassay.benchmarks.ama.published import AmaFigure, AmaPublished, compare_with, published
 from tradeassay.benchmarks.ama.rules import AMA, PAPER, SOUND, AmaRules, ama_panel, positions, rules_for
-
-__all__ = [
-    "AMA",
-    "PAPER",
-    "SOUND",
-    "AmaFigure",
-    "AmaPublished",
-    "AmaRules",
-    "ama_panel",
-    "compare_with",
-    "positions",
-    "published",
-    "rules_for",
-]

@@ -3,5 +3,3 @@
 from __future__ import annotations
 
 from tradeassay.benchmarks.daily.day import ByObservation, Daily, DailyConfig, DayConfig, complaint, day, drive
-
-__all__ = ["ByObservation", "Daily", "DailyConfig", "DayConfig", "complaint", "day", "drive"]

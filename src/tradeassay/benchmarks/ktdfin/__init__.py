@@ -24,27 +24,3 @@ from tradeassay.benchmarks.ktdfin.specs import (
     windows,
 )
 from tradeassay.benchmarks.ktdfin.tools import TOOLS
-
-__all__ = [
-    "DIAGNOSTICS",
-    "KTDFIN",
-    "KTDFIN_PAPER",
-    "KTDFIN_US",
-    "KTDFIN_US_REAL",
-    "MODES",
-    "PANEL",
-    "TOOLS",
-    "BaselineConfig",
-    "Ktdfin",
-    "KtdfinConfig",
-    "KtdfinSetting",
-    "Mode",
-    "OrderOutcome",
-    "compare_with",
-    "day",
-    "order_outcomes",
-    "panel",
-    "paper_windows",
-    "published",
-    "windows",
-]

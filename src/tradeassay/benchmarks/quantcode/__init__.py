@@ -11,14 +11,3 @@ from tradeassay.benchmarks.quantcode.loading import (
     read_task,
     read_tasks,
 )
-
-__all__ = [
-    "check_ids",
-    "draw_tasks",
-    "families",
-    "load_public_tasks",
-    "load_task",
-    "load_tasks",
-    "read_task",
-    "read_tasks",
-]

@@ -116,17 +116,9 @@ def load_task(task_id: str) -> CodeTask:
     return known[task_id]
 
 
-PUBLIC_KEYS = (
-    "id",
-    "reformulated_task",
-    "source",
-    "difficulty",
-    "ticker",
-    "yf_symbol",
-    "timeframe",
-    "original_ticker",
-    "original_timeframe",
-    "was_reformulated",
+PUBLIC_KEYS = tuple(
+    "id reformulated_task source difficulty ticker yf_symbol timeframe original_ticker original_timeframe "
+    "was_reformulated".split()
 )
 """The ten keys of a record; only ``id`` and ``reformulated_task`` are required."""
 

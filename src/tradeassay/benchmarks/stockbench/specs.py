@@ -151,27 +151,8 @@ BASELINES = ("equal-weight", "momentum-weighted", "sector-equal")
 """The first is the benchmark's own baseline; the others are run alongside it by name."""
 SYNTHETIC = "synthetic/us:7"
 DJIA = "djia-2025"
-DJIA_20: tuple[str, ...] = (
-    "GS",
-    "MSFT",
-    "HD",
-    "V",
-    "SHW",
-    "CAT",
-    "MCD",
-    "UNH",
-    "AXP",
-    "AMGN",
-    "TRV",
-    "CRM",
-    "JPM",
-    "IBM",
-    "HON",
-    "BA",
-    "AMZN",
-    "AAPL",
-    "PG",
-    "JNJ",
+DJIA_20: tuple[str, ...] = tuple(
+    "GS MSFT HD V SHW CAT MCD UNH AXP AMGN TRV CRM JPM IBM HON BA AMZN AAPL PG JNJ".split()
 )
 """Those with the greatest weight in the price-weighted index. The paper says "top 20", the list is ours."""
 DJIA_REST: tuple[str, ...] = ("MMM", "NVDA", "DIS", "NKE", "MRK", "CVX", "KO", "CSCO", "WMT", "VZ")

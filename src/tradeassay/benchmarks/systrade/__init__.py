@@ -3,5 +3,3 @@
 from __future__ import annotations
 
 from tradeassay.benchmarks.systrade.loading import STRATEGIES, hashes, load_reference, load_semantics, load_spec
-
-__all__ = ["STRATEGIES", "hashes", "load_reference", "load_semantics", "load_spec"]

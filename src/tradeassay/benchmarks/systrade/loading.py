@@ -112,19 +112,9 @@ def _times(count: int, session: int) -> np.ndarray:
     return (days + _OPENING + 15 * (np.arange(count) % session)).astype("M8[ns]")
 
 
-STRATEGIES: Final = (
-    "bollinger",
-    "double-ma",
-    "turtle",
-    "dual-thrust",
-    "r-breaker",
-    "spread",
-    "calendar-spread",
-    "index-enhancement",
-    "cross-asset-momentum",
-    "vol-target",
-    "pairs",
-    "rsi-macd",
+STRATEGIES: Final = tuple(
+    "bollinger double-ma turtle dual-thrust r-breaker spread calendar-spread index-enhancement "
+    "cross-asset-momentum vol-target pairs rsi-macd".split()
 )
 """The benchmark's strategies, in its order."""
 SYSTB: Final = "systb-"
