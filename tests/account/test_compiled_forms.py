@@ -142,20 +142,8 @@ def _at_the_close(closes: Floats, orders: dict[int, list[Order]], cost_bp: float
     path, before = [], np.full(3, np.nan)
     for row, close in enumerate(closes.T):
         day = str(np.datetime64("2024-01-01") + row)
-        bars = SessionBars(
-            day,
-            row,
-            tuple("ABC"),
-            names,
-            close,
-            close,
-            close,
-            close,
-            np.full(3, 1e9),
-            1e9 * close,
-            before,
-            np.ones(3, dtype=bool),
-        )
+        rest = (np.full(3, 1e9), 1e9 * close, before, np.ones(3, dtype=bool))
+        bars = SessionBars(day, row, tuple("ABC"), names, *[close] * 4, *rest)
         exchange.open_session(bars, (), ledger)
         batch = [(f"{row}-{number}", order) for number, order in enumerate(orders.get(row, ()))]
         events = exchange.execute(batch, bars, ledger, fill="close")

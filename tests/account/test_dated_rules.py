@@ -15,22 +15,9 @@ from tradeassay.core.view import Board, Instrument, SessionBars
 def session(day: str, board: Board, change: float, *, special: bool = False, first_row: int = 0) -> SessionBars:
     """One name with a previous close of 10 that opens and stays at a change from it."""
     price, many = np.array([10.0 * (1.0 + change)]), np.array([1e9])
-    return SessionBars(
-        day,
-        9,
-        ("A",),
-        (Instrument(symbol="A", board=board, lot=100.0),),
-        price,
-        price,
-        price,
-        price,
-        many,
-        many,
-        np.array([10.0]),
-        np.array([True]),
-        np.array([first_row]),
-        np.array([special]),
-    )
+    about = (np.array([one]) for one in (10.0, True, first_row, special))
+    names = (Instrument(symbol="A", board=board, lot=100.0),)
+    return SessionBars(day, 9, ("A",), names, *[price] * 4, many, many, *about)
 
 
 def buys(venue: Venue, bars: SessionBars) -> bool:
@@ -89,18 +76,9 @@ def test_new_listings(day, board, first_row, bought):
 @pytest.mark.parametrize(
     ("day", "bought", "sold"),
     [
-        ("1992-06-12", 30, 30),
-        ("1997-05-12", 50, 50),
-        ("1998-06-12", 40, 40),
-        ("2001-11-16", 20, 20),
-        ("2005-01-24", 10, 10),
-        ("2007-05-29", 10, 10),
-        ("2007-05-30", 30, 30),
-        ("2008-04-24", 10, 10),
-        ("2008-09-18", 10, 10),
-        ("2008-09-19", 0, 10),
-        ("2023-08-25", 0, 10),
-        ("2023-08-28", 0, 5),
+        *(("1992-06-12", 30, 30), ("1997-05-12", 50, 50), ("1998-06-12", 40, 40), ("2001-11-16", 20, 20)),
+        *(("2005-01-24", 10, 10), ("2007-05-29", 10, 10), ("2007-05-30", 30, 30), ("2008-04-24", 10, 10)),
+        *(("2008-09-18", 10, 10), ("2008-09-19", 0, 10), ("2023-08-25", 0, 10), ("2023-08-28", 0, 5)),
     ],
 )
 def test_stamp_duty_of_the_day(day, bought, sold):

@@ -94,20 +94,8 @@ def test_the_written_out_arithmetic_gives_the_same_path():
             written.deal(column, amount, side, opens[row, column], change[column])
         high, low = np.maximum(opens[row], after), np.minimum(opens[row], after)
         volume = np.full(NAMES, np.nan)
-        bars = SessionBars(
-            str(row),
-            row,
-            symbols,
-            instruments,
-            opens[row],
-            high,
-            low,
-            after,
-            volume,
-            volume,
-            before,
-            ~np.isnan(after),
-        )
+        prices = (opens[row], high, low, after)
+        bars = SessionBars(str(row), row, symbols, instruments, *prices, volume, volume, before, ~np.isnan(after))
         placed = [
             (str(number), Order(symbol=symbols[column], amount=amount, side=side))
             for number, (column, amount, side) in enumerate(orders)

@@ -51,14 +51,9 @@ def test_a_record_becomes_a_task(tmp_path):
 
 @pytest.mark.parametrize(
     ("symbol", "market"),
-    [
-        ("BTC-USD", "crypto"),
-        ("eth-usd", "crypto"),
-        ("EURUSD=X", "futures"),
-        ("ES=F", "futures"),
-        ("SPY", "us"),
-        ("", "us"),
-    ],
+    [(s, "crypto") for s in ("BTC-USD", "eth-usd")]
+    + [(s, "futures") for s in ("EURUSD=X", "ES=F")]
+    + [("SPY", "us"), ("", "us")],
 )
 def test_a_symbol_has_a_market_that_stands_in_for_it(symbol, market):
     assert market_of(symbol) == market

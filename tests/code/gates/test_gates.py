@@ -37,6 +37,8 @@ from tradeassay.code.submission import (
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import TrustedCodeInProcess
 
+K = {"value": 2.0, "kind": "float", "tolerance": 0.1}
+RULE = {"id": "in", "from": ["flat"], "when": "row >= n", "to": "long", "signal": "IN", "target": {"X": "1"}}
 SEMANTICS = read_semantics(
     json.dumps(
         {
@@ -44,22 +46,10 @@ SEMANTICS = read_semantics(
             "version": 1,
             "title": "Hold",
             "inputs": {"legs": ["X"], "timeframes": ["1d"]},
-            "parameters": {
-                "n": {"value": 3, "kind": "int"},
-                "k": {"value": 2.0, "kind": "float", "tolerance": 0.1},
-            },
+            "parameters": {"n": {"value": 3, "kind": "int"}, "k": K},
             "indicators": {},
             "states": ["flat", "long"],
-            "rules": [
-                {
-                    "id": "in",
-                    "from": ["flat"],
-                    "when": "row >= n",
-                    "to": "long",
-                    "signal": "IN",
-                    "target": {"X": "1"},
-                }
-            ],
+            "rules": [RULE],
             "constraints": {"max_exposure": 1.0, "max_trades_per_bar": 1},
             "conventions": {},
         }
@@ -206,14 +196,9 @@ def audit_log(drop: str = "", **wrong: float) -> AuditLog:
     }
     parents = {"signal": "", "risk_check": "s", "order": "c", "position": "o", "pnl": "p"}
     letters = {"signal": "s", "risk_check": "c", "order": "o", "position": "p", "pnl": "e"}
+    parents = {kind: of and f"{of}{{}}" for kind, of in parents.items()}
     rows = [
-        (
-            row,
-            kind,
-            f"{letters[kind]}{n}",
-            f"{parents[kind]}{n}" if parents[kind] else None,
-            true[kind][n] + wrong.get(kind, 0.0),
-        )
+        (row, kind, f"{letters[kind]}{n}", parents[kind].format(n) or None, true[kind][n] + wrong.get(kind, 0.0))
         for n, row in enumerate((1, 3))
         for kind in true
         if kind != drop

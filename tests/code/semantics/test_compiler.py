@@ -65,56 +65,27 @@ def rule(id: str, given: str, when: str, to: str, target: dict[str, str], **sets
 
 IN, OUT = {"X": "close", "Y": "-held_X - close / 2"}, {"X": "0", "Y": "0"}
 ODD = {
-    "windows over expressions": (
-        {
-            "a": "mean(X.close - Y.close, n)",
-            "b": "sum(abs(X.close - X.open), n + 1)",
-            "c": "std(prev(a, 2), n, 0)",
-        },
-        "c > 0 and a < b * 999",
-        "not (a < b) or c != c or row > 40",
-    ),
-    "windows over windows": (
-        {"a": "highest(X.high, n)", "b": "lowest(a, n)", "c": "prev(prev(b, 1), n)"},
-        "X.close >= b",
-        "c > X.close",
-    ),
-    "means of means": (
-        {"a": "ema(X.close, n)", "b": "wilder(prev(a, 1), 3)", "c": "ema(b - a, 4)"},
-        "a > b and c < 0",
-        "isnan(c) or a <= b <= X.high",
-    ),
-    "sessions": (
-        {
-            "a": "day_high(X.high, 2) - day_low(X.low)",
-            "b": "day_open(X.open) + close * a",
-            "c": "low_so_far(X.low)",
-        },
-        "X.close > b - 9 * a and not (session_first and row < 9)",
-        "session_last or c < day",
-    ),
-    "nothing known": (
-        {"a": "where(isnan(prev(X.close, n)), row, 0)"},
-        "a > 2",
-        "row > 20 and max(a, seen) == seen",
-    ),
-    "two lengths": (
-        {"a": "mean(X.close, n)", "b": "mean(X.close, 9)"},
-        "X.close > a or X.close < b",
-        "X.close < a and X.close < b",
-    ),
+    "windows over expressions": """a: mean(X.close - Y.close, n); b: sum(abs(X.close - X.open), n + 1);
+        c: std(prev(a, 2), n, 0) | c > 0 and a < b * 999 | not (a < b) or c != c or row > 40""",
+    "windows over windows": """a: highest(X.high, n); b: lowest(a, n); c: prev(prev(b, 1), n)
+        | X.close >= b | c > X.close""",
+    "means of means": """a: ema(X.close, n); b: wilder(prev(a, 1), 3); c: ema(b - a, 4)
+        | a > b and c < 0 | isnan(c) or a <= b <= X.high""",
+    "sessions": """a: day_high(X.high, 2) - day_low(X.low); b: day_open(X.open) + close * a; c: low_so_far(X.low);
+        day: day_close(X.close) - day_min_close(X.close, 2) + day_max_close(X.close)
+        | X.close > b - 9 * a and not (session_first and row < 9) | session_last or c < day""",
+    "nothing known": "a: where(isnan(prev(X.close, n)), row, 0) | a > 2 | row > 20 and max(a, seen) == seen",
+    "two lengths": """a: mean(X.close, n); b: mean(X.close, 9)
+        | X.close > a or X.close < b | X.close < a and X.close < b""",
 }
+"""Indicators, when to go in, when to go out."""
 
 
 @pytest.mark.parametrize("name", ODD)
 @pytest.mark.parametrize("timeframe", ["1d", "1h"])
 def test_the_whole_language_compiles(name, timeframe):
-    indicators, enter, leave = ODD[name]
-    if name == "sessions":
-        indicators = {
-            **indicators,
-            "day": "day_close(X.close) - day_min_close(X.close, 2) + day_max_close(X.close)",
-        }
+    given, enter, leave = (part.strip() for part in ODD[name].split("|"))
+    indicators = dict(one.strip().split(": ") for one in given.split(";"))
     rules = [
         rule("leave", "in", leave, "flat", OUT, seen="seen + 1"),
         rule("enter", "flat", enter, "in", IN, seen="row"),
