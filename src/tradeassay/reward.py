@@ -35,10 +35,10 @@ from tradeassay.code.judges.markets import SHARED_DRAWS
 from tradeassay.code.reward import Reward, RewardConfig, reward
 from tradeassay.code.running import open_code_executor, require_code_extra
 from tradeassay.code.task import CodeTask, Framework
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.core.executors import make_executor
 from tradeassay.core.executors.task import ExecutorName, Lost, Stopping, Task, Tick, cores
-from tradeassay.core.hashing import draw_secret, refuse_bad_secret
+from tradeassay.core.hashing import draw_secret, refuse_bad_secret, sha256_of
 from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.sandbox import JobExecutor
 
@@ -162,35 +162,51 @@ class Pool:
             if not asked.done:  # whoever comes first scores for all who wait by now
                 together = [self._waiting.popleft() for _ in range(len(self._waiting))]
                 try:
-                    found = iter(self._batch(together))
-                    for one in together:
-                        one.found = [next(found) for _ in one.programs]
-                except BaseException as error:
-                    for one in together:
-                        one.error = error
-                finally:
-                    for one in together:
-                        one.done = True
+                    self._serve(together)
+                except BaseException:  # this caller was interrupted: the next one scores for the others
+                    self._waiting.extendleft(one for one in reversed(together) if not (one.done or one is asked))
+                    raise
         if asked.error is not None:
             raise asked.error
         return asked.found
+
+    def _serve(self, together: Sequence[_Asked]) -> None:
+        """Score for several callers at once. Where that ends with an error, each is scored alone: what one of them
+        asks for is no other's error. Walls that cannot be raised are everybody's.
+        """
+        try:
+            found = iter(self._batch(together))
+        except Exception as error:
+            if len(together) > 1 and not isinstance(error, SandboxError):
+                for one in together:
+                    self._serve([one])
+                return
+            for one in together:
+                one.error = error
+        else:
+            for one in together:
+                one.found = [next(found) for _ in one.programs]
+        for one in together:
+            one.done = True
 
     def _batch(self, together: Sequence[_Asked]) -> list[ScoredAnswer]:
         programs = [program for one in together for program in one.programs]
         each = [task for one in together for task in one.tasks]
         found: dict[int, ScoredAnswer] = {}
         wanted: dict[str, list[tuple[int, str]]] = {}
-        by_id: dict[str, str | CodeTask] = {}
+        by_name: dict[str, str | CodeTask] = {}
         notes: dict[int, str] = {}
+        names: dict[int, str] = {}
         for place, (answer, task) in enumerate(zip(programs, each, strict=True)):
-            name = task if isinstance(task, str) else task.id
+            # Two tasks of one id may differ: somebody has changed one.
+            name = names.get(id(task)) or names.setdefault(id(task), _name(task))
             read = read_answer(answer, self._rule.framework)
             if isinstance(read, ScoredAnswer):
                 found[place] = read
                 continue
             source, notes[place] = read
             wanted.setdefault(name, []).append((place, source))
-            by_id[name] = task
+            by_name[name] = task
         # Small enough that no worker waits for another's last chunk. Where there are as many tasks as workers, one
         # whose markets nobody has drawn yet stays together: drawing them costs as much as several answers.
         many = self._workers or 1
@@ -198,7 +214,7 @@ class Pool:
         chunks = []
         for name, answers in wanted.items():
             apart = size if name in self._markets or len(wanted) < many else _CHUNK
-            rule = msgspec.structs.replace(self._rule, task=by_id[name], markets=self._markets.get(name, b""))
+            rule = msgspec.structs.replace(self._rule, task=by_name[name], markets=self._markets.get(name, b""))
             for start in range(0, len(answers), apart):
                 chunks.append(msgspec.structs.replace(rule, answers=tuple(answers[start : start + apart])))
         for place, scored in self._score(chunks):
@@ -255,7 +271,7 @@ class Pool:
                 done += scored.answers
                 task = chunks[int(result.key)].task
                 if scored.markets and self._workers != 1:
-                    self._markets[task if isinstance(task, str) else task.id] = scored.markets
+                    self._markets[_name(task)] = scored.markets
         while len(self._markets) > _MOST_KEPT:
             del self._markets[next(iter(self._markets))]
         return done
@@ -301,6 +317,10 @@ def read_answer(answer: object, framework: Framework = "backtrader") -> tuple[st
         reason = read.missing.replace("_", " ") or "there is no program in it"
         return ScoredAnswer(value=0.0, outcome="no_code", reason=reason, note=read.note)
     return read.code, read.note
+
+
+def _name(task: str | CodeTask) -> str:
+    return task if isinstance(task, str) else sha256_of(task)
 
 
 def _kind(answer: object) -> str:

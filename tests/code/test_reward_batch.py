@@ -6,6 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import msgspec
 import pytest
 
 import tradeassay
@@ -14,6 +15,7 @@ from tradeassay.code.judges.decisions import DecisionEvent
 from tradeassay.code.judges.markets import DrawnMarkets, JudgedMarket, Judging
 from tradeassay.code.reward import QUICK, RewardConfig
 from tradeassay.code.running import task_bars
+from tradeassay.code.task import Sizing
 from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.reward import Pool, ScoredAnswer, batch, read_answer
 
@@ -116,6 +118,39 @@ def test_answers_asked_for_one_at_a_time_are_scored_together(monkeypatch):
         for future in [threads.submit(pool.batch, [answer], TASK) for answer in asked]:
             with pytest.raises(SandboxError, match="no walls"):
                 future.result()
+
+
+def test_callers_who_are_scored_together_do_not_share_errors_or_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One caller's task is broken, one has a task of its own under an id that another uses, one is interrupted."""
+    broken = msgspec.structs.replace(TASK, id="broken", market="no such market")
+    silent = msgspec.structs.replace(TASK, reference="", sizing=Sizing(kind="fixed", value=1e9))  # buys nothing
+    tasks = [TASK, broken, silent, TASK.id]
+    with Pool(secret=SECRET, workers=1) as pool, ThreadPoolExecutor(len(tasks)) as threads:
+        score, calls = pool._batch, list[int]()
+
+        def counted(together: Any) -> Any:
+            calls.append(len(together))
+            if len(calls) == 1:
+                while len(pool._waiting) < len(tasks):
+                    time.sleep(0.01)
+                raise KeyboardInterrupt
+            return score(together)
+
+        monkeypatch.setattr(pool, "_batch", counted)
+        first = threads.submit(pool.batch, ["stopped"], TASK)
+        while not calls:
+            time.sleep(0.01)
+        later = ThreadPoolExecutor(len(tasks))
+        futures = [later.submit(pool.batch, [TASK.reference], task) for task in tasks]
+        with pytest.raises(KeyboardInterrupt):
+            first.result()
+        with pytest.raises(KeyError, match="no such market"):
+            futures[1].result()
+        found = [futures[place].result()[0] for place in (0, 2, 3)]
+        assert [one.outcome for one in found] == ["not_scored", "trade", "not_scored"]
+        assert [one.value for one in found] == [1.0, 0.6, 1.0]
+        assert calls == [1, 4, 1, 1, 1, 1]
+        later.shutdown()
 
 
 @pytest.mark.slow
