@@ -44,6 +44,7 @@ from tradeassay.assay.verdict.record import (
     StyleEvidence,
     TailEvidence,
     TimingEvidence,
+    Together,
 )
 from tradeassay.cli._group import root
 from tradeassay.core.errors import UserError
@@ -134,6 +135,19 @@ DATES = msgspec.structs.replace(
     timing=Contrast(gap=span(0.07, 0.03), masked=span(0.0, 0.02), confirmed=False, shrinks=True),
 )
 """Timing is gone under the mask, and nothing else changed."""
+BOTH = msgspec.structs.replace(
+    memory(span(0.05, 0.06), span(0.0, 0.04)),
+    timing=Contrast(gap=span(0.04, 0.05), masked=span(0.0, 0.02), confirmed=False, shrinks=False),
+    together=Together(
+        earned=span(0.09, 0.05), gap=span(0.09, 0.07), masked=span(0.0, 0.05), confirmed=False, shrinks=True
+    ),
+)
+"""Neither the edge nor timing is gone for certain, the two together are."""
+NEARLY_BOTH = msgspec.structs.replace(BOTH, together=msgspec.structs.replace(BOTH.together, gap=span(0.09, 0.095)))
+STAYS_TOGETHER = msgspec.structs.replace(
+    BOTH, together=msgspec.structs.replace(BOTH.together, masked=span(0.07, 0.05), confirmed=True)
+)
+"""Names and days earn under the mask too: nobody is praised for a sum, and nobody blamed."""
 STYLES = StyleEvidence(tilt=span(0.01, 0.05), timing=span(0.08, 0.03))
 LEANS = {"style_variance": 0.6, "exposures": {"MOM_12_1": span(1.2, 0.2), "ROC_20": span(0.1, 0.2)}}
 
@@ -170,6 +184,20 @@ LEANS = {"style_variance": 0.6, "exposures": {"MOM_12_1": span(1.2, 0.2), "ROC_2
         ),
         ({"styles": STYLES}, "mixed", True, "part of it is timing of styles"),
         ({"edge": NOTHING, "timing": timed(0.08), "memory": DATES}, "memory", True, "its timing is memory"),
+        (
+            {"edge": NOTHING, "by_model": True, "memory": BOTH},
+            "memory",
+            True,
+            "its choice of names and days is memory: 'blinded' takes +9.0%",
+        ),
+        (
+            {"edge": NOTHING, "by_model": True, "memory": NEARLY_BOTH},
+            "memory",
+            False,
+            "memory is suspected: of +9.0% (+4.0% to +14.0%) a year from names and days together",
+        ),
+        ({"edge": NOTHING, "by_model": True, "memory": STAYS_TOGETHER}, "luck", True, "cannot be told from luck"),
+        ({"edge": NOTHING, "by_model": True, "memory": BOTH, "luck": MIDDLING}, "luck", True, "from luck"),
         ({"passive": follows(0.995, 0.001)}, "market", True, "follows all names in equal parts"),
         ({"passive": follows(0.995, -0.002), "edge": edge(-0.1, 0.05)}, "market", True, "nothing worth"),
         ({"passive": follows(0.995, 0.05)}, "skill", True, "skill is supported"),

@@ -32,6 +32,7 @@ from tradeassay.assay.verdict.record import (
     StyleEvidence,
     TailEvidence,
     TimingEvidence,
+    Together,
     TrialsEvidence,
 )
 from tradeassay.core.measure import Measure, not_scored
@@ -77,6 +78,12 @@ class Drawn:
         shrinks = (gap.value or 0.0) > 0.0 and self.often(0.5)
         return Contrast(gap=gap, masked=masked, confirmed=bool((masked.low or 0.0) > 0), shrinks=shrinks)
 
+    def together(self) -> Together:
+        one = self.contrast()
+        return Together(
+            earned=self.measure(), gap=one.gap, masked=one.masked, confirmed=one.confirmed, shrinks=one.shrinks
+        )
+
     def edge(self) -> Edge:
         tested, costs = self.measure(), -abs(float(self.rng.normal(0.0, 0.05)))
         gross = span((tested.value or 0.0) - costs, (tested.high or 0.0) - (tested.value or 0.0))
@@ -106,6 +113,7 @@ class Drawn:
             both=self.measure() if self.often(0.5) else None,
             timing=self.contrast(),
             style_timing=self.contrast(),
+            together=self.together() if self.often(0.7) else None,
             doubted=self.often(0.1),
             fade=self.measure() if self.often(0.2) else None,
         )

@@ -235,6 +235,8 @@ def persisting(found: AgentFindings, config: VerdictConfig) -> tuple[tuple[Claim
     lost = tuple(claim for claim in made if _remembered(found, claim, config))
     tails = _for_tails(found, config)
     stays = [claim for claim in made if claim not in lost and confirmed(found, claim)]
+    if not stays and not lost and _lost_together(found, config):
+        lost = ("together",)
     return tuple(claim for claim in stays if not (claim == "edge" and tails)), lost
 
 
@@ -243,12 +245,13 @@ def contrast_of(found: AgentFindings, claim: Claim) -> MemoryEvidence | Contrast
     memory = found.memory
     if memory is None or memory.gap.value is None:
         return None
-    return {"edge": memory, "timing": memory.timing, "style_timing": memory.style_timing}[claim]
+    by_claim = {"timing": memory.timing, "style_timing": memory.style_timing, "together": memory.together}
+    return memory if claim == "edge" else by_claim[claim]
 
 
 def split_of(found: AgentFindings, claim: Claim) -> EdgeSplit | None:
     """Return what a claim is worth without what the model recalls; None where it was not asked."""
-    split = None if found.recall is None else found.recall.split
+    split = None if found.recall is None or claim == "together" else found.recall.split
     return None if split is None else split.dates if claim == "timing" else split.names
 
 
@@ -306,13 +309,32 @@ def _remembered(found: AgentFindings, claim: Claim, config: VerdictConfig) -> bo
         return not above(contrast.masked)
     if claim == "edge" and memory.fade is not None and above(memory.fade):
         return True
-    if contrast is None:
-        return False
-    # That an edge is certain in one play and not in the other does not say that the two differ: what is lost is
-    # tested, and more must be lost than persists. What random portfolios do not confirm either is luck.
+    # What random portfolios do not confirm either is luck.
+    return contrast is not None and _mostly_lost(contrast) and (claim != "edge" or _beats_chance(found, config))
+
+
+def _mostly_lost(contrast: MemoryEvidence | Contrast) -> bool:
+    """Return whether a mask takes more than it leaves, tested one-sided, and what it leaves may be nothing.
+
+    That something is certain in one play and not in the other does not say that the two differ.
+    """
     gap, masked = contrast.gap.value, contrast.masked.value
-    lost = gap is not None and masked is not None and contrast.shrinks and not _persists(contrast) and gap > masked
-    return lost and (claim != "edge" or _beats_chance(found, config))
+    shrinks = contrast.shrinks and not _persists(contrast)
+    return shrinks and gap is not None and masked is not None and gap > masked
+
+
+def _lost_together(found: AgentFindings, config: VerdictConfig) -> bool:
+    """Return whether names and dates together earned for certain what a mask takes.
+
+    Who remembers what came earns by both, and either may hide in chance where their sum does not: with few names
+    the days are a large part of it.
+    """
+    memory = found.memory
+    both = None if memory is None or memory.doubted else memory.together
+    if both is None or _contradicted(found):
+        return False
+    certain = above(both.earned) and (both.earned.value or 0.0) >= config.floor
+    return certain and (not above(both.masked) if above(both.gap) else _mostly_lost(both))
 
 
 def _costs(found: AgentFindings, config: VerdictConfig) -> bool:
@@ -650,7 +672,12 @@ def _how_recalled(found: AgentFindings, claim: Claim) -> str:
     return f"it decides by name and day, not by what it is shown{share}."
 
 
-_CLAIMS: dict[Claim, str] = {"edge": "edge", "timing": "timing", "style_timing": "timing of styles"}
+_CLAIMS: dict[Claim, str] = {
+    "edge": "edge",
+    "timing": "timing",
+    "style_timing": "timing of styles",
+    "together": "choice of names and days",
+}
 
 
 def _brought(found: AgentFindings, claim: Claim) -> str:
@@ -658,6 +685,9 @@ def _brought(found: AgentFindings, claim: Claim) -> str:
     if claim == "style_timing":
         assert found.styles is not None
         return f"{spanned(found.styles.timing)} a year from leaning to styles when they paid"
+    if claim == "together":
+        assert found.memory is not None and found.memory.together is not None
+        return f"{spanned(found.memory.together.earned)} a year from names and days together"
     assert found.timing is not None
     if found.method == "returns":
         assert found.edge is not None

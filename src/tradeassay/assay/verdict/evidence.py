@@ -19,6 +19,7 @@ from tradeassay.assay.verdict.record import (
     LuckEvidence,
     MemoryEvidence,
     RecallEvidence,
+    Together,
     VerdictConfig,
 )
 from tradeassay.core.errors import UserError
@@ -281,9 +282,21 @@ def memory_evidence(
         )
         for name, row in claims.items()
     }
+    together = None
+    if "timing" in claims:
+        one = bright[EDGE] + claims["timing"]
+        other = masked[EDGE] + blind.get("timing", nothing)
+        together = Together(
+            earned=tested(one, year, config, comparisons),
+            gap=tested(one - other, year, config, 1),
+            masked=tested(other, year, config, comparisons),
+            confirmed=above(loosely(other, year, config, comparisons)),
+            shrinks=above(loosely(one - other, year, config, 1)),
+        )
     return MemoryEvidence(
         timing=contrasts.get("timing"),
         style_timing=contrasts.get("style_timing"),
+        together=together,
         against=against,
         gap=parts[EDGE],
         masked=tested(masked[EDGE], year, config, comparisons),

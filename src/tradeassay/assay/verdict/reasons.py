@@ -238,6 +238,9 @@ def speaks_against(found: AgentFindings, config: VerdictConfig) -> tuple[str, ..
             for name, one in taken.items()
             if one is not None and above(one.gap)
         ]
+        both, apart = memory.together, any(one is not None and above(one.gap) for one in taken.values())
+        if both is not None and above(both.gap) and not apart:
+            lines.append(f"'{memory.against}' takes {spanned(both.gap)} a year of names and days together")
     if convex(found, config) and found.timing is not None and found.timing.intercept is not None:
         lines.append(
             "it gains when the market moves far, as what buyers of options hold does; where it does not move "

@@ -105,8 +105,9 @@ Kind = Literal[
     "failed",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-Claim = Literal["edge", "timing", "style_timing"]
-"""What can be praised: what is left beyond market and style; being in the market, or in a style, when it paid."""
+Claim = Literal["edge", "timing", "style_timing", "together"]
+"""What can be praised: what is left beyond market and style; being in the market, or in a style, when it paid.
+The edge and timing of the market ``together`` can only be blamed on memory: a sum praises nobody."""
 LABELS: dict[Kind, str] = {
     "skill": "skill supported",
     "timing": "timing supported",
@@ -196,6 +197,12 @@ class Contrast(msgspec.Struct, frozen=True, kw_only=True):
     shrinks: bool
 
 
+class Together(Contrast, frozen=True, kw_only=True):
+    """The edge and timing of the market as one: ``earned`` is what both brought a year, at the tested level."""
+
+    earned: Measure
+
+
 class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """The same agent where it could not know names or dates.
 
@@ -207,7 +214,7 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     edge that is certain unmasked need not be found twice as surely. ``shrinks`` is whether the gap is, by such a
     test. ``both`` is the edge of an account that holds both plays in equal parts, at the tested level. ``timing``
     and ``style_timing`` are the same contrast for what being invested at the right time brought, and leaning to
-    the right style. ``reason`` says why there is no contrast.
+    the right style; ``together`` for the edge and timing as one. ``reason`` says why there is no contrast.
     """
 
     against: str | None
@@ -223,6 +230,7 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     both: Measure | None = None
     timing: Contrast | None = None
     style_timing: Contrast | None = None
+    together: Together | None = None
     reason: str | None = None
 
 
