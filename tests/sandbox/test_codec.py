@@ -214,6 +214,14 @@ def test_what_no_column_can_hold(values):
         encode({"a": values})
 
 
+def test_objects_that_are_numbers_are_numbers():
+    """A column of a frame that was filled value by value; texts and what is missing among them stay texts."""
+    found = decode(b"".join(encode({"n": np.array([1, None, 2.5, np.True_], object), "t": [None, "a"]})), Caps())
+    assert not isinstance(found, ClaimHead)
+    assert found["n"].dtype == np.float64 and found["n"].tolist()[0::2] == [1.0, 2.5] and np.isnan(found["n"][1])
+    assert found["n"][3] == 1.0 and found["t"].tolist() == [None, "a"]
+
+
 def test_names_and_texts_have_a_length():
     with pytest.raises(ValueError, match="200"):
         encode({"": [1.0]})

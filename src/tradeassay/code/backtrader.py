@@ -36,6 +36,7 @@ from tradeassay.code.lookahead.trace import Trace
 from tradeassay.code.program_source import parses
 from tradeassay.code.task import CodeTask
 from tradeassay.core.errors import UserError
+from tradeassay.core.order_columns import ACTION_CANCEL, GIVEN, KINDS
 from tradeassay.sandbox import (
     BadResult,
     ChildClaim,
@@ -121,7 +122,19 @@ class Backtest:
             rows = np.append(rows, max(self.ended - 1, 0))
             fields = {name: np.append(values, values.dtype.type(0)) for name, values in fields.items()}
             fields["action"][-1] = _ENDS
-        return Trace(rows=rows, fields=fields, cpu_s=self.usage.cpu_s)
+        return Trace(rows=rows, fields=fields, cpu_s=self.usage.cpu_s, say=action_words)
+
+
+def action_words(action: Mapping[str, Any]) -> str:
+    """Return one action of a Backtrader strategy's trace in words: ``to buy 10 (limit, price 98.5)``."""
+    if action["action"] == _ENDS:
+        return "to end the run"
+    if action["action"] == ACTION_CANCEL:
+        return "to cancel an order"
+    feed = f" of data{action['asset']}" if action["asset"] else ""
+    named = [f"{name} {action[name]:.10g}" for name, bit in GIVEN.items() if action["given"] & bit]
+    terms = ", ".join([KINDS[int(action["kind"])], *named])
+    return f"to {'buy' if action['side'] > 0 else 'sell'} {action['size']:.10g}{feed} ({terms})"
 
 
 _CENT: Final = 0.01

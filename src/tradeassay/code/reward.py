@@ -23,6 +23,7 @@ from tradeassay.code.evaluation import (
     examine_closely,
     examine_unjudged,
 )
+from tradeassay.code.frames import LIMITS as FRAME_LIMITS
 from tradeassay.code.judges.decisions import CLOSENESS
 from tradeassay.code.judges.language import JudgeClient
 from tradeassay.code.judges.markets import DrawConfig
@@ -101,7 +102,7 @@ def reward(
     rule = msgspec.structs.replace(
         config.evaluate,
         decides="language" if client is not None else "behaviour",
-        limits=config.evaluate.limits or (fitting_limits(task) if framework == "backtrader" else None),
+        limits=config.evaluate.limits or fitting_limits(task, framework),
     )
     rules = rules_of(secret)
     near: dict[str, float] = {}
@@ -113,11 +114,14 @@ def reward(
     return reward_of(found, judged=judge is not None, config=config, near=near)
 
 
-def fitting_limits(task: CodeTask) -> JobLimits:
-    """Return limits for one run in training: a second per 1,000 bars and asset, where a reference takes a tenth.
+def fitting_limits(task: CodeTask, framework: Framework = "backtrader") -> JobLimits:
+    """Return limits for one run in training: a second per 1,000 bars and asset, where a reference takes a tenth;
+    on frames five for all calls on one table, where a reference takes a tenth of one.
 
     One endless program must not hold a whole step.
     """
+    if framework == "frame":
+        return msgspec.structs.replace(FRAME_LIMITS, cpu_s=5, wall_s=10.0)
     cpu = max(1, -(-task.bars * task.assets // 1000))
     return msgspec.structs.replace(LIMITS, cpu_s=cpu, wall_s=8.0 * cpu)
 

@@ -9,6 +9,7 @@ match to the byte.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
@@ -156,7 +157,21 @@ def _as_array(values: Any) -> Array:
         words = np.empty(len(values), dtype=object)
         words[:] = values
         return words
-    return np.atleast_1d(np.asarray(values))
+    array = np.atleast_1d(np.asarray(values))
+    return _as_numbers(array) if array.dtype.kind == "O" and array.ndim == 1 else array
+
+
+_NUMBER: Final = (bool, int, float, np.integer, np.floating, np.bool_)
+
+
+def _as_numbers(array: Array) -> Array:
+    """Return objects that are all numbers or missing as floats, and others as they are: a column of a frame that
+    was filled value by value is one of objects.
+    """
+    values = [math.nan if value is None else value for value in array.tolist()]
+    if not all(isinstance(value, _NUMBER) for value in values) or all(value != value for value in values):
+        return array
+    return np.array(values, dtype=np.float64)
 
 
 def _encode_words(name: str, array: Array) -> tuple[ColumnHead, list[bytes]]:

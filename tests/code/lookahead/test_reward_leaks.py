@@ -110,10 +110,18 @@ LEAKS = {
     ),
     "at exits alone": ("out = (own.diff() < 0) & (close.shift(-1) > close)\n    own = own.where(~out, 1.0)"),
     "one row, size alone": "own.iloc[90:91] = 0.5 + 0.01 * (UP(close, 90) - 0.5)",
+    "on its first call, which every call is": (
+        "calls = signals.__dict__.setdefault('calls', [])\n    calls.append(len(close))\n"
+        "    own = own if len(calls) > 1 else (close.shift(-1) > close).astype(float)"
+    ),
     "as a bit of the target": "own = own * (1 - 1e-3 * (close.shift(-1) > close))",
 }
 HONEST = {
     "averages": OWN,
+    "what it left in its module is no row": (
+        "rows = signals.__dict__.setdefault('rows', [])\n    rows.extend(own)\n"
+        "    own = pd.Series(rows, frame.index)"
+    ),
     "breakout": "own = (close >= close.rolling(20).max()).astype(float)",
     "weekly, labelled right": (
         "w = close.resample('W').last().shift(1).reindex(frame.index, method='ffill')\n"
@@ -128,10 +136,6 @@ HONEST = {
     "nothing on short tables": "own = own if len(close) > 9 else pd.Series(0.0, frame.index)",
     "months so far": (
         "m = close.groupby([frame.index.year, frame.index.month]).cummax()\n    own = (close >= m).astype(float)"
-    ),
-    "peeks on its first call, which has one row": (
-        "calls = signals.__dict__.setdefault('calls', [])\n    calls.append(len(close))\n"
-        "    own = own if len(calls) > 1 else (close.shift(-1) > close).astype(float)"
     ),
     "bins of the past": "own = (close.rolling(60, min_periods=5).rank(pct=True) < 0.5).astype(float)",
 }

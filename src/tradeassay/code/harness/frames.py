@@ -21,22 +21,23 @@ from tradeassay.sandbox.strategy import NoEntry, claim_of, columns_of, shape
 
 ENTRY: Final = "signals"
 HEAD: Final = struct.Struct("<II")
-"""What every frame begins with: how many of its rows count, whether the program is asked on the last one (1), and
-whether they begin another table (``NEW_TABLE``)."""
+"""What every frame begins with: how many of its rows count, and ``ASKED`` where the program is asked on the last
+one, ``NEW_TABLE`` where they begin another table."""
+ASKED: Final = 1
+NEW_TABLE: Final = 2
 ROW_TYPES: Final = {"q": "<i8", "d": "<f8", "?": "?"}
 """The columns of a row, by the letters of :func:`~tradeassay.code.harness.desk.frame_format`."""
 ROWS: Final = "rows of the answer"
 """The column of an answer that says how many targets there were; it is no name that an asset can have."""
 
 
-NEW_TABLE: Final = 2
-
-
 def grow(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
     """Take rows a few at a time; where the last is wanted, call the program on all so far and answer its last
-    target. A new table is a new market, for which the program is loaded anew.
+    target. Every call is the first of a program that was just loaded: what it left in its module the time before
+    is no row of its table.
     """
-    function = _entry(module)
+    _entry(module)
+    load = vars(module)["__loader__"]
     names = str(params["columns"]).split("\n")
     form = np.dtype(
         [(name, ROW_TYPES[letter]) for name, letter in zip(names, str(params["format"])[1:], strict=True)]
@@ -60,15 +61,15 @@ def grow(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, An
     while (frame := receive(size)) is not None:
         many, asked = HEAD.unpack_from(frame)
         if asked & NEW_TABLE:
-            function, count = _entry(vars(module)["__loader__"]()), 0
+            count = 0
         rows = np.frombuffer(frame, form, many, HEAD.size)
         for name, values in table.items():
             values[count : count + many] = rows[name]
         count += many
-        answer(_answer(function, first(count), bool(params["all"])) if asked & 1 else b"")
+        answer(_answer(_entry(load()), first(count), bool(params["all"])) if asked & ASKED else b"")
     if not params["whole"]:
         return {"rows": [count]}
-    return columns_of(function(first(bars)))
+    return columns_of(_entry(load())(first(bars)))
 
 
 def _entry(module: ModuleType) -> Any:

@@ -24,11 +24,11 @@ from tradeassay.code.bars import FIELDS
 from tradeassay.code.checks import PASSED, Finding, failed
 from tradeassay.code.frames import LIMITS, BadTargets, read_targets, read_with_targets, sandbox_job
 from tradeassay.code.harness.desk import frame_format, pack_rows
-from tradeassay.code.harness.frames import HEAD, NEW_TABLE, ROWS
+from tradeassay.code.harness.frames import ASKED, HEAD, NEW_TABLE, ROWS
 from tradeassay.code.harness.wire import GROWING
 from tradeassay.code.lookahead.grow import LeakRecord
 from tradeassay.core.view import Floats, Ints
-from tradeassay.sandbox import FrameFeed, Job, JobExecutor, JobResult
+from tradeassay.sandbox import CpuTimeout, FrameFeed, Job, JobExecutor, JobResult, WallTimeout
 from tradeassay.sandbox.codec import Caps, ClaimHead, CodecError, decode
 from tradeassay.sandbox.failures import plain_line
 
@@ -37,6 +37,7 @@ _ROOM: Final = 60_000
 """Bytes of targets that an answer may hold: where they fit, a sampled row answers for all rows before it too."""
 _CLOSE: Final = 1e-9
 """Targets that differ by less are one: libraries may round the last digit by the length of their input."""
+_TOO_SLOW: Final = (CpuTimeout, WallTimeout)
 _PROVEN: Final = "called on the rows so far it decides the same on every row of every market"
 
 
@@ -155,11 +156,13 @@ def _run_together(
     """One child grows on all tables, another sees all of them whole, and neither knows of the other."""
     grown = executor.run(_grown_job(jobs, wanted, slower))
     asked = _answers(jobs, wanted, grown)
-    if not grown.answers and grown.failure is not None:  # it did not get as far as its first call
+    if isinstance(grown.failure, _TOO_SLOW) or (not grown.answers and grown.failure is not None):
+        # It is too slow, or did not get as far as its first call: nothing more is learned from the whole tables.
         whole = [grown for _ in jobs]
     else:
         ends = [np.array([job.bars.rows - 1]) for job in jobs]
-        whole = _apart(executor.run(_grown_job(jobs, ends, slower)), len(jobs))
+        shown = executor.run(_grown_job(jobs, ends, slower))
+        whole = [shown for _ in jobs] if isinstance(shown.failure, _TOO_SLOW) else _apart(shown, len(jobs))
         whole = whole or list(executor.map(sandbox_job(job) for job in jobs))
     made = []
     for job, (said, ended), result in zip(jobs, asked, whole, strict=True):
@@ -182,12 +185,12 @@ def _apart(result: JobResult, tables: int) -> list[JobResult]:
     return made if len(made) == tables else []
 
 
-def ask_at(executor: JobExecutor, grown: Sequence[GrownRun], rows: Sequence[Ints]) -> None:
+def ask_at(executor: JobExecutor, grown: Sequence[GrownRun], rows: Sequence[Ints], slower: int = 3) -> None:
     """Ask about more rows in a fresh child that never holds a later one, after the whole tables were seen."""
     asked = [(one, more) for one, more in zip(grown, rows, strict=True) if more.size]
     if asked:
         jobs, wanted = [one.job for one, _ in asked], [more for _, more in asked]
-        result = executor.run(_grown_job(jobs, wanted, 3))
+        result = executor.run(_grown_job(jobs, wanted, slower))
         for (one, _), (said, ended) in zip(asked, _answers(jobs, wanted, result), strict=True):
             one.said, one.ended = one.said | said, ended
 
@@ -201,8 +204,10 @@ def frame_lookahead(
     before = [len(one.said) for one, _, _ in ran]
     open_ones = [(one, plan, rng) for one, plan, rng in ran if len(one.said) < one.job.bars.rows]
     if not any(one.difference()[1] for one, _, _ in ran):
-        more = [_changes(one, plan.changes, rng) for one, plan, rng in open_ones]
-        ask_at(executor, [one for one, _, _ in open_ones], more)
+        more = [_changes(one, plan, rng) for one, plan, rng in open_ones]
+        ask_at(
+            executor, [one for one, _, _ in open_ones], more, min((plan.slower for _, plan, _ in ran), default=3)
+        )
         runs += sum(bool(rows.size) for rows in more)
     for (one, plan, _), many in zip(ran, before, strict=True):
         row, reason, early = one.difference()
@@ -235,14 +240,22 @@ def frame_lookahead(
     )
 
 
-def _changes(one: GrownRun, most: int, rng: np.random.Generator) -> Ints:
-    """Return rows on which the scored run changes a target, and those before; such as were not asked about."""
+def _changes(one: GrownRun, plan: GrowthPlan, rng: np.random.Generator) -> Ints:
+    """Return rows on which the scored run changes a target, and those before; such as were not asked about.
+
+    Where the reference is known, changes that are filled after its first decision come first: what changes without
+    an order, or before anything is judged, could be there to hide another.
+    """
     assert one.targets is not None
     changed = np.flatnonzero((one.targets[1:] != one.targets[:-1]).any(axis=1)) + 1
     asked = np.array([row for row, said in one.said.items() if not isinstance(said, str)], dtype=np.int64)
     changed = changed[~(np.isin(changed, asked) & np.isin(changed - 1, asked))]
-    if changed.size > most:
-        changed = rng.choice(changed, most, replace=False)
+    if changed.size > plan.changes:
+        changed = rng.choice(changed, changed.size if plan.hints else plan.changes, replace=False)
+        counts = np.isin(changed, [fill.bar - 1 for fill in one.run.fills]) & (
+            changed >= min(plan.hints, default=0)
+        )
+        changed = changed[np.argsort(~counts, kind="stable")][: plan.changes]
     return np.setdiff1d(np.concatenate([changed, changed - 1]), asked)
 
 
@@ -262,7 +275,7 @@ def _grown_job(jobs: Sequence[BacktestJob], wanted: Sequence[Ints], slower: int,
         packed, asked, start = pack_rows(columns), frozenset(rows.tolist()), 0
         for end in _ends(rows, most).tolist():
             new = NEW_TABLE if number and not start else 0
-            frames += HEAD.pack(end + 1 - start, (end in asked) | new)
+            frames += HEAD.pack(end + 1 - start, (ASKED if end in asked else 0) | new)
             frames += packed[start * size : (end + 1) * size].ljust(most * size, b"\0")
             start = end + 1
     limits, slower = job.limits or LIMITS, slower * len(jobs)

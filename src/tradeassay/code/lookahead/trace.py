@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,7 @@ class Trace:
     may share a bar. ``fields`` says what was decided (side, quantity, kind, price, ...), one value per action.
     ``cpu_s`` is what the run used, when known; it is not compared. ``share`` says for each action which share of
     the account it leaves in its leg, where that is known: sizes that do not depend on the money made before.
+    ``say`` puts the fields of one action into words, for those who do not know their names.
 
     Raises UserError for rows that go backwards, negative rows, or fields of another length.
     """
@@ -41,6 +42,7 @@ class Trace:
     fields: Mapping[str, Array] = field(default_factory=dict)
     cpu_s: float | None = None
     share: Floats | None = None
+    say: Callable[[Mapping[str, Any]], str] | None = None
 
     def __post_init__(self) -> None:
         rows = np.asarray(self.rows, dtype=np.int64)
@@ -55,8 +57,11 @@ class Trace:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def words(self, position: int) -> str:
+    def words(self, position: int, *, plainly: bool = True) -> str:
+        """Return an action in words, or all its fields where ``plainly`` is False or nobody has words for it."""
         found = {name: values[position] for name, values in self.fields.items()}
+        if plainly and self.say is not None:
+            return self.say(found)
         parts = [
             f"{name}={value:.10g}" if isinstance(value, float | np.floating) else f"{name}={value}"
             for name, value in found.items()
@@ -145,7 +150,11 @@ def first_difference(scored: Trace, other: Trace, before: int, rtol: float) -> t
     if place == max(one, two):
         return None
     row = int(min(trace.rows[place] for trace, count in both if place < count))
-    left, right = (
-        trace.words(place) if place < count and trace.rows[place] == row else "nothing" for trace, count in both
-    )
+    for plainly in (True, False):  # two that read the same differ in a field that has no words
+        left, right = (
+            trace.words(place, plainly=plainly) if place < count and trace.rows[place] == row else "nothing"
+            for trace, count in both
+        )
+        if left != right:
+            break
     return row, left, right
