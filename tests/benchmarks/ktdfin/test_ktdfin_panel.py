@@ -52,7 +52,7 @@ def score(journal: list[StepRecord], snapshot: Snapshot, convention: Any) -> dic
 
 
 def test_ten_measures_and_two_diagnostics(journal, ashares):
-    assert tuple(info.id for info in PANEL) == TEN
+    assert [info.id for info in PANEL] == TEN
     assert tuple(info.id for info in DIAGNOSTICS) == ("tool_validity_rate", "brier")
     for convention in ("paper", "sound"):
         found = score(journal, ashares, convention)
