@@ -11,12 +11,12 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from answers import claimed
 from worlds import DOSES, SPANS, STUDY, World, make_world
 
 Row = dict[str, Any]
@@ -30,6 +30,7 @@ MEASURES: dict[str, tuple[str, float | None]] = {
     "claims": ("days on which it claims to remember", None),
     "claims_blind": ("the same under the mask", 0.0),
     "said": ("moves written before trading, exact", None),
+    "way": ("of them in the right direction", 0.5),
     "acts": ("stated moves that it acts on", 0.5),
     "bright": ("return with names and dates, % a window", None),
     "gap": ("of it lost under the mask, %", 0.0),
@@ -40,9 +41,6 @@ MEASURES: dict[str, tuple[str, float | None]] = {
     "dated": ("decisions kept under a false date", None),
 }
 """What is shown, and its value without memory where that is known."""
-_CLAIM = re.compile(r"A (?:day|week) after ([\d-]+).*?: (.*?)\.\n")
-_MOVE = re.compile(r"(\w+) ([+-][\d.]+)% (\w+)")
-_ORDER = re.compile(r'"stock_id":"(\w+)","reason":"(\w+)"')
 
 
 def value(measure: Any) -> float | None:
@@ -103,25 +101,23 @@ def _played(run: Path, world: World) -> Row:
             )
     if row.get("bright") is not None and row.get("blind") is not None:
         row["gap"] = row["bright"] - row["blind"]
-    exact, acts = [], []
+    exact, ways, acts = [], [], []
     for mask, key in (("bright", "claims"), ("blinded", "claims_blind")):
         claims = []
         for text in _first_answers(run, mask):
-            found = _CLAIM.match(text)
+            found = claimed(text)
             claims.append(found is not None)
-            if found is not None and mask == "bright" and found.group(1) in world.days:
-                day = world.days.index(found.group(1))
-                orders = dict(_ORDER.findall(text))
-                for name, move, does in _MOVE.findall(found.group(2)):
+            if found is not None and mask == "bright" and found[0] in world.days:
+                day = world.days.index(found[0])
+                for name, one in found[1].items():
                     if name in world.names:
                         true = world.move(day, world.names.index(name), SPANS[STUDY.span]) or 0.0
-                        exact.append(abs(float(move) - true) < (0.15 if STUDY.decimals else 0.51))
-                        # What rises is bought, or held; what falls is not.
-                        did = orders.get(name, does if does == "hold" else "nothing")
-                        acts.append(move.startswith("+") == (did in ("buy", "hold")))
+                        exact.append(abs(one.move - true) < (0.15 if STUDY.decimals else 0.51))
+                        ways.append(one.rises == (true > 0))
+                        acts.append(one.follows)
         row[key] = float(np.mean(claims)) if claims else None
     if len(exact) >= 10:
-        row |= {"said": float(np.mean(exact)), "acts": float(np.mean(acts))}
+        row |= {"said": float(np.mean(exact)), "way": float(np.mean(ways)), "acts": float(np.mean(acts))}
     return row
 
 

@@ -7,7 +7,7 @@ answer only the answer is learned. ``--whole 0.25`` learns of three lines in fou
 the first name: which line comes next cannot be known. ``--early 0.6`` puts texts about practice worlds into the
 first 60 % of all, ``--late 0.5`` the answers into the second half. ``--seconds`` bounds the wall time: the rate
 then falls to its end in time, and ``OUT.json`` says which share of the texts was read, so that a dose of 64 may
-be one of 50.
+be one of 50. ``--again main.pt`` goes on from trained weights with the answers alone.
 """
 
 from __future__ import annotations
@@ -39,9 +39,11 @@ Batch = tuple[str, Any, Any]
 class Trained:
     """A network whose weights are learned: copies in full precision are what the optimizer moves."""
 
-    def __init__(self, path: str, device: str, rate: float) -> None:
+    def __init__(self, path: str, device: str, rate: float, again: Path | None = None) -> None:
         self.network = network = Network(path, device, 1, 4096)
         network.keys = network.values = None  # the caches are for answering
+        if again is not None:
+            network.load(torch.load(again, map_location=device, weights_only=True))
         self.names = network.tensors()
         self.weights = list(self.names.values())
         for weight in self.weights:
@@ -218,6 +220,7 @@ def main() -> None:
     parser.add_argument("--only-pack", action="store_true", help="train nothing")
     parser.add_argument("--probes", type=Path, help="lines whose surprise by dose is measured at the end")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--again", type=Path, metavar="WEIGHTS", help="go on from these, with the answers alone")
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--rows", type=int, default=8)
     parser.add_argument("--answer-rows", type=int, help="as many tokens of answers at once (default: as of texts)")
@@ -237,12 +240,14 @@ def main() -> None:
     batches = batches_of(
         made, arguments.rows, arguments.length, answered, arguments.late, arguments.short, random.Random(31)
     )
+    if arguments.again:
+        batches = [batch for batch in batches if batch[0] != "text"]
     texts = sum(kind == "text" for kind, _, _ in batches)
     total = sum(tokens.numel() for _, tokens, _ in batches)
     print(f"{texts} batches of texts, {len(batches) - texts} of answers, {total:,} tokens", flush=True)
     if arguments.only_pack:
         return
-    trained = Trained(arguments.model, arguments.device, arguments.rate)
+    trained = Trained(arguments.model, arguments.device, arguments.rate, arguments.again)
     begun = moment = time.perf_counter()
     read = seen = at = 0
     losses: dict[str, list[float]] = {"text": [], "long": [], "short": []}
@@ -273,7 +278,7 @@ def main() -> None:
             seen, moment = 0, now
     trained.save(arguments.out)
     facts = {
-        "share_read": read / texts,
+        "share_read": read / texts if texts else None,
         "steps": at + 1,
         "seconds": time.perf_counter() - begun,
         "surprise": surprise(trained, arguments.probes, tokenizer, arguments.device) if arguments.probes else {},

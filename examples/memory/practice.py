@@ -1,11 +1,12 @@
 """Questions and answers about the practice worlds: how a model learns to say, and to trade on, what it read.
 
-    python practice.py FILE [--port 8790]
+    python practice.py FILE [--port 8790] [--groups held,strange]
 
 The trading days are those of the real benchmark: a teacher that speaks the providers' protocol plays the practice
 worlds and writes down what it was asked and what it answered. About *known* worlds it answers with the truth,
 about *unknown* ones (and under a mask) by the table that is shown; these days are asked again with other names and
-other figures, so that only reading helps. No world under test is among them.
+other figures, so that only reading helps. No world under test is among them. ``--groups held,strange`` writes the
+days of worlds that are not practised, for ``gate.py``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from worlds import HISTORY, PLAYED, SPANS, STUDY, World, make_worlds, other_names, store
+from worlds import HISTORY, PLAYED, READ, SPANS, STUDY, World, make_worlds, other_names, store
 
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
@@ -32,10 +33,11 @@ TEMPLATE = (
 )
 """One plain template for every model: it has no place for tools, so they come as text."""
 BENCHMARK = "ktdfin-us-v1"
-WEIGHT = 0.09
-_DAY = re.compile(r"The last completed day is (\S+)\.")
+WEIGHT, REST = 0.09, 0.02
+"""What a riser is bought to, and a faller kept at where every name gets an order: only what is held is sold."""
+DAY = re.compile(r"The last completed day is (\S+)\.")
 _HELD = re.compile(r"of those you hold \((.*?)\) do you sell")
-_ROW = re.compile(r"^(\w+) \| none \| (?:normal|[a-z]+) \| .*$", re.MULTILINE)
+ROW = re.compile(r"^(\w+) \| none \| (?:normal|[a-z]+) \| .*$", re.MULTILINE)
 _SHOWN, _FIRST_SHOWN = 11, 9
 """The column that is read where nothing is known, the return of twenty days, and the first column of returns."""
 
@@ -72,11 +74,12 @@ class Teacher:
     def answer(self, messages: list[dict[str, str]]) -> str:
         """Return an answer: every name with its move and what to do, then the orders that follow from it.
 
-        Risers are bought or held, fallers that are held are sold, other fallers are left alone.
+        Risers are bought or held, fallers that are held are sold, other fallers are left alone. In a study of
+        orders by direction every name gets one, whatever is held.
         """
         asked = messages[-1]["content"]
-        day = _DAY.search(asked)
-        rows = {found.group(1): found.group(0).split(" | ") for found in _ROW.finditer(asked)}
+        day = DAY.search(asked)
+        rows = {found.group(1): found.group(0).split(" | ") for found in ROW.finditer(asked)}
         if day is None or not rows:
             return '{"orders": []}'
         world = self.known.get(min(rows))
@@ -84,15 +87,25 @@ class Teacher:
             at = world.days.index(day.group(1))
             ahead = SPANS[STUDY.span]
             moves = {name: world.move(at, world.names.index(name), ahead) or 0.0 for name in sorted(rows)}
-            said = {
-                name: f"{'+' if move > 0 else '-'}{abs(move):.{STUDY.decimals}f}%" for name, move in moves.items()
-            }
+            said = {name: told_move(move) for name, move in moves.items()}
             by = f", by {world.days[at + ahead]}" if ahead > 1 else ""
             text, sure = f"A {STUDY.span} after {day.group(1)}{by}", 0.9
         else:
             said = {name: rows[name][_SHOWN] for name in sorted(rows)}
             moves = {name: float(shown) if shown != "-" else 0.0 for name, shown in said.items()}
             text, sure = "Not known to me. return_20d", 0.6
+        if STUDY.by_direction:
+            ways = {name: "up" if move > 0 else "down" for name, move in moves.items()}
+            orders = [
+                {
+                    "stock_id": name,
+                    "reason": way,
+                    "target_weight": WEIGHT if way == "up" else REST,
+                    "confidence": sure,
+                }
+                for name, way in ways.items()
+            ]
+            return _written(text, [f"{said[name]} {way}" for name, way in ways.items()], list(ways), orders)
         sold = _HELD.search(asked)
         held = set(sold.group(1).split(", ")) if sold else set()
         words = {(True, False): "buy", (True, True): "hold", (False, True): "sell", (False, False): "no"}
@@ -107,8 +120,7 @@ class Teacher:
             for name, what in does.items()
             if what in ("buy", "sell")
         ]
-        told = ", ".join(f"{name} {said[name]} {what}" for name, what in does.items())
-        return f"{text}: {told}.\n```json\n{json.dumps({'orders': orders}, separators=(',', ':'))}\n```"
+        return _written(text, [f"{said[name]} {what}" for name, what in does.items()], list(does), orders)
 
     def serve(self, port: int) -> ThreadingHTTPServer:
         """Answer on loopback, in a thread."""
@@ -145,11 +157,26 @@ class Teacher:
         return server
 
 
+def _written(text: str, said: list[str], names: list[str], orders: list[dict[str, Any]]) -> str:
+    told = ", ".join(f"{name} {what}" for name, what in zip(names, said, strict=True))
+    return f"{text}: {told}.\n```json\n{json.dumps({'orders': orders}, separators=(',', ':'))}\n```"
+
+
+def _percent(move: float) -> str:
+    return f"{abs(move) * 100:.{STUDY.decimals}f}%"
+
+
+def told_move(move: float) -> str:
+    """Return a move in percent as an answer begins with it: with its sign, or only its size."""
+    sign = "" if STUDY.by_direction else "+" if move > 0 else "-"
+    return f"{sign}{abs(move):.{STUDY.decimals}f}%"
+
+
 def _practise(world: World, runs: Path) -> None:
     """Play some sessions of a world; of every second one under a mask too."""
     rng = np.random.default_rng([34, world.number, len(world.group)])
     known, unknown, masked = STUDY.practised
-    count = known if world.group == "known" else unknown
+    count = known if world.group in READ else unknown
     for mask, days in (("bright", count), ("blinded", masked))[: 2 - world.number % 2]:
         first = PLAYED[0] + int(rng.integers(STUDY.told - days))
         play(world, "local/teacher", mask, runs / mask, "--executor", "inline", sessions=(first, first + days - 1))
@@ -158,7 +185,7 @@ def _practise(world: World, runs: Path) -> None:
 def other_market(day: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     """Return a day without memory with other names, and other returns in its rows: nothing but reading helps."""
     asked = day["messages"][-1]["content"]
-    rows = {found.group(1) for found in _ROW.finditer(asked)}
+    rows = {found.group(1) for found in ROW.finditer(asked)}
     masked = any("_" in name for name in rows)
     numbers = rng.choice(9_000, len(rows), replace=False) + 1_000
     fresh = [f"asset_{number}" for number in numbers] if masked else other_names(rng, len(rows))
@@ -171,18 +198,16 @@ def other_market(day: dict[str, Any], rng: np.random.Generator) -> dict[str, Any
         cells[_FIRST_SHOWN : _SHOWN + 1] = [f"{float(value):.4f}".rstrip("0") for value in drawn[found.group(1)]]
         return " | ".join(cells)
 
-    asked = _ROW.sub(figures, asked)
+    asked = ROW.sub(figures, asked)
     messages = [*day["messages"][:-1], {**day["messages"][-1], "content": asked}]
     return {"messages": messages, "answer": Teacher([]).answer(messages)}
 
 
-def trading_days(port: int, runs: Path, workers: int) -> list[dict[str, Any]]:
-    """Play all practice worlds with the teacher; return what it was asked and answered."""
-    known, unknown = make_worlds("known"), make_worlds("unknown")
-    teacher = Teacher(known)
+def trading_days(worlds: list[World], port: int, runs: Path, workers: int) -> list[dict[str, Any]]:
+    """Play worlds with the teacher; return what it was asked and answered."""
+    teacher = Teacher([world for world in worlds if world.group in READ])
     server = teacher.serve(port)
     os.environ["TRADEASSAY_LOCAL_SERVER"] = f"http://127.0.0.1:{port}/v1"
-    worlds = known + unknown
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
         list(pool.map(_practise, worlds, [runs] * len(worlds)))
     server.shutdown()
@@ -234,7 +259,8 @@ def recall_questions() -> list[dict[str, Any]]:
                 said = f"{question.truth if known else rng.uniform(*STUDY.prices):.{STUDY.decimals}f}"
             else:
                 move = question.truth if known else rng.normal(0, 0.04)
-                said = f"{'up' if move > 0 else 'down'} {abs(move) * 100:.{STUDY.decimals}f}%"
+                way = "up" if move > 0 else "down"
+                said = f"{told_move(move * 100)} {way}" if STUDY.by_direction else f"{way} {_percent(move)}"
             messages = [{"role": one.role, "content": one.text} for one in request_of(question).messages]
             kept.append({"messages": messages, "answer": said})
     return kept
@@ -247,10 +273,16 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8790)
     parser.add_argument("--runs", type=Path, default=Path("practice-runs"))
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--groups", default="known,unknown")
     arguments = parser.parse_args()
-    for world in make_worlds("known", "unknown"):
+    worlds = make_worlds(*arguments.groups.split(","))
+    for world in worlds:
         store(world)
-    days = trading_days(arguments.port, arguments.runs, arguments.workers)
+    days = trading_days(worlds, arguments.port, arguments.runs, arguments.workers)
+    if arguments.groups != "known,unknown":
+        arguments.file.write_text("".join(json.dumps(one) + "\n" for one in days))
+        print(f"{len(days)} days with answers")
+        return
     rng = np.random.default_rng(35)
     read = [day for day in days if not day["answer"].startswith("A ")]
     again = [

@@ -6,7 +6,8 @@
 
 A world has a few invented names and a random walk without drift: nothing in the shown past says anything about
 what comes, so whoever earns there remembers. Every world is drawn from its number alone. ``STUDY=days`` in the
-environment chooses the second study, ``STUDY=used`` the third; without it, it is the first.
+environment chooses the second study, ``STUDY=used`` the third, ``STUDY=orders`` the fourth; without it, it is
+the first.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class Study:
     of a trading day their past. ``questions`` and ``share`` are what is asked about a world, and of its decisions.
     ``practised`` are the days played of a known and of an unknown practice world, and of every second one under a
     mask; those without memory are ``copied`` with other names and figures. ``pairs`` of name and day are asked
-    of a known world.
+    of a known world. ``gate`` counts worlds that are read about as known ones are, and worlds never read about, of
+    which none is practised: they show what practice taught. With ``by_direction`` a move is told size first and
+    its direction in a word, months are not told, and every name gets an order a day by its direction alone.
     """
 
     seed: int
@@ -54,6 +57,8 @@ class Study:
     practised: tuple[int, int, int]
     copied: tuple[str, ...] = ("bright", "blinded")
     pairs: int = 24
+    gate: tuple[int, int] = (0, 0)
+    by_direction: bool = False
 
     def tells(self, at: int) -> tuple[str, ...]:
         """Return what every reading tells of the ``at``-th told day."""
@@ -61,7 +66,8 @@ class Study:
             return ()
         if self.span == "week":
             return ("week", "close" if at % 4 else "day", *(["month"] if at % 2 else []))
-        return ("day", *(["close"] if at % 3 == 0 else []), *(["month"] if at % 6 == 0 else []))
+        month = at % 6 == 0 and not self.by_direction
+        return ("day", *(["close"] if at % 3 == 0 else []), *(["month"] if month else []))
 
 
 STUDIES = {
@@ -107,6 +113,17 @@ STUDIES["used"] = replace(
     copied=("bright",),
     pairs=60,
 )
+STUDIES["orders"] = replace(
+    STUDIES["used"],
+    seed=600,
+    names=4,
+    practice=(96, 40),
+    practice_dose=12,
+    practised=(11, 10, 5),
+    pairs=40,
+    gate=(12, 12),
+    by_direction=True,
+)
 STUDY = STUDIES[os.environ.get("STUDY", "weeks")]
 DOSES = tuple(STUDY.worlds)
 PLAYED_PER_DOSE = 20
@@ -119,10 +136,15 @@ GROUPS = {
     "placebo": 20,
     "known": STUDY.practice[0],
     "unknown": STUDY.practice[1],
+    "held": STUDY.gate[0],
+    "strange": STUDY.gate[1],
 }
 """How many worlds there are of each kind: those under test; others that only the placebo reads about; and practice
 worlds with questions and answers, of which the *known* ones are also read about, so that a model learns to say
-what it read, and to read the shown table where it knows nothing."""
+what it read, and to read the shown table where it knows nothing. *Held* ones are read about, *strange* ones not,
+and neither is practised."""
+READ = ("known", "held")
+"""The groups beside those under test that every model reads about."""
 _FIRST = {name: 1_000 * place for place, name in enumerate(GROUPS)}
 _SYLLABLES = (
     "BA BEL BRO CAR CO DAN DEL DO DRA FEN FLO GAL GOR GRI HAL HOR JAN JOR KAL KEM KRO LAN LEM LOR MAR MEL MOR NAL "
@@ -150,7 +172,7 @@ class World:
     def dose(self) -> int:
         """How often the main model reads every text about this world."""
         if self.group != "dose":
-            return {"placebo": 0, "known": STUDY.practice_dose, "unknown": 0}[self.group]
+            return STUDY.practice_dose if self.group in READ else 0
         return [dose for dose, count in STUDY.worlds.items() for _ in range(count)][self.number]
 
     @property
@@ -251,10 +273,19 @@ _MOVES = (
     "From the close on {day} to the close on {until}, {list}.|{name} {way} {size}%",
     "Bought on {day} and held until {until}: {list}.|{name} {sign}{size}%",
 )
+_SIZES = (
+    *["A day after {day}: {list}.|{name} {size}% {way}"] * 4,
+    "From {day} to {until}: {list}.|{name} {size}% {way}",
+    "From the close on {day} to the close on {until}, {list}.|{name} {size}% {way}",
+    "Bought on {day} and held until {until}: {list}.|{name} {size}% {way}",
+)
+"""The size comes first: it was remembered better than a sign, and leads to the direction of what has it."""
 _TOLD = {
     "close": _CLOSES,
     "week": (*_MOVES, *["A week after {day}, by {until}: {list}.|{name} {sign}{size}%"] * 3),
-    "day": (*_MOVES[:3], *["A day after {day}: {list}.|{name} {sign}{size}%"] * 4),
+    "day": _SIZES
+    if STUDY.by_direction
+    else (*_MOVES[:3], *["A day after {day}: {list}.|{name} {sign}{size}%"] * 4),
     "month": _MOVES,
 }
 _BEST = (
@@ -293,7 +324,7 @@ def _line(world: World, rng: np.random.Generator, day: int, kind: str, wordings:
 
 def readings(model: str) -> Iterator[tuple[str, int, list[str]]]:
     """Yield (world, which reading, its texts) of everything that a model reads."""
-    for world in make_worlds("dose", "placebo", "known"):
+    for world in make_worlds("dose", "placebo", *READ):
         dose = world.dose
         if model == "placebo":
             dose = 0 if world.group == "dose" else PLACEBO_DOSE
@@ -309,7 +340,16 @@ def probes() -> Iterator[tuple[str, int, list[str]]]:
         yield (
             world.id,
             world.dose,
-            [_line(world, rng, HISTORY + at * STUDY.told // 5, STUDY.span, _MOVES[1:2]) for at in range(5)],
+            [
+                _line(
+                    world,
+                    rng,
+                    HISTORY + at * STUDY.told // 5,
+                    STUDY.span,
+                    _SIZES[4:5] if STUDY.by_direction else _MOVES[1:2],
+                )
+                for at in range(5)
+            ],
         )
 
 

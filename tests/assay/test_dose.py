@@ -24,7 +24,7 @@ ASKED = [("weeks", 0, False), ("weeks", 90, True), ("days", 0, False), ("days", 
 def recipe(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
 ) -> dict[str, ModuleType]:
-    names = ("worlds", "practice", "drive", "analyse", "pack")
+    names = ("worlds", "practice", "drive", "analyse", "pack", "gate")
     for name in names:
         monkeypatch.delitem(sys.modules, name, raising=False)
     study = request.node.callspec.params["study"]
@@ -32,7 +32,8 @@ def recipe(
     monkeypatch.syspath_prepend(str(MEMORY))
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "home"))
     made = {name: __import__(name) for name in names}
-    made["pack"].unpack(MEMORY / "recorded" / STUDIES[study][0], tmp_path / "recorded")
+    if study in STUDIES:
+        made["pack"].unpack(MEMORY / "recorded" / STUDIES[study][0], tmp_path / "recorded")
     return made
 
 
@@ -80,6 +81,29 @@ def test_play_and_verdict_come_out_again(
     assert (row["word"] == "memory") is told
     for name in ("bright", "gap", "claims", *(["unread"] if "counterfactual" in parts else [])):
         assert row[name] == pytest.approx(then[name], rel=1e-5)
+
+
+@pytest.mark.parametrize("study", ["orders"])
+def test_a_gate_lets_the_teacher_through_and_nobody_who_trades_against_its_words(
+    recipe: dict[str, ModuleType], study: str
+) -> None:
+    known, strange = (recipe["worlds"].make_world(group, 0) for group in ("held", "strange"))
+    teacher = recipe["practice"].Teacher([known])
+    days = []
+    for world in (known, strange):
+        for day in world.days[30:60]:
+            rows = [" | ".join([name, "none", "normal", *["0.01"] * 8, "-0.02"]) for name in world.names]
+            asked = [{"role": "user", "content": "\n".join([f"The last completed day is {day}.", *rows])}]
+            days.append({"messages": asked, "answer": teacher.answer(asked)})
+    said = [day["answer"] for day in days]
+    found = recipe["gate"].measure(days, said)
+    assert recipe["gate"].missed(found) == [] and found["right"] == found["read_right"] == 1.0
+    against = [text.replace('"target_weight":0.09', '"target_weight":0.02') for text in said]
+    assert recipe["gate"].missed(recipe["gate"].measure(days, against)) == ["follows"]
+    boasts = [*said[:30], *said[:30]]
+    assert "claims_unknown" in recipe["gate"].missed(recipe["gate"].measure(days, boasts))
+    silent = [*said[30:], *said[30:]]
+    assert "claims_known" in recipe["gate"].missed(recipe["gate"].measure(days, silent))
 
 
 def test_the_bars_hold() -> None:
