@@ -109,9 +109,9 @@ def _played(run: Path, world: World) -> Row:
             claims.append(found is not None)
             if found is not None and mask == "bright" and found[0] in world.days:
                 day = world.days.index(found[0])
-                for name, one in found[1].items():
-                    if name in world.names:
-                        true = world.move(day, world.names.index(name), SPANS[STUDY.span]) or 0.0
+                for one in found[1]:
+                    if one.name in world.names:
+                        true = world.move(day, world.names.index(one.name), SPANS[STUDY.span]) or 0.0
                         exact.append(abs(one.move - true) < (0.15 if STUDY.decimals else 0.51))
                         ways.append(one.rises == (true > 0))
                         acts.append(one.follows)

@@ -16,43 +16,41 @@ _HALF = 0.05
 
 
 class Stated(NamedTuple):
-    """One name's move in percent, whether it is said to rise, and whether the orders do as is said."""
+    """A name, its move in percent, whether it is said to rise, and whether the orders do as is said."""
 
+    name: str
     move: float
     rises: bool
     follows: bool
 
 
-def claimed(text: str) -> tuple[str, dict[str, Stated]] | None:
+def claimed(text: str) -> tuple[str, list[Stated]] | None:
     """Return the day whose next one an answer claims to know, and what it states; None where it claims nothing."""
     found = _CLAIM.match(text)
     if found is None:
         return None
     day, told = found.groups()
     does = {name: what for name, what, _ in _ORDER.findall(text)}
-    stated = {
+    stated = []
+    for name, move, word in _SIGNED.findall(told):
         # What rises is bought, or held; what falls is not.
-        name: Stated(
-            float(move), rises, rises == (does.get(name, word if word == "hold" else "no") in ("buy", "hold"))
-        )
-        for name, move, word in _SIGNED.findall(told)
-        for rises in (move.startswith("+"),)
-    }
+        bought = does.get(name, word if word == "hold" else "no") in ("buy", "hold")
+        stated.append(Stated(name, float(move), move.startswith("+"), bought == move.startswith("+")))
     for name, size, way in _SIZED.findall(told):
         move = float(size) if way == "up" else -float(size)
-        stated[name] = Stated(move, way == "up", _ordered(text, name, way))
+        stated.append(Stated(name, move, way == "up", _ordered(text, name, way)))
     return day, stated
 
 
-def read_off(text: str) -> dict[str, Stated] | None:
+def read_off(text: str) -> list[Stated] | None:
     """Return what an answer by direction reads off the table; None where it does not."""
     found = _TABLE.match(text)
     if found is None:
         return None
-    return {
-        name: Stated(0.0 if value == "-" else float(value), way == "up", _ordered(text, name, way))
+    return [
+        Stated(name, 0.0 if value == "-" else float(value), way == "up", _ordered(text, name, way))
         for name, value, way in _READ.findall(found.group(1))
-    }
+    ]
 
 
 def _ordered(text: str, name: str, way: str) -> bool:

@@ -47,18 +47,17 @@ def measure(asked: list[dict[str, Any]], said: list[str]) -> dict[str, float | N
     for one, text in zip(asked, said, strict=True):
         truth, mine = claimed(one["answer"]), claimed(text)
         found["claims_unknown" if truth is None else "claims_known"].append(mine is not None)
-        stated = mine[1] if mine is not None else read_off(text)
+        stated = (read_off(text) or []) if mine is None else mine[1]
         found["unread"].append(not stated)
-        found["follows"] += [each.follows for each in (stated or {}).values()]
-        if truth is not None and mine is not None:
-            both = [(mine[1][name].rises, each.rises) for name, each in truth[1].items() if name in mine[1]]
-            found["rises"] += [float(states) - float(true) for states, true in both]
-            found["right"] += [states == true for states, true in both]
-        elif truth is None and mine is None:
-            shown = read_off(one["answer"]) or {}
-            found["read_right"] += [
-                (stated or {})[name].rises == each.rises for name, each in shown.items() if name in (stated or {})
-            ]
+        found["follows"] += [each.follows for each in stated]
+        if (truth is None) != (mine is None):
+            continue
+        rises = {each.name: each.rises for each in stated}
+        true = (read_off(one["answer"]) or []) if truth is None else truth[1]
+        both = [(rises[each.name], each.rises) for each in true if each.name in rises]
+        found["read_right" if truth is None else "right"] += [states == each for states, each in both]
+        if truth is not None:
+            found["rises"] += [float(states) - float(each) for states, each in both]
     return {name: float(np.mean(values)) if values else None for name, values in found.items()}
 
 
