@@ -36,8 +36,8 @@ def remembered(world: World, right: float) -> World:
     wrong = np.array(
         [[drawn(world.id, day, name) >= right for name in range(moves.shape[1])] for day in range(len(moves))]
     )
-    closes = np.vstack([world.closes[:1], np.where(wrong, 1.0 / moves, moves)])
-    return replace(world, closes=closes)
+    told = np.vstack([world.closes[:1], np.where(wrong, 1.0 / moves, moves)])
+    return replace(world, closes=np.cumprod(told, axis=0))
 
 
 class Script(Teacher):
