@@ -41,13 +41,15 @@ if ! gate ""; then
   serve "$NAME-again.pt"
   python "$HERE/finetune.py" "$MODEL" $HOW --again "$NAME.pt" --rate 3e-5 --seconds "$AGAIN" --device "$DEVICE" \
     --out "$NAME-again.pt" > "again-$NAME.log" 2>&1
+  say "practised again: $(tail -1 "again-$NAME.log")"
   ready
   gate "-again"
 fi
 say "playing"
 # Changed markets come before what was traded is asked for: the third study had no time for them. Verdicts need no GPU.
 LEFT=$((TOTAL - SECONDS))
-timeout $LEFT python "$HERE/drive.py" "local/dose-$NAME" "results/$NAME" --worlds "$WORLDS" \
+[ "$LEFT" -gt 60 ] || { say "no time is left to play"; kill "$SERVER"; exit 1; }
+timeout "$LEFT" python "$HERE/drive.py" "local/dose-$NAME" "results/$NAME" --worlds "$WORLDS" \
   --parts recall,play,counterfactual,traded --players "$PLAYERS" --askers "$ASKERS" --closers "$CLOSERS" \
   --seconds $((LEFT - 30)) > "drive-$NAME.log" 2>&1
 say "played: $(grep -c '"part": "play".*"failed": null' "results/$NAME/drive.jsonl") worlds"
