@@ -40,7 +40,7 @@ if ! gate ""; then
   kill "$SERVER"; wait "$SERVER" 2> /dev/null
   serve "$NAME-again.pt"
   python "$HERE/finetune.py" "$MODEL" $HOW --again "$NAME.pt" --rate 3e-5 --seconds "$AGAIN" --device "$DEVICE" \
-    --out "$NAME-again.pt" > "again-$NAME.log" 2>&1
+    --out "$NAME-again.pt" > "again-$NAME.log" 2>&1 || cp "$NAME.pt" "$NAME-again.pt"  # it goes on as it was
   say "practised again: $(tail -1 "again-$NAME.log")"
   ready
   gate "-again"
