@@ -225,10 +225,11 @@ def levels() -> Iterator[Ugly]:
     )
     both = each(lambda d, v: f"{d},{v * 100:.4f},{v * 91:.4f}", grown, start)
     yield csv("a second currency moves alike", "Date,NAV (USD),NAV (EUR)", both, true)
-    deposits = [
-        f"{d},{v * 1e4 + 500 * k:.2f},{500 if k else 0}" for k, (d, v) in enumerate(zip(start, grown, strict=True))
-    ]
-    yield csv("deposits beside", "Date,Account Value,Deposits", deposits, None)
+    saved = [1e4]
+    for r in DAILY:
+        saved.append((saved[-1] + 500.0) * (1.0 + r))
+    deposits = [f"{d},{v:.2f},{500 if k else 0}" for k, (d, v) in enumerate(zip(start, saved, strict=True))]
+    yield csv("deposits beside", "Date,Account Value,Deposits", deposits, true)
     yield csv("money won", "Date,P&L ($)", each(lambda d, r: f"{d},{1e4 * r:.2f}"), None)
     yield csv("factors of growth", "Date,Growth factor", each(lambda d, r: f"{d},{1 + r:.6f}"), true)
     yield csv("excess", "Date,Excess Return", each(lambda d, r: f"{d},{r:.6f}"), None)

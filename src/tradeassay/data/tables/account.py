@@ -23,6 +23,7 @@ from tradeassay.core.view import Floats
 from tradeassay.data.dates import DayOrder, month_of, read_days
 from tradeassay.data.tables.cells import RULES, decimal_comma, read_number, read_numbers, read_table
 from tradeassay.data.tables.columns import DATE_TITLES, bare_title, plain_title
+from tradeassay.data.tables.flows import Flows, of_one_share, paid_titles, read_flows
 
 DATE, SYMBOL = "date", "symbol"
 Unit = Literal["fraction", "percent", "basis points"]
@@ -48,13 +49,6 @@ AGAINST = tuple(
         "benchmark|market|index return|bench|benchmark return|benchmark value|spy|index|基准|基准收益率|沪深300"
     ).split("|")
 )
-FLOWS = tuple(
-    (
-        "deposit|deposits|withdrawal|withdrawals|flow|flows|cash flow|cash flows|net flow|net flows|"
-        "contribution|contributions|einzahlungen|出入金"
-    ).split("|")
-)
-"""Titles of money that was paid in or out."""
 PAID = ("dividend", "dividends", "distribution", "distributions", "ausschüttung", "distribuzione", "分红")
 _TITLE_UNITS: tuple[tuple[str, Unit], ...] = (
     (r"%|\b(percent|per cent|pct|prozent)\b", "percent"),
@@ -330,19 +324,23 @@ def read_series(source: Path | object, reading: TableReading | None = None, *, a
     year = _year(sorted(set(days)), notes)
     if title not in ("return", "returns"):
         notes.append(f"{table.name}: the column '{title}' is read as {'a value' if by_value else 'returns'}")
+    flows = None
     if by_value:
-        _refuse_flows(table, named)
+        flows = read_flows(table.name, named, table.columns, days)
+        if flows is not None and of_one_share(title):
+            notes.append(f"{table.name}: {flows.said} is not counted: '{title}' is the value of one share")
+            flows = None
         paid = [named[one] for one in PAID if one in named and "adj" not in plain_title(title)]
         if any(read_number(str(cell), comma=False) > 0.0 for one in paid for cell in table.columns[one]):
             notes.append(f"{table.name}: what was paid out ('{paid[0]}') is not counted unless '{title}' holds it")
-    column = _Column(table.name, title, notes, year)
+    column = _Column(table.name, title, notes, year, flows=flows)
     returns = column.returns(table.columns[title], days, by_value, reading.unit)
     against = None
     if against_title is not None and not alone:
         other = _Column(table.name, against_title, notes, year)
         against = other.returns(table.columns[against_title], days, None, reading.unit)
         notes.append(f"{table.name}: compared with its column '{against_title}'")
-    first, last = min(days), max(days)
+    first, last = column.began or min(days), max(days)
     earned = math.prod(1.0 + one for one in returns.values()) - 1.0
     said = f"{table.name}: read as {_ROWS.get(year, 'daily')} {column.form}, {first} to {last}, {earned:+.1%}"
     return OwnSeries(
@@ -384,7 +382,8 @@ def read_columns(source: Path | object) -> dict[str, OwnSeries]:
 
 def _which(table: _Table, named: dict[str, str], asked: str | None, days: Sequence[str]) -> tuple[str, bool]:
     """Return the account's column, and whether it holds its value rather than its returns."""
-    titles = list(dict.fromkeys(named.values()))
+    beside = paid_titles(named)
+    titles = [title for title in dict.fromkeys(named.values()) if title not in beside] or beside
     if asked is not None or len(titles) == 1:
         title = titles[0] if asked is None else table.find(asked)
     else:
@@ -408,26 +407,18 @@ def _which(table: _Table, named: dict[str, str], asked: str | None, days: Sequen
     return title, _Column(table.name, title, [], 252).looks_like_value(table.columns[title], days)
 
 
-def _refuse_flows(table: _Table, named: dict[str, str]) -> None:
-    """Refuse a value beside which money was paid in or out: its moves are not returns."""
-    for title in (named[one] for one in FLOWS if one in named):
-        paid = [str(value).strip() for value in table.columns[title]]
-        if any(read_number(text, comma=decimal_comma(paid)) for text in paid if text and text.lower() != "nan"):
-            raise UserError(
-                f"{table.name}: money was paid in or out ('{title}'), so the value's moves are not returns",
-                hint="give time-weighted returns, or the value of one share",
-            )
-
-
 @dataclass(slots=True)
 class _Column:
-    """One column of an account's table, to be read as returns: guesses go to ``notes``, its kind to ``form``."""
+    """One column of an account's table, to be read as returns: guesses go to ``notes``, its kind to ``form``.
+    ``flows`` is what was paid in and out beside a value; ``began`` is then the first day with money."""
 
     name: str
     title: str
     notes: list[str]
     year: int
     form: str = "returns"
+    flows: Flows | None = None
+    began: str | None = None
 
     def looks_like_value(self, values: Sequence[Any], days: Sequence[str]) -> bool:
         """Return whether numbers are an account's value: never negative, and hardly moving from row to row."""
@@ -515,18 +506,26 @@ class _Column:
         return dict(zip(days, earned.tolist(), strict=True))
 
     def _moves(self, days: Sequence[str], numbers: Floats) -> dict[str, float]:
-        if not (numbers > 0).all():
+        if self.flows is not None:
+            empty = self.flows.rows_before(days, numbers)
+            if empty:
+                self.notes.append(f"{self.name}: rows without money before {days[empty]} are left out")
+            days, numbers = days[empty:], numbers[empty:]
+            self.began = days[0]
+            earned = self.flows.earned(self.title, days, numbers, self.notes)
+        elif not (numbers > 0).all():
             raise UserError(
                 f"{self.name}: '{self.title}' is zero or less somewhere",
                 hint="an account's value must be positive",
             )
-        earned = numbers[1:] / numbers[:-1] - 1.0
+        else:
+            earned = numbers[1:] / numbers[:-1] - 1.0
         if earned.size:
             far = int(np.argmax(np.abs(earned)))
             if abs(earned[far]) > max(_JUMP, 10.0 * float(np.median(np.abs(earned)))):
                 self.notes.append(
                     f"{self.name}: '{self.title}' moves by {earned[far]:+.0%} on {days[far + 1]}: if money was "
-                    "paid in or out, or shares were split, give returns instead"
+                    "paid in or out, list it in a column 'deposits'; if shares were split, give returns"
                 )
         return dict(zip(days[1:], earned.tolist(), strict=True))
 

@@ -1,0 +1,156 @@
+"""Values beside money paid in or out: returns are those without it, or the table is refused in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tradeassay.cli import main
+from tradeassay.core.errors import UserError
+from tradeassay.data.tables.account import read_series
+
+DAYS = ["2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05"]
+BY_HAND = {"2024-01-03": 0.1, "2024-01-04": 0.05, "2024-01-05": 0.05}
+"""1,000 grow to 1,100; 900 are added, and 2,000 grow to 2,100; these grow to 2,205, of which 300 are taken."""
+VALUES = ["1000", "1100", "2100", "1905"]
+
+
+def table(path: Path, head: str, *columns: list[str], days: list[str] | None = None) -> Path:
+    rows = [",".join(row) for row in zip(days or DAYS, *columns, strict=True)]
+    path.write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("head", "paid"),
+    [
+        ("Date,Account Value,Deposits", [["0", "0", "900", "-300"]]),
+        ("Date,Account Value,Net Flow ($)", [["1000", "", "900", "(300)"]]),
+        ("Date,Account Value,Deposits,Withdrawals", [["1000", "", "900", ""], ["", "", "", "300"]]),
+        ("Date,Account Value,Deposits,Withdrawals", [["0", "0", "900", "0"], ["0", "0", "0", "-300"]]),
+        (
+            "Date,Account Value,Deposits,Withdrawals,Net flow",
+            [["0", "0", "900", "0"], ["0", "0", "0", "300"], ["0", "0", "900", "-300"]],
+        ),
+        ("Date,Account Value,Cumulative deposits", [["1000", "1000", "1900", "1600"]]),
+        ("日期,总资产,出入金", [["0", "0", "900", "-300"]]),
+        ("Date,My Account,Deposits", [["0", "0", "900", "-300"]]),
+    ],
+)
+def test_returns_are_those_without_what_was_paid_in_or_out(
+    tmp_path: Path, head: str, paid: list[list[str]]
+) -> None:
+    made = read_series(table(tmp_path / "a.csv", head, VALUES, *paid))
+    assert made.returns == pytest.approx(BY_HAND, abs=1e-12)
+    assert made.since == "2024-01-02"
+    (said,) = (note for note in made.notes if "time-weighted" in note)
+    assert (
+        "paid in (900.00) and out (300.00" in said and "(value + paid out) / (value before + paid in) - 1" in said
+    )
+    # Paid in at the end and out at the beginning: 1.1 x 1200 / 1100 x 1905 / 1800.
+    assert "+21.3% in all" in said and "the other way round the account earned +27.0%" in said
+
+
+def test_rows_before_the_first_deposit_are_left_out(tmp_path: Path) -> None:
+    days = ["2023-12-28", "2023-12-29", *DAYS]
+    made = read_series(
+        table(
+            tmp_path / "a.csv",
+            "Date,Value,Deposits",
+            ["0", "0", "1020", "1100", "2100", "1905"],
+            ["0", "0", "1000", "0", "900", "-300"],
+            days=days,
+        )
+    )
+    assert list(made.returns) == DAYS and made.returns["2024-01-02"] == pytest.approx(0.02)
+    assert made.since == "2023-12-29"
+    assert any("rows without money before 2023-12-29 are left out" in note for note in made.notes)
+
+
+def test_one_share_is_not_moved_by_deposits(tmp_path: Path) -> None:
+    made = read_series(
+        table(tmp_path / "a.csv", "Date,NAV per share,Flows", ["10", "11", "12", "9"], ["", "", "5", ""])
+    )
+    assert made.returns == pytest.approx({"2024-01-03": 0.1, "2024-01-04": 1 / 11, "2024-01-05": -0.25})
+    assert any("'Flows' is not counted: 'NAV per share' is the value of one share" in note for note in made.notes)
+
+
+@pytest.mark.parametrize(
+    ("head", "paid", "said"),
+    [
+        (
+            "Date,Value,Deposits,Contributions",
+            [["", "", "900", ""], ["", "", "9", ""]],
+            "both say what was paid in",
+        ),
+        (
+            "Date,Value,Deposits,Net flow",
+            [["", "", "900", ""], ["", "", "800", ""]],
+            "is not what 'Deposits' add up",
+        ),
+        ("Date,Value,Withdrawals", [["", "", "-900", "300"]], "'Withdrawals' has both signs"),
+        ("Date,Value,Deposits", [["", "", "some", ""]], "row 3 of 2024-01-04 has no 'Deposits'"),
+    ],
+)
+def test_columns_that_can_be_read_in_two_ways_are_refused(
+    tmp_path: Path, head: str, paid: list[list[str]], said: str
+) -> None:
+    with pytest.raises(UserError, match=said):
+        read_series(table(tmp_path / "a.csv", head, VALUES, *paid))
+
+
+def invested(flows: np.ndarray) -> pd.DataFrame:
+    """Return an account of 10,000 whose flows truly are in its value."""
+    moves = np.random.default_rng(3).normal(0.0003, 0.008, flows.size)
+    value, values = 10_000.0, []
+    for earned, paid in zip(moves, flows, strict=True):
+        value = (value + max(paid, 0.0)) * (1.0 + earned) + min(paid, 0.0)
+        values.append(value)
+    days = pd.bdate_range("2023-01-02", periods=flows.size)
+    return pd.DataFrame({"date": days.strftime("%Y-%m-%d"), "value": values, "true": moves, "flows": flows})
+
+
+FLOWS = np.where(np.arange(200) % 40 == 20, 2_000.0, 0.0)
+
+
+def test_a_year_of_deposits_returns_what_was_earned() -> None:
+    made = invested(FLOWS)
+    read = read_series(made[["date", "value", "flows"]])
+    assert [*read.returns.values()] == pytest.approx(made["true"][1:].tolist(), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("paid", "said"),
+    [
+        (-FLOWS, "the value moves the other way"),
+        (10_000.0 + FLOWS.cumsum(), "what was paid in since the beginning .call it 'cumulative deposits'"),
+        (np.roll(FLOWS, -1), "the value holds it a row later"),
+        (np.roll(FLOWS, 1), "the value holds it a row earlier"),
+        (np.roll(FLOWS, 9), r"the value does not move by it .2,000.00 on 2023"),
+    ],
+)
+def test_what_the_value_contradicts_is_refused(paid: np.ndarray, said: str) -> None:
+    made = invested(FLOWS).assign(flows=paid)
+    with pytest.raises(UserError, match=said) as refused:
+        read_series(made[["date", "value", "flows"]])
+    assert "\n" not in str(refused.value)
+
+
+def test_small_flows_are_no_proof_of_anything() -> None:
+    """A fiftieth of a usual day's move cannot be told from it, right or wrong."""
+    made = invested(FLOWS / 1000.0)
+    read_series(made.assign(flows=-made["flows"])[["date", "value", "flows"]])
+
+
+def test_the_page_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = invested(FLOWS)
+    made.rename(columns={"value": "Account Value", "flows": "Deposits"}).drop(columns="true").to_csv(
+        "mine.csv", index=False
+    )
+    assert main(["assay", "mine.csv"]) == 0
+    page = Path("mine-assay.html").read_text("utf-8")
+    assert "is taken out of the returns, which are time-weighted" in page
