@@ -198,7 +198,7 @@ def test_a_benchmark_with_holes_is_compared_over_the_same_spans() -> None:
         ("date,return", [], "no rows"),
         ("date,nav", ["2024-01-02,100", "2024-01-03,-5"], "positive"),
         ("date;return", ["2024-01-02;0,01;5", "2024-01-03;0,01"], "columns"),
-        ("date,nav,deposits", ["2024-01-02,100,0", "2024-01-03,160,-50"], "the value moves the other way"),
+        ("date,nav,deposits", ["2024-01-02,100,0", "2024-01-03,60,0", "2024-01-03,60,5"], "with other 'deposits'"),
         ("date,return", ["2024-01-02,1.01", "2024-01-03,0.99", "2024-01-04,1.02"], "growth factors"),
         ("date,return %", ["2024-01-02,0.01", "2024-01-03,-0.02", "2024-01-04,0.005"], "--unit"),
         ("date,return", ["2024-01-02,101", "2024-01-03,99.5", "2024-01-04,102"], "account's value"),

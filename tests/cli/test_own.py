@@ -81,6 +81,11 @@ def test_a_class_of_a_file_plays_and_the_file_is_held_to_its_word(
     assert {"rule from a file: Mine", "Python class: Talks"} <= {row[1]["text"] for row in rows}
     assert main(argv) == 0, "the same command again is the same run"
     (place / "trend.py").write_text(RULE + "\n# another file\n")
+    capsys.readouterr()
+    assert main(argv) == 2
+    said = capsys.readouterr().err
+    assert "runs/own holds another run: the file trend.py of agent 'Mine' has changed since" in said
+    assert "give another slug, or none" in said
     assert main(["run", *WEEK, "-a", "file:path=trend.py,name=Mine,sha256=" + "a" * 64, "--slug", "other"]) == 2
     assert "not the file this run began with" in capsys.readouterr().err
 
@@ -105,6 +110,7 @@ def test_a_program_on_a_pipe_is_found_as_a_shell_would_and_has_no_unknown_price(
     said = capsys.readouterr()
     assert "program on a pipe: piped" in said.out and "Python class: Talks" in said.out
     assert "price unknown" not in said.out + said.err
+    assert "a program of the runner's own" in said.out and "model" not in said.out + said.err, "none was asked"
     page = (place / "runs/piped/report.html").read_text(encoding="utf-8")
     assert "price unknown" not in page
 

@@ -144,7 +144,7 @@ def test_a_change_refuses_the_resume(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="the toy has changed since"):
         resume(tmp_path / "r")
     fresh()
-    with pytest.raises(RunError, match="holds another run: its word differ"):
+    with pytest.raises(RunError, match="holds another run: its word differs"):
         run_spec(ToySpec(tasks=1, word="bye"), tmp_path / "r")
 
 

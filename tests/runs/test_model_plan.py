@@ -104,7 +104,7 @@ def test_lines_say_who_asks_what_and_what_it_took() -> None:
     assert stream.getvalue().splitlines() == [
         "playing: 2 episodes",
         "playing: 1 of 2, 0.05 days/s, 380 s left; 1 call, 1,200 tokens, $0.25; model-a 2024-01-15 research",
-        "asked models: 1 call, 1,200 tokens, $0.25",
+        "asked: 1 call, 1,200 tokens, $0.25",
     ]
 
 
@@ -116,4 +116,4 @@ def test_the_bar_has_a_line_about_models() -> None:
     assert line.description == "1 call, 1,200 tokens, $0.25"
     assert line.fields["episodes"] == "model-a 2024-01-15 research, model-b 2024-01-15 research"
     listen(RunEnded(complete=False, hint="stopped"))
-    assert "asked models: 1 call," in stream.getvalue()
+    assert "asked: 1 call," in stream.getvalue()

@@ -41,11 +41,14 @@ OWN_PROGRAM = "decisions of a program of the runner's own, not re-derivable"
 
 
 class Badges(msgspec.Struct, frozen=True, kw_only=True):
-    """Where numbers come from. ``biases`` are the panel's known flaws, in plain words."""
+    """Where numbers come from. ``biases`` are the panel's known flaws, in plain words.
+
+    ``model`` says whose answers they are. A "program" is the runner's own class, pipe or server, which may ask a
+    model or not."""
 
     data: Literal["real", "synthetic"]
     convention: Convention
-    model: Literal["none", "scripted", "replayed", "live"] = "none"
+    model: Literal["none", "scripted", "replayed program", "replayed", "program", "live"] = "none"
     biases: tuple[str, ...] = ()
     own_program: bool = False
 

@@ -24,7 +24,14 @@ _PLURALS = (
     (" was ", " were "),
     (" has ", " have "),
 )
-ANSWERS = {"scripted": "scripted model", "replayed": "replayed model", "live": "live model"}
+ANSWERS = {
+    "live": "live model",
+    "program": "a program of the runner's own",
+    "replayed": "replayed model",
+    "replayed program": "replayed program",
+    "scripted": "scripted model",
+}
+"""Whose answers there are, the liveliest first."""
 
 Tone = Literal["above", "below", "same", "none", "baseline", "failed"]
 
@@ -55,7 +62,7 @@ def badge_words(badges: Badges, answers: Sequence[str] = ()) -> tuple[tuple[str,
         ("convention", f"{badges.convention} convention"),
         *(("model", ANSWERS[kind]) for kind in models),
         *((("model", "rules only, no model"),) if not models else ()),
-        *((("model", NOT_REDERIVABLE),) if {"live", "replayed"} & set(models) else ()),
+        *((("model", NOT_REDERIVABLE),) if set(models) - {"scripted"} else ()),
         *((("model", OWN_PROGRAM),) if badges.own_program else ()),
         *(("bias", f"known bias: {bias}") for bias in badges.biases),
     )
@@ -64,7 +71,7 @@ def badge_words(badges: Badges, answers: Sequence[str] = ()) -> tuple[tuple[str,
 def cell_badges(cell: CellSummary) -> tuple[tuple[str, str], ...]:
     """Return the badges of a cell; the liveliest kind of answers comes first."""
     there = {agent.model.answers for agent in cell.agents if agent.model is not None}
-    return badge_words(cell.badges, [kind for kind in ("live", "replayed", "scripted") if kind in there])
+    return badge_words(cell.badges, [kind for kind in ANSWERS if kind in there])
 
 
 def cost_line(agent: AgentSummary) -> str:

@@ -172,7 +172,7 @@ class _Counts:
 
     def ending(self, event: RunEnded) -> Iterator[str]:
         if self.spending.calls:
-            yield f"asked models: {self.spending.words()}"
+            yield f"asked: {self.spending.words()}"
         if event.hint:
             yield event.hint
 

@@ -68,6 +68,11 @@ class EpisodeSpec(msgspec.Struct, frozen=True, kw_only=True):
         return converses(self.agent.name)
 
     @property
+    def by_program(self) -> bool:
+        """Whether a program of the runner's own holds the conversation, as far as anybody else can know."""
+        return self.by_model and not self.model
+
+    @property
     def label(self) -> str:
         return self.agent.title
 

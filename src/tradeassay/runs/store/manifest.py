@@ -332,7 +332,7 @@ def refuse_changes(then: Manifest, now: Manifest, folder: Path) -> None:
     if type(then) is not type(now) or then.work_sha256 != now.work_sha256:
         raise RunError(
             f"{folder} holds another run: {_difference(then, now)}",
-            hint="choose another slug, or delete that folder",
+            hint="give another slug, or none; that run stays as it is, unless you delete its folder",
         )
     before, after = then.facts, now.facts
     for name in sorted({*before, *after}, key=[*after, *before].index):
@@ -411,5 +411,21 @@ def _difference(then: Manifest, now: Manifest) -> str:
     before, after = then.asked, now.asked
     for name in dict.fromkeys(("benchmark", *after, *before)):
         if before.get(name) != after.get(name):
-            return f"it runs {before[name]}" if name == "benchmark" else f"its {name} differ"
+            if name == "agents" and (file := _changed_file(then, now)):
+                return f"{file} has changed since"
+            differ = "differ" if name.endswith("s") else "differs"
+            return f"it runs {before[name]}" if name == "benchmark" else f"its {name} {differ}"
     return "the specs differ"
+
+
+def _changed_file(then: Manifest, now: Manifest) -> str | None:
+    """Return the first of the runner's own files that has changed under the same name."""
+    before = then.facts
+    return next(
+        (
+            name
+            for name, digest in now.facts.items()
+            if name.startswith(OWN) and before.get(name, digest) != digest
+        ),
+        None,
+    )

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tradeassay.runs.store.frames import Frames
 
 M = TypeVar("M", bound=Manifest)
-_LIVELINESS = ("none", "scripted", "replayed", "live")
+_LIVELINESS = ("none", "scripted", "replayed program", "replayed", "program", "live")
 
 
 class RecordedRun(Generic[M]):
@@ -142,7 +142,10 @@ class Run(RecordedRun[RunManifest]):
         badges = self.manifest.badges(self.episode(key))
         if outcome is None or isinstance(outcome.model, msgspec.UnsetType):
             return badges
-        return msgspec.structs.replace(badges, model=outcome.model.answers)
+        answers = outcome.model.answers
+        if self.episode(key).by_program and answers != "scripted":
+            return msgspec.structs.replace(badges, model="program" if answers == "live" else "replayed program")
+        return msgspec.structs.replace(badges, model=answers)
 
     def cell_badges(self, cell: str) -> Badges:
         """Return what a reader must know before believing a cell's table; its most live model decides."""

@@ -15,7 +15,7 @@ from tradeassay.runs.score import AgentScores, Inference
 from tradeassay.runs.store.outcome import ClaimOutcome
 from tradeassay.runs.verify.freedom import Freedom
 
-Answers = Literal["scripted", "replayed", "live"]
+Answers = Literal["scripted", "replayed program", "replayed", "program", "live"]
 FateTone = Literal["filled", "partly", "refused", "waiting", "nothing"]
 
 

@@ -549,7 +549,8 @@ class _TradingVerifier(_Verifier[RunManifest]):
             scripted = episode.model.startswith("scripted/")
             expected = ("scripted",) if scripted else ("replayed", "live") if episode.by_model else ("none",)
             with contextlib.suppress(TradeassayError):  # an outcome that cannot be read is named already
-                if (answers := run.badges(episode.key).model) not in expected:
+                outcome = run.outcome(episode.key)
+                if (answers := "none" if outcome is None else outcome.answers) not in expected:
                     what = f"its badge says that answers are '{answers}'; {' or '.join(expected)} fits its agent"
                     self._violations.append(Violation(check="badges", what=what, episode=episode.key))
 
