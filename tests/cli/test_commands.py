@@ -137,7 +137,7 @@ def test_plays_of_several_seeds_say_how_reliable_an_agent_is(
     assert [one["value"] for one in found] == pytest.approx([comb(ahead, k) / comb(4, k) for k in (1, 2, 3, 4)])
     assert shown["reliability"]["spread"]["window"]["reason"] == "there is one window"
     assert main(["report", "four"]) == 0
-    assert f"random ends ahead of its baseline in {ahead / 4:.0%} of plays" in capsys.readouterr().out
+    assert f"random ends ahead of its baseline in {ahead / 4:.1%} of plays" in capsys.readouterr().out
     assert "How reliable" in (place / "runs/four/report.html").read_text()
     assert main(["compare", "four", "two", "--json"]) == 0
     both = json.loads(capsys.readouterr().out)["reliability"]

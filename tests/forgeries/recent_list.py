@@ -174,8 +174,8 @@ def a_generated_task_called_one_of_the_144(run: Forged) -> None:
 def a_program_that_always_solves_its_task(run: Forged) -> None:
     page = run.path / "report.html"
     text = page.read_text()
-    assert "in 0% of plays" in text
-    page.write_text(text.replace("in 0% of plays", "in 100% of plays"))
+    assert "in 0.0% of plays" in text
+    page.write_text(text.replace("in 0.0% of plays", "in 100.0% of plays"))
 
 
 @of("generated", r"rules cannot be checked there is no task 'gen-rsi-low-1-9{30}'")

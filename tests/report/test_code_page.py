@@ -134,7 +134,7 @@ def test_a_model_that_solves_everything_is_reliable_and_the_page_says_so(shown: 
     assert found is not None and found.passes["scripted/coder-gold"]["window"][-1].value == 1.0
     sma = found.passes["scripted/coder-sma"]["window"]
     assert sma[0].value == pytest.approx(1 / 6) and sma[1].value == 0.0
-    assert "scripted/coder-sma solves its task in 17% of plays" in part(page, "reliable")
+    assert "scripted/coder-sma solves its task in 16.7% of plays" in part(page, "reliable")
 
 
 def test_numbers_as_printed_stand_like_ours() -> None:

@@ -77,7 +77,7 @@ class Reliability(msgspec.Struct, frozen=True, kw_only=True):
                 for axis, one in found.items()
             ]
             once = next(iter(found.values()))[0]
-            said.append(f"{model} {self.called.passes} in {once.value:.0%} of plays; {', '.join(parts)}.")
+            said.append(f"{model} {self.called.passes} in {once.value:.1%} of plays; {', '.join(parts)}.")
         return (*said, *([self.of_spread] if self.of_spread else []))
 
     @property
@@ -93,7 +93,7 @@ class Reliability(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _share(found: Measure) -> str:
-    return f"{found.value:.0%}" + ("" if found.low is None else f" ({found.low:.0%} to {found.high:.0%})")
+    return f"{found.value:.1%}" + ("" if found.low is None else f" ({found.low:.1%} to {found.high:.1%})")
 
 
 def pass_all(groups: Sequence[Sequence[bool]], k: int, *, units: int = 1, level: float = 0.95) -> Measure:

@@ -54,7 +54,8 @@ def _entry(cell: Cell, *, interval: bool) -> Text:
         return Text(numbers.NONE, style="dim")
     text = Text(cell_shown(cell).text)
     if interval and measure is not None and measure.low is not None and measure.high is not None:
-        text.append(f" [{measure.low:.0%}, {measure.high:.0%}]", style="dim")
+        ends = (numbers.written(end, "share") for end in (measure.low, measure.high))
+        text.append(f" [{', '.join(ends)}]", style="dim")
     if cell.small and measure is not None:
         text.append(f" ({cell.small})", style="dim")
     return text

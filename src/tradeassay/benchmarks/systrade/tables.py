@@ -157,7 +157,7 @@ def _board_lines(scores: SystradeScores) -> Iterator[str]:
     held = {row.model: row.gates["leak"].value for row in scores.models}
     for one in scores.reviews.standings if scores.reviews is not None else ():
         share = held.get(one.author)
-        mark = f"; leak gate held in {share:.0%}" if share is not None and share < 1.0 else ""
+        mark = f"; leak gate held in {share:.1%}" if share is not None and share < 1.0 else ""
         yield (
             f"{one.author}: {_text(one.peers)} by others (place {one.peer_place or 'n/a'}), "
             f"{_text(one.everyone)} in all reviews (place {one.everyone_place or 'n/a'}){mark}"
