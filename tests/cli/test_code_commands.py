@@ -107,6 +107,15 @@ def test_a_run_without_programs_is_reported_verified_and_resumed(
     capsys.readouterr()
     assert main(["compare", "mute", "mute"]) == 0
     assert "quantcode-v1, agentic, formal, backtrader" in capsys.readouterr().out
+    assert main([*argv, "--turns", "2", "--slug", "other"]) == 0
+    own = re.search(r"takes the same markets: --secret (\w{32})$", capsys.readouterr().err, re.MULTILINE)
+    assert own is not None
+    assert main(["compare", "other", "mute", "--json"]) == 0
+    assert f"run mute anew with --secret {own[1]}" in json.loads(capsys.readouterr().out)["pairs"][0]["reason"]
+    assert main([*argv, "--turns", "2", "--secret", own[1], "--seeds", "2", "--slug", "anew"]) == 0
+    capsys.readouterr()
+    assert main(["compare", "other", "anew", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pairs"][0]["reason"] is None
     assert main([*argv, "--turns", "2", "--slug", "mute", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cells"][0]["ends"] == {"no_code": 1}
     assert main([*argv, "--turns", "3", "--slug", "mute"]) == 2

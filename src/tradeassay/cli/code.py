@@ -123,7 +123,10 @@ def run(
     done: Run | CodeRun = run_spec(spec, folder, **how)
     if retry_failed and done.failed:
         done = resume(folder, retry_failed=True, **how)
-    return finish(done, as_json=as_json)
+    status = finish(done, as_json=as_json)
+    if not as_json and done.manifest.secret is not None:
+        say(f"a run to compare it with, task by task, takes the same markets: --secret {done.manifest.secret}")
+    return status
 
 
 def default_slug(benchmark: str, spec: Any) -> str:

@@ -152,6 +152,11 @@ def _other_work(one: CodeRun, other: CodeRun) -> str | None:
     differ = sorted(name for name in {*left, *right} if left.get(name) != right.get(name))
     if not differ:
         return None
+    first = one.manifest.secret
+    if first is not None and first != other.manifest.secret and differ == ["rules"]:
+        return (
+            f"other markets were drawn: ask all models in one run, or run {other.name} anew with --secret {first}"
+        )
     some = f"{', '.join(differ[:3])}{' ...' if len(differ) > 3 else ''}"
     return f"the runs do not share {some}: ask all models in one run, or with the first one's tasks and --secret"
 
