@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
+import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,6 +30,7 @@ from tradeassay.arena.api.doors import (
 from tradeassay.arena.api.outside import DoorAgent, OfferWatch, SeatedAgent, addresses, outside_agents
 from tradeassay.arena.api.router import DoorLimits, SharedCounts, router
 from tradeassay.arena.clock import ReplayClock
+from tradeassay.arena.queries.seasons import opened_season
 from tradeassay.arena.rounds.deciding import Together
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
@@ -34,10 +38,11 @@ from tradeassay.arena.season import Asset, Entry, OptionalRules, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import decisions, door_agents, seasons, slots
+from tradeassay.arena.verifying import verify_arena
 from tradeassay.arena.web.serving import Serving, play, serve
 from tradeassay.cli import main
 from tradeassay.core.arena import AgentChoice, Contribution, Packet
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import TradeassayError, UserError
 from tradeassay.core.time import SECOND, FixedClock
 
 NOW = "2022-06-01T00:00:00Z"
@@ -546,6 +551,24 @@ def test_a_file_that_is_no_database_is_one_line(tmp_path: Path, broken: bytes) -
     with pytest.raises(UserError, match="cannot be read"):
         open_engine(str(tmp_path / "arena.db"))
     assert (tmp_path / "arena.db").read_bytes() == broken
+    with pytest.raises(TradeassayError, match=re.escape(f"{tmp_path}/arena.db' cannot be read")):
+        verify_arena(str(tmp_path / "arena.db"))
+
+
+def test_a_database_that_turns_out_damaged_is_one_line(tmp_path: Path) -> None:
+    db = tmp_path / "arena.db"
+    open_engine(str(db)).dispose()
+    with closing(sqlite3.connect(db)) as held:
+        held.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        pages = held.execute("SELECT rootpage FROM sqlite_master WHERE tbl_name = 'seasons'").fetchall()
+        (size,) = held.execute("PRAGMA page_size").fetchone()
+    content = bytearray(db.read_bytes())
+    for (page,) in pages:
+        content[(page - 1) * size : page * size] = b"\xff" * size
+    db.write_bytes(content)
+    said = r"arena.db' cannot be read: database disk image is malformed .*copy back"
+    with pytest.raises(UserError, match=said), opened_season(str(db)):
+        pass
 
 
 async def missing(season: Season, doors: Doors) -> None:

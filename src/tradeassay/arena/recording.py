@@ -256,7 +256,7 @@ def _copied(db: Path, season: str | None) -> Iterator[tuple[Store, Season]]:
     with tempfile.TemporaryDirectory() as place:
 
         def opened(url: str) -> Engine:
-            return open_engine(copied_database(url, Path(place)), durable=False, keep=False)
+            return open_engine(copied_database(url, Path(place)), durable=False, keep=False, called=url)
 
         with opened_season(str(db), season, opened) as found:
             yield found

@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 import msgspec
 from sqlalchemy import Engine, func, select
+from sqlalchemy.exc import DatabaseError
 
 from tradeassay.arena.agents import OUTSIDE
 from tradeassay.arena.rounds.feed import PREFIX
 from tradeassay.arena.rounds.health import read_workers
 from tradeassay.arena.season import BASELINE, Season, amended
-from tradeassay.arena.state.engine import open_engine
+from tradeassay.arena.state.engine import open_engine, unreadable
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import corrections, events, rounds, seasons
 from tradeassay.core.errors import TradeassayError, UserError
@@ -99,12 +100,14 @@ def read_season(store: Store, id: str) -> Season | None:
 
 @contextmanager
 def opened_store(db: str, opened: Callable[[str], Engine] = open_engine) -> Iterator[Store]:
-    """Open a database that is there; raises :class:`UserError` without one."""
+    """Open a database that is there; raises :class:`UserError` without one, and where it turns out damaged."""
     if "://" not in db and not Path(db).is_file():
         raise UserError(f"there is no database '{db}'", hint="tradeassay arena run --replay synthetic makes one")
     store = Store(opened(db))
     try:
         yield store
+    except DatabaseError as error:
+        raise unreadable(db, error) from error
     finally:
         store.engine.dispose()
 

@@ -22,11 +22,18 @@ from tradeassay.core.errors import DataError, TradeassayWarning, UserError, requ
 from tradeassay.core.secrets import KNOWN, clean_tree, remember_address
 
 
-def open_engine(url: str, *, durable: bool = True, keep: bool = True) -> Engine:
+def unreadable(db: str, error: DatabaseError) -> UserError:
+    """Return what to say of a damaged SQLite file; any other error is raised again."""
+    if not isinstance(error.orig, sqlite3.DatabaseError) or isinstance(error, OperationalError):
+        raise error
+    return UserError(f"'{db}' cannot be read: {error.orig}", hint="name another file, or bring a copy back")
+
+
+def open_engine(url: str, *, durable: bool = True, keep: bool = True, called: str | None = None) -> Engine:
     """Return an engine for a database address or the path of an SQLite file; missing tables are created.
 
     A database of an older format becomes one of this format; of an SQLite file a copy is kept beside it first,
-    unless ``keep`` is False: it is a copy already.
+    unless ``keep`` is False: it is a copy already. Messages call it ``called``.
     Any number of processes may open an empty one at once.
 
     ``durable`` waits for the disk at every commit; without it a process can still be killed at any point, but
@@ -50,11 +57,7 @@ def open_engine(url: str, *, durable: bool = True, keep: bool = True) -> Engine:
     except OperationalError as error:
         raise UserError(f"the database cannot be opened: {error.orig}", hint="check its address") from error
     except DatabaseError as error:
-        if not isinstance(error.orig, sqlite3.DatabaseError):
-            raise
-        raise UserError(
-            f"'{url}' cannot be read: {error.orig}", hint="name another file, or bring a copy back"
-        ) from error
+        raise unreadable(called or url, error) from error
     return engine
 
 
