@@ -12,6 +12,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "recorded"))
 import golden
 from golden import stored as played
 
+from tradeassay.arena.queries.seasons import opened_season
+from tradeassay.arena.web.pages import names_of
+from tradeassay.arena.web.words import words
 from tradeassay.cli import main
 
 
@@ -59,6 +62,11 @@ def test_a_season_without_feedback_has_no_rewards(capsys: pytest.CaptureFixture[
     capsys.readouterr()
     assert main(["arena", "standings", "--rewards", "trade", "--db", str(db), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == []
+    assert main(["arena", "standings", "--db", str(db)]) == 0
+    shown = capsys.readouterr().out
+    with opened_season(str(db)) as (_, season):
+        names = names_of(words("en"), season)
+    assert len(names) > 1 and all(name in shown for name in names.values()), "as its pages call them"
 
 
 @pytest.mark.slow

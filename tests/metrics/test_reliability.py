@@ -100,9 +100,9 @@ def test_a_record_says_what_was_repeated_and_what_was_left_out() -> None:
     assert found.spread["wording"].reason == "there is one wording"
     assert "no interval" in str(found.spread["model"].note)
     assert sum(one.value or 0.0 for one in found.spread.values()) == pytest.approx(1.0)
-    assert any(line.startswith("The spread of growth by source: model 8") for line in found.sentences)
+    assert any(line.startswith("The spread of growth by source: model 79.8%") for line in found.sentences)
     rules = reliability(plays, called=PlayWords(score="growth", model="agent"))
-    assert rules is not None and "by source: agent 8" in rules.of_spread
+    assert rules is not None and "by source: agent 79.8%" in rules.of_spread
 
 
 def test_a_failed_play_passes_nothing_and_one_play_says_nothing() -> None:

@@ -280,7 +280,9 @@ def standings(
         print_json(board)
         return
     days = f", {board.first} to {board.last}" if board.first else ""
-    print_table(f"season '{board.season}'{days}", _COLUMNS, [_row(row) for row in board.rows], heads=2)
+    names = _page_names(db, board.season)
+    rows = [_row(row, names.get(row.entry, row.label)) for row in board.rows]
+    print_table(f"season '{board.season}'{days}", _COLUMNS, rows, heads=2)
     missing = dict.fromkeys(row.excess.note for row in board.rows if row.excess.low is None and row.excess.note)
     for note in filter(None, (board.note, *(f"against buy and hold: {one}" for one in missing))):
         say(note)
@@ -518,7 +520,17 @@ _COLUMNS = (
 )
 
 
-def _row(row: Standing) -> tuple[str, ...]:
+def _page_names(db: str, season: str) -> dict[str, str]:
+    """Return what the season's page calls every entry."""
+    from tradeassay.arena.queries.seasons import opened_season
+    from tradeassay.arena.web.pages import names_of
+    from tradeassay.arena.web.words import words
+
+    with opened_season(db, season) as (_, found):
+        return names_of(words("en"), found)
+
+
+def _row(row: Standing, name: str) -> tuple[str, ...]:
     """Return a standing in the forms of the season's page."""
     from tradeassay.arena.web.pages import FORMS
     from tradeassay.report.formatting import paste_cell, shown
@@ -526,7 +538,7 @@ def _row(row: Standing) -> tuple[str, ...]:
     single = (("SR", row.measures["SR"]), ("MDD", row.measures["MDD"]), ("best", row.best))
     return (
         "" if row.rank is None else str(row.rank),
-        row.label,
+        name,
         paste_cell(row.measures["CR"], FORMS["CR"]).text,
         paste_cell(row.excess, FORMS["excess"]).text,
         *(shown(measure, FORMS[name]).text for name, measure in single),
