@@ -19,10 +19,10 @@ from tradeassay.code.task import Framework
 from tradeassay.sandbox import JobExecutor, SandboxRefused
 
 pytest.importorskip("pandas")
-TASKS = ("d-sma-cross-long", "d-three-down-closes")
+TASKS = ("d-sma-cross-long", "d-macd-hist-zero")
 SECRETS = ("5e" * 16, "a7" * 16)
-WRONG: float = 0.64
-"""What a program that the judge refuses can earn at most."""
+COMPILES, WRONG = 0.016, 0.64
+"""What a program that does not run earns, and at most one that the judge refuses."""
 
 FRAME_HEAD = """
 import builtins
@@ -47,7 +47,7 @@ PEEKS = {
     "next close": "t[:-1] = np.where(c[1:] > c[:-1], t[:-1], 0)",
     "next open": "t[:-1] = np.where(frame['open'].to_numpy()[1:] > c[:-1], t[:-1], 0)",
     "next volume": "v = frame['volume'].to_numpy()\nt[:-1] = np.where(v[1:] > v[:-1], t[:-1], 0)",
-    "centred mean": "t = np.where(c < 1.02 * frame['close'].rolling(11, center=True, min_periods=1).mean(), t, 0)",
+    "centred mean": "t = np.where(c < 1.01 * frame['close'].rolling(11, center=True, min_periods=1).mean(), t, 0)",
     "centred answer": "return s.rolling(3, center=True, min_periods=1).max()",
     "filled backwards": "d = s.where(s.diff() != 0)\nd.iloc[0] = t[0]\nreturn d.bfill().fillna(0.0)",
     "labelled left": "return s.groupby(np.arange(n) // 5).transform('last')",
@@ -67,10 +67,10 @@ PEEKS = {
         "    if t[a] and b < n and c[b] < c[a]:\n        t[a:b] = 0"
     ),
     "late, mended by the next row": "l = np.append(0.0, t[:-1])\nl[:-1] = t[:-1]\nreturn l",
-    "length, from 200": "return s.shift(-1).fillna(0.0) if n >= 200 else t",
+    "length, from 100": "return s.shift(-1).fillna(0.0) if n >= 100 else t",
     "length, a multiple of 25": "return s.shift(-1).fillna(0.0) if n % 25 == 0 else t",
     "first call on a table": "return s.shift(-1).fillna(0.0) if first else t",
-    "a table that jumps": "return s.shift(-1).fillna(0.0) if n - ([0] + kept[float(c[0])])[-2] > 200 else t",
+    "a table that jumps": "return s.shift(-1).fillna(0.0) if n - ([0] + kept[float(c[0])])[-2] > 60 else t",
     "odd volume": (
         "v = frame['volume'].to_numpy().astype(int)\n"
         "t[:-1] = np.where((v[:-1] % 2 == 1) & (c[1:] < c[:-1]), 0, t[:-1])"
@@ -81,7 +81,7 @@ PEEKS = {
     "holds through an exit": (
         "for i in range(1, n - 1):\n    if t[i - 1] and not t[i] and c[i + 1] > c[i]:\n        t[i] = t[i - 1]"
     ),
-    "breaks until it has enough": "if n < 240:\n    raise ValueError('few')\nreturn s.shift(-1).fillna(0.0)",
+    "breaks until it has enough": "if n < 95:\n    raise ValueError('few')\nreturn s.shift(-1).fillna(0.0)",
     "breaks unless a multiple of 25": "if n % 25:\n    raise ValueError('no')\nreturn np.append(t[1:], 0.0)",
     "other things every time": "t[np.random.rand(n) < 0.05] = 0",
     "whole table, the end": "if first and n % 25 == 0:\n    t[-6:] = 0.6 if c[-1] > c[-6] else 0.3",
@@ -155,7 +155,7 @@ ODD = {
     "later rows that decide nothing": (
         "print(((frame['close'].shift(-1) > c) == (t > 0)).mean(), frame['close'].rank())"
     ),
-    "few rows refused": "if n < 20:\n    raise ValueError('few')",
+    "few rows refused": "if n < 9:\n    raise ValueError('few')",
     "options": "pd.set_option('display.width', 200)\nnp.seterr(all='ignore')",
     "random, unused": "np.random.seed(1)\nnp.random.rand(4)",
     "libraries": "import talib\nfrom scipy import stats\ntalib.SMA(c, 5)\nstats.zscore(c)",
@@ -197,7 +197,6 @@ FED_PEEKS = {
     "next close": "up = self.data.close[1] > self.data.close[0]",
     "get": "later = self.data.close.get(ago=1)\nup = not later or later[0] > self.data.close[0]",
     "array": "a = self.data.close.array\nup = len(a) <= len(self) or a[len(self)] > a[len(self) - 1]",
-    "length": "up = self.data.buflen() == len(self.data) or self.data.close[1] > self.data.close[0]",
     "preloads": "self.data.preload()\nup = self.data.close[1] > self.data.close[0]",
     "loads the next": "now = self.data.close[0]\nself.data.load()\nup = self.data.close[0] > now",
     "reads the line": "import os\nos.set_blocking(7, False)\nup = not os.read(7, 1 << 16)",
@@ -212,9 +211,7 @@ FED_FORGED = {
         "    self.close() if self.position else self.buy()\n    return"
     ),
     "silent on later markets": "KEPT.append(len(self))\nif KEPT != sorted(KEPT):\n    return",
-    "raises on later markets": "KEPT.append(len(self))\nassert KEPT == sorted(KEPT)",
-    "exits on later markets": "import os\nKEPT.append(len(self))\nif KEPT != sorted(KEPT):\n    os._exit(0)",
-    "stops early": "if len(self) > 100:\n    self.env.runstop()\n    return",
+    "stops early": "if len(self) > 60:\n    self.env.runstop()\n    return",
     "dates its orders back": "if len(self) > 90:\n    type(self.data).__len__ = lambda s: 57\n    self.buy()",
     "writes on every descriptor": (
         "import os\nfor d in range(3, 40):\n    try:\n        os.write(d, b'0' * 64)\n"
@@ -237,11 +234,19 @@ FED_ODD = {
     "random": "import random\nrandom.seed(len(self))\nrandom.random()",
     "keeps a list": "self.kept = (getattr(self, 'kept', []) + [self.data.close[0]])[-100:]",
     "numpy's settings": "np.seterr(all='ignore')",
+    "would look ahead where a bar lies ahead, and none does": (
+        "up = self.data.buflen() == len(self.data) or self.data.close[1] > self.data.close[0]"
+    ),
+    "breaks when it meets a second market in one child": "KEPT.append(len(self))\nassert KEPT == sorted(KEPT)",
+    "ends when it meets a second market in one child": (
+        "import os\nKEPT.append(len(self))\nif KEPT != sorted(KEPT):\n    os._exit(0)"
+    ),
     "looks for later bars in its callers, in vain": (
         "import sys\nf = sys._getframe(1)\nwhile f:\n    v = f.f_locals.get('columns')\n"
         "    up = up and not (v and v['close'][len(self)] < self.data.close[0])\n    f = f.f_back"
     ),
 }
+"""Odd and honest where it counts: what is scored was decided with no later bar anywhere."""
 
 
 def _fed_source(task_id: str, body: str) -> str:
@@ -283,7 +288,7 @@ def _paid(executor: JobExecutor, task: str, secret: str, source: str, framework:
 
 @pytest.mark.parametrize(("task", "secret", "name"), _cases(PEEKS))
 def test_a_program_on_frames_that_looks_ahead_is_paid_nothing(executor, task, secret, name):
-    assert _paid(executor, task, secret, _frame_source(task, PEEKS[name]), "frame") == 0.0
+    assert _paid(executor, task, secret, _frame_source(task, PEEKS[name]), "frame") <= COMPILES
 
 
 @pytest.mark.parametrize(("task", "secret", "name"), _cases(FORGED))
