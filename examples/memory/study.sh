@@ -3,9 +3,8 @@
 #
 #   ./study.sh MODEL.gguf TOKENIZER NAME      (NAME: qwen-main, smollm2-main, ...)
 #
-# needs packed.npz, probes.jsonl and gate.jsonl in the folder it is called from, and the worlds stored. TOTAL seconds
-# are all there is, LEARN of them for the first training. What comes out is in results/NAME, what was done when in
-# study.log.
+# needs packed.npz, probes.jsonl and gate.jsonl in the folder it is called from. TOTAL seconds are all there is, LEARN
+# of them for the first training. What comes out is in results/NAME, what was done when in study.log.
 set -u
 MODEL=$1 TOKENIZER=$2 NAME=$3 HERE=$(cd "$(dirname "$0")" && pwd)
 TOTAL=${TOTAL:-1500} LEARN=${LEARN:-580} AGAIN=${AGAIN:-90} DEVICE=${DEVICE:-cuda} PORT=${PORT:-8111}
@@ -29,6 +28,8 @@ gate() {
   python "$HERE/gate.py" gate.jsonl "$TRADEASSAY_LOCAL_SERVER" --at-once "$SLOTS" --out "gate-$NAME$1.json" | tee -a study.log
 }
 set -o pipefail
+python "$HERE/worlds.py" store > store.log 2>&1 &
+STORED=$!
 say "learning for $LEARN s"
 serve "$NAME.pt"   # it waits for the weights
 python "$HERE/finetune.py" "$MODEL" $HOW --probes probes.jsonl --seconds "$LEARN" --device "$DEVICE" --out "$NAME.pt" \
@@ -46,6 +47,7 @@ if ! gate ""; then
   ready
   gate "-again"
 fi
+wait "$STORED" || say "not all worlds are stored: see store.log"
 say "playing"
 # Changed markets come before what was traded is asked for: the third study had no time for them. Verdicts need no GPU.
 LEFT=$((TOTAL - SECONDS))
