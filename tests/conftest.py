@@ -12,7 +12,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from functools import cache
 from importlib.util import find_spec
 from itertools import count
@@ -24,6 +24,7 @@ from typing import ClassVar, TypeGuard
 import pytest
 from hypothesis import settings
 
+from tradeassay.cli import main
 from tradeassay.core.hashing import sha256_of
 from tradeassay.data import datasets, synthetic
 from tradeassay.data.snapshot import Snapshot
@@ -46,7 +47,6 @@ collect_ignore = [
         ("ccxt", "data/connectors/test_ccxt.py"),
         ("yfinance", "data/connectors/test_yfinance.py"),
         ("ray", "runs/test_ray.py"),
-        ("ray", "runs/test_ray_nodes.py"),
     )
     if find_spec(package) is None
 ]
@@ -58,7 +58,7 @@ LONGEST = (
     "tests/recorded/test_recorded.py",
     "tests/runs/test_systrade_run.py",
     "tests/code/test_validation.py",
-    "tests/runs/test_shipped_recordings.py",
+    "tests/runs/test_recordings.py",
     "tests/assay/test_verdict.py",
     "tests/cli/test_secrets.py",
     "tests/account/test_compiled_forms.py",
@@ -112,6 +112,17 @@ def _folder(value: object) -> TypeGuard[dict[str, bytes]]:
     return isinstance(value, dict) and all(
         isinstance(key, str) and isinstance(item, bytes) for key, item in value.items()
     )
+
+
+@pytest.fixture
+def tell(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[str, str]]:
+    """Give a command as a user would, and return what it printed (``out``, ``err``); the exit status must fit."""
+
+    def given(words: list[str], status: int = 0) -> tuple[str, str]:
+        assert main(words) == status
+        return capsys.readouterr()
+
+    return given
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,7 +1,5 @@
 """Small runs on every venue, for the tests of attribution."""
 
-from __future__ import annotations
-
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -17,13 +15,13 @@ import runs_world as world
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.play import MarketConfig
-from tradeassay.runs import AgentSpec, Run, RunSpec, run
+from tradeassay.runs import AgentSpec, RunSpec, run
 
 OPEN = "tiny-marked-at-open-v1"
 
 
 @lru_cache(maxsize=1)
-def every_venue() -> Run:
+def every_venue():
     """One run over every venue preset: one that holds, one that provokes and shorts, one that never answers."""
     home = Path(mkdtemp(prefix="attribution-"))
     world.write_world(home)

@@ -1,7 +1,5 @@
 """Agents that reach past their clock, each through one channel, and a small market to catch them in."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from functools import lru_cache
 from pathlib import Path

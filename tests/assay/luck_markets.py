@@ -1,7 +1,5 @@
 """Markets and restless accounts on every venue, for the tests of random portfolios and of compiled forms."""
 
-from __future__ import annotations
-
 import sys
 from functools import lru_cache
 from pathlib import Path
@@ -12,28 +10,25 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2] / "perf"))
 
 from luck_orders import decisions_of, replay
-from tradeassay.assay.luck import LuckMarket, SeatChanges, luck_market, schedule_of
-from tradeassay.core.events import StepRecord
+from tradeassay.assay.luck import luck_market, schedule_of
 from tradeassay.core.orders import Decision, Order
-from tradeassay.data import Snapshot
-from tradeassay.play import Market, MarketConfig
-from tradeassay.runs import Run
+from tradeassay.play import Market
 
 __all__ = ["VENUES", "decisions_of", "key_of", "played", "replay", "scheduled", "the_run"]
 VENUES = ("us", "us-fractional", "ashare", "ashare-qlib", "crypto", "us-margin")
 
 
-def the_run() -> Run:
+def the_run():
     return attribute_runs.every_venue()
 
 
-def key_of(venue: str, agent: str = "test-provoker") -> str:
+def key_of(venue, agent="test-provoker"):
     name = venue if venue.endswith("-v1") else f"tiny-{venue}-v1"
     return next(one.key for one in the_run().episodes if one.benchmark == name and one.label == agent)
 
 
 @lru_cache(maxsize=16)
-def played(venue: str) -> tuple[Snapshot, MarketConfig, tuple[StepRecord, ...]]:
+def played(venue):
     """A restless account: every session it moves three names to random weights, on margin short ones too."""
     key = key_of(venue)
     run = the_run()
@@ -55,7 +50,7 @@ def played(venue: str) -> tuple[Snapshot, MarketConfig, tuple[StepRecord, ...]]:
 
 
 @lru_cache(maxsize=16)
-def scheduled(venue: str) -> tuple[LuckMarket, SeatChanges]:
+def scheduled(venue):
     snapshot, config, records = played(venue)
     market = luck_market(snapshot, config)
     return market, schedule_of(records, market.market)[0]

@@ -1,7 +1,5 @@
 """A recorded grid of masks with a model that remembers, one that does not, and a rule."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -10,23 +8,23 @@ from typing import ClassVar
 import numpy as np
 
 from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.data import Panel, write_snapshot
+from tradeassay.data import write_snapshot
 from tradeassay.data.synthetic import generate, preset
 from tradeassay.llm import scripted_models
 from tradeassay.llm.scripted.traders import Question, call
 from tradeassay.metrics import BootstrapConfig
-from tradeassay.runs import AgentSpec, Run, RunSpec, Window, run
+from tradeassay.runs import AgentSpec, RunSpec, Window, run
 
 FIRST, SESSIONS = 256, 290
 
 
 @lru_cache(maxsize=1)
-def panel() -> Panel:
+def panel():
     return generate(preset("ashare", seed=5, names=40, sessions=SESSIONS, new_listings=0, delistings=0)).panel
 
 
 @lru_cache(maxsize=1)
-def known() -> dict[str, float]:
+def known():
     """What the memorising model has "read": how every stock of this market did over the window."""
     close = panel().bars["close"]
     gains = close[-1] / close[FIRST - 1] - 1.0
@@ -69,13 +67,13 @@ if "tiny-memoriser" not in scripted_models:
 
 
 @lru_cache(maxsize=1)
-def home() -> Path:
+def home():
     place = Path(mkdtemp(prefix="memory-"))
     write_snapshot(panel(), place / "store" / "tiny-memory", allow_faults=True)
     return place
 
 
-def rules_only() -> Run:
+def rules_only():
     """Three sessions in which nobody is masked and nobody speaks."""
     days = panel().sessions
     spec = RunSpec(
@@ -90,7 +88,7 @@ def rules_only() -> Run:
 
 
 @lru_cache(maxsize=1)
-def masked_run() -> Run:
+def masked_run():
     days = panel().sessions
     spec = RunSpec(
         slug="memory",

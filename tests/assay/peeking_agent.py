@@ -1,7 +1,5 @@
 """A rule that reads today's close before the open, as a registered agent."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np

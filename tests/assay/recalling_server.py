@@ -3,19 +3,16 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 
 @contextmanager
-def recalling(
-    answer: Callable[[str], str], seconds: float = 0.0, logprobs: Any = None
-) -> Iterator[tuple[str, list[tuple[float, float]]]]:
+def recalling(answer, seconds=0.0, logprobs=None):
     """Yield the address of a server that gives ``answer`` to a question, one at a time, ``seconds`` each, and the
     times at which it worked. ``logprobs`` maps a prompt to what ``/completions`` returns of it."""
-    busy: list[tuple[float, float]] = []
+    busy = []
     alone = threading.Lock()
 
     class Recalling(BaseHTTPRequestHandler):

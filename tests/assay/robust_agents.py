@@ -1,7 +1,5 @@
 """Rules that read the news: one that believes it, and one that does what it is told."""
 
-from __future__ import annotations
-
 import re
 from typing import ClassVar
 

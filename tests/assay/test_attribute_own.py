@@ -1,22 +1,14 @@
 """A person's own weights and returns."""
 
-from __future__ import annotations
-
-import sys
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
-
 import runs_world as world
 
-from tradeassay.assay import Attribution, OwnAccount, assay, attribute_tables, check_identity
+from tradeassay.assay import OwnAccount, assay, attribute_tables, check_identity
 from tradeassay.core.errors import UserError
 from tradeassay.data import write_snapshot
 from tradeassay.data.tables.account import read_series
@@ -25,37 +17,23 @@ from tradeassay.metrics import BootstrapConfig
 FEW = BootstrapConfig(draws=20)
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("own")
-    world.write_world(folder)
-    return folder
-
-
-def days(first: int, last: int) -> list[str]:
+def days(first, last):
     return [str(day) for day in np.busday_offset(np.datetime64("2024-01-01", "D"), np.arange(first, last))]
 
 
-def write(path: Path, **columns: list[object]) -> Path:
+def write(path, **columns):
     pl.DataFrame(columns).write_parquet(path)
     return path
 
 
-def taken(
-    weights: Path | None = None,
-    returns: Path | None = None,
-    *,
-    home: Path | None = None,
-    bootstrap: BootstrapConfig | None = None,
-    **fields: Any,
-) -> Attribution:
+def taken(weights=None, returns=None, *, home=None, bootstrap=None, **fields):
     """Take the tables at some paths apart."""
     named = {"weights": weights, "returns": returns, "home": home}
     paths = {name: str(path) for name, path in named.items() if path is not None}
     return attribute_tables(OwnAccount(**paths, **fields), bootstrap=bootstrap)
 
 
-def halves(path: Path, dates: list[str]) -> Path:
+def halves(path, dates):
     rows = [(date, symbol, weight) for date in dates for symbol, weight in (("S4", 0.7), ("S5", -0.2))]
     return write(
         path,
@@ -65,7 +43,7 @@ def halves(path: Path, dates: list[str]) -> Path:
     )
 
 
-def test_weights_on_a_data_set(home: Path, tmp_path: Path) -> None:
+def test_weights_on_a_data_set(home, tmp_path):
     dates = days(20, 50)
     found = taken(halves(tmp_path / "w.parquet", dates), dataset="tiny-us", home=home, bootstrap=FEW)
     assert found.daily.sessions == tuple(dates)
@@ -74,14 +52,12 @@ def test_weights_on_a_data_set(home: Path, tmp_path: Path) -> None:
     moves = close[20:50] / close[19:49] - 1
     expected = 0.7 * moves[:, names.index("S4")] - 0.2 * moves[:, names.index("S5")]
     assert np.array(found.daily.total) == pytest.approx(expected, abs=1e-15)
-    assert found.linked is not None
-    assert found.linked["trading"] == 0.0
-    assert found.total == pytest.approx(np.prod(1 + expected) - 1)
+    assert (found.linked["trading"], found.total) == (0.0, pytest.approx(np.prod(1 + expected) - 1))
     assert any("no trading part" in note for note in found.notes)
     assert check_identity(found) <= 1e-12
 
 
-def test_weights_alone_say_nothing_of_costs_and_biases_are_limits(home: Path, tmp_path: Path) -> None:
+def test_weights_alone_say_nothing_of_costs_and_biases_are_limits(home, tmp_path):
     panel = world.tiny_panel()
     facts = msgspec.structs.replace(panel.facts, biases=("picked with hindsight",))
     picked = replace(panel, name="tiny-picked", facts=facts)
@@ -96,7 +72,7 @@ def test_weights_alone_say_nothing_of_costs_and_biases_are_limits(home: Path, tm
     }
 
 
-def test_the_accounts_own_returns_give_a_trading_part(home: Path, tmp_path: Path) -> None:
+def test_the_accounts_own_returns_give_a_trading_part(home, tmp_path):
     dates = days(20, 50)
     weights = halves(tmp_path / "w.parquet", dates)
     gross = taken(weights, dataset="tiny-us", home=home, bootstrap=FEW)
@@ -109,19 +85,18 @@ def test_the_accounts_own_returns_give_a_trading_part(home: Path, tmp_path: Path
     assert check_identity(found) <= 1e-12
 
 
-def test_ruin_has_no_linked_parts_and_a_reason(home: Path, tmp_path: Path) -> None:
+def test_ruin_has_no_linked_parts_and_a_reason(home, tmp_path):
     dates = days(20, 50)
     weights = halves(tmp_path / "w.parquet", dates)
     returns = write(tmp_path / "r.parquet", date=dates, **{"return": [0.0] * 10 + [-1.0] + [0.0] * 19})
     found = taken(weights, returns, dataset="tiny-us", home=home, bootstrap=FEW)
-    assert found.linked is None
-    assert found.total is None
+    assert (found.linked, found.total) == (None, None)
     assert "-100 %" in str(found.reason)
     assert found.brinson[0].reason is not None
     assert check_identity(found) <= 1e-12
 
 
-def test_between_rebalancings_an_account_holds_or_is_in_cash(home: Path, tmp_path: Path) -> None:
+def test_between_rebalancings_an_account_holds_or_is_in_cash(home, tmp_path):
     weights = halves(tmp_path / "w.parquet", [days(20, 21)[0], days(29, 30)[0]])
     cash = taken(weights, dataset="tiny-us", home=home, between="cash", bootstrap=FEW)
     held = taken(weights, dataset="tiny-us", home=home, bootstrap=FEW)  # few rows: days of rebalancing
@@ -139,7 +114,7 @@ def test_between_rebalancings_an_account_holds_or_is_in_cash(home: Path, tmp_pat
     assert grown == pytest.approx(0.7 * up - 0.2 * down, abs=1e-12)
 
 
-def test_names_returns_need_no_data_set(tmp_path: Path) -> None:
+def test_names_returns_need_no_data_set(tmp_path):
     rng = np.random.default_rng(2)
     dates, symbols = days(0, 40), [f"N{n:02d}" for n in range(40)]
     momentum = rng.normal(size=(40, 40))
@@ -163,7 +138,6 @@ def test_names_returns_need_no_data_set(tmp_path: Path) -> None:
         weight=[0.2] * 200,
     )
     found = taken(weights, returns, bootstrap=FEW)
-    assert found.linked is not None
     assert found.linked["style.MOM_12_1"] > 0.5
     assert abs(found.linked["selection"]) < 0.05
     assert found.preferences["MOM_12_1"].value is not None
@@ -171,17 +145,16 @@ def test_names_returns_need_no_data_set(tmp_path: Path) -> None:
     assert check_identity(found) <= 1e-12
 
 
-def test_returns_alone_are_explained_over_time(tmp_path: Path, home: Path) -> None:
+def test_returns_alone_are_explained_over_time(tmp_path, home):
     dates = days(0, 60)
     returns = write(tmp_path / "r.parquet", date=dates, **{"return": [0.001 * (n % 3 - 1) for n in range(60)]})
     found = taken(returns=returns, dataset="tiny-us", home=home, bootstrap=FEW)
-    assert found.method == "returns"
-    assert found.preferences == {}
+    assert (found.method, found.preferences) == ("returns", {})
     assert any("holdings are unknown" in note for note in found.notes)
     assert check_identity(found) <= 1e-12
 
 
-def test_csv_is_read_too(home: Path, tmp_path: Path) -> None:
+def test_csv_is_read_too(home, tmp_path):
     path = tmp_path / "w.csv"
     path.write_text("date,symbol,weight\n2024-01-29,S4,0.5\n2024-01-30,S4,0.5\n")
     assert taken(path, dataset="tiny-us", home=home).daily.gross == (0.5, 0.5)
@@ -206,9 +179,7 @@ def test_csv_is_read_too(home: Path, tmp_path: Path) -> None:
         ({"date": [], "symbol": [], "weight": []}, "no rows"),
     ],
 )
-def test_a_wrong_table_is_one_clear_line(
-    table: dict[str, list[object]], match: str, home: Path, tmp_path: Path
-) -> None:
+def test_a_wrong_table_is_one_clear_line(table, match, home, tmp_path):
     path = write(tmp_path / "w.parquet", **table)
     with pytest.raises(UserError, match=match) as caught:
         taken(path, dataset="tiny-us", home=home)
@@ -223,7 +194,7 @@ def test_a_wrong_table_is_one_clear_line(
         (["1 %", "soon", "3 %"], "row 2 of 2024-01-30 has no 'return'"),
     ],
 )
-def test_wrong_returns_are_one_clear_line(returns: list[object], match: str, tmp_path: Path) -> None:
+def test_wrong_returns_are_one_clear_line(returns, match, tmp_path):
     path = write(tmp_path / "r.parquet", date=days(20, 23), **{"return": returns})
     with pytest.raises(UserError, match=match) as caught:
         read_series(path)
@@ -241,9 +212,7 @@ def test_wrong_returns_are_one_clear_line(returns: list[object], match: str, tmp
         (["1 %", "2 %", "3 %"], [0.01, 0.02, 0.03], "'return' is read as per cent, as its signs say"),
     ],
 )
-def test_returns_in_per_cent_are_read_and_said(
-    returns: list[object], read: list[float], note: str, tmp_path: Path
-) -> None:
+def test_returns_in_per_cent_are_read_and_said(returns, read, note, tmp_path):
     path = write(tmp_path / "r.parquet", date=days(20, 23), **{"return": returns})
     found = read_series(path)
     assert found.returns == pytest.approx(dict(zip(days(20, 23), read, strict=True)), abs=1e-15)
@@ -251,7 +220,7 @@ def test_returns_in_per_cent_are_read_and_said(
     assert found.notes[1:] == (f"{path}: {note}",)
 
 
-def test_what_is_missing_is_named(home: Path, tmp_path: Path) -> None:
+def test_what_is_missing_is_named(home, tmp_path):
     weights = halves(tmp_path / "w.parquet", days(20, 23))
     with pytest.raises(UserError, match="no data set"):
         taken(weights)

@@ -1,9 +1,6 @@
 """``tradeassay baselines``, as far as it can be said without Qlib."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -13,11 +10,11 @@ from tradeassay.core.errors import UserError
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def home(tmp_path, monkeypatch):
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path))
 
 
-def test_the_list_names_the_eighteen_and_nothing_trained() -> None:
+def test_the_list_names_the_eighteen_and_nothing_trained():
     done = CliRunner().invoke(baselines, ["--json"], catch_exceptions=False)
     listed = json.loads(done.stdout)
     assert len(listed["models"]) == 18 and listed["trained"] == []
@@ -33,7 +30,7 @@ def test_the_list_names_the_eighteen_and_nothing_trained() -> None:
         ({"--horizon": "0"}, "do not make an outcome"),
     ],
 )
-def test_a_wrong_wish_is_one_clear_error(changes: dict[str, str], complaint: str) -> None:
+def test_a_wrong_wish_is_one_clear_error(changes, complaint):
     words = {
         "--dataset": "synthetic/ashare:7",
         "--models": "linear",

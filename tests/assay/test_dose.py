@@ -1,12 +1,9 @@
 """Models that were made to remember are asked again from their recordings, and say what is printed of them."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -21,9 +18,7 @@ ASKED = [("weeks", 0, False), ("weeks", 90, True), ("days", 0, False), ("days", 
 
 
 @pytest.fixture
-def recipe(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
-) -> dict[str, ModuleType]:
+def recipe(monkeypatch, tmp_path, request):
     names = ("worlds", "practice", "drive", "analyse", "pack", "gate")
     for name in names:
         monkeypatch.delitem(sys.modules, name, raising=False)
@@ -37,7 +32,7 @@ def recipe(
     return made
 
 
-def again(recipe: dict[str, ModuleType], folder: Path, number: int, *parts: str) -> dict[str, object]:
+def again(recipe, folder, number, *parts):
     """Ask one world's questions from the recording; return its row of the table."""
     world = recipe["worlds"].make_world("dose", number)
     recipe["worlds"].store(world)
@@ -46,21 +41,19 @@ def again(recipe: dict[str, ModuleType], folder: Path, number: int, *parts: str)
         asked = (part, number, "local/dose-qwen-main", folder / "again", folder / "recorded", time.time() + 900)
         done = recipe["drive"].work(*asked)
         assert done["failed"] is None, done
-    found: dict[str, object] = recipe["analyse"].world_row(folder / "again", world.id)
+    found = recipe["analyse"].world_row(folder / "again", world.id)
     return found
 
 
-def printed(study: str, number: int) -> dict[str, object]:
+def printed(study, number):
     rows = json.loads((MEMORY / "recorded" / STUDIES[study][1]).read_text())["qwen-main"]
-    found: dict[str, object] = next(row for row in rows if row["world"] == f"dose-{number:03d}")
+    found = next(row for row in rows if row["world"] == f"dose-{number:03d}")
     return found
 
 
 @pytest.mark.slow_for("weeks-90-True", "weeks-0-False", "used-81-True")
 @pytest.mark.parametrize(("study", "number", "told"), ASKED)
-def test_an_audit_is_asked_again_without_a_model(
-    recipe: dict[str, ModuleType], tmp_path: Path, study: str, number: int, told: bool
-) -> None:
+def test_an_audit_is_asked_again_without_a_model(recipe, tmp_path, study, number, told):
     row, then = again(recipe, tmp_path, number, "recall"), printed(study, number)
     assert row["told"] == then["told"] and (row["told"] == "recalls") is told
     for name in ("asked", "hit", "closes", "refused", "first", "familiar"):
@@ -69,9 +62,7 @@ def test_an_audit_is_asked_again_without_a_model(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("study", "number", "told"), ASKED)
-def test_play_and_verdict_come_out_again(
-    recipe: dict[str, ModuleType], tmp_path: Path, study: str, number: int, told: bool
-) -> None:
+def test_play_and_verdict_come_out_again(recipe, tmp_path, study, number, told):
     then = printed(study, number)
     parts = [part for part, name in (("traded", "traded_told"), ("counterfactual", "unread")) if name in then]
     row = again(recipe, tmp_path, number, "recall", "play", *parts, "assay")
@@ -84,9 +75,7 @@ def test_play_and_verdict_come_out_again(
 
 
 @pytest.mark.parametrize("study", ["orders"])
-def test_a_gate_lets_the_teacher_through_and_nobody_who_trades_against_its_words(
-    recipe: dict[str, ModuleType], study: str
-) -> None:
+def test_a_gate_lets_the_teacher_through_and_nobody_who_trades_against_its_words(recipe, study):
     known, strange = (recipe["worlds"].make_world(group, 0) for group in ("held", "strange"))
     teacher = recipe["practice"].Teacher([known])
     days = []
@@ -106,7 +95,7 @@ def test_a_gate_lets_the_teacher_through_and_nobody_who_trades_against_its_words
     assert "claims_known" in recipe["gate"].missed(recipe["gate"].measure(days, silent))
 
 
-def test_the_bars_hold() -> None:
+def test_the_bars_hold():
     for study, found in (("weeks", True), ("days", False)):
         rows = json.loads((MEMORY / "recorded" / STUDIES[study][1]).read_text())
         by_dose = {dose: [row for row in rows["qwen-main"] if row["dose"] == dose] for dose in (0, 16, 64)}
@@ -119,10 +108,10 @@ def test_the_bars_hold() -> None:
             assert len(told) >= 20 and sum(told) >= 0.9 * len(told)
 
 
-def test_the_error_rates_of_the_page_are_counted() -> None:
+def test_the_error_rates_of_the_page_are_counted():
     every = {study: json.loads((MEMORY / "recorded" / file).read_text()) for study, (_, file) in STUDIES.items()}
 
-    def counted(rows: list[dict[str, object]], name: str, word: str) -> tuple[int, int]:
+    def counted(rows, name, word):
         known = [row[name] == word for row in rows if row.get(name)]
         return sum(known), len(known)
 

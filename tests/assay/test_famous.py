@@ -1,16 +1,12 @@
 """Famous portfolios of which everybody knows what they are: what an expert says, and nothing stronger."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tradeassay.assay import AgentAssay, OwnAccount, VerdictConfig, assay
+from tradeassay.assay import OwnAccount, VerdictConfig, assay
 from tradeassay.data.markets import read_factors, read_market
 
 CONFIG = VerdictConfig(portfolios=0, draws=100)
@@ -18,7 +14,7 @@ PRAISE = ("skill", "timing", "mixed")
 
 
 @cache
-def french() -> pd.DataFrame:
+def french():
     """Market, bills, size and value by month, 1926 to 2018, from arch."""
     table = read_factors("french")
     assert table.market is not None and table.cash is not None
@@ -27,7 +23,7 @@ def french() -> pd.DataFrame:
 
 
 @cache
-def portfolios() -> pd.DataFrame:
+def portfolios():
     """Industries, and sorts by size, value and momentum, 1949 to 2017, from linearmodels."""
     from linearmodels.datasets import french as sorts
 
@@ -36,23 +32,23 @@ def portfolios() -> pd.DataFrame:
     return data
 
 
-def judged(returns: pd.Series, **given: Any) -> AgentAssay:
+def judged(returns, **given):
     return assay(OwnAccount(returns=returns.rename("return"), title="it", **given), CONFIG).agents[0]
 
 
-def named(name: str) -> pd.Series:
+def named(name):
     found = read_market(name, ["2001-01-02", "2018-11-30"]).returns
     return pd.Series(found)
 
 
-def stocks() -> pd.Series:
+def stocks():
     return french()["Mkt"] + french()["RF"]
 
 
 FACTORS = {"factors": "french"}
 EXCESS = {"factors": "french", "cash": "none"}
 ALONE = {"against": "us-market"}
-OLD: dict[str, tuple[Callable[[], pd.Series], dict[str, Any], tuple[str, ...]]] = {
+OLD = {
     "all US stocks": (stocks, FACTORS, ("market",)),
     "all US stocks, against themselves": (stocks, ALONE, ("market",)),
     "stocks against bills": (stocks, {"against": "bills"}, ("open",)),
@@ -86,7 +82,7 @@ SORTED = {
 
 
 @pytest.mark.parametrize("name", OLD)
-def test_what_everybody_knows(name: str) -> None:
+def test_what_everybody_knows(name):
     make, given, right = OLD[name]
     bills = {what: french()["RF"].rename("return") for what, one in given.items() if one == "bills"}
     one = judged(make(), **{**given, **bills})
@@ -96,20 +92,20 @@ def test_what_everybody_knows(name: str) -> None:
 
 @pytest.mark.slow  # linearmodels comes with requirements/test-all.txt
 @pytest.mark.parametrize("name", SORTED)
-def test_sorts_and_industries_are_style(name: str) -> None:
+def test_sorts_and_industries_are_style(name):
     column, cash, right = SORTED[name]
     one = judged(portfolios()[column], factors=portfolios()[list(FOUR)], cash=cash)
     assert one.verdict.kind in right, one.verdict.sentence
 
 
 @pytest.mark.slow
-def test_momentum_that_nobody_measures_has_that_as_its_first_limit() -> None:
+def test_momentum_that_nobody_measures_has_that_as_its_first_limit():
     one = judged(portfolios()["Mom"], against="us-market", cash="none")
     assert one.verdict.limits[0] == "style is not measured: no factors are known"
     assert not one.verdict.firm
 
 
-def test_survivors_carry_their_bias() -> None:
+def test_survivors_carry_their_bias():
     rng = np.random.default_rng(20)
     market = rng.normal(0.0004, 0.01, 1500)
     names = market[:, None] + rng.normal(0.0, 0.02, (1500, 300))

@@ -1,12 +1,11 @@
 """The leak test finds what was planted, names its channel, and leaves the honest alone."""
 
-from __future__ import annotations
-
-import sys
+from functools import lru_cache
 from pathlib import Path
+from tempfile import mkdtemp
 from types import SimpleNamespace
-from typing import Any
 
+import leaking_agents as planted
 import msgspec
 import numpy as np
 import pytest
@@ -14,25 +13,26 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-import leaking_agents as planted
-
 from tradeassay.agents import agents, converses, plays_alone
 from tradeassay.assay import leak_test
 from tradeassay.assay.leaks import CHANNELS, LeakTestConfig, late_stamps, withhold_late
 from tradeassay.assay.leaks.futures import Cut, rewrite
+from tradeassay.benchmarks import benchmarks
 from tradeassay.cli._group import root
+from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
 from tradeassay.core.dialogue import AskModel, Message, ToolCall
 from tradeassay.core.errors import UserError
+from tradeassay.core.orders import Decision, Order
 from tradeassay.core.time import HOUR
+from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
+from tradeassay.data.synthetic import generate, preset
 from tradeassay.runs import Window
 
 SMALL = LeakTestConfig(sessions=8)
 
 
-def examine(agent: Any, **more: Any) -> Any:
+def examine(agent, **more):
     return leak_test(agent, more.pop("benchmark", planted.benchmark()), planted.world(), config=SMALL, **more)
 
 
@@ -46,7 +46,7 @@ def examine(agent: Any, **more: Any) -> Any:
         (planted.IndexPeek, "index levels"),
     ],
 )
-def test_a_planted_leak_is_found_in_its_channel(agent: Any, channel: str) -> None:
+def test_a_planted_leak_is_found_in_its_channel(agent, channel):
     report = examine(agent)
     assert report.channels == (channel,)
     assert report.moved[channel].value > 0.0
@@ -71,22 +71,21 @@ RULES = [
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_no_registered_rule_is_flagged(name: str) -> None:
+def test_no_registered_rule_is_flagged(name):
     report = examine(name)
     assert not report.findings
     assert report.repeatable
     assert report.sentence.startswith(("No leak was found", f"{name} never traded"))
 
 
-def test_an_honest_agent_of_ones_own_is_not_flagged() -> None:
+def test_an_honest_agent_of_ones_own_is_not_flagged():
     report = examine(planted.Holder)
     assert not report.leaks
-    assert report.futures == 2
-    assert report.decisions_with_orders == 8
+    assert (report.futures, report.decisions_with_orders) == (2, 8)
     assert set(report.moved) | set(report.untested) == set(CHANNELS)
 
 
-def test_who_does_not_repeat_himself_is_not_accused() -> None:
+def test_who_does_not_repeat_himself_is_not_accused():
     report = examine(planted.Fickle)
     assert not report.repeatable
     assert not report.findings
@@ -94,13 +93,13 @@ def test_who_does_not_repeat_himself_is_not_accused() -> None:
     assert "cannot be told" in report.sentence
 
 
-def test_a_model_in_an_honest_protocol_is_not_flagged() -> None:
+def test_a_model_in_an_honest_protocol_is_not_flagged():
     report = examine("scripted/sensible")
     assert not report.findings
     assert report.decisions_with_orders > 0
 
 
-def test_a_tool_with_a_later_time_stamp_fails_closed() -> None:
+def test_a_tool_with_a_later_time_stamp_fails_closed():
     report = examine("scripted/sensible", benchmark=planted.spoiled("test-leaky"))
     assert report.withheld == report.sessions
     assert {finding.through for finding in report.findings} == {"tool screen_candidates"}
@@ -108,7 +107,7 @@ def test_a_tool_with_a_later_time_stamp_fails_closed() -> None:
     assert {finding.kind for finding in report.findings} == {"time stamp"}
 
 
-def test_a_tool_that_hides_its_time_stamp_is_found_by_another_future() -> None:
+def test_a_tool_that_hides_its_time_stamp_is_found_by_another_future():
     report = examine("scripted/sensible", benchmark=planted.spoiled("test-leaky-unstamped"))
     assert report.withheld == 0
     assert [(one.kind, one.channel, one.through) for one in report.findings] == [
@@ -116,7 +115,7 @@ def test_a_tool_that_hides_its_time_stamp_is_found_by_another_future() -> None:
     ]
 
 
-def test_wrong_names_and_windows_are_refused() -> None:
+def test_wrong_names_and_windows_are_refused():
     with pytest.raises(UserError, match="own name"):
         examine("model")
     with pytest.raises(UserError, match="no agent"):
@@ -126,7 +125,7 @@ def test_wrong_names_and_windows_are_refused() -> None:
         examine("cash", window=Window(first=day, last=day))
 
 
-def test_the_command_says_it_in_json_and_in_words() -> None:
+def test_the_command_says_it_in_json_and_in_words():
     asked = ["leak-test", "cash", "--sessions", "3"]
     done = CliRunner().invoke(root, [*asked, "--json"])
     assert done.exit_code == 0, done.output
@@ -134,7 +133,7 @@ def test_the_command_says_it_in_json_and_in_words() -> None:
     assert "never traded" in CliRunner().invoke(root, asked).stderr
 
 
-def seen(step: int = 3, session: str = "2024-03-05", time: int = 1_709_629_200 * 10**9) -> Any:
+def seen(step=3, session="2024-03-05", time=1_709_629_200 * 10**9):
     return SimpleNamespace(step=step, session=session, time=time)
 
 
@@ -153,11 +152,11 @@ def seen(step: int = 3, session: str = "2024-03-05", time: int = 1_709_629_200 *
         ({"shares": 2024, "ok": True, "x": None, "bad": "2024-13-45T99:99"}, []),
     ],
 )
-def test_time_stamps(body: Any, late: Any) -> None:
+def test_time_stamps(body, late):
     assert list(late_stamps(body, seen())) == late
 
 
-def test_a_prompt_is_shown_and_its_late_stamp_reported() -> None:
+def test_a_prompt_is_shown_and_its_late_stamp_reported():
     prompt = Message(role="user", text='Now:\n```json\n{"day": "2024-03-06"}\n```\n')
     call = Message(role="assistant", text="", calls=(ToolCall(id="a", name="look", arguments="{}"),))
     answer = Message(role="tool", text='{"day": "2024-03-07"}', call_id="a")
@@ -173,7 +172,7 @@ def test_a_prompt_is_shown_and_its_late_stamp_reported() -> None:
 @given(
     st.integers(20, 270), st.sampled_from(["pre_open", "open", "close"]), st.sampled_from(["mirrored", "noisy"])
 )
-def test_another_future_leaves_the_past_alone(row: int, phase: Any, style: Any) -> None:
+def test_another_future_leaves_the_past_alone(row, phase, style):
     panel = read_panel(planted.world().folder)
     cut = Cut(row, 0, phase)
     other = rewrite(panel, cut, CHANNELS, style, 0).panel
@@ -190,9 +189,103 @@ def test_another_future_leaves_the_past_alone(row: int, phase: Any, style: Any) 
     assert (panel.bars["close"][row + 1 :] != other.bars["close"][row + 1 :]).any()
 
 
-def test_one_channel_is_rewritten_alone() -> None:
+def test_one_channel_is_rewritten_alone():
     panel = read_panel(planted.world().folder)
     other = rewrite(panel, Cut(268, 0, "pre_open"), ("news",), "noisy", 0)
     assert other.panel.bars is panel.bars
     assert other.panel.fundamentals is panel.fundamentals
     assert list(other.canaries.values()) == ["news"]
+
+
+pytestmark = pytest.mark.slow
+
+PLAYED = 200
+
+
+@lru_cache(maxsize=1)
+def world():
+    panel = generate(preset("us", seed=5, names=12, sessions=262 + PLAYED, index_members=12)).panel
+    folder = Path(mkdtemp(prefix="shares-")) / "world"
+    write_snapshot(panel, folder, allow_faults=True)
+    return open_snapshot(folder)
+
+
+def benchmark():
+    days, base = world().sessions, benchmarks.get("daily-us-v1")
+    market = msgspec.structs.replace(base.market, first=str(days[262]), last=str(days[-1]))
+    return msgspec.structs.replace(base, id="shares", market=market)
+
+
+class Drawing:
+    """Holds three names drawn by chance; ``peek`` may spoil the draw, on a share of days."""
+
+    def __init__(self, share: float = 0.0, every: int = 1) -> None:
+        self._share, self._every = share, every
+
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
+        self._rng = np.random.default_rng(11)
+
+    def answer(self, request: AskDecision) -> Decision:
+        seen = request.observation
+        names = [seen.universe[k] for k in self._rng.permutation(len(seen.universe))[:3]]
+        weights, leaks = dict.fromkeys(names, 0.2), self._rng.random() < self._share
+        if seen.step % self._every:
+            return Decision(reason="waits")
+        if leaks:
+            weights = self.peek(seen, weights)
+        gone = [name for name in seen.account.positions if name not in weights]
+        orders = [Order(symbol=name, amount=0.0, unit="target_weight") for name in gone]
+        orders += [Order(symbol=name, amount=size, unit="target_weight") for name, size in weights.items()]
+        return Decision(orders=tuple(orders), reason="")
+
+    def peek(self, seen: Observation, weights: dict[str, float]) -> dict[str, float]:
+        moves = ahead(seen, "close") / ahead(seen, "open")
+        best = [seen.view.symbols[k] for k in np.argsort(-np.nan_to_num(moves))]
+        return dict.fromkeys([name for name in best if name in seen.universe][:3], 0.2)
+
+
+def ahead(seen, field):
+    view = seen.view
+    found = view._history.fields[field][view.row, : len(view.symbols)]
+    return found
+
+
+class BySize(Drawing):
+    """The names are honest; how much of them is not."""
+
+    def peek(self, seen: Observation, weights: dict[str, float]) -> dict[str, float]:
+        rises = np.nanmean(ahead(seen, "close") / ahead(seen, "open")) > 1.0
+        return dict.fromkeys(weights, 0.25 if rises else 0.1)
+
+
+class ByOne(Drawing):
+    """Looks at a single symbol."""
+
+    def peek(self, seen: Observation, weights: dict[str, float]) -> dict[str, float]:
+        rises = ahead(seen, "close")[0] > ahead(seen, "open")[0]
+        return {**weights, seen.view.symbols[0]: 0.2 if rises else 0.01}
+
+
+class ByVolume(Drawing):
+    """Holds what will be traded most."""
+
+    def peek(self, seen: Observation, weights: dict[str, float]) -> dict[str, float]:
+        most = [seen.view.symbols[k] for k in np.argsort(-np.nan_to_num(ahead(seen, "volume")))]
+        return dict.fromkeys([name for name in most if name in seen.universe][:3], 0.2)
+
+
+@pytest.mark.parametrize("kind", [Drawing, BySize, ByOne, ByVolume])
+@pytest.mark.parametrize("share", [0.02, 0.05])
+def test_a_leak_on_few_days_is_found(kind, share):
+    report = leak_test(lambda: kind(share), benchmark(), world())
+    assert report.channels == ("bars",), report.sentence
+    days = max(finding.days for finding in report.findings)
+    assert 1 <= days <= 3 * share * PLAYED
+
+
+def test_a_rule_that_seldom_trades_is_tested_on_the_days_it_does():
+    assert leak_test(lambda: Drawing(1.0, every=21), benchmark(), world()).leaks
+    honest = leak_test(lambda: Drawing(0.0, every=21), benchmark(), world())
+    assert not honest.leaks
+    assert honest.undetected == pytest.approx(1.0 - 0.05 ** (1.0 / PLAYED))
+    assert "1.5 %" in honest.sentence

@@ -1,21 +1,20 @@
-"""Random portfolios on recorded schedules, held against the real exchange."""
+"""Random portfolios against the real exchange, what a run could show, and the size that ends an edge."""
 
-from __future__ import annotations
+import json
+import math
+import re
 
-import sys
-from pathlib import Path
-
+import attribute_runs
 import msgspec
 import numpy as np
 import pytest
+import runs_world as world
+from attribute_runs import every_venue
+from click.testing import CliRunner
+from luck_markets import VENUES, decisions_of, key_of, played, replay, scheduled, the_run
 from scipy.stats import kstest
 
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
-
-import runs_world as world
-from luck_markets import VENUES, decisions_of, key_of, played, replay, scheduled, the_run
-
+from tradeassay.assay import attribute_episode
 from tradeassay.assay.luck import (
     LuckConfig,
     StatedTrades,
@@ -28,22 +27,31 @@ from tradeassay.assay.luck import (
     random_portfolios,
     schedule_of,
 )
+from tradeassay.assay.power import power_of_run
+from tradeassay.assay.verdict import VerdictConfig
+from tradeassay.assay.verdict.diagnostics import capacity_evidence
+from tradeassay.assay.verdict.record import CapacityEvidence, money_words
 from tradeassay.benchmarks import benchmarks
+from tradeassay.cli._group import root
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, Rejected
 from tradeassay.core.orders import Decision, Order
 from tradeassay.data import load_dataset
-from tradeassay.metrics import BootstrapConfig
+from tradeassay.metrics import BootstrapConfig, Design, power_of
+from tradeassay.metrics.capacity import impact_rate
 from tradeassay.metrics.measures import growth
 from tradeassay.play import Market
+from tradeassay.runs.summary import summary_of
 
 FEW = BootstrapConfig(draws=50)
+
 HUNDRED = LuckConfig(portfolios=100, bootstrap=FEW)
+
 FOUR = StatedTrades(names=4, turnover=5.0)
 
 
 @pytest.mark.parametrize("venue", VENUES)
-def test_the_exchange_takes_every_order_as_it_is(venue: str) -> None:
+def test_the_exchange_takes_every_order_as_it_is(venue):
     snapshot, config, _ = played(venue)
     traded, schedule = scheduled(venue)
     for portfolio in range(10):
@@ -59,7 +67,7 @@ def test_the_exchange_takes_every_order_as_it_is(venue: str) -> None:
 
 
 @pytest.mark.parametrize("venue", ["us", "us-fractional", "ashare", "us-margin"])
-def test_turnover_cash_and_names_are_matched(venue: str) -> None:
+def test_turnover_cash_and_names_are_matched(venue):
     _, _, records = played(venue)
     traded, schedule = scheduled(venue)
     shape = schedule_of(records, traded.market)[1]
@@ -70,7 +78,7 @@ def test_turnover_cash_and_names_are_matched(venue: str) -> None:
     assert names == pytest.approx(shape.names, rel=0.15)
 
 
-def test_equal_arguments_give_equal_portfolios_and_other_seeds_others() -> None:
+def test_equal_arguments_give_equal_portfolios_and_other_seeds_others():
     traded, schedule = scheduled("us")
     one = random_portfolios(traded, schedule, n=120, seed=5)
     assert np.array_equal(one.nav, random_portfolios(traded, schedule, n=200, seed=5).nav[:120])
@@ -78,7 +86,7 @@ def test_equal_arguments_give_equal_portfolios_and_other_seeds_others() -> None:
     assert len({round(value, 6) for value in one.nav[:, -1]}) > 100
 
 
-def test_names_are_drawn_evenly() -> None:
+def test_names_are_drawn_evenly():
     traded, schedule = scheduled("us")
     opened = dict.fromkeys(traded.market.symbols, 0)
     for portfolio in range(200):
@@ -91,7 +99,7 @@ def test_names_are_drawn_evenly() -> None:
     assert ((counts - expected) ** 2 / expected).sum() < 30.0
 
 
-def test_a_hand_made_schedule_buys_and_holds() -> None:
+def test_a_hand_made_schedule_buys_and_holds():
     snapshot, config, _ = played("us")
     traded, _ = scheduled("us")
     n = len(traded.market.sessions)
@@ -107,13 +115,13 @@ def test_a_hand_made_schedule_buys_and_holds() -> None:
     assert np.median(again.shapes[:, 0]) == pytest.approx(turned.turnover, rel=0.1)
 
 
-def test_an_index_fund_is_not_left_to_chance() -> None:
+def test_an_index_fund_is_not_left_to_chance():
     found = luck_of_episode(the_run(), key_of("us", "index-hold"), HUNDRED)
     assert found.place is None, "a percentile among portfolios that do not differ says nothing"
     assert "hardly differ" in str(found.reason)
 
 
-def test_the_luck_of_a_recorded_run() -> None:
+def test_the_luck_of_a_recorded_run():
     run = the_run()
     found = {one.episode: one for one in luck_of_run(run, config=HUNDRED)}
     assert list(found) == [episode.key for episode in run.episodes]
@@ -121,7 +129,7 @@ def test_the_luck_of_a_recorded_run() -> None:
     assert silent.place is None and silent.reason and "no luck baseline" in silent.sentence
     assert "futures" in str(found[key_of("futures")].reason)
     one = found[key_of("ashare")]
-    assert one.place is not None and one.matched is not None
+    assert one.matched is not None
     assert one.place.value == pytest.approx(run.series(one.episode).nav[-1] / run.series(one.episode).nav[0] - 1.0)
     assert 0.0 <= one.place.percentile.low <= one.place.percentile.value <= one.place.percentile.high <= 1.0
     assert one.place.quantiles[5] == one.place.low <= one.place.median <= one.place.high
@@ -131,11 +139,11 @@ def test_the_luck_of_a_recorded_run() -> None:
         luck_of_run(run, agents=("nobody",))
 
 
-def test_a_clear_place_needs_no_more_portfolios() -> None:
+def test_a_clear_place_needs_no_more_portfolios():
     run, key = the_run(), key_of("ashare")
     many = LuckConfig(portfolios=4100, bootstrap=FEW)
     whole, early = luck_of_episode(run, key, many), luck_of_episode(run, key, many, stop_early=True)
-    assert whole.place is not None and early.place is not None
+    assert early.place is not None
     as_well, as_badly = whole.place.by_luck.value or 0.0, whole.place.as_badly.value or 0.0
     if min(as_well, as_badly) > 0.1:
         assert early.place.portfolios == 2000
@@ -146,7 +154,7 @@ def test_a_clear_place_needs_no_more_portfolios() -> None:
     assert alike.place is None and "hardly differ" in str(alike.reason)
 
 
-def test_places_by_hand() -> None:
+def test_places_by_hand():
     random_nav = np.array([[1.0, 1.1], [1.0, 1.2], [1.0, 1.3], [1.0, 0.9]])
     found = place_among(np.array([1.0, 1.2]), random_nav)
     assert found.percentile.value == (2 + 0.5) / 4 and found.by_luck.value == 0.5
@@ -156,18 +164,18 @@ def test_places_by_hand() -> None:
 
 
 @pytest.mark.parametrize("by", ["return", "sharpe"])
-def test_skill_stands_out_and_luck_does_not(by: str) -> None:
+def test_skill_stands_out_and_luck_does_not(by):
     rng = np.random.default_rng(0)
     market = rng.normal(0.0003, 0.01, 200)
     crowd = growth(market + rng.normal(0, 0.004, (500, 200)))
-    skilled = place_among(growth(market + rng.normal(0.002, 0.004, 200)), crowd, by=by, bootstrap=FEW)  # type: ignore[arg-type]
-    lucky = place_among(crowd[7], crowd, by=by, bootstrap=FEW)  # type: ignore[arg-type]
+    skilled = place_among(growth(market + rng.normal(0.002, 0.004, 200)), crowd, by=by, bootstrap=FEW)
+    lucky = place_among(crowd[7], crowd, by=by, bootstrap=FEW)
     assert skilled.percentile.low > 0.9 and skilled.by_luck.high < 0.05
     assert lucky.percentile.low < 0.6 or lucky.percentile.high < 0.95
 
 
 @pytest.mark.slow
-def test_who_picks_by_chance_is_placed_evenly() -> None:
+def test_who_picks_by_chance_is_placed_evenly():
     """Agents that trade through the exchange, by target weights, in names drawn anew every month."""
     snapshot = load_dataset("synthetic/us:7")
     first, last = str(snapshot.sessions[300]), str(snapshot.sessions[380])
@@ -190,13 +198,13 @@ def test_who_picks_by_chance_is_placed_evenly() -> None:
     assert kstest(places, "uniform").pvalue > 0.01
 
 
-def test_own_returns_are_placed_too() -> None:
+def test_own_returns_are_placed_too():
     snapshot, config, _ = played("us")
     benchmark = benchmarks.get("tiny-us-v1")
     traded, _ = scheduled("us")
     returns = dict.fromkeys(traded.market.sessions, 0.01)
     found = luck_of_returns(returns, benchmark, snapshot, FOUR, config=HUNDRED)
-    assert found.place is not None and found.place.percentile.value == 1.0
+    assert found.place.percentile.value == 1.0
     assert config.first == traded.market.sessions[0]
     gap = {day: value for day, value in returns.items() if day != traded.market.sessions[5]}
     with pytest.raises(UserError, match=traded.market.sessions[5]):
@@ -205,7 +213,7 @@ def test_own_returns_are_placed_too() -> None:
         luck_of_returns(returns, benchmark, snapshot, StatedTrades(names=500, turnover=5.0), config=HUNDRED)
 
 
-def test_what_cannot_be_asked() -> None:
+def test_what_cannot_be_asked():
     traded, schedule = scheduled("us")
     records = played("us")[2]
     with pytest.raises(UserError, match="no distribution"):
@@ -218,3 +226,158 @@ def test_what_cannot_be_asked() -> None:
         schedule_of(records, traded.market._replace(sessions=("2000-01-03",) * len(records)))
     with pytest.raises(UserError, match="no schedule"):
         even_schedule(10, names=0, turnover=0.1)
+
+
+def ask(*words):
+    done = CliRunner().invoke(root, list(words), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_every_comparison_is_an_experiment():
+    run = attribute_runs.every_venue()
+    found = power_of_run(run)
+    assert {(one.cell, one.agent) for one in found} == {
+        (row.cell, run.names[row.agent]) for row in run.scores.agents if not row.baseline
+    }
+    silent = [one for one in found if one.agent.endswith(": test-never-answers")]
+    assert all(one.design is None and "no result" in str(one.reason) for one in silent)
+    seen = next(one for one in found if one.agent.endswith(": test-provoker") and one.design is not None)
+    assert seen.design.sessions == 50 and seen.power_summary.hopeless
+    assert seen.power_summary.chance == pytest.approx(power_of(1.0, seen.design))
+    assert "can hardly show skill" in seen.sentence
+
+
+def test_the_report_says_when_nothing_could_have_shown():
+    data = summary_of(attribute_runs.every_venue())
+    cell = next(one for one in data.cells if one.benchmark == "tiny-us-v1")
+    (sentence,) = cell.limits
+    assert "can hardly show skill" in sentence and sentence.endswith(".")
+
+
+def test_the_power_command(monkeypatch):
+    assert "7,912" in ask("power", "--ir", "0.5")
+    told = json.loads(ask("power", "--ir", "2", "--sessions", "500", "--seeds", "3", "--json"))
+    assert told["power_summary"]["chance"] == pytest.approx(power_of(2.0, Design(sessions=500, seeds=3)))
+    run = attribute_runs.every_venue()
+    monkeypatch.setenv("TRADEASSAY_HOME", str(run.folder.parent))
+    assert "test-provoker" in ask("power", str(run.folder))
+    lucky = json.loads(ask("luck", str(run.folder), "--agent", "test-provoker", "--portfolios", "100", "--json"))
+    assert [one["agent"] for one in lucky] == ["rule of runs_agents: test-provoker"] * 8
+    table = ask("luck", str(run.folder), "--agent", "index-hold", "--portfolios", "100", "--by", "sharpe")
+    assert "hardly differ" in " ".join(table.split())
+
+
+def test_the_luck_command_on_a_file(tmp_path):
+    table = tmp_path / "mine.csv"
+    table.write_text("date,return\n2024-01-15,0.01\n2024-01-16,0.01\n")
+    wrong = CliRunner().invoke(root, ["luck", str(table)])
+    assert wrong.exit_code != 0 and "--names" in str(wrong.output or wrong.exception)
+
+
+def test_impact_by_hand():
+    """Half of the account is bought in the first session, a fifth of it sold in the second, of which amounts are
+    a million a day; a second name has no amounts and pays what the first does.
+    """
+    weights = np.array([[0.0, 0.0], [0.5, 0.0], [0.4, 0.0]])
+    returns = np.array([[0.02, 0.0], [0.00, 0.0], [-0.02, 0.0]])
+    rate, known = impact_rate(weights, returns, np.zeros(3), np.full((3, 2), 1e6))
+    assert known == 1.0
+    # Two thirds of the deviation of 0.02 times the root of 0.5 / 1e6, on half of the account; then on a tenth.
+    assert rate == pytest.approx([2 / 3 * 0.02 * math.sqrt(5e-7) * 0.5, 2 / 3 * 0.02 * math.sqrt(1e-7) * 0.1])
+    mixed = np.array([[0.0, 0.0], [0.5, 0.5], [0.4, 0.5]])
+    half = np.array([[1e6, np.nan]] * 3)
+    scaled, known = impact_rate(mixed, returns, np.zeros(3), half)
+    assert known == pytest.approx(0.6 / 1.1)
+    assert scaled == pytest.approx(rate / known)
+    held = np.array([[0.5], [0.5 * 1.1 / 1.05]])  # what has merely grown was not traded
+    rate, _ = impact_rate(held, np.array([[0.1], [0.0]]), np.array([0.05, 0.0]), np.ones((2, 1)))
+    assert rate.tolist() == [0.0]
+
+
+def taken(rate, days):
+    run = every_venue()
+    one = attribute_episode(run, next(episode.key for episode in run.episodes if episode.label == "index-hold"))
+    return msgspec.structs.replace(one, impact=(rate,) * (days - 1), impact_known=1.0)
+
+
+def test_the_size_at_which_an_edge_is_gone():
+    """0.1 % a day against 1e-7 times the root of the size: ten thousand squared."""
+    rng = np.random.default_rng(5)
+    noise = rng.normal(0.0, 0.002, 500)
+    edge = 0.001 + noise - noise[:-1].mean()
+    account = [taken(1e-7, 500)]
+    found = capacity_evidence(edge, account, 252, VerdictConfig(), 1)
+    assert found.dies == pytest.approx(1e8)
+    assert 0.0 < found.low < found.dies < (found.high or math.inf)
+    values = [one.value for one in found.edges]
+    assert found.sizes == pytest.approx([1e5, 1e6, 1e7, 3e7, 1e8, 3e8])
+    assert values == pytest.approx([252 * (0.001 - 1e-7 * math.sqrt(size)) for size in found.sizes], abs=1e-9)
+    # At its ends the interval of the edge touches zero.
+    exact = [
+        capacity_evidence(edge - 1e-7 * math.sqrt(size), account, 252, VerdictConfig(), 1)
+        for size in (found.low * 0.99, found.low * 1.01)
+    ]
+    assert exact[0].low > 0.0
+    assert exact[1] is None or exact[1].low == 0.0
+    assert found.sentence.startswith("its edge would be gone at a size of 100 million (")
+    assert capacity_evidence(-edge, account, 252, VerdictConfig(), 1) is None
+    blind = [msgspec.structs.replace(account[0], impact_known=0.5)]
+    assert capacity_evidence(edge, blind, 252, VerdictConfig(), 1) is None
+
+
+def test_words_for_sums():
+    assert [money_words(one) for one in (1234.0, 999_999.0, 2.34e6, 4.56e9, 7e13)] == [
+        "1,200",
+        "1 million",
+        "2.3 million",
+        "4.6 billion",
+        "70 trillion",
+    ]
+    unsure = CapacityEvidence(sizes=(), edges=(), dies=5e5, low=0.0, high=None, traded=1.0)
+    assert unsure.sentence.startswith("what edge there may be would be gone at a size of 500,000 (none to any)")
+
+
+def test_a_run_with_volumes_says_what_impact_would_cost():
+    run = every_venue()
+    key = next(one.key for one in run.episodes if one.benchmark == "tiny-us-v1" and one.label == "test-provoker")
+    found = attribute_episode(run, key)
+    assert len(found.impact) == len(found.daily.sessions) - 1
+    assert found.impact_known == 1.0 and max(found.impact) > 0.0
+
+
+def test_the_command_shows_what_larger_accounts_would_have_left(tmp_path, tell):
+    from exchange_calendars import get_calendar
+
+    rng = np.random.default_rng(8)
+    days = get_calendar("XNYS", start="2022-01-03", end="2022-12-30").sessions[:160].strftime("%Y-%m-%d")
+    close = np.round(50.0 * np.cumprod(1.0 + rng.normal(0.0, 0.018, (160, 6)), axis=0), 4)
+    bars, trades = (
+        {True: ["date,symbol,open,high,low,close,volume"], False: ["date,symbol,open,high,low,close"]},
+        [],
+    )
+    for day, prices in zip(days, close.tolist(), strict=True):
+        for name, price in zip("ABCDEF", prices, strict=True):
+            bars[False].append(f"{day},ZZ{name},{price},{price},{price},{price}")
+            bars[True].append(f"{bars[False][-1]},{int(rng.integers(200_000, 400_000))}")
+    for day in range(5, 150, 5):
+        best = int(np.argmax(close[day + 5] / close[day]))
+        # Bought at the close of one session, sold five later at that one's.
+        for at, side in ((day, "buy"), (day + 5, "sell")):
+            trades.append((at, side, f"{days[at]} 15:59:00,ZZ{'ABCDEF'[best]},{side},10,{close[at, best]},0"))
+    log = tmp_path / "trades.csv"
+    written = [row for *_, row in sorted(trades, key=lambda one: (one[0], one[1] != "sell"))]
+    log.write_text("\n".join(["time,symbol,side,quantity,price,fees", *written]))
+    said = {}
+    for volumes in (True, False):
+        prices = tmp_path / f"bars-{volumes}.csv"
+        prices.write_text("\n".join(bars[volumes]))
+        for given in ((), ("--cash-at-start", "1e9")):
+            said[volumes, bool(given)] = "".join(
+                tell(["assay", "file", str(log), "--prices", str(prices), "--capacity", *given])
+            )
+    assert "capacity: the edge a year of larger accounts" in said[True, False]
+    assert re.search(r"its edge would be gone at a size of [\d.,]+ million", said[True, False])
+    # Neither amounts that nobody knows nor an account that is nearly all cash has a size at which an edge is gone.
+    for one in ((True, True), (False, False), (False, True)):
+        assert "no size is known" in said[one] and "gone at" not in said[one], (one, said[one])

@@ -1,60 +1,63 @@
-"""What masks say about memory: the one who remembers is found, the others are not."""
+"""What masks say about memory: the one who remembers is found, also by the verdict, the others are not."""
 
-from __future__ import annotations
-
-import sys
 from datetime import date
-from pathlib import Path
 
+import memory_runs
 import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory_runs import home, panel
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-import memory_runs
-
-from tradeassay.assay import MemoryConfig, MemoryContrast, memory_contrast, rationale_analysis
+from tradeassay.assay import (
+    MemoryConfig,
+    MemoryContrast,
+    VerdictConfig,
+    assay,
+    memory_contrast,
+    rationale_analysis,
+)
 from tradeassay.assay.memory.contrast import Sample, infer, welch
 from tradeassay.assay.memory.rationale import Finder, reasons
 from tradeassay.core.dialogue import ModelReply, ToolCall
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Instrument
+from tradeassay.metrics import BootstrapConfig
+from tradeassay.runs import AgentSpec, RunSpec, Window, run
 
 RECALLING, READING = "scripted/tiny-memoriser: tiny-memoriser", "scripted/sensible: sensible"
+
 """As they are shown: a label of one's own stands behind what it is."""
 
 
 @pytest.fixture(scope="module")
-def contrast() -> MemoryContrast:
+def contrast():
     return memory_contrast(memory_runs.masked_run())
 
 
-def test_who_remembers_loses_selection_under_the_mask(contrast: MemoryContrast) -> None:
+def test_who_remembers_loses_selection_under_the_mask(contrast):
     gap = contrast.gap_of(RECALLING, mode="memory-only")
-    assert gap is not None
     assert gap.told == "memory"
     assert gap.gap.value is not None and gap.gap.low is not None and gap.gap.low > 0.0
     assert gap.inference == "sessions"
     assert "recognises" in gap.sentence
     assert "+" not in gap.sentence
     # One window is one cluster: the signed-rank test alone could never have told.
-    assert gap.test is not None and gap.test.smallest_p == 1.0
+    assert gap.test.smallest_p == 1.0
 
 
-def test_the_control_shows_no_gap(contrast: MemoryContrast) -> None:
+def test_the_control_shows_no_gap(contrast):
     controls = [gap for gap in contrast.gaps if gap.control]
     assert controls and contrast.controls_hold
     for gap in controls:
         assert gap.told == "no gap"
         assert all((one.value, one.low, one.high) == (0.0, 0.0, 0.0) for one in gap.parts.values())
     honest = contrast.gap_of(READING, mode="fixed-candidate")
-    assert honest is not None and honest.told != "memory"
+    assert honest.told != "memory"
 
 
-def test_parts_of_every_arm_and_gap_add_up(contrast: MemoryContrast) -> None:
+def test_parts_of_every_arm_and_gap_add_up(contrast):
     for row in (*contrast.arms, *contrast.gaps):
         values = {name: measure.value for name, measure in row.parts.items()}
         whole = values.pop("total")
@@ -62,14 +65,14 @@ def test_parts_of_every_arm_and_gap_add_up(contrast: MemoryContrast) -> None:
         assert abs(sum(value or 0.0 for value in values.values()) - whole) < 1e-10
 
 
-def test_memory_alone_is_a_direct_probe(contrast: MemoryContrast) -> None:
+def test_memory_alone_is_a_direct_probe(contrast):
     found = {(one.agent, one.arm): one for one in contrast.direct}
     assert set(found) == {(a, m) for a in (RECALLING, READING) for m in ("bright", "blinded")}
     assert found[RECALLING, "bright"].told == "memory"
     assert found[RECALLING, "blinded"].told != "memory"
 
 
-def test_cutoffs_split_before_and_after() -> None:
+def test_cutoffs_split_before_and_after():
     run = memory_runs.masked_run()
     days = [date.fromisoformat(str(day)) for day in memory_runs.panel().sessions]
     found = memory_contrast(run, cutoffs={"tiny-memoriser": days[-1], "sensible": days[-10]})
@@ -80,19 +83,19 @@ def test_cutoffs_split_before_and_after() -> None:
     assert not any("knowledge ends" in note for note in found.notes)
 
 
-def test_what_is_not_known_is_said(contrast: MemoryContrast) -> None:
+def test_what_is_not_known_is_said(contrast):
     assert {arm.period for arm in contrast.arms if arm.by_model} == {"unknown"}
     assert any("no known cutoff" in note for note in contrast.notes)
     assert any("synthetic" in note for note in contrast.notes)
     assert contrast.fades[0].selection.reason == "the model's cutoff is not known"
 
 
-def test_the_record_is_json(contrast: MemoryContrast) -> None:
+def test_the_record_is_json(contrast):
     again = msgspec.json.decode(msgspec.json.encode(contrast), type=MemoryContrast)
     assert again == contrast
 
 
-def test_a_run_without_masks_is_refused() -> None:
+def test_a_run_without_masks_is_refused():
     run = memory_runs.rules_only()
     with pytest.raises(UserError, match="mask"):
         memory_contrast(run)
@@ -103,28 +106,26 @@ def test_a_run_without_masks_is_refused() -> None:
 # -- inference, by hand ------------------------------------------------------------------------------------------
 
 
-def sample(totals: list[float], clusters: list[int], days: int = 30) -> Sample:
+def sample(totals, clusters, days=30):
     rng = np.random.default_rng(1)
     daily = tuple(total / days + rng.normal(0, 0.001, days) for total in totals)
     return Sample(np.array(totals), daily, tuple(clusters), tuple(range(len(totals))))
 
 
-def test_students_interval_over_windows_by_hand() -> None:
+def test_students_interval_over_windows_by_hand():
     found = infer(sample([0.01, 0.03, 0.02, 0.04, 0.00, 0.02], [1, 2, 3, 4, 5, 6]), MemoryConfig())
     # mean 0.02, standard deviation 0.0141421, over root six 0.0057735, t(5, 97.5 %) 2.570582
-    assert found.by == "windows"
-    assert found.measure.value == pytest.approx(0.02)
+    assert (found.by, found.measure.value) == ("windows", pytest.approx(0.02))
     assert found.measure.low == pytest.approx(0.02 - 2.570582 * 0.0057735, abs=1e-7)
     assert found.p_value == pytest.approx(0.0179, abs=1e-4)
 
 
-def test_a_window_counts_once_however_many_seeds_it_has() -> None:
+def test_a_window_counts_once_however_many_seeds_it_has():
     found = infer(sample([1.0, 1.0, 1.0, 0.0], [1, 1, 1, 2]), MemoryConfig())
-    assert found.measure.value == 0.5
-    assert found.by == "sessions"
+    assert (found.measure.value, found.by) == (0.5, "sessions")
 
 
-def test_welch_by_hand_and_without_windows() -> None:
+def test_welch_by_hand_and_without_windows():
     one, other = sample([0.1, 0.3], [1, 2]), sample([0.0, 0.2], [3, 4])
     found = welch(one, other, MemoryConfig())
     # difference 0.1, error 0.1414214, two degrees of freedom: t = 4.302653
@@ -135,7 +136,7 @@ def test_welch_by_hand_and_without_windows() -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10_000))
-def test_the_bootstrap_interval_and_its_p_value_agree(seed: int) -> None:
+def test_the_bootstrap_interval_and_its_p_value_agree(seed):
     rng = np.random.default_rng(seed)
     daily = rng.normal(0.0005, 0.002, 40)
     one = Sample(np.array([daily.sum()]), (daily,), (0,), (0,))
@@ -149,7 +150,7 @@ def test_the_bootstrap_interval_and_its_p_value_agree(seed: int) -> None:
         assert low < 0.0 < high
 
 
-def test_too_few_sessions_have_no_interval() -> None:
+def test_too_few_sessions_have_no_interval():
     found = infer(sample([0.1], [1], days=5), MemoryConfig())
     assert found.measure.low is None and found.p_value is None
     assert infer(sample([], []), MemoryConfig()).measure.value is None
@@ -158,7 +159,7 @@ def test_too_few_sessions_have_no_interval() -> None:
 # -- reasons -----------------------------------------------------------------------------------------------------
 
 
-def test_reasons_that_name_what_was_not_shown_are_counted() -> None:
+def test_reasons_that_name_what_was_not_shown_are_counted():
     report = rationale_analysis(memory_runs.masked_run())
     rows = {(row.agent, row.arm, row.mode): row for row in report.rows}
     bright = rows[RECALLING, "bright", "memory-only"]
@@ -198,12 +199,12 @@ FINDER = Finder(
         ("like in 2021", "2021-03-04", []),
     ],
 )
-def test_what_counts_as_unseen(reason: str, observed: str, found: list[tuple[str, str]]) -> None:
+def test_what_counts_as_unseen(reason, observed, found):
     named = FINDER.unseen(reason, observed.lower(), "2021-03-04")
     assert [(one.category, one.word) for one in named] == found
 
 
-def test_reasons_are_read_from_calls_and_texts() -> None:
+def test_reasons_are_read_from_calls_and_texts():
     call = ToolCall(
         id="1", name="submit_action", arguments='{"orders":[{"reason":"a","x":"no"}],"overall_reason":"b"}'
     )
@@ -211,3 +212,52 @@ def test_reasons_are_read_from_calls_and_texts() -> None:
     fenced = 'So:\n```json\n{"decisions": {"S": {"reasons": ["c", "d"], "action": "hold"}}}\n```\n'
     assert list(reasons(ModelReply(text=fenced))) == ["c", "d"]
     assert list(reasons(ModelReply(text="no JSON at all"))) == []
+
+
+CONFIG = VerdictConfig(portfolios=0, draws=100, least=20)
+
+
+@pytest.fixture(scope="module")
+def judged():
+    days = panel().sessions
+    spec = RunSpec(
+        slug="verdict-memory",
+        benchmarks=("ktdfin-v1",),
+        datasets={"ktdfin-v1": ("tiny-memory",)},
+        agents=(AgentSpec(name="model", params={"model": "scripted/tiny-memoriser"}, label="tiny-memoriser"),),
+        protocol={"mask": ("bright", "blinded"), "mode": ("fixed-candidate",)},
+        window=Window(first=str(days[-24]), last=str(days[-1])),
+        bootstrap=BootstrapConfig(draws=20),
+    )
+    return assay(run(spec, home() / "verdict", executor="inline", home=home()), CONFIG)
+
+
+def cell(judged, mask):
+    return next(one.cell for one in judged.agents if one.mask == mask)
+
+
+def test_the_gap_stands_beside_the_unmasked_cell_only(judged):
+    bright = judged.agent("tiny-memoriser", cell(judged, "bright"))
+    assert bright.memory.against == "blinded"
+    assert bright.memory.gap.value is not None
+    assert bright.memory.gap.value > 0
+    assert set(bright.memory.parts) == {"common", "style", "selection", "trading", "edge"}
+    assert "tiny-memoriser" in bright.memory.sentence
+    assert bright.verdict.kind not in ("skill", "mixed")
+    assert not any("memory is not excluded" in limit for limit in bright.verdict.limits)
+    masked = judged.agent("tiny-memoriser", cell(judged, "blinded"))
+    assert masked.memory is None
+    assert masked.verdict.kind != "skill"
+
+
+def test_a_rule_beside_a_model_has_badges_of_its_own(judged):
+    models = {one.agent: one.badges.model for one in judged.agents if one.badges is not None}
+    assert models.pop("scripted/tiny-memoriser: tiny-memoriser") == "scripted"
+    assert set(models.values()) == {"none"}
+    assert sorted(title.rpartition(", ")[2] for title in judged.titles.values()) == ["blinded", "bright"]
+
+
+def test_dollars_and_confidences_are_in_it(judged):
+    one = judged.agent("tiny-memoriser", cell(judged, "bright"))
+    assert one.dollars.calls > 0
+    assert one.calibration.ece.value is not None

@@ -1,68 +1,58 @@
 """The papers' tables, filled by small runs, against values that plain loops compute from journals and data."""
 
-from __future__ import annotations
-
 import json
 import statistics
-import sys
 from itertools import pairwise
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "recorded"))
-
 from golden import play_season
 from golden import stored as played
 
 from tradeassay.api import make_spec
 from tradeassay.assay.papers import paper_page
 from tradeassay.assay.papers.cells import latency
-from tradeassay.benchmarks.exhibits import PAPERS, Filled, PaperPage, exhibits
-from tradeassay.benchmarks.tables import Table
+from tradeassay.benchmarks.exhibits import PAPERS, exhibits
 from tradeassay.core.errors import UserError
-from tradeassay.core.events import StepRecord
 from tradeassay.runs import Run, load_run, run
 
 MODELS = ("scripted/sensible", "scripted/overspender", "scripted/injector")
 MASKS, MODES = ("bright", "blinded"), ("memory-only", "open-research")
 
 
-def shelf(page: PaperPage, id: str) -> Filled:
+def shelf(page, id):
     return next(one.ours for one in page.exhibits if one.exhibit.id == id)
 
 
-def cell(table: Table, row: str, column: str) -> float | None:
+def cell(table, row, column):
     (found,) = [one for one in table.rows if one.head.text == row]
     measure = found.cells[table.columns.index(column) - 1].measure
     assert measure is not None, (row, column)
     return measure.value
 
 
-def nav(one: Run, key: str) -> list[float]:
+def nav(one, key):
     """An account's values, from its journal alone."""
     from tradeassay.account import Ledger
 
-    values: list[float] = []
+    values = []
     for ledger, _ in Ledger.steps(one.records(key)):
         values = values or [ledger.deposit.cash]
         values.append(ledger.nav())
     return values
 
 
-def same(found: float | None, wanted: list[float], middle: Any = statistics.median) -> bool:
+def same(found, wanted, middle=statistics.median):
     """Whether a cell is the middle of these values, or empty where there are none."""
     return found is None if not wanted else found == pytest.approx(middle(wanted), rel=1e-5, abs=1e-9)
 
 
-def change(values: list[float]) -> float:
+def change(values):
     return values[-1] / values[0] - 1.0
 
 
 @pytest.fixture(scope="module")
-def ktdfin(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def ktdfin(tmp_path_factory):
     spec = make_spec(
         "ktdfin-paper-v1",
         agents=["momentum-12-1"],
@@ -78,32 +68,32 @@ def ktdfin(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def page(ktdfin: Run) -> PaperPage:
+def page(ktdfin):
     return paper_page([ktdfin])
 
 
-def episodes(one: Run, **settings: str) -> dict[str, list[str]]:
+def episodes(one, **settings):
     """The episodes with a result of every agent whose cell has these settings, by name."""
-    found: dict[str, list[str]] = {}
+    found = {}
     for episode in one.episodes:
-        config: Any = one.manifest.protocols[episode.cell].config
+        config = one.manifest.protocols[episode.cell].config
         if all(config[key] == value for key, value in settings.items()):
             keys = found.setdefault(one.names[episode.label], [])
             keys += [episode.key] if one.scores.episode(episode.key).status == "done" else []
     return found
 
 
-def quiet_days(records: list[StepRecord]) -> float:
+def quiet_days(records):
     return sum(not record.decision.orders for record in records) / len(records)
 
 
-def test_every_paper_lists_its_exhibits_once() -> None:
+def test_every_paper_lists_its_exhibits_once():
     for paper in PAPERS:
         ids = [one.id for one in exhibits(paper)]
         assert len(ids) == len(set(ids)) and {"latency", "groups"} < set(ids)
 
 
-def test_medians_over_windows_and_seeds_by_mode_and_mask(ktdfin: Run, page: PaperPage) -> None:
+def test_medians_over_windows_and_seeds_by_mode_and_mask(ktdfin, page):
     (table,) = shelf(page, "table-3").tables
     for mode in MODES:
         for mask in MASKS:
@@ -120,7 +110,7 @@ def test_medians_over_windows_and_seeds_by_mode_and_mask(ktdfin: Run, page: Pape
         assert cell(pairs, row.head.text, "return") == cell(table, f"{name}, open-research", f"return, {mask}")
 
 
-def test_the_leaderboard_agrees_with_its_index_row(ktdfin: Run, page: PaperPage) -> None:
+def test_the_leaderboard_agrees_with_its_index_row(ktdfin, page):
     table, *others = shelf(page, "table-4").tables
     assert "blinded, open-research" in table.title and len(others) == 3
     found = episodes(ktdfin, mode="open-research", mask="blinded")
@@ -147,7 +137,7 @@ def test_the_leaderboard_agrees_with_its_index_row(ktdfin: Run, page: PaperPage)
     assert any(not row.ours and "CSI300" in row.head.text for row in table.rows)
 
 
-def test_parts_add_up_to_the_return(ktdfin: Run, page: PaperPage) -> None:
+def test_parts_add_up_to_the_return(ktdfin, page):
     table = shelf(page, "table-5").tables[0]
     assert len(table.rows) == 5
     found = episodes(ktdfin, mode="open-research", mask="blinded")
@@ -164,7 +154,7 @@ def test_parts_add_up_to_the_return(ktdfin: Run, page: PaperPage) -> None:
             assert gap == pytest.approx(rules - models, abs=1e-4)
 
 
-def test_windows_accounts_reasons_and_what_is_missing(ktdfin: Run, page: PaperPage) -> None:
+def test_windows_accounts_reasons_and_what_is_missing(ktdfin, page):
     (windows,) = shelf(page, "table-2").tables
     snapshot = ktdfin.snapshot(ktdfin.episodes[0].key)
     for row in windows.rows:
@@ -184,8 +174,8 @@ def test_windows_accounts_reasons_and_what_is_missing(ktdfin: Run, page: PaperPa
     assert "a script answers at once" in str(shelf(page, "latency").tables[0].rows[0].cells[0].measure)
 
 
-def stockbench(folder: Path, name: str, **fields: Any) -> Run:
-    usual: dict[str, Any] = {"first": "2022-06-27", "last": "2022-07-01", "seeds": 2}
+def stockbench(folder, name, **fields):
+    usual = {"first": "2022-06-27", "last": "2022-07-01", "seeds": 2}
     models = ("scripted/sensible", "scripted/news-reader", "scripted/overspender")
     spec = make_spec(
         "stockbench-paper-v1", agents=["momentum-weighted"], models=models, **{**usual, **fields}, slug=name
@@ -194,7 +184,7 @@ def stockbench(folder: Path, name: str, **fields: Any) -> Run:
 
 
 @pytest.fixture(scope="module")
-def portfolio(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+def portfolio(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stockbench")
     return {
         "main": stockbench(folder, "main"),
@@ -204,11 +194,11 @@ def portfolio(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     }
 
 
-def returns(one: Run, **settings: str) -> dict[str, list[float]]:
+def returns(one, **settings):
     return {name: [change(nav(one, key)) for key in keys] for name, keys in episodes(one, **settings).items()}
 
 
-def test_studies_of_stockbench_vary_one_thing_each(portfolio: dict[str, Run]) -> None:
+def test_studies_of_stockbench_vary_one_thing_each(portfolio):
     page = paper_page(list(portfolio.values()))
     (main,) = shelf(page, "main").tables
     for name, found in returns(portfolio["main"]).items():
@@ -245,12 +235,12 @@ def test_studies_of_stockbench_vary_one_thing_each(portfolio: dict[str, Run]) ->
     ],
 )
 @pytest.mark.slow
-def test_programs_are_counted_by_model(name: str, filled: str, empty: str, missing: str) -> None:
+def test_programs_are_counted_by_model(name, filled, empty, missing):
     one = load_run(played(name))
     page = paper_page([one])
     (table,) = shelf(page, filled).tables
-    solved: dict[str, list[bool]] = {}
-    for record, item in zip(one.records().values(), one.episodes, strict=True):  # type: ignore[call-arg, union-attr]
+    solved = {}
+    for record, item in zip(one.records().values(), one.episodes, strict=True):
         solved.setdefault(item.model, []).append(bool(record.solved))
     for model, found in solved.items():
         (name,) = [row.head.text for row in table.rows if row.ours and row.head.text.startswith(model)]
@@ -260,8 +250,8 @@ def test_programs_are_counted_by_model(name: str, filled: str, empty: str, missi
 
 
 @pytest.mark.parametrize("name", ["systrade-peeps", pytest.param("systrade", marks=pytest.mark.slow)])
-def test_learning_curves_trades_and_exceptions_by_model(name: str) -> None:
-    one: Any = load_run(played(name))
+def test_learning_curves_trades_and_exceptions_by_model(name):
+    one = load_run(played(name))
     page = paper_page([one])
     made = shelf(page, "figure-2")
     (record,) = one.records().values()
@@ -289,7 +279,7 @@ def test_learning_curves_trades_and_exceptions_by_model(name: str) -> None:
         paper_page([one, load_run(played("stockbench-paper"))])
 
 
-def test_agents_by_models_by_assets(tmp_path: Path) -> None:
+def test_agents_by_models_by_assets(tmp_path):
     from tradeassay.arena.queries.paper import ama_page
     from tradeassay.arena.queries.seasons import opened_store, read_season, season_ids
     from tradeassay.arena.queries.snapshot import SeasonSnapshot
@@ -301,7 +291,7 @@ def test_agents_by_models_by_assets(tmp_path: Path) -> None:
         shot = SeasonSnapshot(store, season)
         page = ama_page([shot])
         matrix = shelf(page, "main").tables[0]
-        values: dict[str, list[float]] = {}
+        values = {}
         for (entry, asset), line in shot.lines.items():
             who = season.entry(entry)
             grown = 1.0
@@ -320,20 +310,20 @@ def test_agents_by_models_by_assets(tmp_path: Path) -> None:
         assert "comparable" not in shelf(page, "main").missing and shelf(page, "main").reasons
 
 
-def test_latency_is_the_median_of_answers_that_were_timed(tmp_path: Path) -> None:
-    asked: dict[str, Any] = {"model": "local/m", "params": {}, "messages": [], "purpose": "submit", "attempt": 1}
+def test_latency_is_the_median_of_answers_that_were_timed(tmp_path):
+    asked = {"model": "local/m", "params": {}, "messages": [], "purpose": "submit", "attempt": 1}
     asked |= {
         **dict.fromkeys(("tools", "must_call", "answer_schema")),
         **dict.fromkeys(("step", "sample", "index"), 0),
     }
-    lines: list[dict[str, Any]] = [{"type": "cassette", "format": 1, "texts": False}]
+    lines = [{"type": "cassette", "format": 1, "texts": False}]
     for n, (seconds, error) in enumerate([(1.0, None), (3.0, None), (None, None), (90.0, "timeout")]):
         reply = {"text": "" if error else "yes", **({"error_kind": error, "error": "late"} if error else {})}
         line = {"type": "answer", "key": f"{n:064x}", "asked": asked, "reply": reply}
         lines.append(line if seconds is None else {**line, "seconds": seconds})
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "one.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    (table,) = latency([SimpleNamespace(folder=tmp_path)]).tables  # type: ignore[list-item]  # a folder is all it reads
+    (table,) = latency([SimpleNamespace(folder=tmp_path)]).tables
     (row,) = table.rows
     assert [one.measure.value for one in row.cells if one.measure] == [2.0, 2.8, 2.0, 1.0]
     assert latency([]).missing == "no model was asked"

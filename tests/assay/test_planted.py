@@ -1,15 +1,8 @@
 """The instrument before agents of which the truth is known; perf/verdict_confusion.py makes the full matrix."""
 
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
 import msgspec
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "perf"))
 
 from planted_studies import expected_ratio, share_of
 from tradeassay.assay.planted import (
@@ -18,7 +11,6 @@ from tradeassay.assay.planted import (
     PLANTS,
     Bench,
     PlantConfig,
-    PlantedWorld,
     planted_world,
     weights_of,
 )
@@ -30,13 +22,13 @@ SEEDS = (88001, 88002)
 
 
 @pytest.fixture(scope="module")
-def worlds() -> tuple[PlantedWorld, ...]:
+def worlds():
     return tuple(planted_world(seed, names=80, sessions=252, strength=2.0) for seed in SEEDS)
 
 
 @pytest.fixture(scope="module")
-def judged(worlds: tuple[PlantedWorld, ...]) -> dict[str, list[AgentAssay]]:
-    found: dict[str, list[AgentAssay]] = {plant: [] for plant in PLANTS}
+def judged(worlds):
+    found = {plant: [] for plant in PLANTS}
     planting = PlantConfig(skill=0.6, foresight=0.75, tries=10)
     first, second = (Bench(world, planting, CONFIG, portfolios=150) for world in worlds)
     for plant in PLANTS:
@@ -46,24 +38,24 @@ def judged(worlds: tuple[PlantedWorld, ...]) -> dict[str, list[AgentAssay]]:
     return found
 
 
-def kinds(judged: dict[str, list[AgentAssay]], plant: str) -> list[str]:
+def kinds(judged, plant):
     return [one.verdict.kind for one in judged[plant]]
 
 
-def test_a_leak_is_always_found_and_nobody_else_is_accused(judged: dict[str, list[AgentAssay]]) -> None:
+def test_a_leak_is_always_found_and_nobody_else_is_accused(judged):
     assert kinds(judged, "leaking") == ["leak", "leak"]
     assert all(one.verdict.firm and "saw the future" in one.verdict.sentence for one in judged["leaking"])
     others = [one for plant in PLANTS if plant != "leaking" for one in judged[plant]]
     assert all(one.verdict.kind != "leak" and one.leaks.tested for one in others)
 
 
-def test_noise_and_the_luckiest_of_many_have_no_skill(judged: dict[str, list[AgentAssay]]) -> None:
+def test_noise_and_the_luckiest_of_many_have_no_skill(judged):
     for plant in ("noise", "lucky"):
         assert not {"skill", "mixed", "memory"} & set(kinds(judged, plant)), plant
     assert all(one.edge is not None and one.edge.comparisons == 10 for one in judged["lucky"])
 
 
-def test_style_is_style_and_memory_is_no_skill(judged: dict[str, list[AgentAssay]]) -> None:
+def test_style_is_style_and_memory_is_no_skill(judged):
     assert "style" in kinds(judged, "style")
     assert "skill" not in kinds(judged, "style")
     assert all("twelve-month momentum" in one.verdict.sentence for one in judged["style"])
@@ -71,15 +63,15 @@ def test_style_is_style_and_memory_is_no_skill(judged: dict[str, list[AgentAssay
     assert all(one.memory is not None and (one.memory.gap.value or 0) > 0 for one in judged["memorising"])
 
 
-def test_dates_that_are_remembered_are_no_timing(judged: dict[str, list[AgentAssay]]) -> None:
+def test_dates_that_are_remembered_are_no_timing(judged):
     assert kinds(judged, "dates") == ["memory"]
     (one,) = judged["dates"]
     assert "its timing is memory: 'blinded' takes" in one.verdict.sentence
-    assert one.memory is not None and (one.memory.parts["common"].low or 0.0) > 0
+    assert (one.memory.parts["common"].low or 0.0) > 0
     assert any("more than under the mask, for certain and a year: market" in line for line in one.verdict.because)
 
 
-def test_skill_is_seen(judged: dict[str, list[AgentAssay]]) -> None:
+def test_skill_is_seen(judged):
     for plant in ("skilled", "mixed"):
         assert kinds(judged, plant) == [*EXPECTED[plant]], plant
         assert all(one.edge is not None and (one.edge.tested.low or 0.0) > 0 for one in judged[plant])
@@ -89,7 +81,7 @@ def test_skill_is_seen(judged: dict[str, list[AgentAssay]]) -> None:
 
 
 @pytest.mark.slow
-def test_an_information_ratio_of_two_over_three_years_is_found() -> None:
+def test_an_information_ratio_of_two_over_three_years_is_found():
     verdicts = []
     for seed in range(88_100, 88_112):
         world = planted_world(seed, sessions=756)
@@ -105,7 +97,7 @@ def test_an_information_ratio_of_two_over_three_years_is_found() -> None:
 
 
 @pytest.mark.slow
-def test_an_information_ratio_of_three_over_three_years_has_a_firm_word() -> None:
+def test_an_information_ratio_of_three_over_three_years_has_a_firm_word():
     """It lies around 5.2 standard errors, so that 96 % survive twenty tries."""
     verdicts = []
     for seed in range(88_100, 88_104):
@@ -116,26 +108,26 @@ def test_an_information_ratio_of_three_over_three_years_has_a_firm_word() -> Non
     assert len(firm) >= 0.9 * len(verdicts), [verdict.limits for verdict in verdicts]
 
 
-def test_whoever_chooses_nothing_is_the_market(judged: dict[str, list[AgentAssay]]) -> None:
+def test_whoever_chooses_nothing_is_the_market(judged):
     for plant in PASSIVE:
         assert kinds(judged, plant) == ["market"], judged[plant][0].verdict.sentence
         assert judged[plant][0].luck.p is None
 
 
-def test_timing_and_costs_have_their_words(judged: dict[str, list[AgentAssay]]) -> None:
+def test_timing_and_costs_have_their_words(judged):
     assert set(kinds(judged, "timing")) <= {"timing", "mixed"}
     assert kinds(judged, "eaten") == ["costs"]
     assert not {"skill", "mixed", "worse"} & set(kinds(judged, "churning"))
 
 
-def test_parts_add_up_and_records_can_be_written(judged: dict[str, list[AgentAssay]]) -> None:
+def test_parts_add_up_and_records_can_be_written(judged):
     for one in (row[0] for row in judged.values()):
         parts = sum(one.parts[name].value or 0.0 for name in ("common", "style", "selection", "trading"))
         assert parts == pytest.approx(one.total.value, rel=1e-9)
         assert msgspec.json.decode(msgspec.json.encode(one), type=AgentAssay) == one
 
 
-def test_an_agent_that_looks_at_nothing_is_the_same_in_every_future(worlds: tuple[PlantedWorld, ...]) -> None:
+def test_an_agent_that_looks_at_nothing_is_the_same_in_every_future(worlds):
     world = worlds[0]
     other = world.other_future(100, 3)
     assert np.array_equal(other.returns[:100], world.returns[:100])
@@ -147,5 +139,5 @@ def test_an_agent_that_looks_at_nothing_is_the_same_in_every_future(worlds: tupl
         assert np.array_equal(mine[:101], theirs[:101]) == (plant != "leaking")
 
 
-def test_every_plant_deserves_some_verdict() -> None:
+def test_every_plant_deserves_some_verdict():
     assert set(EXPECTED) == set(PLANTS)

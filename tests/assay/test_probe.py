@@ -1,22 +1,15 @@
 """The probe knows all under a bright market, counts what it is told, and leaves the truth out of payloads."""
 
-from __future__ import annotations
-
 import json
-import sys
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
+import leaking_agents as planted
 import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-import leaking_agents as planted
 
 from tradeassay.assay import ProbeConfig, ProbeReport, probe_mask
 from tradeassay.assay.probe.payloads import METRICS, Evidence, Probe, ProbePayload, draw_probes, make_payloads
@@ -61,64 +54,60 @@ CONFIG = ProbeConfig(probes=12, masks=("bright", "blinded"), hardenings=("plain"
 
 
 @pytest.fixture(scope="module")
-def report() -> ProbeReport:
+def report():
     attackers = ("reader", "levels", "grid", "scripted/tiny-insider", "scripted/sensible")
     return probe_mask(planted.benchmark(), attackers, dataset=planted.world(), config=CONFIG)
 
 
-def rate(report: ProbeReport, attacker: str, mask: str, hardening: str, metric: str) -> float:
+def rate(report, attacker, mask, hardening, metric):
     row = report.row(attacker, mask, hardening)
-    assert row is not None
     value = row.of_all[metric].value
     assert value is not None
     return value
 
 
-def test_a_bright_market_hides_nothing_and_a_mask_hides_names(report: ProbeReport) -> None:
+def test_a_bright_market_hides_nothing_and_a_mask_hides_names(report):
     for metric in METRICS:
         assert rate(report, "reader", "bright", "plain", metric) == 1.0
         assert rate(report, "reader", "blinded", "plain", metric) == (1.0 if metric == "board" else 0.0)
     assert report.row("reader", "bright", "scaled") is None
 
 
-def test_who_has_the_archive_is_always_there_and_no_mask_stops_it(report: ProbeReport) -> None:
+def test_who_has_the_archive_is_always_there_and_no_mask_stops_it(report):
     for variant in (("bright", "plain"), ("blinded", "plain"), ("blinded", "scaled")):
         assert rate(report, "match", *variant, "top_1") >= 0.9
         row = report.row("match", *variant)
-        assert row is not None and row.above_random["joint"]
+        assert row.above_random["joint"]
 
 
-def test_hardening_takes_levels_away(report: ProbeReport) -> None:
+def test_hardening_takes_levels_away(report):
     assert rate(report, "levels", "blinded", "plain", "top_1") == 1.0
     for attacker in ("levels", "grid"):
         hardened = report.row(attacker, "blinded", "scaled")
-        assert hardened is not None and not any(
-            hardened.above_random[name] for name in ("top_1", "date_7", "joint")
-        )
+        assert not any(hardened.above_random[name] for name in ("top_1", "date_7", "joint"))
         low, high = hardened.of_all["top_1"].low, hardened.of_all["top_1"].high
         chance = report.random["top_1"].value
         assert low is not None and high is not None and chance is not None and low <= chance <= high
 
 
-def test_a_models_answers_are_counted_beside_its_silence(report: ProbeReport) -> None:
+def test_a_models_answers_are_counted_beside_its_silence(report):
     bright, blinded = (report.row("scripted/tiny-insider", mask) for mask in ("bright", "blinded"))
-    assert bright is not None and blinded is not None
     assert bright.kind == "model"
     assert (bright.response.value, bright.conditional["top_1"].value) == (1.0, 1.0)
     assert bright.conditional["date_7"].value is None and bright.of_all["date_7"].value == 0.0
     assert bright.conditional["sector"].value == 0.0
     assert (blinded.response.value, blinded.conditional["top_1"].value) == (0.0, None)
     silent = report.row("scripted/sensible", "blinded")
-    assert silent is not None and silent.response.value == 0.0
+    assert silent.response.value == 0.0
     assert report.usd is not None or "scripted" in silent.attacker
 
 
-def test_the_record_is_json_and_says_its_strata(report: ProbeReport) -> None:
+def test_the_record_is_json_and_says_its_strata(report):
     assert msgspec.json.decode(msgspec.json.encode(report), type=ProbeReport) == report
     assert set(report.rows[0].strata) == {"window all", *(f"board {board}" for board in report.boards)}
 
 
-def test_payloads_hold_no_truth_and_pairs_are_spread() -> None:
+def test_payloads_hold_no_truth_and_pairs_are_spread():
     probes = draw_probes(planted.benchmark(), planted.world(), CONFIG)
     counts = [sum(probe.board == board for probe in probes) for board in {probe.board for probe in probes}]
     assert max(counts) - min(counts) <= 1
@@ -133,7 +122,7 @@ def test_payloads_hold_no_truth_and_pairs_are_spread() -> None:
         assert not find_leaks(payload.text, truth)
 
 
-def test_other_modes_show_less() -> None:
+def test_other_modes_show_less():
     config = msgspec.structs.replace(CONFIG, probes=6, masks=("blinded",), hardenings=("plain",))
     alone = probe_mask(
         planted.benchmark(), dataset=planted.world(), config=msgspec.structs.replace(config, mode="memory-only")
@@ -147,11 +136,11 @@ def test_other_modes_show_less() -> None:
     assert table.rows[0].conditional["top_1"].value == 1.0
 
 
-def test_wrong_names_are_refused() -> None:
+def test_wrong_names_are_refused():
     with pytest.raises(UserError, match="no attacker 'macth'"):
         probe_mask(planted.benchmark(), ("macth",), dataset=planted.world(), config=CONFIG)
     with pytest.raises(UserError, match="no mask"):
-        ProbeConfig(masks=("dark",))  # type: ignore[arg-type]  # a wrong word on purpose
+        ProbeConfig(masks=("dark",))
     with pytest.raises(UserError, match="no hardening"):
         ProbeConfig(hardenings=("soft",))
     with pytest.raises(UserError, match="has no masks"):
@@ -163,8 +152,8 @@ def test_wrong_names_are_refused() -> None:
 DAYS = np.busday_offset(np.datetime64("2024-01-01", "D"), np.arange(20))
 
 
-def probe(**changes: Any) -> Probe:
-    values: dict[str, Any] = dict(
+def probe(**changes):
+    values = dict(
         number=0,
         window="W1",
         first="",
@@ -193,14 +182,14 @@ def probe(**changes: Any) -> Probe:
         (None, set()),
     ],
 )
-def test_hits_by_hand(guess: Guess | None, right: set[str]) -> None:
+def test_hits_by_hand(guess, right):
     found = hits(guess, probe(), DAYS)
     assert {name for name, hit in found.items() if hit} == right
     if guess is None:
         assert set(found.values()) == {None}
 
 
-def test_days_outside_the_archive_and_weekends() -> None:
+def test_days_outside_the_archive_and_weekends():
     saturday = str(np.datetime64("2024-01-06", "D"))
     assert sessions_apart(saturday, 4, DAYS) == 0
     assert sessions_apart(saturday, 5, DAYS) == 0
@@ -210,7 +199,7 @@ def test_days_outside_the_archive_and_weekends() -> None:
     assert sessions_apart("2024-02-31", 0, DAYS) is None
 
 
-def test_chance_by_hand() -> None:
+def test_chance_by_hand():
     chance = random_baseline([probe(), probe(row=0, names=100)], np.arange(20), 10, 4)
     expected = {
         "top_1": (1 / 50 + 1 / 100) / 2,
@@ -230,7 +219,7 @@ def test_chance_by_hand() -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6))
-def test_correlations_equal_numpys(seed: int) -> None:
+def test_correlations_equal_numpys(seed):
     rng = np.random.default_rng(seed)
     close = 10 * np.exp(np.cumsum(rng.normal(0, 0.02, (30, 3)), axis=0))
     archive = PriceArchive((), DAYS, close, close, close)
@@ -248,7 +237,7 @@ def test_correlations_equal_numpys(seed: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "no", "[1]", '{"date": "soon"}', '{"tickers": 7}', '{"guess": "A"}'])
-def test_an_answer_of_which_nothing_can_be_read_is_asked_for_again(text: str) -> None:
+def test_an_answer_of_which_nothing_can_be_read_is_asked_for_again(text):
     with pytest.raises(ValueError):
         read_guess(text)
     talk = interrogate(ProbePayload(0, "asset_0001", (Message(role="user", text="x"),)))
@@ -261,19 +250,19 @@ def test_an_answer_of_which_nothing_can_be_read_is_asked_for_again(text: str) ->
     assert done.value.value.guess is None and done.value.value.said == text and done.value.value.wrong
 
 
-def test_a_bad_date_does_not_void_a_right_ticker_nor_the_other_way_round() -> None:
+def test_a_bad_date_does_not_void_a_right_ticker_nor_the_other_way_round():
     found = read_guess('Surely: {"tickers": ["AAPL", "MSFT"], "date": "in spring", "why": 1}')
-    assert found.guess is not None and found.guess.tickers == ("AAPL", "MSFT") and found.guess.date is None
+    assert found.guess.tickers == ("AAPL", "MSFT") and found.guess.date is None
     assert found.wrong == ("date must be a day written YYYY-MM-DD",)
     found = read_guess('{"ticker": "AAPL", "date": "2020/3/9"}')
-    assert found.guess is not None and (found.guess.tickers, found.guess.date) == (("AAPL",), "2020-03-09")
+    assert (found.guess.tickers, found.guess.date) == (("AAPL",), "2020-03-09")
     found = read_guess('{"tickers": 7, "date": "2020-03-09", "sector": 3}')
-    assert found.guess is not None and (found.guess.tickers, found.guess.date) == ((), "2020-03-09")
+    assert (found.guess.tickers, found.guess.date) == ((), "2020-03-09")
     assert read_guess('{"tickers": [], "date": null}').guess is not None
-    assert len(read_guess('{"tickers": ["A", "B", "C", "D", "E", "F"]}').guess.tickers) == 5  # type: ignore[union-attr]
+    assert len(read_guess('{"tickers": ["A", "B", "C", "D", "E", "F"]}').guess.tickers) == 5
 
 
-def test_the_command() -> None:
+def test_the_command():
     done = CliRunner().invoke(
         root, ["memory", "probe", "--probes", "4", "--window", "W1", "--attackers", "match", "--json"]
     )
@@ -287,13 +276,13 @@ YEARS = np.busday_offset(np.datetime64("2018-01-01", "D"), np.arange(1000))
 NAMES = ("State Street", "Nasdaq", "Penn Gaming", "Small", "Large")
 
 
-def known_world() -> PriceArchive:
+def known_world():
     made = tuple(Instrument(symbol=f"S{k}", name=name, kind="stock", lot=100.0) for k, name in enumerate(NAMES))
     close = np.outer(np.linspace(1.0, 1.5, 1000), [10.0, 20.0, 40.0, 80.0, 160.0])
     return PriceArchive(made, YEARS, close, close, np.full((1000, 5), 1.0) * [1e6, 1e7, 1e8, 1e5, 1e9])
 
 
-def shown(request: str = "", observation: dict[str, Any] | None = None, **evidence: Any) -> ProbePayload:
+def shown(request="", observation=None, **evidence):
     seen = {"step": 3, "account": {"nav": 1e6}, **(observation or {})}
     return ProbePayload(
         number=0,
@@ -305,31 +294,31 @@ def shown(request: str = "", observation: dict[str, Any] | None = None, **eviden
     )
 
 
-def guessed(attacker: str, payload: ProbePayload) -> Guess | None:
+def guessed(attacker, payload):
     return make_program(attacker, known_world()).guesses([payload])[0]
 
 
-def test_an_id_without_a_salt_is_a_date_and_one_with_a_salt_is_not() -> None:
+def test_an_id_without_a_salt_is_a_date_and_one_with_a_salt_is_not():
     ids = [f"e-{sha256_of((salt, f'probe {YEARS[100]}'))[:12]}" for salt in ("", "secret")]
     bare, salted = (guessed("hash", shown(json.dumps({"episode": one}))) for one in ids)
     assert bare == Guess(date=str(YEARS[103])) and salted is None
 
 
-def test_a_true_illiquidity_names_who_trades_so_much() -> None:
+def test_a_true_illiquidity_names_who_trades_so_much():
     spread = 0.3
     true = float(np.log(spread / np.sqrt(252) * np.sqrt(2 / np.pi) / 1e8))
     row = {"stock_id": "asset_0001", "factors": {"ILLIQ": true, "RV_60": spread}}
     found = guessed("factors", shown(observation={"candidates": [row]}))
-    assert found is not None and found.tickers[0] == "S2"
+    assert found.tickers[0] == "S2"
 
 
-def test_the_least_weight_is_a_price() -> None:
+def test_the_least_weight_is_a_price():
     found = guessed("oracle", shown(least_weight=80.0 * 100 / 1e6))
-    assert found is not None and found.tickers[0] == "S3" and found.date == str(YEARS[1])
+    assert found.tickers[0] == "S3" and found.date == str(YEARS[1])
     assert guessed("oracle", shown()) is None
 
 
-def test_volumes_with_half_days_and_expiries_are_a_calendar() -> None:
+def test_volumes_with_half_days_and_expiries_are_a_calendar():
     calendar, end = Calendar(YEARS), 700
     amounts = 1e6 * np.exp(calendar._volume[end - 60 : end])
     bars = [[f"day_{k}", 1, 1, 1, 100 + k % 2, 1, amount] for k, amount in enumerate(amounts.tolist())]
@@ -340,19 +329,19 @@ def test_volumes_with_half_days_and_expiries_are_a_calendar() -> None:
 @pytest.mark.parametrize(
     ("title", "symbol"), [("Wall asset_0001 Rallies", "S0"), ("Buy it (asset_0001: XY)", "S1")]
 )
-def test_an_alias_in_the_place_of_an_idiom_is_a_name(title: str, symbol: str) -> None:
+def test_an_alias_in_the_place_of_an_idiom_is_a_name(title, symbol):
     found = guessed("idioms", shown(bars=(json.dumps({"news": [{"title": title}]}),)))
     assert found == Guess(tickers=(symbol,))
     assert guessed("idioms", shown(bars=(title.replace("asset_0001", "[name]"),))) is None
 
 
-def test_equal_scores_in_the_alphabets_order_are_names() -> None:
+def test_equal_scores_in_the_alphabets_order_are_names():
     found = guessed("order", shown(equals=("asset_0007", "asset_0009", "asset_0001"), screened=5))
-    assert found is not None and found.tickers[0] == "S2"
+    assert found.tickers[0] == "S2"
     assert guessed("order", shown(equals=("asset_0007",), screened=5)) is None
 
 
-def test_bounds_count_the_archive_apart(report: ProbeReport) -> None:
+def test_bounds_count_the_archive_apart(report):
     hard = {
         (bound.metric, bound.archive): bound
         for bound in report.bounds
@@ -365,9 +354,7 @@ def test_bounds_count_the_archive_apart(report: ProbeReport) -> None:
 
 
 @pytest.mark.slow
-def test_a_mask_is_hardened_and_the_run_says_in_how_many_rounds(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mask_is_hardened_and_the_run_says_in_how_many_rounds(tmp_path, tell, capsys):
     asked = ["memory", "probe", "--benchmark", "ktdfin-us-v1", "--harden", "levels", "--probes", "12", "--json"]
     assert main(asked) == 0
     record = tmp_path / "hardened.json"
@@ -380,5 +367,4 @@ def test_a_mask_is_hardened_and_the_run_says_in_how_many_rounds(
     assert (found["attacker"], found["hardening"], found["rounds"]) == ("levels", "rebased", 2) and found["fell"]
     assert found["returns"] > 0.9 > 0.5 > found["levels"]
     record.write_text("{}")
-    assert main([*run, "--hardened", str(record)]) == 2
-    assert "memory probe --harden" in capsys.readouterr().err
+    assert "memory probe --harden" in tell([*run, "--hardened", str(record)], 2).err

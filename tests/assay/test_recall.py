@@ -1,21 +1,13 @@
 """What a model remembers: questions, answers, scores, the edge without recall, and bad input."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
-import sys
-from collections.abc import Callable
 from datetime import date
-from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from recalling_server import recalling
 
 from tradeassay.assay.memory import RecallConfig, recall_audit, split_edge
@@ -41,7 +33,7 @@ from tradeassay.assay.memory.questions import (
 )
 from tradeassay.cli import root
 from tradeassay.core.dialogue import ModelReply
-from tradeassay.data import Snapshot, open_snapshot, write_snapshot
+from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
 from tradeassay.data.synthetic import generate, preset
 from tradeassay.llm.logprobs import TokenLogprobs
@@ -51,17 +43,17 @@ CUTOFF = date(2021, 9, 30)
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+def world(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recall") / "world"
     write_snapshot(generate(preset("us", seed=5, names=12, sessions=360, index_members=12)).panel, folder)
     return open_snapshot(folder)
 
 
-def knows(chance: float, *, after: bool = False) -> Callable[[RecallQuestion], ModelReply]:
+def knows(chance, *, after=False):
     """Return somebody who knows a share of what lies before the cutoff, and says so when he does not."""
     rng = np.random.default_rng(3)
 
-    def answer(one: RecallQuestion) -> ModelReply:
+    def answer(one):
         known = not one.invented and (after or one.until <= CUTOFF.isoformat()) and rng.random() < chance
         if not known and one.wording % 2 == 0:
             return ModelReply(text="I do not know.")
@@ -70,7 +62,7 @@ def knows(chance: float, *, after: bool = False) -> Callable[[RecallQuestion], M
     return answer
 
 
-def true_words(one: RecallQuestion) -> str:
+def true_words(one):
     if form_of(one.kind) == "choice":
         return str(one.named)
     assert one.truth is not None
@@ -79,7 +71,7 @@ def true_words(one: RecallQuestion) -> str:
     return f"{one.truth:.0f}" if one.kind == "year" else f"${one.truth:,.2f}"
 
 
-def guess(one: RecallQuestion, rng: np.random.Generator) -> str:
+def guess(one, rng):
     if form_of(one.kind) == "choice":
         return one.choices[int(rng.integers(5))]
     if form_of(one.kind) == "move":
@@ -87,7 +79,7 @@ def guess(one: RecallQuestion, rng: np.random.Generator) -> str:
     return "1999" if one.kind == "year" else f"{rng.uniform(1, 900):.2f}"
 
 
-def test_questions_are_balanced_and_hold_no_price(world: Snapshot) -> None:
+def test_questions_are_balanced_and_hold_no_price(world):
     truth = PriceTruth.of(world)
     drawn = draw_questions(truth, RecallConfig(questions=400), CUTOFF)
     assert drawn == draw_questions(truth, RecallConfig(questions=400), CUTOFF)
@@ -121,7 +113,7 @@ def test_questions_are_balanced_and_hold_no_price(world: Snapshot) -> None:
         ("week", "", None, None, False),
     ],
 )
-def test_answers_are_read(kind: str, text: str, value: float | None, right: bool | None, refused: bool) -> None:
+def test_answers_are_read(kind, text, value, right, refused):
     truth = 100.0 if kind == "close" else 0.02
     asked = RecallQuestion(
         number=0,
@@ -132,13 +124,13 @@ def test_answers_are_read(kind: str, text: str, value: float | None, right: bool
         day="2021-03-04",
         until="2021-03-11",
         truth=truth,
-    )  # type: ignore[arg-type]  # one of the kinds
+    )
     found = read_answer(asked, ModelReply(text=text))
     assert (found.right, found.refused) == (right, refused)
     assert found.value == (None if value is None else pytest.approx(value))
 
 
-def test_recall_is_found_before_the_cutoff_and_by_name(world: Snapshot) -> None:
+def test_recall_is_found_before_the_cutoff_and_by_name(world):
     config = RecallConfig(questions=800, cutoff=CUTOFF)
     found = recall_audit("scripted/knows", world, config=config, answer=knows(0.8))
     assert found.told == "recalls"
@@ -147,12 +139,12 @@ def test_recall_is_found_before_the_cutoff_and_by_name(world: Snapshot) -> None:
         found.after.low is not None and found.after.high is not None and found.after.low <= 0.0 <= found.after.high
     )
     before, late = found.score("moves", period="before"), found.score("moves", period="after")
-    assert before is not None and before.correlation.low is not None and before.correlation.low > 0.5
-    assert late is not None and (late.refused.value or 0) > (before.refused.value or 0)
+    assert before.correlation.low is not None and before.correlation.low > 0.5
+    assert (late.refused.value or 0) > (before.refused.value or 0)
     assert found.months and found.cutoff == CUTOFF
 
 
-def test_nothing_is_found_where_nothing_is_known(world: Snapshot) -> None:
+def test_nothing_is_found_where_nothing_is_known(world):
     told = [
         recall_audit(
             "scripted/none", world, config=RecallConfig(questions=400, seed=seed, cutoff=CUTOFF), answer=knows(0.0)
@@ -162,12 +154,12 @@ def test_nothing_is_found_where_nothing_is_known(world: Snapshot) -> None:
     assert "recalls" not in told
 
 
-def test_one_who_always_says_up_recalls_nothing(world: Snapshot) -> None:
+def test_one_who_always_says_up_recalls_nothing(world):
     found = recall_audit(
         "scripted/up", world, config=RecallConfig(questions=800), answer=lambda _: ModelReply(text="up 2.0%")
     )
     row = found.score("moves")
-    assert row is not None and row.rising.value == 1.0 and row.falling.value == 0.0
+    assert row.rising.value == 1.0 and row.falling.value == 0.0
     assert found.told != "recalls"
 
 
@@ -175,7 +167,7 @@ def test_one_who_always_says_up_recalls_nothing(world: Snapshot) -> None:
     ("text", "word"),
     [("unknown", "every answer is a refusal"), ("hm", "no answer has the form")],
 )
-def test_refusals_and_words_are_missing_measures(world: Snapshot, text: str, word: str) -> None:
+def test_refusals_and_words_are_missing_measures(world, text, word):
     found = recall_audit(
         "scripted/mute", world, config=RecallConfig(questions=80), answer=lambda _: ModelReply(text=text)
     )
@@ -186,7 +178,7 @@ def test_refusals_and_words_are_missing_measures(world: Snapshot, text: str, wor
     assert any("--cutoff" in note for note in found.notes)
 
 
-def test_the_edge_is_split() -> None:
+def test_the_edge_is_split():
     rng = np.random.default_rng(1)
     returns = rng.normal(0, 0.02, (250, 10))
     noise = rng.normal(0, 0.02, (250, 10))
@@ -205,7 +197,7 @@ def test_the_edge_is_split() -> None:
     assert same.explained.value == 0.0 and not same.remembered
 
 
-def test_recall_of_a_week_explains_one_who_trades_on_the_days_to_come() -> None:
+def test_recall_of_a_week_explains_one_who_trades_on_the_days_to_come():
     rng = np.random.default_rng(4)
     returns = rng.normal(0, 0.02, (120, 5))
     ahead = np.array([returns[day : day + 5].sum(axis=0) for day in range(120)])
@@ -220,7 +212,7 @@ def test_recall_of_a_week_explains_one_who_trades_on_the_days_to_come() -> None:
     assert daily.remembered and daily.share.value is not None and daily.share.value > split.share.value
 
 
-def test_moves_asked_for_every_session_are_taken_as_they_were_asked(world: Snapshot) -> None:
+def test_moves_asked_for_every_session_are_taken_as_they_were_asked(world):
     truth = PriceTruth.of(world)
     symbol, days = truth.symbols[0], [str(day) for day in truth.sessions[100:120]]
     spans = [(symbol, days[at], days[at + 5]) for at in range(10)]
@@ -232,7 +224,7 @@ def test_moves_asked_for_every_session_are_taken_as_they_were_asked(world: Snaps
     assert recalled[101, 0] == pytest.approx(said[0] / 5) and not ahead[:90].any()
 
 
-def test_decoys_are_as_round_as_the_prices(world: Snapshot) -> None:
+def test_decoys_are_as_round_as_the_prices(world):
     truth = PriceTruth.of(world)
     asked = next(one for one in draw_questions(truth, RecallConfig(), None) if one.kind == "close")
     rough = dataclasses.replace(truth, traded=np.round(truth.traded, 1))
@@ -241,7 +233,7 @@ def test_decoys_are_as_round_as_the_prices(world: Snapshot) -> None:
     assert not all(end.endswith("0") for end in continuations(one, truth)[1])
 
 
-def test_timing_is_split_by_dates() -> None:
+def test_timing_is_split_by_dates():
     rng = np.random.default_rng(2)
     market = rng.normal(0, 0.01, (250, 1))
     returns = market + rng.normal(0, 0.01, (250, 8))
@@ -250,7 +242,7 @@ def test_timing_is_split_by_dates() -> None:
     assert dates.remembered
 
 
-def test_changed_markets(world: Snapshot) -> None:
+def test_changed_markets(world):
     panel = read_panel(world.folder)
     row = 300
     other = mirrored(panel, row)
@@ -266,7 +258,7 @@ def test_changed_markets(world: Snapshot) -> None:
     assert turned_words('{"title": "Abc raises outlook"}') == '{"title": "Abc cuts outlook"}'
 
 
-def reasked(arm: str, then: dict[str, float], now: dict[str, float], day: int) -> ReaskedDecision:
+def reasked(arm, then, now, day):
     moved = {{"A": "B", "B": "C", "C": "A"}[name]: sign for name, sign in then.items()}
     return ReaskedDecision(
         arm=arm,
@@ -277,11 +269,11 @@ def reasked(arm: str, then: dict[str, float], now: dict[str, float], day: int) -
         moved=moved,
         confidence=None,
         confidence_now=None,
-    )  # type: ignore[arg-type]  # one of the arms
+    )
 
 
 @pytest.mark.parametrize("by", ["name", "series", "date"])
-def test_who_answers_by_name_is_caught(by: str) -> None:
+def test_who_answers_by_name_is_caught(by):
     names, made = "ABC", []
     for day in range(1, 21):
         then = {names[day % 3]: 1.0}
@@ -299,16 +291,14 @@ def test_who_answers_by_name_is_caught(by: str) -> None:
     assert {"name": "by name", "series": "reads what it is shown", "date": "by date"}[by] in found.sentence
 
 
-def test_a_server_is_asked_recorded_and_replayed(
-    world: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_is_asked_recorded_and_replayed(world, tmp_path, monkeypatch):
     pytest.importorskip("inspect_ai")
     pytest.importorskip("openai")
     command = ["memory", "recall", "-m", "local/tiny", "--dataset", str(world.folder)]
     command += ["--questions", "24", "--samples", "1"]
     command += ["--logprobs", "3", "--cassettes", str(tmp_path / "tape"), "--json"]
 
-    def scored(prompt: str) -> dict[str, object]:
+    def scored(prompt):
         tokens = prompt.split(" ")
         words = [tokens[0], *(f" {one}" for one in tokens[1:])]
         values = [None, *(-float(len(one)) for one in words[1:])]
@@ -328,12 +318,12 @@ def test_a_server_is_asked_recorded_and_replayed(
     assert msgspec.json.encode(first["scores"]) == msgspec.json.encode(second["scores"])
 
 
-def test_only_name_and_days_make_a_question_familiar() -> None:
+def test_only_name_and_days_make_a_question_familiar():
     text = "Did the closing price of ACME rise or fall from 2019-02-08 to 2019-03-12?"
     asked = Sentence(0, "month", "2019-02-08", False, text, "", (), ("ACME", "2019-02-08", "2019-03-12"))
     words = [text.split(" ")[0], *(f" {one}" for one in text.split(" ")[1:])]
 
-    def level(name: float, wording: float) -> float | None:
+    def level(name, wording):
         each = [name if one[1:] == "ACME" else -2.0 if "2019" in one else wording for one in words]
         return min_k(TokenLogprobs(tokens=tuple(words), logprobs=(None, *each[1:])), asked)
 
@@ -343,9 +333,7 @@ def test_only_name_and_days_make_a_question_familiar() -> None:
 
 
 @pytest.mark.slow
-def test_the_true_headline_of_a_day_is_ranked_among_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_true_headline_of_a_day_is_ranked_among_others(tmp_path, monkeypatch):
     pytest.importorskip("inspect_ai")
     pytest.importorskip("openai")
     made = generate(preset("us", seed=5, names=12, sessions=160, index_members=12)).panel
@@ -355,7 +343,7 @@ def test_the_true_headline_of_a_day_is_ranked_among_others(
     assert len(asked) == 12 and all(len(set(one.ends)) == 5 for one in asked)
     true = {one.begun + one.ends[0] for one in asked}
 
-    def scored(prompt: str) -> dict[str, object]:
+    def scored(prompt):
         words = [f"{one} " for one in prompt.split(" ")]
         values = [None, *(-0.1 if prompt in true else -3.0 for _ in words[1:])]
         return {"logprobs": {"tokens": words, "token_logprobs": values, "text_offset": offsets(words)}}
@@ -365,7 +353,7 @@ def test_the_true_headline_of_a_day_is_ranked_among_others(
     with recalling(lambda _: "up 1.0%", logprobs=scored) as (address, _):
         monkeypatch.setenv("TRADEASSAY_LOCAL_SERVER", address)
         found = recall_audit("local/tiny", told, config=config, asking=how).propensity
-    assert found is not None and found.headlines.value == 1.0 and found.headlines.n == 12
+    assert found.headlines.value == 1.0 and found.headlines.n == 12
     assert found.first.value == 0.0  # ties with decoys are no knowledge of prices
     # A recording from before headlines were asked for keeps its other measures.
     cassette = tmp_path / "tape" / "recall-logprobs.jsonl"
@@ -375,22 +363,20 @@ def test_the_true_headline_of_a_day_is_ranked_among_others(
     again = recall_audit(
         "local/tiny", told, config=config, asking=msgspec.structs.replace(how, replay=True)
     ).propensity
-    assert again is not None and again.first == found.first
+    assert again.first == found.first
     assert again.headlines.value is None and again.headlines.reason == "no headline was recorded"
 
 
-def offsets(words: list[str]) -> list[int]:
+def offsets(words):
     return [sum(map(len, words[:k])) for k in range(len(words))]
 
 
 @pytest.mark.parametrize("kind", ["none", "partial", "own words"])
-def test_log_probabilities_that_are_missing_say_why(
-    kind: str, world: Snapshot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_log_probabilities_that_are_missing_say_why(kind, world, monkeypatch):
     pytest.importorskip("inspect_ai")
     pytest.importorskip("openai")
 
-    def scored(prompt: str) -> dict[str, object]:
+    def scored(prompt):
         words = prompt.split(" ")
         if kind == "own words":
             return {"logprobs": {"tokens": ["hi"], "token_logprobs": [-1.0]}}
@@ -400,12 +386,12 @@ def test_log_probabilities_that_are_missing_say_why(
     with recalling(lambda _: "up 1.0%", logprobs=None if kind == "none" else scored) as (address, _):
         monkeypatch.setenv("TRADEASSAY_LOCAL_SERVER", address)
         found = recall_audit("local/tiny", world, config=RecallConfig(questions=16, samples=1))
-    assert found.propensity is not None and found.propensity.first.value is None
+    assert found.propensity.first.value is None
     why = {"none": "HTTP 404", "partial": "leaves tokens out", "own words": "scores what it writes"}[kind]
     assert why in found.propensity.sentence
 
 
-def test_bad_input_is_one_line(world: Snapshot, tmp_path: Path) -> None:
+def test_bad_input_is_one_line(world, tmp_path):
     record = tmp_path / "recall.json"
     record.write_text("{}")
     for command, words in (

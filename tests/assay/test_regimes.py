@@ -1,37 +1,35 @@
-"""Regimes by stated rules, and results in each."""
+"""Regimes by stated rules; studies beside the verdict are one call each, and stand behind the command."""
 
-from __future__ import annotations
-
-import sys
-from pathlib import Path
-
+import memory_runs
 import numpy as np
 import pytest
+import runs_world as world
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
-
-import runs_world as world
-
-from tradeassay.assay import RegimeRules, regime_panels, tag_regimes
+from tradeassay.assay import RegimeRules, planted, regime_panels, study_run, tag_regimes
 from tradeassay.assay.regimes import tag_window
+from tradeassay.assay.studies import ASKS_NOBODY
+from tradeassay.cli import main
 from tradeassay.core.errors import UserError
 from tradeassay.runs import run
 
 UP = np.linspace(100.0, 110.0, 64)
+
 DOWN = np.linspace(100.0, 90.0, 64)
+
 V = np.concatenate([np.linspace(100.0, 88.0, 33), np.linspace(88.5, 99.0, 31)])
+
 FLAT = np.linspace(100.0, 104.9, 64)
 
 
 @pytest.mark.parametrize(("path", "kind"), [(UP, "bull"), (DOWN, "bear"), (V, "v"), (FLAT, "flat")])
-def test_the_rules_on_paths_drawn_by_hand(path: np.ndarray, kind: str) -> None:
+def test_the_rules_on_paths_drawn_by_hand(path, kind):
     assert tag_window(path) == kind
     assert tag_window(path * 7.0) == kind
 
 
-def test_a_v_needs_its_low_in_the_middle_and_most_of_the_fall_back() -> None:
+def test_a_v_needs_its_low_in_the_middle_and_most_of_the_fall_back():
     late = np.concatenate([np.linspace(100.0, 88.0, 60), np.linspace(90.0, 97.0, 4)])
     assert tag_window(late) == "flat"
     half = np.concatenate([np.linspace(100.0, 88.0, 33), np.linspace(88.5, 93.0, 31)])
@@ -41,7 +39,7 @@ def test_a_v_needs_its_low_in_the_middle_and_most_of_the_fall_back() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.floats(-0.05, 0.05), min_size=5, max_size=300), st.integers(5, 80))
-def test_spans_cover_every_session_once(moves: list[float], length: int) -> None:
+def test_spans_cover_every_session_once(moves, length):
     levels = 100.0 * np.cumprod([1.0, *(1.0 + np.array(moves))])
     spans = tag_regimes(levels, RegimeRules(length=length))
     places = [place for span in spans for place in range(span.first, span.last + 1)]
@@ -50,7 +48,7 @@ def test_spans_cover_every_session_once(moves: list[float], length: int) -> None
     assert all(span.lowest <= min(0.0, span.change) + 1e-12 for span in spans)
 
 
-def test_panels_of_a_run(tmp_path: Path) -> None:
+def test_panels_of_a_run(tmp_path):
     world.write_world(tmp_path)
     spec = world.tiny_spec(benchmarks=("tiny-us-v1",), seeds=(0,))
     played = run(spec, tmp_path / "run", executor="inline", home=tmp_path)
@@ -68,10 +66,38 @@ def test_panels_of_a_run(tmp_path: Path) -> None:
     assert one.measures["max_drawdown"].value <= 0.0
 
 
-def test_rules_that_tag_nothing_are_refused() -> None:
+def test_rules_that_tag_nothing_are_refused():
     with pytest.raises(UserError, match="no shape"):
         RegimeRules(length=2)
     with pytest.raises(UserError, match="tag nothing"):
         RegimeRules(move=0.0)
     with pytest.raises(UserError, match="two positive levels"):
         tag_window(np.array([1.0]))
+
+
+def test_models_are_not_asked_again_unless_it_is_said_how(tmp_path):
+    run = memory_runs.masked_run()
+    found = study_run(run, ("robustness", "rationales"), folder=tmp_path, home=memory_runs.home())
+    assert {one.disturbance for one in found.robustness.scores} == set(ASKS_NOBODY)
+    assert "asked again" in found.robustness.notes[-1]
+    assert not list(tmp_path.iterdir())
+    assert found.rationales.rows
+    assert found.regimes is None
+
+
+def test_a_run_without_models_has_no_rationales():
+    with pytest.raises(UserError, match="no model played"):
+        study_run(memory_runs.rules_only(), ("rationales",))
+
+
+def test_the_command_asks_for_something_to_judge(capsys):
+    assert main(["assay"]) != 0
+    said = capsys.readouterr()
+    assert "RUN | FILE.csv | self-test" in said.err + said.out
+
+
+def test_the_command_judges_planted_agents(tell, monkeypatch):
+    small = planted.planted_world(88_001, names=40, sessions=80)
+    monkeypatch.setattr(planted, "planted_world", lambda seed: small)
+    said = tell(["assay", "self-test", "--worlds", "1", "--portfolios", "0"]).out
+    assert "in 1 worlds" in said and "leaking" in said

@@ -1,21 +1,13 @@
 """Logs of trades: how brokers' exports are read, and the account that is made of them."""
 
-from __future__ import annotations
-
 import csv
 import io
-import sys
 from datetime import UTC, datetime
-from pathlib import Path
 
+import attribute_runs
 import numpy as np
 import polars as pl
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
-
-import attribute_runs
 import runs_world as world
 
 from tradeassay.account import Ledger
@@ -31,25 +23,18 @@ FEW = BootstrapConfig(draws=20)
 QUICK = VerdictConfig(portfolios=0, draws=100)
 
 
-def write(path: Path, *rows: list[object], delimiter: str = ",") -> Path:
+def write(path, *rows, delimiter=","):
     text = io.StringIO()
     csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(rows)
     path.write_text(text.getvalue(), encoding="utf-8")
     return path
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("logs")
-    world.write_world(folder)
-    return folder
-
-
 CLOSES = {"AAA": (10.0, 11.0, 12.5, 12.0, 13.0), "BBB": (20.0, 19.0, 21.0, 18.0, 18.0)}
 DAYS = ("2024-03-04", "2024-03-05", "2024-03-06", "2024-03-07", "2024-03-08")
 
 
-def prices(path: Path) -> Path:
+def prices(path):
     rows = [
         [day, name, row[k], row[k] + 1, row[k] - 1, row[k], 10_000]
         for k, day in enumerate(DAYS)
@@ -76,7 +61,7 @@ WORTH = (
 """Cash and holdings at each close, from 2,000: 979 are left on the first day, 1,633 on the second."""
 
 
-def test_a_log_in_german_is_no_table_of_prices(tmp_path: Path) -> None:
+def test_a_log_in_german_is_no_table_of_prices(tmp_path):
     """As a bank writes it: a byte order mark, semicolons, decimal commas, a currency's sign, a time beside."""
     log = read_trades(
         _text(
@@ -86,7 +71,7 @@ def test_a_log_in_german_is_no_table_of_prices(tmp_path: Path) -> None:
             "01.03.2023;09:45:12;DE0007164600;Verkauf;400;106,10;1,00 €;EUR\r\n",
         )
     )
-    assert log is not None and not log.decisions
+    assert not log.decisions
     assert [(one.day, one.symbol, one.quantity, one.price, one.fee) for one in log.fills] == [
         ("2023-01-05", "DE0007164600", 1000.0, 98.3, 1.0),
         ("2023-03-01", "DE0007164600", -400.0, 106.1, 1.0),
@@ -94,15 +79,15 @@ def test_a_log_in_german_is_no_table_of_prices(tmp_path: Path) -> None:
     assert [str(one.at) for one in log.fills] == ["2023-01-05 10:31:00", "2023-03-01 09:45:12"]
 
 
-def _text(path: Path, text: str) -> Path:
+def _text(path, text):
     path.write_text(text, encoding="utf-8", newline="")
     return path
 
 
-def test_an_account_by_hand(tmp_path: Path) -> None:
+def test_an_account_by_hand(tmp_path):
     own = OwnAccount(prices=str(prices(tmp_path / "bars.csv")), cash_at_start=2000.0)
     log = read_trades(write(tmp_path / "log.csv", *LOG))
-    assert log is not None and not log.decisions
+    assert not log.decisions
     assert log.notes[0].endswith(
         "read as a trade log: 5 fills in 2 symbols, 2024-03-04 to 2024-03-08, fees 0.11 % of what was traded"
     )
@@ -124,7 +109,7 @@ def test_an_account_by_hand(tmp_path: Path) -> None:
     assert made.agents[0].total.value == pytest.approx(WORTH[-1] / 2000 - 1)
 
 
-def test_cash_at_start_is_the_least_that_pays(tmp_path: Path) -> None:
+def test_cash_at_start_is_the_least_that_pays(tmp_path):
     """Long 1,021 on the first day; on the second 979 came in, and the short sale of 195 needs 195 more."""
     own = OwnAccount(prices=str(prices(tmp_path / "bars.csv")))
     log = read_trades(write(tmp_path / "log.csv", *LOG))
@@ -141,7 +126,7 @@ def test_cash_at_start_is_the_least_that_pays(tmp_path: Path) -> None:
     assert any("it began with 195.50" in note for note in taken.notes)
 
 
-def test_the_log_s_own_prices(tmp_path: Path) -> None:
+def test_the_log_s_own_prices(tmp_path):
     path = write(tmp_path / "log.csv", *LOG)
     made = assay(OwnAccount(returns=str(path), cash_at_start=2000.0), QUICK).agents[0]
     assert made.total.value == pytest.approx(WORTH[-1] / 2000 - 1)  # all is sold in the end
@@ -150,7 +135,7 @@ def test_the_log_s_own_prices(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("venue", ["us", "us-fractional", "ashare", "ashare-qlib", "crypto"])
-def test_a_run_s_own_trades_are_its_account(venue: str, tmp_path: Path) -> None:
+def test_a_run_s_own_trades_are_its_account(venue, tmp_path):
     """What was filled, with the data's dividends, splits and delistings, is the account: nothing else moves it.
 
     Margin accounts are left out: what was lent to them costs money that is no trade.
@@ -160,7 +145,7 @@ def test_a_run_s_own_trades_are_its_account(venue: str, tmp_path: Path) -> None:
     traded = 0
     for key in keys:
         records = list(run.records(key))
-        rows: list[list[object]] = [
+        rows = [
             [
                 record.session,
                 event.symbol,
@@ -192,23 +177,21 @@ IB = ["Trades", "Header", "DataDiscriminator", "Asset Category", "Currency", "Sy
 IB += ["T. Price", "C. Price", "Proceeds", "Comm/Fee", "Basis", "Realized P/L", "MTM P/L", "Code"]
 
 
-def ib_row(symbol: str, when: str, quantity: str, price: str, fee: str, level: str = "Order") -> list[object]:
+def ib_row(symbol, when, quantity, price, fee, level="Order"):
     return ["Trades", "Data", level, "Stocks", "USD", symbol, when, quantity, price, "0", "0", fee, *"0000"]
 
 
-def fills(path: Path) -> list[tuple[str, str, float, float, float]]:
+def fills(path):
     log = read_trades(path)
-    assert log is not None
     return [(one.day, one.symbol, one.quantity, one.price, pytest.approx(one.fee)) for one in log.fills]
 
 
-def notes(path: Path) -> str:
+def notes(path):
     log = read_trades(path)
-    assert log is not None
     return "; ".join(log.notes[1:])
 
 
-def test_an_activity_statement_of_interactive_brokers(tmp_path: Path) -> None:
+def test_an_activity_statement_of_interactive_brokers(tmp_path):
     path = write(
         tmp_path / "ib.csv",
         ["Statement", "Header", "Field Name", "Field Value"],
@@ -229,7 +212,7 @@ def test_an_activity_statement_of_interactive_brokers(tmp_path: Path) -> None:
     assert "1 rows of money" in said and "1 dividends" in said and "1 rows of another level" in said
 
 
-def test_a_flex_query_of_interactive_brokers(tmp_path: Path) -> None:
+def test_a_flex_query_of_interactive_brokers(tmp_path):
     titles = ["ClientAccountID", "CurrencyPrimary", "AssetClass", "Symbol", "DateTime", "Quantity", "TradePrice"]
     titles += ["IBCommission", "IBCommissionCurrency", "Buy/Sell", "LevelOfDetail", "TradeID"]
     one = ["U1", "USD", "STK", "AAA", "20230103;093102", "100", "12.5", "-1", "USD", "BUY"]
@@ -246,7 +229,7 @@ def test_a_flex_query_of_interactive_brokers(tmp_path: Path) -> None:
         read_trades(write(tmp_path / "two.csv", titles, [*one, "EXECUTION", "7"], euros))
 
 
-def test_binance_with_coins_in_the_cells(tmp_path: Path) -> None:
+def test_binance_with_coins_in_the_cells(tmp_path):
     """Newest first; the fee of a purchase is in what was bought, which is less by it; ``1INCH`` is a coin."""
     titles = ["Date(UTC)", "Pair", "Side", "Price", "Executed", "Amount", "Fee"]
     sold = ["2023-05-02 23:59:59", "BTCUSDT", "SELL", "30000", "0.5000000000BTC", "15000USDT", "15.00000000USDT"]
@@ -258,12 +241,12 @@ def test_binance_with_coins_in_the_cells(tmp_path: Path) -> None:
     assert found[1] == ("2023-05-01", "1INCHUSDT", pytest.approx(199.8), 0.5, 0.1)
     assert found[2] == ("2023-05-02", "BTCUSDT", -0.5, 30000, 15)
     log = read_trades(path)
-    assert log is not None and log.fills[2].at == datetime(2023, 5, 2, 23, 59, 59, tzinfo=UTC)
+    assert log.fills[2].at == datetime(2023, 5, 2, 23, 59, 59, tzinfo=UTC)
     with pytest.raises(UserError, match="a fee in BNB, the trade is in USDT"):
         read_trades(write(tmp_path / "bnb.csv", titles, [*sold[:-1], "0.05BNB"]))
 
 
-def test_binance_with_a_column_of_fee_coins(tmp_path: Path) -> None:
+def test_binance_with_a_column_of_fee_coins(tmp_path):
     titles = ["Date(UTC)", "Market", "Type", "Price", "Amount", "Total", "Fee", "Fee Coin"]
     row = ["2021-02-03 04:05:06", "ETHUSDT", "BUY", "1500", "2", "3000", "0.002", "ETH"]
     assert fills(write(tmp_path / "old.csv", titles, row)) == [
@@ -273,7 +256,7 @@ def test_binance_with_a_column_of_fee_coins(tmp_path: Path) -> None:
         read_trades(write(tmp_path / "two.csv", titles, row, [row[0], "ETHBTC", *row[2:]]))
 
 
-def test_alpaca_s_orders_filled_in_part_or_not_at_all(tmp_path: Path) -> None:
+def test_alpaca_s_orders_filled_in_part_or_not_at_all(tmp_path):
     titles = ["symbol", "side", "type", "qty", "filled_qty", "filled_avg_price", "submitted_at", "filled_at"]
     titles += ["canceled_at", "status"]
     path = write(
@@ -287,7 +270,7 @@ def test_alpaca_s_orders_filled_in_part_or_not_at_all(tmp_path: Path) -> None:
     assert "1 orders that were not filled" in notes(path)
 
 
-def test_alpaca_s_activities(tmp_path: Path) -> None:
+def test_alpaca_s_activities(tmp_path):
     titles = ["id", "activity_type", "transaction_time", "type", "price", "qty", "side", "symbol", "order_id"]
     part = ["1::a", "FILL", "2024-03-04T19:00:00Z", "partial_fill", "10", "60", "sell_short", "AAA", "o1"]
     rest = ["1::b", "FILL", "2024-03-04T19:00:01Z", "fill", "10.1", "40", "sell_short", "AAA", "o1"]
@@ -315,14 +298,14 @@ ORDERS = ["OrderNo", "Pair", "Type", "Side", "Order Price", "Order Amount"]
         ),
     ],
 )
-def test_binance_s_orders_count_what_was_filled_when_it_was(titles: list[str], row: str, tmp_path: Path) -> None:
+def test_binance_s_orders_count_what_was_filled_when_it_was(titles, row, tmp_path):
     unfilled = row.format("CANCELED").replace("|0.1BTC|50000|5000USDT", "|0BTC|0|0USDT").replace("|0.1|", "|0|")
     path = write(tmp_path / "orders.csv", titles, row.format("CANCELED").split("|"), unfilled.split("|"))
     assert fills(path) == [("2021-09-15", "BTCUSDT", 0.1, 50000, 0)]
     assert "1 orders that were not filled" in notes(path)
 
 
-def test_flex_times_with_a_zone_and_a_fill_taken_back(tmp_path: Path) -> None:
+def test_flex_times_with_a_zone_and_a_fill_taken_back(tmp_path):
     titles = ["CurrencyPrimary", "AssetClass", "Symbol", "DateTime", "Quantity", "TradePrice", "IBCommission"]
     titles += ["Buy/Sell", "IBExecID"]
     stock = ["USD", "STK", "AAA"]
@@ -338,7 +321,7 @@ def test_flex_times_with_a_zone_and_a_fill_taken_back(tmp_path: Path) -> None:
     assert "1 rows of money paid in or out, or exchanged" in notes(path)
 
 
-def test_alpaca_s_own_json(tmp_path: Path) -> None:
+def test_alpaca_s_own_json(tmp_path):
     row = '{"activity_type": "FILL", "transaction_time": "2024-03-04T19:00:00.7Z", "price": "10", "qty": "6", '
     path = tmp_path / "activities.json"
     path.write_text(f'[{row} "side": "sell", "symbol": "AAA", "id": "1::a", "legs": null}}]')
@@ -348,7 +331,7 @@ def test_alpaca_s_own_json(tmp_path: Path) -> None:
         read_trades(path)
 
 
-def test_what_was_filled_not_what_was_ordered_and_fees_in_per_cent(tmp_path: Path) -> None:
+def test_what_was_filled_not_what_was_ordered_and_fees_in_per_cent(tmp_path):
     titles = ["time", "symbol", "side", "limit price", "quantity", "filled", "price", "status", "fees"]
     path = write(tmp_path / "part.csv", titles, ["2024-03-04", "AAA", "BUY", 11, 200, 100, 10, "Partial", "0.1%"])
     assert fills(path) == [("2024-03-04", "AAA", 100, 10, 1)]
@@ -369,14 +352,12 @@ def test_what_was_filled_not_what_was_ordered_and_fees_in_per_cent(tmp_path: Pat
         ),
     ],
 )
-def test_logs_that_can_be_read_in_two_ways_are_refused(
-    rows: list[list[object]], said: str, tmp_path: Path
-) -> None:
+def test_logs_that_can_be_read_in_two_ways_are_refused(rows, said, tmp_path):
     with pytest.raises(UserError, match=said):
         read_trades(write(tmp_path / "log.csv", *rows))
 
 
-def test_a_broker_with_words_and_brackets(tmp_path: Path) -> None:
+def test_a_broker_with_words_and_brackets(tmp_path):
     titles = ["Date", "Action", "Symbol", "Description", "Quantity", "Price", "Fees & Comm", "Amount"]
     path = write(
         tmp_path / "words.csv",
@@ -392,7 +373,7 @@ def test_a_broker_with_words_and_brackets(tmp_path: Path) -> None:
         read_trades(write(tmp_path / "odd.csv", titles, *odd))
 
 
-def test_semicolons_and_a_decimal_comma(tmp_path: Path) -> None:
+def test_semicolons_and_a_decimal_comma(tmp_path):
     path = write(
         tmp_path / "comma.csv",
         ["Datum", "Symbol", "Side", "Quantity", "Price", "Commission"],
@@ -403,13 +384,13 @@ def test_semicolons_and_a_decimal_comma(tmp_path: Path) -> None:
     assert fills(path) == [("2024-03-04", "AAA", 1000, 10.25, 4.9), ("2024-03-05", "AAA", -1000.5, 11, 4.9)]
 
 
-def test_rows_alike_without_an_id_are_counted_and_said(tmp_path: Path) -> None:
+def test_rows_alike_without_an_id_are_counted_and_said(tmp_path):
     path = write(tmp_path / "twice.csv", LOG[0], LOG[1], LOG[1])
     assert len(fills(path)) == 2
     assert "1 fills are like another" in notes(path)
 
 
-def test_times_choose_the_session_by_the_market_s_close(home: Path, tmp_path: Path) -> None:
+def test_times_choose_the_session_by_the_market_s_close(home, tmp_path):
     """14:00 to 20:00 UTC is a session: 19:59 is in it, 20:01 is in the next; a bare 15:01 is New York's clock."""
     day, after = "2024-02-01", "2024-02-02"
     for when, session in (
@@ -430,7 +411,7 @@ def test_times_choose_the_session_by_the_market_s_close(home: Path, tmp_path: Pa
         assert taken.daily.sessions[0] == session, when
 
 
-def test_a_list_of_decisions(home: Path, tmp_path: Path) -> None:
+def test_a_list_of_decisions(home, tmp_path):
     """All is bought at the open after the day of the decision, and sold likewise; repeats do nothing."""
     days = [str(day) for day in world.tiny_panel().sessions]
     words = {
@@ -444,7 +425,7 @@ def test_a_list_of_decisions(home: Path, tmp_path: Path) -> None:
     path = write(tmp_path / "list.csv", ["date", "decision"], *([day, word] for day, word in words.items()))
     own = OwnAccount(dataset="tiny-us", home=str(home), symbol="S4")
     log = read_trades(path)
-    assert log is not None and log.decisions and "2 BUY, 2 SELL, 2 HOLD" in log.notes[0]
+    assert log.decisions and "2 BUY, 2 SELL, 2 HOLD" in log.notes[0]
     with priced(own) as snapshot:
         assert snapshot is not None
         taken, _ = attribute_trades(own, log, snapshot, FEW)
@@ -465,19 +446,19 @@ def test_a_list_of_decisions(home: Path, tmp_path: Path) -> None:
         (["2024-02-01", "S4", "BUY", 10, -40.0], "no quantity and price"),
     ],
 )
-def test_what_cannot_be_priced_is_refused(home: Path, tmp_path: Path, row: list[object], said: str) -> None:
+def test_what_cannot_be_priced_is_refused(home, tmp_path, row, said):
     path = write(tmp_path / "bad.csv", ["time", "symbol", "side", "quantity", "price"], row)
     with pytest.raises(UserError, match=said):
         assay(OwnAccount(returns=str(path), dataset="tiny-us", home=str(home)), QUICK)
 
 
-def test_other_tables_are_no_logs(tmp_path: Path) -> None:
+def test_other_tables_are_no_logs(tmp_path):
     held = write(tmp_path / "held.csv", ["date", "symbol", "quantity", "price"], ["2024-02-01", "A", 10, 40.0])
     returns = write(tmp_path / "r.csv", ["date", "return"], ["2024-02-01", 0.01])
     assert read_trades(held) is None and read_trades(returns) is None
 
 
-def test_a_table_in_memory(tmp_path: Path) -> None:
+def test_a_table_in_memory(tmp_path):
     frame = pl.read_csv(write(tmp_path / "log.csv", *LOG))
     file = str(prices(tmp_path / "bars.csv"))
     for table in (frame, frame.to_pandas()):

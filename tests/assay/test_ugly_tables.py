@@ -5,14 +5,10 @@ None: such a table must be refused, or say what is doubtful. The others may be r
 None may be misread.
 """
 
-from __future__ import annotations
-
 import io
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import openpyxl
@@ -59,33 +55,40 @@ class Ugly:
         return path
 
 
-def total(returns: np.ndarray) -> float:
+def total(returns):
     return float(np.prod(1.0 + returns) - 1.0)
 
 
-def month(day: date, tongue: str, short: bool = False) -> str:
+TRUE = total(DAILY)
+
+
+def month(day, tongue, short=False):
     name = NAMES[tongue].split()[day.month - 1]
     return name[:3] if short else name
 
 
-def comma(text: str) -> str:
+def comma(text):
     """Return an English number in German: 1,234.5 becomes 1.234,5."""
     return text.translate(str.maketrans(",.", ".,"))
 
 
-def csv(name: str, head: str, rows: list[str], true: float | None, **more: Any) -> Ugly:
+def csv(name, head, rows, true=TRUE, **more):
     """Return a text file; ``more`` are ``foot``, ``encoding``, ``off`` and ``said``."""
     foot, encoding = more.pop("foot", ""), more.pop("encoding", "utf-8")
     text = "\n".join([*([head] if head else []), *rows, *([foot] if foot else [])]) + "\n"
     return Ugly(name, "account.csv", text.encode(encoding), true, **more)
 
 
-def each(form: Callable[[Any, float], str], values: Any = DAILY, days: Sequence[object] = DAYS) -> list[str]:
+def returned(name, rows, **more):
+    return csv(name, "Date,Return", rows, **more)
+
+
+def each(form, values=DAILY, days=DAYS):
     """Return a line for every day and its value."""
     return [form(day, value) for day, value in zip(days, values, strict=True)]
 
 
-def dates() -> Iterator[Ugly]:
+def dates():
     """Yield plain returns under every way of writing a day."""
     serial = {day: (day - date(1899, 12, 30)).days for day in DAYS}
     since = {day: int(pd.Timestamp(day, tz="UTC").timestamp()) for day in DAYS}
@@ -118,14 +121,14 @@ def dates() -> Iterator[Ugly]:
     }
     for name, form in forms.items():
         rows = [f"{form(d)},{r:.6f}" for d, r in zip(DAYS, DAILY, strict=True)]
-        yield csv(name, "Date,Return", rows, total(DAILY))
+        yield returned(name, rows)
     rows = each(lambda d, r: f"{d:%d-%b-%Y},{100 * r:+.4f}", MONTHLY, ENDS)
-    yield csv("what ends a month", "Month ending,Performance %", rows, total(MONTHLY))
+    yield csv("what ends a month", "Month ending,Performance %", rows, true=total(MONTHLY))
     rows = each(lambda d, r: f"{d.isoformat()},{100 * r:.4f},")
-    yield csv("a column for remarks", "Date,P/L %,Comment", rows, total(DAILY))
+    yield csv("a column for remarks", "Date,P/L %,Comment", rows)
 
 
-def numbers() -> Iterator[Ugly]:
+def numbers():
     """Yield ISO days under every way of writing a return."""
     forms = {
         "per cent signs": ("Date,Return", ",", lambda r: f"{100 * r:.4f}%"),
@@ -163,17 +166,16 @@ def numbers() -> Iterator[Ugly]:
     for name, (head, by, form) in forms.items():
         quote, end = ('"', '",""') if name == "everything quoted" else ("", "")
         rows = [f"{quote}{d}{by}{form(r)}{end}" for d, r in zip(DAYS, DAILY, strict=True)]
-        yield csv(name, head, rows, total(DAILY), off=2e-3 if "basis" in name else 3e-4)
+        yield csv(name, head, rows, off=2e-3 if "basis" in name else 3e-4)
     rows = each(lambda d, r: f"| {d} | {r:.6f} |")
-    yield csv("a table of a chat", "| Date | Return |\n|---|---|", rows, total(DAILY))
-    yield csv("a separator line", "sep=;\nDate;Return", each(lambda d, r: f"{d};{r:.6f}"), total(DAILY))
+    yield csv("a table of a chat", "| Date | Return |\n|---|---|", rows)
+    yield csv("a separator line", "sep=;\nDate;Return", each(lambda d, r: f"{d};{r:.6f}"))
 
 
-def levels() -> Iterator[Ugly]:
+def levels():
     """Yield values of an account, prices and cumulative gains."""
     path = np.cumprod(1.0 + DAILY)
     start, grown = [DAYS[0] - timedelta(days=3), *DAYS], np.concatenate([[1.0], path])
-    true = total(DAILY)
     money = 1_234_567.89 * grown
     forms = {
         "net asset value": ("Date,NAV", ",", lambda v: f"{v:.4f}", 100 * grown),
@@ -199,45 +201,41 @@ def levels() -> Iterator[Ugly]:
     }
     for name, (head, by, form, values) in forms.items():
         rows = [f"{d}{by}{form(v)}" for d, v in zip(start, values, strict=True)]
-        yield csv(name, head, rows, true, off=1e-3)
-    yield csv(
-        "cumulative return", "Date,Cumulative Return", each(lambda d, v: f"{d},{v - 1:.6f}", grown, start), true
-    )
+        yield csv(name, head, rows, off=1e-3)
+    yield csv("cumulative return", "Date,Cumulative Return", each(lambda d, v: f"{d},{v - 1:.6f}", grown, start))
     rows = each(lambda d, v: f"{d},{100 * (v - 1):.4f}", grown, start)
-    yield csv("cumulative per cent", "Date,Cumulative Return (%)", rows, true)
-    yield csv("cumulative per cent called total", "Date,Total Return", [f"{row}%" for row in rows], true)
+    yield csv("cumulative per cent", "Date,Cumulative Return (%)", rows)
+    yield csv("cumulative per cent called total", "Date,Total Return", [f"{row}%" for row in rows])
     bars = [
         f"{d},{v * 99:.4f},{v * 101:.4f},{v * 98:.4f},{v * 100:.4f},{v * 97:.6f},{1000 + k}"
         for k, (d, v) in enumerate(zip(start, grown, strict=True))
     ]
-    yield csv("Yahoo", "Date,Open,High,Low,Close,Adj Close,Volume", bars, true)
+    yield csv("Yahoo", "Date,Open,High,Low,Close,Adj Close,Volume", bars)
     nasdaq = [
         f"{d:%m/%d/%Y},${v * 100:.4f},1000,${v * 99:.2f},${v * 101:.2f},${v * 98:.2f}"
         for d, v in zip(start, grown, strict=True)
     ]
-    yield csv("Nasdaq", "Date,Close/Last,Volume,Open,High,Low", nasdaq[::-1], true, off=1e-3)
+    yield csv("Nasdaq", "Date,Close/Last,Volume,Open,High,Low", nasdaq[::-1], off=1e-3)
     change = [
         f'"{d:%m/%d/%Y}","{v * 1000:,.4f}","1","1","1","1.2M","{100 * r:.2f}%"'
         for d, v, r in zip(DAYS, path, DAILY, strict=True)
     ]
-    yield csv(
-        "Investing.com", '"Date","Price","Open","High","Low","Vol.","Change %"', change[::-1], true, off=0.015
-    )
+    yield csv("Investing.com", '"Date","Price","Open","High","Low","Vol.","Change %"', change[::-1], off=0.015)
     both = each(lambda d, v: f"{d},{v * 100:.4f},{v * 91:.4f}", grown, start)
-    yield csv("a second currency moves alike", "Date,NAV (USD),NAV (EUR)", both, true)
+    yield csv("a second currency moves alike", "Date,NAV (USD),NAV (EUR)", both)
     saved = [1e4]
     for r in DAILY:
         saved.append((saved[-1] + 500.0) * (1.0 + r))
     deposits = [f"{d},{v:.2f},{500 if k else 0}" for k, (d, v) in enumerate(zip(start, saved, strict=True))]
-    yield csv("deposits beside", "Date,Account Value,Deposits", deposits, true)
-    yield csv("money won", "Date,P&L ($)", each(lambda d, r: f"{d},{1e4 * r:.2f}"), None)
-    yield csv("factors of growth", "Date,Growth factor", each(lambda d, r: f"{d},{1 + r:.6f}"), true)
-    yield csv("excess", "Date,Excess Return", each(lambda d, r: f"{d},{r:.6f}"), None)
+    yield csv("deposits beside", "Date,Account Value,Deposits", deposits)
+    yield csv("money won", "Date,P&L ($)", each(lambda d, r: f"{d},{1e4 * r:.2f}"), true=None)
+    yield csv("factors of growth", "Date,Growth factor", each(lambda d, r: f"{d},{1 + r:.6f}"))
+    yield csv("excess", "Date,Excess Return", each(lambda d, r: f"{d},{r:.6f}"), true=None)
     ytd = pd.Series(1 + DAILY).groupby([d.year for d in DAYS]).cumprod() - 1
-    yield csv("year to date", "Date,YTD Return", each(lambda d, v: f"{d},{100 * v:.4f}%", ytd), None)
+    yield csv("year to date", "Date,YTD Return", each(lambda d, v: f"{d},{100 * v:.4f}%", ytd), true=None)
 
 
-def _lakh(value: float) -> str:
+def _lakh(value):
     whole, part = f"{value:.2f}".split(".")
     head, tail = whole[:-3], whole[-3:]
     groups = []
@@ -247,21 +245,21 @@ def _lakh(value: float) -> str:
     return ",".join([*groups, tail]) + f".{part}"
 
 
-def encodings() -> Iterator[Ugly]:
+def encodings():
     """Yield other alphabets and other bytes."""
     rows = each(lambda d, r: f"{d:%d.%m.%Y};{comma(f'{100 * r:.4f}')}")
     plain = each(lambda d, r: f"{d},{r:.6f}")
     true = total(DAILY)
-    yield csv("Russian in cp1251", "Дата;Доходность, %", rows, true, encoding="cp1251", off=3e-4)
-    yield csv("Ukrainian in UTF-8", "Дата;Дохідність, %", rows, true, off=3e-4)
-    yield csv("umlauts in cp1252", "Datum;Veränderung in %", rows, true, encoding="cp1252", off=3e-4)
-    yield csv("accents in latin-1", "Date;Performance réalisée (%)", rows, true, encoding="latin-1", off=3e-4)
-    yield csv("UTF-16", "Date\tReturn", [row.replace(",", "\t") for row in plain], true, encoding="utf-16")
-    yield csv("UTF-16 without a mark", "Date,Return", plain, true, encoding="utf-16-le")
-    yield csv("a mark before UTF-8", "Date,Return", plain, true, encoding="utf-8-sig")
-    yield csv("Chinese in GB18030", "日期,收益率", plain, true, encoding="gb18030")
-    yield csv("Japanese in Shift-JIS", "日付,リターン", plain, true, encoding="shift_jis")
-    yield csv("Greek in cp1253", "Ημερομηνία;Απόδοση (%)", rows, true, encoding="cp1253", off=3e-4)
+    yield csv("Russian in cp1251", "Дата;Доходность, %", rows, encoding="cp1251", off=3e-4)
+    yield csv("Ukrainian in UTF-8", "Дата;Дохідність, %", rows, off=3e-4)
+    yield csv("umlauts in cp1252", "Datum;Veränderung in %", rows, encoding="cp1252", off=3e-4)
+    yield csv("accents in latin-1", "Date;Performance réalisée (%)", rows, encoding="latin-1", off=3e-4)
+    yield csv("UTF-16", "Date\tReturn", [row.replace(",", "\t") for row in plain], encoding="utf-16")
+    yield returned("UTF-16 without a mark", plain, encoding="utf-16-le")
+    yield returned("a mark before UTF-8", plain, encoding="utf-8-sig")
+    yield csv("Chinese in GB18030", "日期,收益率", plain, encoding="gb18030")
+    yield csv("Japanese in Shift-JIS", "日付,リターン", plain, encoding="shift_jis")
+    yield csv("Greek in cp1253", "Ημερομηνία;Απόδοση (%)", rows, encoding="cp1253", off=3e-4)
     crlf = "\r\n".join(["Date,Return,", *(f"{row}," for row in plain), "", ""])
     yield Ugly("line ends of Windows", "account.csv", crlf.encode(), true)
     yield Ugly(
@@ -272,86 +270,61 @@ def encodings() -> Iterator[Ugly]:
     )
 
 
-def layouts() -> Iterator[Ugly]:
+def layouts():
     """Yield what stands around the numbers: remarks, totals, gaps, orders, more columns."""
     plain = each(lambda d, r: f"{d},{r:.6f}")
     true = total(DAILY)
-    yield csv("remarks above", "Account statement\nClient: 12345\nPeriod: all\n\nDate,Return", plain, true)
-    yield csv("units below", "Date,Return\n(yyyy-mm-dd),(decimal)", plain, true)
-    yield csv("a total below", "Date,Return", plain, true, foot=f"Total,{true:.6f}")
-    yield csv("a sum below", "Date,Return", plain, true, foot=f"Sum,{DAILY.sum():.6f}")
-    yield csv(
-        "a disclaimer below",
-        "Date,Return",
-        plain,
-        true,
-        foot='\n"Past performance is no guide, 12% of clients lose."',
+    yield csv("remarks above", "Account statement\nClient: 12345\nPeriod: all\n\nDate,Return", plain)
+    yield csv("units below", "Date,Return\n(yyyy-mm-dd),(decimal)", plain)
+    yield returned("a total below", plain, foot=f"Total,{true:.6f}")
+    yield returned("a sum below", plain, foot=f"Sum,{DAILY.sum():.6f}")
+    yield returned("a disclaimer below", plain, foot='\n"Past performance is no guide, 12% of clients lose."')
+    yield returned(
+        "averages below", plain, foot=f"Average,{DAILY.mean():.6f}\nStd,{DAILY.std():.6f}\nMax,{DAILY.max():.6f}"
     )
-    yield csv(
-        "averages below",
-        "Date,Return",
-        plain,
-        true,
-        foot=f"Average,{DAILY.mean():.6f}\nStd,{DAILY.std():.6f}\nMax,{DAILY.max():.6f}",
-    )
-    yield csv("no titles", "", plain, true)
-    yield csv("numbered rows", ",date,return", [f"{k},{row}" for k, row in enumerate(plain)], true)
-    yield csv("latest first", "Date,Return", plain[::-1], true)
+    yield csv("no titles", "", plain)
+    yield csv("numbered rows", ",date,return", [f"{k},{row}" for k, row in enumerate(plain)])
+    yield returned("latest first", plain[::-1])
     shuffled = [plain[k] for k in RNG.permutation(len(plain))]
-    yield csv("in no order", "Date,Return", shuffled, true)
-    yield csv(
-        "blank lines", "Date,Return", [row + ("\n" if k % 20 == 19 else "") for k, row in enumerate(plain)], true
-    )
-    yield csv(
+    yield returned("in no order", shuffled)
+    yield returned("blank lines", [row + ("\n" if k % 20 == 19 else "") for k, row in enumerate(plain)])
+    yield returned(
         "the title again on every page",
-        "Date,Return",
         [row + ("\nDate,Return" if k % 50 == 49 else "") for k, row in enumerate(plain)],
-        true,
     )
     gaps = [row if k % 11 else f"{DAYS[k]},N/A" for k, row in enumerate(plain)]
     kept = np.array([r for k, r in enumerate(DAILY) if k % 11])
-    yield csv("holidays as N/A", "Date,Return", gaps, total(kept))
-    yield csv("holidays as dashes", "Date,Return", [row.replace("N/A", "-") for row in gaps], total(kept))
-    yield csv("missing days", "Date,Return", [row for k, row in enumerate(plain) if k % 11], total(kept))
-    yield csv("a row twice", "Date,Return", [*plain[:50], plain[49], *plain[50:]], true)
-    yield csv("a day with two returns", "Date,Return", [*plain[:50], f"{DAYS[49]},0.05", *plain[50:]], None)
-    yield csv("one return is no number", "Date,Return", [*plain[:50], f"{DAYS[50]},pending", *plain[51:]], None)
-    yield csv("a remark beside each", "Date,Return,Comment", [f"{row},ok" for row in plain], true)
+    yield returned("holidays as N/A", gaps, true=total(kept))
+    yield returned("holidays as dashes", [row.replace("N/A", "-") for row in gaps], true=total(kept))
+    yield returned("missing days", [row for k, row in enumerate(plain) if k % 11], true=total(kept))
+    yield returned("a row twice", [*plain[:50], plain[49], *plain[50:]])
+    yield returned("a day with two returns", [*plain[:50], f"{DAYS[49]},0.05", *plain[50:]], true=None)
+    yield returned("one return is no number", [*plain[:50], f"{DAYS[50]},pending", *plain[51:]], true=None)
+    yield csv("a remark beside each", "Date,Return,Comment", [f"{row},ok" for row in plain])
     yield csv(
-        "a weekday beside",
-        "Weekday,Date,Return",
-        [f"{d:%A},{row}" for d, row in zip(DAYS, plain, strict=True)],
-        true,
+        "a weekday beside", "Weekday,Date,Return", [f"{d:%A},{row}" for d, row in zip(DAYS, plain, strict=True)]
     )
     other = np.round(RNG.normal(0.0, 0.01, len(DAYS)), 6)
     two = [f"{row},{b:.6f}" for row, b in zip(plain, other, strict=True)]
-    yield csv("a benchmark beside", "Date,Portfolio Return,Benchmark Return", two, true)
-    yield csv("two funds", "Date,Alpha Fund,Beta Fund", two, None)
+    yield csv("a benchmark beside", "Date,Portfolio Return,Benchmark Return", two)
+    yield csv("two funds", "Date,Alpha Fund,Beta Fund", two, true=None)
     yield csv(
         "value and return",
         "Date,Value,Daily Return",
         [f"{d},{v:.4f},{r:.6f}" for d, v, r in zip(DAYS, 100 * np.cumprod(1 + DAILY), DAILY, strict=True)],
-        true,
     )
     yield csv(
         "a quiet fund in per cent",
         "Date,Return (%)",
         each(lambda d, r: f"{d},{100 * r:.5f}", QUIET),
-        total(QUIET),
+        true=total(QUIET),
         off=1e-5,
     )
-    yield csv(
-        "a quiet fund in fractions",
-        "Date,Return",
-        each(lambda d, r: f"{d},{r:.7f}", QUIET),
-        total(QUIET),
-        off=1e-5,
+    yield returned(
+        "a quiet fund in fractions", each(lambda d, r: f"{d},{r:.7f}", QUIET), true=total(QUIET), off=1e-5
     )
     yield csv(
-        "day month year apart",
-        "Year,Month,Day,Return",
-        each(lambda d, r: f"{d.year},{d.month},{d.day},{r:.6f}"),
-        true,
+        "day month year apart", "Year,Month,Day,Return", each(lambda d, r: f"{d.year},{d.month},{d.day},{r:.6f}")
     )
     ib = [
         "Statement,Header,Field Name,Field Value",
@@ -362,12 +335,11 @@ def layouts() -> Iterator[Ugly]:
         "sections of a statement",
         "\n".join(ib),
         each(lambda d, r: f"Performance,Data,{d:%Y%m%d},{100 * r:.4f}%"),
-        true,
         off=3e-4,
     )
 
 
-def months() -> Iterator[Ugly]:
+def months():
     """Yield monthly accounts: rows, and grids of factsheets."""
     true = total(MONTHLY)
     forms = {
@@ -385,17 +357,21 @@ def months() -> Iterator[Ugly]:
             name,
             "Month,Return",
             [f"{form(d, e)},{100 * r:.4f}%" for d, e, r in zip(MONTHS, ENDS, MONTHLY, strict=True)],
-            true,
+            true=true,
             off=1e-3,
         )
     yield csv(
-        "wild months", "Month,Return", each(lambda d, r: f"{d:%Y-%m},{r:.4f}", WILD, MONTHS), total(WILD), off=0.05
+        "wild months",
+        "Month,Return",
+        each(lambda d, r: f"{d:%Y-%m},{r:.4f}", WILD, MONTHS),
+        true=total(WILD),
+        off=0.05,
     )
     yield csv(
         "wild months in per cent",
         "Month,Return",
         each(lambda d, r: f"{d:%Y-%m},{100 * r:.2f}%", WILD, MONTHS),
-        total(WILD),
+        true=total(WILD),
         off=0.05,
     )
     quarters = np.array([total(MONTHLY[k : k + 3]) for k in range(0, 36, 3)])
@@ -403,7 +379,7 @@ def months() -> Iterator[Ugly]:
         "quarters",
         "Quarter,Return",
         [f"{2020 + k // 4}Q{k % 4 + 1},{100 * q:.4f}%" for k, q in enumerate(quarters)],
-        true,
+        true=true,
         off=1e-3,
     )
     years = np.array([total(MONTHLY[k : k + 12]) for k in range(0, 36, 12)])
@@ -421,7 +397,7 @@ def months() -> Iterator[Ugly]:
         for k in range(3):
             cells = [f"{100 * r:.4f}{sign}" for r in (*MONTHLY[12 * k : 12 * k + 12], years[k])]
             rows.append(by.join([str(2020 + k), *(map(comma, cells) if tongue == "de" else cells)]))
-        yield csv(name, heads, rows[::-1] if late else rows, true, off=1e-3)
+        yield csv(name, heads, rows[::-1] if late else rows, true=true, off=1e-3)
     part = [*(f"{100 * r:.4f}%" for r in MONTHLY[24:31]), "", "", "", "", ""]
     whole = [
         ",".join([str(2020 + k), *(f"{100 * r:.4f}%" for r in MONTHLY[12 * k : 12 * k + 12])]) for k in range(2)
@@ -431,18 +407,16 @@ def months() -> Iterator[Ugly]:
         "a factsheet of a year that goes on",
         heads,
         [*whole, ",".join(["2022", *part])],
-        total(MONTHLY[:31]),
+        true=total(MONTHLY[:31]),
         off=1e-3,
     )
 
 
-def books() -> Iterator[Ugly]:
+def books():
     """Yield workbooks and files of columns."""
     true = total(DAILY)
 
-    def book(
-        name: str, rows: list[list[object]], *, first: bool = False, old: bool = False, form: str = ""
-    ) -> Ugly:
+    def book(name, rows, *, first=False, old=False, form=""):
         made = openpyxl.Workbook()
         sheet = made.active
         if old:
@@ -485,98 +459,106 @@ def books() -> Iterator[Ugly]:
     yield Ugly("Parquet with an index", "account.parquet", columns.getvalue(), true)
 
 
-def traps() -> Iterator[Ugly]:
+def traps():
     """Yield what is read wrongly by whoever does not look twice."""
     path, true = np.cumprod(1.0 + DAILY), total(DAILY)
     start, grown = [DAYS[0] - timedelta(days=3), *DAYS], np.concatenate([[1.0], path])
     around = np.round(1000 * grown)
     grouped = each(lambda d, v: f"{d:%d.%m.%Y};{comma(f'{v:,.0f}')}", around, start)
-    yield csv("grouped thousands that are crossed", "Datum;Depotwert", grouped, float(around[-1] / around[0] - 1))
+    yield csv(
+        "grouped thousands that are crossed", "Datum;Depotwert", grouped, true=float(around[-1] / around[0] - 1)
+    )
     broken = each(lambda d, r: f"{d},{comma(f'{100 * r:.4f}')}")
-    yield csv("decimal commas between commas", "Date,Return (%)", broken, true, off=3e-4)
+    yield csv("decimal commas between commas", "Date,Return (%)", broken, off=3e-4)
     short = [date(2021, 1, 1) + timedelta(days=31 * k) for k in range(12)]
     few = [f"{d.month:02d}/{d.day % 12 + 1:02d}/{d.year},{r:.6f}" for d, r in zip(short, MONTHLY, strict=False)]
-    yield csv("days that could be months", "Date,Return", few, None)
-    yield csv("years first and short", "Date,Return", each(lambda d, r: f"{d:%y/%m/%d},{r:.6f}"), true)
+    yield returned("days that could be months", few, true=None)
+    yield returned("years first and short", each(lambda d, r: f"{d:%y/%m/%d},{r:.6f}"))
     monthly = each(lambda d, r: f"{d:%Y-%m},{100 * r:.4f}%", MONTHLY, MONTHS)
     yearly = [f"{2020 + k},{100 * total(MONTHLY[12 * k : 12 * k + 12]):.4f}%" for k in range(3)]
     mixed = [row for k in range(3) for row in (*monthly[12 * k : 12 * k + 12], yearly[k])]
-    yield csv("totals of years between months", "Month,Return", mixed, total(MONTHLY), off=1e-3)
+    yield csv("totals of years between months", "Month,Return", mixed, true=total(MONTHLY), off=1e-3)
     yield csv(
         "rolling years",
         "Date,12M Return",
         [f"{d},{r:.6f}" for d, r in zip(ENDS, np.round(RNG.normal(0.08, 0.1, 36), 4), strict=True)],
-        None,
+        true=None,
     )
     yield csv(
-        "yearly rates", "Date,Annualized Return", each(lambda d, v: f"{d},{v:.6f}", 0.1 + DAILY.cumsum()), None
+        "yearly rates",
+        "Date,Annualized Return",
+        each(lambda d, v: f"{d},{v:.6f}", 0.1 + DAILY.cumsum()),
+        true=None,
     )
     falls = grown / np.maximum.accumulate(grown) - 1
-    yield csv("drawdowns", "Date,Drawdown", each(lambda d, v: f"{d},{100 * v:.4f}%", falls, start), None)
+    yield csv("drawdowns", "Date,Drawdown", each(lambda d, v: f"{d},{100 * v:.4f}%", falls, start), true=None)
     ytd = pd.Series(1 + DAILY).groupby([d.year for d in DAYS]).cumprod() - 1
-    yield csv("year to date called return", "Date,Return", each(lambda d, v: f"{d},{100 * v:.4f}%", ytd), None)
-    yield csv("volatility", "Date,Volatility", each(lambda d, v: f"{d},{abs(v) + 0.1:.6f}"), None)
-    yield csv("relative return", "Date,Return vs S&P 500", each(lambda d, r: f"{d},{r:.6f}"), None)
-    yield csv("contribution", "Date,Contribution to Return", each(lambda d, r: f"{d},{r:.6f}"), None)
+    yield returned("year to date called return", each(lambda d, v: f"{d},{100 * v:.4f}%", ytd), true=None)
+    yield csv("volatility", "Date,Volatility", each(lambda d, v: f"{d},{abs(v) + 0.1:.6f}"), true=None)
+    yield csv("relative return", "Date,Return vs S&P 500", each(lambda d, r: f"{d},{r:.6f}"), true=None)
+    yield csv("contribution", "Date,Contribution to Return", each(lambda d, r: f"{d},{r:.6f}"), true=None)
     fees = each(lambda d, r: f"{d},{r + 0.0001:.6f},{r:.6f}")
-    yield csv("gross and net", "Date,Gross Return,Net Return", fees, true)
+    yield csv("gross and net", "Date,Gross Return,Net Return", fees)
     first = [
         f"{d},{b:.6f},{r:.6f}" for d, b, r in zip(DAYS, np.round(RNG.normal(0, 0.01, 130), 6), DAILY, strict=True)
     ]
-    yield csv("benchmark first", "Date,Benchmark,Fund", first, true)
+    yield csv("benchmark first", "Date,Benchmark,Fund", first)
     yield csv(
         "a split",
         "Date,Close",
         [f"{d},{v * (100 if k < 60 else 50):.4f}" for k, (d, v) in enumerate(zip(start, grown, strict=True))],
-        None,
+        true=None,
         said="moves by",
     )
     yield csv(
         "a value of nothing",
         "Date,NAV",
         [f"{d},{0 if k == 40 else 100 * v:.4f}" for k, (d, v) in enumerate(zip(start, grown, strict=True))],
-        None,
+        true=None,
     )
     yield csv(
         "a typing error",
         "Date,NAV",
         [f"{d},{(1000 if k == 40 else 100) * v:.4f}" for k, (d, v) in enumerate(zip(start, grown, strict=True))],
-        None,
+        true=None,
         said="moves by",
     )
     signs = [f"{d},{100 * r:.4f}{'%' if k % 2 else ''}" for k, (d, r) in enumerate(zip(DAYS, DAILY, strict=True))]
-    yield csv("signs on some", "Date,Return", signs, true, off=3e-4)
+    yield returned("signs on some", signs, off=3e-4)
     later = each(lambda d, v: f"{d},{100 * (v - 1):.4f}", path)
-    yield csv("cumulative from the first day on", "Date,Cumulative Return (%)", later, true)
-    yield csv("cumulative without its name", "Date,Performance (%)", later, true)
+    yield csv("cumulative from the first day on", "Date,Cumulative Return (%)", later)
+    yield csv("cumulative without its name", "Date,Performance (%)", later)
     sums = each(lambda d, v: f"{d},{100 * v:.4f}", DAILY.cumsum())
-    yield csv("sums of returns", "Date,Cumulative Sum (%)", sums, None)
+    yield csv("sums of returns", "Date,Cumulative Sum (%)", sums, true=None)
     yield csv(
-        "logarithms of value", "Date,Log NAV", each(lambda d, v: f"{d},{np.log(100 * v):.6f}", grown, start), None
+        "logarithms of value",
+        "Date,Log NAV",
+        each(lambda d, v: f"{d},{np.log(100 * v):.6f}", grown, start),
+        true=None,
     )
     units = [
         f"{d},{100 * v:.4f},{500 + k},{100 * v * (500 + k):.2f}"
         for k, (d, v) in enumerate(zip(start, grown, strict=True))
     ]
-    yield csv("units bought", "Date,NAV per share,Shares,Total Assets", units, true)
+    yield csv("units bought", "Date,NAV per share,Shares,Total Assets", units)
     yield csv(
         "assets that grow by deposits",
         "Date,Total Assets,Shares",
         [",".join((r.split(",")[0], r.split(",")[3], r.split(",")[2])) for r in units],
-        None,
+        true=None,
     )
     quotas = [
         f"{d},{100 * v:.4f},{2.0 if k == 60 else 0}" for k, (d, v) in enumerate(zip(start, grown, strict=True))
     ]
-    yield csv("distributions", "Date,NAV,Dividend", quotas, None, said="not counted")
+    yield csv("distributions", "Date,NAV,Dividend", quotas, true=None, said="not counted")
     long = [
         f"{d},{name},{r:.6f}"
         for name, part in (("A1", DAILY), ("B2", DAILY[::-1]))
         for d, r in zip(DAYS, part, strict=True)
     ]
-    yield csv("two accounts below each other", "Date,Account,Return", long, None)
+    yield csv("two accounts below each other", "Date,Account,Return", long, true=None)
     twice = [f"{d} {t},{v * 100:.4f}" for d, v in zip(start, grown, strict=True) for t in ("09:30:00", "16:00:00")]
-    yield csv("morning and evening", "Time,Balance", twice, true)
+    yield csv("morning and evening", "Time,Balance", twice)
     made = openpyxl.Workbook()
     made.active.title = "2022"
     made.create_sheet("2023")
@@ -592,7 +574,7 @@ def traps() -> Iterator[Ugly]:
         for part in (MONTHLY, MONTHLY[::-1])
     )
     heads = "Year," + ",".join(month(d, "en", True) for d in MONTHS[:12])
-    yield csv("two factsheets", f"Fund\n{heads}", [*fund, "Index", heads, *market], None)
+    yield csv("two factsheets", f"Fund\n{heads}", [*fund, "Index", heads, *market], true=None)
 
 
 UGLY = [*dates(), *numbers(), *levels(), *encodings(), *layouts(), *months(), *books(), *traps()]
@@ -612,12 +594,12 @@ REFUSED = {
 """Tables that a person could read and that are asked about instead."""
 
 
-def test_there_are_more_than_a_hundred_and_no_two_are_alike() -> None:
+def test_there_are_more_than_a_hundred_and_no_two_are_alike():
     assert len({one.content for one in UGLY}) == len({one.name for one in UGLY}) == len(UGLY) > 150
 
 
 @pytest.mark.parametrize("one", UGLY, ids=[one.name for one in UGLY])
-def test_no_table_is_misread_in_silence(one: Ugly, tmp_path: Path) -> None:
+def test_no_table_is_misread_in_silence(one, tmp_path):
     path = one.write(tmp_path)
     if one.name in REFUSED or (one.total is None and not one.said):
         with pytest.raises(UserError) as refused:
@@ -632,7 +614,7 @@ def test_no_table_is_misread_in_silence(one: Ugly, tmp_path: Path) -> None:
     assert grown == pytest.approx(one.total, abs=one.off), found.notes
 
 
-def test_the_door_says_the_return_that_the_table_has(tmp_path: Path) -> None:
+def test_the_door_says_the_return_that_the_table_has(tmp_path):
     """The sheets of a workbook that share their titles are one account, also for the verdict."""
     one = next(one for one in UGLY if one.name == "a sheet for every year")
     total = assay(one.write(tmp_path)).agents[0].total.value

@@ -1,29 +1,21 @@
 """Verdicts: the right word for the evidence, and never a stronger one."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
+import peeking_agent  # noqa: F401  # registers the agent that leaks
 import polars as pl
 import pytest
+import runs_agents  # noqa: F401  # registers the agents
+import runs_world as world
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "runs"))
-sys.path.insert(0, str(Path(__file__).parent))
-
-import peeking_agent  # noqa: F401  # registers the agent that leaks
-import runs_agents  # noqa: F401  # registers the agents
-import runs_world as world
 
 from tradeassay.assay import Assay, OwnAccount, VerdictConfig, assay
 from tradeassay.assay.leaks import LeakFinding, LeakTestConfig, LeakTestReport
@@ -50,34 +42,34 @@ from tradeassay.cli._group import root
 from tradeassay.core.errors import UserError
 from tradeassay.core.executors import Spread
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.runs import AgentSpec, Run, run
+from tradeassay.runs import AgentSpec, run
 
 CONFIG = VerdictConfig()
 SMALL = VerdictConfig(portfolios=100, draws=100, least=20)
 
 
-def span(value: float, half: float) -> Measure:
+def span(value, half):
     return Measure(value=value, low=value - half, high=value + half)
 
 
-def edge(value: float, half: float, comparisons: int = 1) -> Edge:
+def edge(value, half, comparisons=1):
     measure = span(value, half)
     return Edge(tested=measure, ratio=span(20 * value, 20 * half), gross=measure, comparisons=comparisons)
 
 
-def eaten(gross: float, net: float, *, most: bool = True) -> Edge:
+def eaten(gross, net, *, most=True):
     costs = Measure(value=net - gross)
     made = msgspec.structs.replace(edge(net, 0.05), gross=span(gross, 0.05), costs=costs)
     return msgspec.structs.replace(made, most_of_gain=most, most_of_loss=most)
 
 
-def follows(explained: float, beyond: float) -> PassiveEvidence:
+def follows(explained, beyond):
     return PassiveEvidence(
         portfolio="all names in equal parts", explained=explained, beta=1.0, beyond=span(beyond, 0.01)
     )
 
 
-def timed(value: float) -> TimingEvidence:
+def timed(value):
     none = span(0.0, 1.0)
     return TimingEvidence(by="holdings", per_year=span(value, 0.02), curvature=none, upside=none)
 
@@ -89,12 +81,12 @@ UNLUCKY = LuckEvidence(percentile=span(0.01, 0.005), p=0.99, p_low=0.01, portfol
 MIDDLING = LuckEvidence(percentile=span(0.4, 0.05), p=0.6, p_low=0.4, portfolios=10_000)
 
 
-def found(**changes: Any) -> AgentFindings:
+def found(**changes):
     parts = {
         name: span(value, 0.02)
         for name, value in (("common", 0.1), ("style", 0.01), ("selection", 0.1), ("trading", -0.01))
     }
-    fields: dict[str, Any] = {
+    fields = {
         "cell": "c",
         "benchmark": "b",
         "dataset": "d",
@@ -120,7 +112,7 @@ def found(**changes: Any) -> AgentFindings:
     return AgentFindings(**(fields | changes))
 
 
-def memory(gap: Measure, masked: Measure) -> MemoryEvidence:
+def memory(gap, masked):
     return MemoryEvidence(against="blinded", gap=gap, masked=masked)
 
 
@@ -266,7 +258,7 @@ LEANS = {"style_variance": 0.6, "exposures": {"MOM_12_1": span(1.2, 0.2), "ROC_2
         ({"failure": "no usable answer", "edge": None}, "failed", True, "no result: no usable answer"),
     ],
 )
-def test_the_word_fits_the_evidence(changes: dict[str, Any], kind: str, firm: bool, words: str) -> None:
+def test_the_word_fits_the_evidence(changes, kind, firm, words):
     made = decide(found(**changes), CONFIG)
     assert (made.kind, made.firm) == (kind, firm)
     assert words in made.sentence
@@ -275,7 +267,7 @@ def test_the_word_fits_the_evidence(changes: dict[str, Any], kind: str, firm: bo
         assert made.limits
 
 
-def test_what_only_returns_are_known_of() -> None:
+def test_what_only_returns_are_known_of():
     made = decide(found(method="returns", edge=NOTHING), CONFIG)
     assert made.sentence.endswith("a year beyond market and style.")  # nothing says what costs were
     follows_it = follows(0.999, 0.018)
@@ -286,7 +278,7 @@ def test_what_only_returns_are_known_of() -> None:
 
 
 @pytest.mark.parametrize(("at_least", "kind"), [(0.012, "luck"), (0.03, "skill")])
-def test_an_edge_is_more_than_the_dividends_that_returns_do_not_show(at_least: float, kind: str) -> None:
+def test_an_edge_is_more_than_the_dividends_that_returns_do_not_show(at_least, kind):
     earned = msgspec.structs.replace(edge(0.05, 0.045), at_least=at_least)
     made = decide(found(method="returns", dataset="", passive=follows(0.5, 0.05), edge=earned), CONFIG)
     assert made.kind == kind
@@ -294,7 +286,7 @@ def test_an_edge_is_more_than_the_dividends_that_returns_do_not_show(at_least: f
     assert decide(found(passive=follows(0.5, 0.05), edge=earned), CONFIG).kind == "skill"
 
 
-def test_reasons_for_and_against_skill() -> None:
+def test_reasons_for_and_against_skill():
     made = decide(found(), CONFIG)
     assert made.speaks_for[0].endswith("above zero for certain")
     assert made.speaks_for[1].startswith("better than 99.0% of 10,000 random portfolios")
@@ -311,27 +303,27 @@ def test_reasons_for_and_against_skill() -> None:
     assert made.speaks_against[0].startswith("43 sessions are too few for any test")
 
 
-def test_no_luck_baseline_makes_the_word_weaker() -> None:
+def test_no_luck_baseline_makes_the_word_weaker():
     none = LuckEvidence(percentile=not_scored("futures have none"), p=None)
     made = decide(found(luck=none), CONFIG)
     assert (made.kind, made.firm, made.label) == ("skill", False, "consistent with skill")
     assert any("futures have none" in limit for limit in made.limits)
 
 
-def test_a_doubtful_contrast_tells_no_memory() -> None:
+def test_a_doubtful_contrast_tells_no_memory():
     doubted = msgspec.structs.replace(memory(span(0.1, 0.05), span(0.0, 0.05)), doubted=True)
     made = decide(found(by_model=True, memory=doubted), CONFIG)
     assert made.kind == "luck"
     assert any("in doubt" in limit for limit in made.limits)
 
 
-def recalled(explained: Measure, rest: Measure, told: str = "recalls", **more: Any) -> RecallEvidence:
+def recalled(explained, rest, told="recalls", **more):
     whole = Measure(value=(explained.value or 0.0) + (rest.value or 0.0))
     part = EdgeSplit(edge=whole, explained=explained, rest=rest, share=not_scored("-"), follows=not_scored("-"))
     none = not_scored("no date was recalled")
     dates = EdgeSplit(edge=none, explained=none, rest=none, share=none, follows=none)
     split = RecallSplit(names=part, dates=dates, covered=1.0, sentence="split")
-    return RecallEvidence(told=told, recall=span(0.5, 0.1), split=split, sentences=("It was asked.",), **more)  # type: ignore[arg-type]  # one of the words
+    return RecallEvidence(told=told, recall=span(0.5, 0.1), split=split, sentences=("It was asked.",), **more)
 
 
 ALL, NONE = span(0.09, 0.04), span(0.01, 0.03)
@@ -383,9 +375,7 @@ UNSEEN = {"by_name": True, "unread": span(0.9, 0.05)}
         ),
     ],
 )
-def test_what_a_model_recalls_decides_the_word(
-    evidence: RecallEvidence, changes: dict[str, Any], kind: str, firm: bool, words: str
-) -> None:
+def test_what_a_model_recalls_decides_the_word(evidence, changes, kind, firm, words):
     made = decide(found(**({"by_model": True, "recall": evidence, "memory": None} | changes)), CONFIG)
     assert (made.kind, words in " ".join((made.sentence, *made.limits))) == (kind, True), made.sentence
     if kind != "skill":
@@ -411,19 +401,8 @@ halves = st.floats(0.001, 0.3)
     st.booleans(),
 )
 def test_skill_is_never_said_without_its_evidence(
-    value: float,
-    half: float,
-    gap: float,
-    gap_half: float,
-    masked: float,
-    masked_half: float,
-    p: float,
-    both: float,
-    both_half: float,
-    style: float,
-    tested_for_leaks: bool,
-    leaked: bool,
-) -> None:
+    value, half, gap, gap_half, masked, masked_half, p, both, both_half, style, tested_for_leaks, leaked
+):
     luck = LuckEvidence(percentile=span(1 - p, 0.01), p=p, portfolios=1000)
     leaks = LeakEvidence(tested=tested_for_leaks or leaked, findings=("news",) if leaked else ())
     made = decide(
@@ -453,7 +432,7 @@ def test_skill_is_never_said_without_its_evidence(
         assert gap - gap_half > 0 if made.firm else gap > masked
 
 
-def test_more_comparisons_make_a_wider_interval() -> None:
+def test_more_comparisons_make_a_wider_interval():
     daily = np.random.default_rng(1).normal(0.0005, 0.005, 252)
     widths = []
     for trials in (1, 10, 1000):
@@ -466,7 +445,7 @@ def test_more_comparisons_make_a_wider_interval() -> None:
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def played(tmp_path_factory):
     home = tmp_path_factory.mktemp("verdict")
     world.write_world(home)
     agents = (
@@ -480,11 +459,11 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def judged(played: Run) -> Assay:
+def judged(played):
     return assay(played, SMALL)
 
 
-def test_a_run_is_judged_agent_by_agent(played: Run, judged: Assay) -> None:
+def test_a_run_is_judged_agent_by_agent(played, judged):
     assert [one.agent for one in judged.agents] == [played.names[row.agent] for row in played.scores.agents]
     assert msgspec.json.decode(msgspec.json.encode(judged), type=Assay) == judged
     assert assay(played.folder, SMALL, home=played.folder.parent, agents=("silent",)).agents == (
@@ -503,21 +482,16 @@ def test_a_run_is_judged_agent_by_agent(played: Run, judged: Assay) -> None:
     assert "too short" in one.verdict.sentence or one.verdict.kind != "luck"
 
 
-def test_a_failed_run_is_a_failed_run(judged: Assay) -> None:
+def test_a_failed_run_is_a_failed_run(judged):
     one = judged.agent("silent")
-    assert one.verdict.kind == "failed"
-    assert one.total.value is None
-    assert one.luck.p is None
-    assert one.ranks.by_return is None
+    assert (one.verdict.kind, one.total.value, one.luck.p, one.ranks.by_return) == ("failed", None, None, None)
     assert "no usable answer" in one.verdict.sentence
     assert one.failure_rate.value is None or one.failure_rate.value == 1.0
     assert one.failures
 
 
 @pytest.mark.slow
-def test_without_numba_fewer_portfolios_are_played_as_plain_python(
-    played: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_numba_fewer_portfolios_are_played_as_plain_python(played, monkeypatch):
     whole = luck_of_run(played, agents=("reversal",), config=LuckConfig(portfolios=PLAIN))
     code = (
         "import sys; sys.modules['numba'] = None\n"
@@ -540,7 +514,7 @@ def test_without_numba_fewer_portfolios_are_played_as_plain_python(
     assert any(limit.startswith("there is no luck baseline") and "numba" in limit for limit in one.verdict.limits)
 
 
-def test_leak_tests_enter_the_verdict(played: Run) -> None:
+def test_leak_tests_enter_the_verdict(played):
     finding = LeakFinding(
         kind="counterfactual", channel="news", through="decision", session="s", step=1, detail="d"
     )
@@ -560,8 +534,7 @@ def test_leak_tests_enter_the_verdict(played: Run) -> None:
     )
     config = msgspec.structs.replace(SMALL, portfolios=0)
     made = assay(played, config, agents=("reversal",), leaks={"reversal": report})
-    assert made.agents[0].verdict.kind == "leak"
-    assert made.agents[0].leaks.findings == ("news",)
+    assert (made.agents[0].verdict.kind, made.agents[0].leaks.findings) == ("leak", ("news",))
     reports = leak_tests(played, agents=("reversal", "peeker"))
     assert set(reports) == {"reversal", "peeker"}
     made = assay(played, config, agents=("reversal", "peeker"), leaks=reports)
@@ -573,14 +546,14 @@ def test_leak_tests_enter_the_verdict(played: Run) -> None:
     assert peeker.ranks.by_return == 1
 
 
-def test_a_run_travels_as_its_path(played: Run) -> None:
+def test_a_run_travels_as_its_path(played):
     there = pickle.loads(pickle.dumps(played))
     assert (there.folder, there.home) == (played.folder.absolute(), played.home)
     assert there.scores == played.scores
 
 
 @pytest.mark.slow
-def test_processes_give_the_same_verdicts(played: Run, judged: Assay) -> None:
+def test_processes_give_the_same_verdicts(played, judged):
     two = Spread(executor="local", workers=2)
     assert assay(played, SMALL, spread=two) == judged
     agents = ("reversal", "peeker", "silent")
@@ -589,7 +562,7 @@ def test_processes_give_the_same_verdicts(played: Run, judged: Assay) -> None:
     assert list(reports) == ["reversal", "peeker"]
 
 
-def test_own_tables(tmp_path: Path, played: Run) -> None:
+def test_own_tables(tmp_path, played):
     home = str(played.folder.parent)
     days = [str(day) for day in np.busday_offset(np.datetime64("2024-01-01", "D"), np.arange(20, 50))]
     rows = [(day, name) for day in days for name in ("S4", "S5")]
@@ -612,7 +585,7 @@ def test_own_tables(tmp_path: Path, played: Run) -> None:
         assay(OwnAccount(returns=str(tmp_path / "returns.csv"), dataset="tiny-us", home=home), SMALL)
 
 
-def test_what_cannot_be_assayed(tmp_path: Path, played: Run) -> None:
+def test_what_cannot_be_assayed(tmp_path, played):
     with pytest.raises(UserError, match="no run and no table"):
         assay(tmp_path / "nothing")
     with pytest.raises(UserError, match="no agent 'nobody'"):
@@ -621,10 +594,10 @@ def test_what_cannot_be_assayed(tmp_path: Path, played: Run) -> None:
         assay(OwnAccount())
     for wrong in ({"level": 2.0}, {"trials": 0}, {"portfolios": 5}, {"draws": 1}):
         with pytest.raises(UserError):
-            VerdictConfig(**wrong)  # type: ignore[arg-type]
+            VerdictConfig(**wrong)
 
 
-def test_the_command(played: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command(played, tmp_path, monkeypatch):
     monkeypatch.setenv("TRADEASSAY_HOME", str(played.folder.parent))
     page = tmp_path / "verdicts.html"
     words = ["assay", str(played.folder), "--agent", "silent", "--portfolios", "0", "--out", str(page), "--json"]
@@ -635,9 +608,7 @@ def test_the_command(played: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert 20_000 < page.stat().st_size < 1_000_000
 
 
-def test_one_agent_alone_leaves_the_page_of_the_run_as_it_is(
-    played: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_agent_alone_leaves_the_page_of_the_run_as_it_is(played, tmp_path, monkeypatch):
     """The run's page shows the recorded assay; that of some agents is not recorded."""
     monkeypatch.setenv("TRADEASSAY_HOME", str(played.folder.parent))
     monkeypatch.chdir(tmp_path)

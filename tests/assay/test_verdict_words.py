@@ -1,22 +1,15 @@
 """No sentence contradicts its own page: thousands of findings are drawn, and every line is read against them."""
 
-from __future__ import annotations
-
 import re
-import sys
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from test_verdict import LEANS, follows, found, span
 
 from tradeassay.assay import VerdictConfig
 from tradeassay.assay.memory.edge import EdgeSplit, RecallSplit
-from tradeassay.assay.verdict import AgentFindings, Verdict, decide
+from tradeassay.assay.verdict import AgentFindings, decide
 from tradeassay.assay.verdict.record import (
     KINDS,
     LABELS,
@@ -128,7 +121,7 @@ class Drawn:
         told = str(self.rng.choice(["recalls", "no recall is shown", "cannot be told"]))
         asked = self.often(0.8)
         return RecallEvidence(
-            told=told if asked else None,  # type: ignore[arg-type]  # one of its words
+            told=told if asked else None,
             recall=span(0.6, 0.1),
             split=RecallSplit(names=names, dates=dates, covered=0.9, sentence="") if asked else None,
             unread=span(0.9, 0.05) if self.often(0.5) else None,
@@ -219,17 +212,16 @@ class Drawn:
         return found(**changes)
 
 
-def certain(measure: Measure | None) -> bool:
+def certain(measure):
     return measure is not None and measure.low is not None and (measure.low > 0 or (measure.high or 0.0) < 0)
 
 
-def contradictions(one: AgentFindings, said: Verdict) -> list[str]:
+def contradictions(one, said):
     """Return what a careful reader would find wrong between the sentence, the lists and the numbers."""
     edge, wrong = one.edge, []
-    assert edge is not None
     text = " ".join((said.sentence, *said.because, *said.limits, *said.speaks_for, *said.speaks_against))
 
-    def holds(rule: str, kept: bool) -> None:
+    def holds(rule, kept):
         if not kept:
             wrong.append(rule)
 
@@ -274,8 +266,8 @@ def contradictions(one: AgentFindings, said: Verdict) -> list[str]:
     return wrong
 
 
-def test_no_sentence_contradicts_its_own_page() -> None:
-    seen: set[str] = set()
+def test_no_sentence_contradicts_its_own_page():
+    seen = set()
     for seed in range(3000):
         one = Drawn(seed).findings()
         said = decide(one, CONFIG)
@@ -285,7 +277,7 @@ def test_no_sentence_contradicts_its_own_page() -> None:
     assert seen == SEEN | set(KINDS) - {"open", "failed"}, seen ^ (SEEN | set(KINDS))
 
 
-def test_the_reader_finds_a_contradiction() -> None:
+def test_the_reader_finds_a_contradiction():
     one = found()
     said = decide(one, CONFIG)
     lie = msgspec.structs.replace(

@@ -1,17 +1,19 @@
 import os
-from collections.abc import Iterator
+import sys
 from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 
 @pytest.fixture(scope="session")
-def data_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data_home(tmp_path_factory):
     return tmp_path_factory.mktemp("cli-home")
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, data_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def place(tmp_path, data_home, monkeypatch):
     """Every command runs in an empty folder; the data home is shared, so that a world is made once."""
     monkeypatch.setenv("TRADEASSAY_HOME", str(data_home))
     monkeypatch.setenv("NO_COLOR", "1")

@@ -1,11 +1,8 @@
 """Numbers of the papers' tables, made again by plain loops over the lines of journals and records."""
 
-from __future__ import annotations
-
 import json
 import math
 import sqlite3
-from collections.abc import Iterable, Sequence
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -23,14 +20,14 @@ from tradeassay.data.source import Listing, MinutePanel, Panel, PanelFacts
 Json = dict[str, Any]
 
 
-def tables(told: Json, exhibit: str) -> list[Json]:
+def tables(told, exhibit):
     """Return an exhibit's tables as ``reproduce --json`` prints them."""
     (one,) = (one for one in told["paper"]["exhibits"] if one["exhibit"]["id"] == exhibit)
-    found: list[Json] = one["ours"]["tables"]
+    found = one["ours"]["tables"]
     return found
 
 
-def cells(table: Json) -> dict[str, list[Any]]:
+def cells(table):
     """Return what stands in each row: a number, None where there is none, or a text."""
     return {
         row["head"]["text"]: [
@@ -40,7 +37,7 @@ def cells(table: Json) -> dict[str, list[Any]]:
     }
 
 
-def same(found: Sequence[Any], wanted: Sequence[Any], what: object) -> None:
+def same(found, wanted, what):
     """Numbers are kept with twelve digits; None stands where none can be had."""
     assert len(found) == len(wanted), what
     for one, two in zip(found, wanted, strict=True):
@@ -48,9 +45,9 @@ def same(found: Sequence[Any], wanted: Sequence[Any], what: object) -> None:
         assert one is None or one == pytest.approx(two, rel=1e-9, abs=1e-11), (what, found, wanted)
 
 
-def check_beside(told: Json) -> set[str]:
+def check_beside(told):
     """Make again what stands beside every paper: times of answers by model."""
-    times: dict[str, list[float | None]] = {}
+    times = {}
     for run in map(Path, told["runs"]):
         for path in sorted((run / "models").glob("*.jsonl")) if run.is_dir() else ():
             for line in map(json.loads, path.read_text().splitlines()):
@@ -68,7 +65,7 @@ def check_beside(told: Json) -> set[str]:
     return {"latency"} if found else set()
 
 
-def grouped(told: Json, title: str, rows: dict[str, list[Any]], exhibit: str = "groups") -> None:
+def grouped(told, title, rows, exhibit="groups"):
     """Compare the groups of the two models whose kinds are known with the means of their rows."""
     known = ("qwen2.5", "smollm2")
     if not any(one in name for name in rows for one in known):
@@ -162,7 +159,7 @@ class Played:
         return mean(any(f["kind"] == kind for f in line["decision"].get("failures", ())) for line in self.lines)
 
 
-def episodes(runs: Iterable[str]) -> dict[str, list[Played]]:
+def episodes(runs):
     """Return the episodes of some runs by the name of the run."""
     found = {}
     for run in map(Path, runs):
@@ -171,16 +168,14 @@ def episodes(runs: Iterable[str]) -> dict[str, list[Played]]:
     return found
 
 
-def z(values: Sequence[float]) -> list[float]:
+def z(values):
     spread = pstdev(values)
     return [0.0 if not spread else (one - mean(values)) / spread for one in values]
 
 
-def standings(played: Sequence[Played]) -> dict[str, list[float | None]]:
+def standings(played):
     """Return return, drawdown, Sortino, composite and rank by agent, one seed each."""
-    found: dict[str, list[float | None]] = {
-        one.name: [one.total, one.fall, one.sortino, None, None] for one in played if one.done
-    }
+    found = {one.name: [one.total, one.fall, one.sortino, None, None] for one in played if one.done}
     whole = {name: row for name, row in found.items() if None not in row[:3]}
     columns = [z([float(row[at] or 0.0) for row in whole.values()]) for at in range(3)]
     totals = dict(zip(whole, (mean(three) for three in zip(*columns, strict=True)), strict=True))
@@ -189,7 +184,7 @@ def standings(played: Sequence[Played]) -> dict[str, list[float | None]]:
     return found
 
 
-def check_stockbench(told: Json) -> set[str]:
+def check_stockbench(told):
     """Make the tables of StockBench again; return the exhibits that were compared."""
     runs = episodes(told["runs"])
     checked = {"main", "figure-3", "groups", "thinking"}
@@ -241,11 +236,11 @@ def check_stockbench(told: Json) -> set[str]:
     return checked
 
 
-def check_ktdfin(told: Json) -> set[str]:
+def check_ktdfin(told):
     """Make the tables of KTD-Fin again; return the exhibits that were compared."""
     every = [one for played in episodes(told["runs"]).values() for one in played]
     checked = {"table-4", "table-5"}
-    groups: dict[tuple[str, str], dict[str, Played]] = {}
+    groups = {}
     for one in every:
         way = (one.settings.get("mask", ""), one.settings.get("mode", ""))
         groups.setdefault(way, {}).setdefault(one.name, one)
@@ -253,7 +248,7 @@ def check_ktdfin(told: Json) -> set[str]:
         ours = cells(table)
         way = tuple(table["title"].split(", ")[1:3])
         (index,) = (row for name, row in ours.items() if name.endswith("buy and hold") and "printed" not in name)
-        for name, one in groups[way].items():  # type: ignore[index]  # two words of its title
+        for name, one in groups[way].items():
             if not one.done:
                 assert ours[name][:4] == [None] * 4
                 continue
@@ -262,15 +257,15 @@ def check_ktdfin(told: Json) -> set[str]:
             same(row[:4], wanted, ("table-4", way, name))
             same([row[5], row[7], row[8]], [one.turnover, one.cash, one.abstained], ("table-4", way, name))
         if table["title"] in [one["title"] for one in tables(told, "groups")]:
-            models = {name: ours[name][:6] for name, one in groups[way].items() if one.model}  # type: ignore[index]
+            models = {name: ours[name][:6] for name, one in groups[way].items() if one.model}
             grouped(told, table["title"], models)
             (drawn,) = (one for one in told["paper"]["exhibits"] if one["exhibit"]["id"] == "figure-2")
             (curves,) = drawn["ours"]["curves"]
             lines = dict(curves["lines"])
-            assert curves["x"] == [line["session"] for line in next(iter(groups[way].values())).lines]  # type: ignore[index]
+            assert curves["x"] == [line["session"] for line in next(iter(groups[way].values())).lines]
             for name, path in lines.items():
-                if name in groups[way]:  # type: ignore[index]
-                    same(path, [nav / groups[way][name].nav[0] - 1.0 for nav in groups[way][name].nav[1:]], name)  # type: ignore[index]
+                if name in groups[way]:
+                    same(path, [nav / groups[way][name].nav[0] - 1.0 for nav in groups[way][name].nav[1:]], name)
             checked |= {"groups", "figure-2"}
     (table,) = tables(told, "table-2")
     checked.add("table-2")
@@ -284,17 +279,15 @@ def check_ktdfin(told: Json) -> set[str]:
     for table in tables(told, "table-5"):
         for name, row in cells(table).items():
             way = tuple(table["title"].split(", ")[1:3])
-            if not groups[way][name].done:  # type: ignore[index]
+            if not groups[way][name].done:
                 assert row == [None] * len(row), name
                 continue
             assert sum(row[:-1]) == pytest.approx(row[-1], abs=1e-9), ("parts add up", name)
-            same([row[-1]], [groups[way][name].total], ("table-5", name))  # type: ignore[index]
+            same([row[-1]], [groups[way][name].total], ("table-5", name))
     return checked | (_ktdfin_grid(told, every, groups) if tables(told, "table-3") else set())
 
 
-def _ktdfin_grid(
-    told: Json, every: Sequence[Played], groups: dict[tuple[str, str], dict[str, Played]]
-) -> set[str]:
+def _ktdfin_grid(told, every, groups):
     (table,) = tables(told, "table-3")
     masks = [title.partition(", ")[2] for title in table["columns"][1:]]
     masks = masks[: len(masks) // 3]
@@ -330,7 +323,7 @@ def _ktdfin_grid(
     return {"table-3", "table-11", "table-8", "appendix-a", "figure-3", "table-12"}
 
 
-def _attackers(told: Json) -> None:
+def _attackers(told):
     """Make the attackers' shares again from every answer and the truth beside it."""
     probe = json.loads((Path(told["page"]).parent / "paper.json").read_text())["probe"]
     days = [str(day) for day in load_dataset(probe["dataset"]).sessions]
@@ -351,7 +344,7 @@ def _attackers(told: Json) -> None:
 # Programs
 
 
-def outcomes(runs: Iterable[str]) -> list[Json]:
+def outcomes(runs):
     """Return every episode of runs of programs with its outcome."""
     found = []
     for run in map(Path, runs):
@@ -392,10 +385,10 @@ _CLASSES = {
 }
 
 
-def check_quantcode(told: Json) -> set[str]:
+def check_quantcode(told):
     """Make the tables of QuantCode-Bench again; return the exhibits that were compared."""
     found = outcomes(told["runs"])
-    by: dict[tuple[str, str], list[Json]] = {}
+    by = {}
     for one in found:
         record = one["outcome"]["program"]["record"]
         by.setdefault((one["episode"]["agent"]["params"]["model"], record["setting"]), []).append(record)
@@ -435,7 +428,7 @@ def check_quantcode(told: Json) -> set[str]:
     return checked | {"table-1", "table-2", "table-5", "table-6", "table-7", "table-8", "groups"}
 
 
-def _failed(told: Json, by: dict[tuple[str, str], list[Json]]) -> None:
+def _failed(told, by):
     """Make the tables of ends and of failures by class again."""
     for setting, ends, failures in (("single-turn", "table-5", "table-6"), ("agentic", "table-7", "table-8")):
         last = [record for (_, way), records in by.items() if way == setting for record in records]
@@ -458,10 +451,10 @@ def _failed(told: Json, by: dict[tuple[str, str], list[Json]]) -> None:
                 assert sum(row[1] for row in rows.values()) == pytest.approx(first)
 
 
-def check_systrade(told: Json) -> set[str]:
+def check_systrade(told):
     """Make the tables of SysTradeBench again; return the exhibits that were compared."""
     records = [one["outcome"]["program"]["record"] for one in outcomes(told["runs"])]
-    last: dict[str, list[Json | None]] = {}
+    last = {}
     for record in records:
         counted = [one["scored"] for one in record["iterations"] if one.get("scored") and not one.get("set_aside")]
         last.setdefault(record["model"], []).append(counted[-1] if counted else None)
@@ -475,7 +468,7 @@ def check_systrade(told: Json) -> set[str]:
                 for one in scored
             ]
             same([ours[model][place]], [mean(passed)], ("table-3", model, gate))
-    by_number: dict[str, list[Json]] = {}
+    by_number = {}
     for record in records:
         for one in record["iterations"]:
             if one.get("scored"):
@@ -496,11 +489,9 @@ def check_systrade(told: Json) -> set[str]:
     )
 
 
-def _systrade_rest(
-    told: Json, records: Sequence[Json], last: dict[str, list[Json | None]], by_number: dict[str, list[Json]]
-) -> set[str]:
+def _systrade_rest(told, records, last, by_number):
     found = cells(tables(told, "table-4")[0])
-    by_strategy: dict[str, list[Json]] = {}
+    by_strategy = {}
     for record, card in zip(records, (one for model in last.values() for one in model), strict=True):
         by_strategy.setdefault(record["strategy"], []).extend([card["scorecard"]] if card else [])
     for strategy, cards in by_strategy.items():
@@ -513,7 +504,7 @@ def _systrade_rest(
         totals = [card["overall"]["value"] for card in cards if card["overall"]["value"] is not None]
         same([row[6]], [mean(totals) if totals else None], ("table-4", strategy, "overall"))
     through = cells(tables(told, "section-5-4-1")[0])
-    tests: dict[str, list[int]] = {}
+    tests = {}
     for model, scored in last.items():
         cards = [one["scorecard"] for one in scored if one]
         tried = [card["windows"] for card in cards if "tests" in (card.get("windows") or {})]
@@ -527,7 +518,7 @@ def _systrade_rest(
         for place, dimension in enumerate(("D1", "D2", "D3", "D4")):
             known = [card[dimension]["value"] for card in cards if card[dimension]["value"] is not None]
             same([means[name][place]], [mean(known) if known else None], ("figure-2", name, dimension))
-    used: dict[str, list[Json]] = {}
+    used = {}
     for record in records:
         for one in record["iterations"]:
             used.setdefault(f"{record['model']}, iteration {one['number']}", []).append(one["usage"])
@@ -542,9 +533,9 @@ def _systrade_rest(
     return {"table-4", "section-5-4-1", "figure-2", "figure-3", "section-5-6"}
 
 
-def _systrade_groups(told: Json, last: dict[str, list[Json | None]]) -> set[str]:
+def _systrade_groups(told, last):
     gates = {"parse", "schema", "exec", "determinism", "leak", "audit"}
-    of_models: dict[str, list[Any]] = {}
+    of_models = {}
     for model, scored in last.items():
         cards = [one["scorecard"] for one in scored if one is not None]
         passed = [
@@ -558,8 +549,8 @@ def _systrade_groups(told: Json, last: dict[str, list[Json | None]]) -> set[str]
     return {"groups"}
 
 
-def _review_map(told: Json, records: Sequence[Json]) -> set[str]:
-    marks: dict[str, dict[str, list[float]]] = {}
+def _review_map(told, records):
+    marks = {}
     for record in records:
         for one in record["iterations"]:
             for review in one.get("reviews", ()):
@@ -575,7 +566,7 @@ def _review_map(told: Json, records: Sequence[Json]) -> set[str]:
         return set()
     # Of whose work the last marks count; nobody here marked its own.
     found = cells(tables(told, "section-5-3")[1])
-    by_author: dict[str, list[float]] = {}
+    by_author = {}
     for given in marks.values():
         for author, some in given.items():
             by_author.setdefault(author, []).extend(some)
@@ -596,11 +587,11 @@ join rounds r on r.id = d.round where r.next_price is not null order by r.sessio
 _DAYS = "select distinct session from rounds where next_price is not null and stage = 'live' order by session"
 
 
-def check_ama(told: Json) -> set[str]:
+def check_ama(told):
     """Make the tables of Agent Market Arena again from decisions and prices; return the exhibits compared."""
     by_asset = {table["title"]: cells(table) for table in tables(told, "main")[1:]}
     matrix = cells(tables(told, "main")[0])
-    totals: dict[tuple[str, str], list[float]] = {}
+    totals = {}
     for season in told["runs"]:
         with closing(sqlite3.connect(season)) as opened:
             spec = json.loads(opened.execute("select spec from seasons").fetchone()[0])
@@ -640,7 +631,7 @@ def check_ama(told: Json) -> set[str]:
     return {"main", "figure-2a", "figure-2b", "groups"} | _styles(told, matrix)
 
 
-def _styles(told: Json, matrix: dict[str, list[Any]]) -> set[str]:
+def _styles(told, matrix):
     """Make the best pairing, the timeline and the styles again."""
     assets = tables(told, "main")[0]["columns"][1:]
     for asset, (agent, model, total) in cells(tables(told, "pairing")[0]).items():
@@ -678,7 +669,7 @@ def _styles(told: Json, matrix: dict[str, list[Any]]) -> set[str]:
 # Data
 
 
-def store_coins(place: Path) -> Path:
+def store_coins(place):
     """Store two years of three coins that trade round the clock, with bars of an hour."""
     days = np.arange(np.datetime64("2021-12-01"), np.datetime64("2023-12-27"))
     opens, rng = days.astype(np.int64) * DAY, np.random.default_rng(5)
@@ -712,7 +703,7 @@ def store_coins(place: Path) -> Path:
     return place
 
 
-def earned(decisions: Any, closes: Sequence[float], capital: float = 100_000.0) -> float:
+def earned(decisions, closes, capital=100_000.0):
     """Return what decisions about one leg, shares of equity at a close, earned without costs."""
     wanted = dict(zip(decisions.row.tolist(), decisions.fraction.tolist(), strict=True))
     cash, held = capital, 0.0

@@ -1,39 +1,39 @@
 """``tradeassay code``: tasks, a program of one's own, runs, and what goes wrong."""
 
+import csv
 import html
 import json
 import re
 import shlex
-from collections.abc import Callable
+import shutil
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
 
 from tradeassay.benchmarks.quantcode.check import read_program
 from tradeassay.cli import main
+from tradeassay.code.gates import GateConfig
+from tradeassay.code.scores import ScoreConfig
 from tradeassay.code.validation import Judged, ProgramLine, ValidationReport, error_rates
 from tradeassay.core.errors import MissingExtra
-from tradeassay.sandbox import SandboxRefused, ask_kernel, refusal
+from tradeassay.sandbox import SandboxRefused, ask_kernel, open_executor, refusal
 
 TASK = "d-sma-cross-long"
+
 needs_walls = pytest.mark.skipif(
     refusal(ask_kernel()) is not None, reason="this machine cannot hold untrusted code"
 )
 
 
-def test_tasks_are_listed_filtered_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["code", "tasks", "--difficulty", "hard", "--timeframe", "1m", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)
+def test_tasks_are_listed_filtered_and_shown(tell):
+    listed = json.loads(tell(["code", "tasks", "--difficulty", "hard", "--timeframe", "1m", "--json"]).out)
     assert listed and {(one["difficulty"], one["timeframe"]) for one in listed} == {("hard", "1m")}
-    assert main(["code", "tasks", "--sample", "3"]) == 0
-    assert "3 tasks" in capsys.readouterr().err
-    assert main(["code", "tasks", TASK]) == 0
-    shown = capsys.readouterr().out
+    assert "3 tasks" in tell(["code", "tasks", "--sample", "3"]).err
+    shown = tell(["code", "tasks", TASK]).out
     assert "Two simple averages" in shown and "sizing percent 95" in shown and "fails at judge" in shown
-    assert main(["code", "tasks", TASK, "--reference", "--framework", "frame"]) == 0
-    assert capsys.readouterr().out.startswith("import numpy")
-    assert main(["code", "tasks", TASK, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["id"] == TASK
+    assert tell(["code", "tasks", TASK, "--reference", "--framework", "frame"]).out.startswith("import numpy")
+    assert json.loads(tell(["code", "tasks", TASK, "--json"]).out)["id"] == TASK
 
 
 @pytest.mark.parametrize(
@@ -57,15 +57,24 @@ def test_tasks_are_listed_filtered_and_shown(capsys: pytest.CaptureFixture[str])
         (["run", "quantcode-v1", "-m", "scripted/coder-sma", "--decides", "both"], "no judge is named"),
         (["run", "quantcode-v1", "-m", "scripted/coder-sma", "--temperature", "9"], "temperature is 0 to 2"),
         (["validate", "d-sma-cros"], "did you mean d-sma-cross-long"),
+        (["eval", "mine"], "mine is a folder"),
+        (["eval", "mine", "--spec", "bollinger", "--task", "x"], "--task and --spec are given"),
+        (["eval", "mine", "--spec", "bolinger"], "did you mean bollinger"),
+        (["eval", "nowhere", "--spec", "bollinger"], "has no readable strategy.py"),
+        (["eval", "mine", "--spec", "bollinger", "--dataset", "x"], "a data set needs symbols"),
+        (["strategies", "bolinger"], "did you mean bollinger"),
+        (["run", "systrade-v1", "-m", "scripted/builder-gol"], "did you mean builder-gold"),
+        (["run", "systrade-v1", "-m", "scripted/builder-gold", "--strategy", "turtel"], "did you mean turtle"),
+        (["run", "systrade-v1", "-m", "scripted/builder-gold", "--task", "x"], "--task means nothing to"),
+        (["run", "systrade-v1", "-m", "scripted/builder-gold", "--temperature", "9"], "temperature is 0 to 2"),
+        (["run", "quantcode-v1", "-m", "scripted/coder-sma", "--reviewer", "a/b"], "--reviewer means nothing to"),
     ],
 )
-def test_bad_input_gets_one_line_with_the_mend(
-    argv: list[str], said: str, capsys: pytest.CaptureFixture[str], place: Path
-) -> None:
+def test_bad_input_gets_one_line_with_the_mend(argv, said, tell, place):
+    (place / "mine").mkdir()
     (place / "mine.py").write_text("x = 1\n")
     (place / "picture.py").write_bytes(b"\xff\xfe\x00")
-    assert main(["code", *argv]) == 2
-    shown = capsys.readouterr()
+    shown = tell(["code", *argv], 2)
     assert said in shown.err and "Traceback" not in shown.err and len(shown.err.strip().splitlines()) == 1
     assert not (place / "runs").exists()
 
@@ -77,49 +86,37 @@ def test_bad_input_gets_one_line_with_the_mend(
         (SandboxRefused("the kernel has no Landlock", hint="use a container or a VM"), "no Landlock"),
     ],
 )
-def test_a_machine_that_cannot_run_programs_says_so(
-    error: Exception, said: str, capsys: pytest.CaptureFixture[str], place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*args: object, **kwargs: object) -> None:
+def test_a_machine_that_cannot_run_programs_says_so(error, said, tell, place, monkeypatch):
+    def refuse(*args, **kwargs):
         raise error
 
     monkeypatch.setattr("tradeassay.benchmarks.quantcode.check.open_code_executor", refuse)
     monkeypatch.setattr("tradeassay.benchmarks.quantcode.benchmark.open_code_executor", refuse)
-    assert main(["code", "tasks", TASK, "--reference"]) == 0
-    (place / "mine.py").write_text(capsys.readouterr().out)
-    assert main(["code", "eval", "mine.py", "--task", TASK]) == 2
-    assert said in capsys.readouterr().err
-    assert main(["code", "run", "quantcode-v1", "-m", "scripted/coder-sma", "-t", TASK]) == 2
-    shown = capsys.readouterr().err
+    (place / "mine.py").write_text(tell(["code", "tasks", TASK, "--reference"]).out)
+    assert said in tell(["code", "eval", "mine.py", "--task", TASK], 2).err
+    shown = tell(["code", "run", "quantcode-v1", "-m", "scripted/coder-sma", "-t", TASK], 2).err
     assert said in shown and "Traceback" not in shown
 
 
-def test_a_run_without_programs_is_reported_verified_and_resumed(
-    capsys: pytest.CaptureFixture[str], place: Path
-) -> None:
+def test_a_run_without_programs_is_reported_verified_and_resumed(tell, capsys, place):
     """The coder that never writes code needs no sandbox."""
     argv = ["code", "run", "quantcode-v1", "-m", "scripted/coder-silent", "-t", TASK, "--setting", "agentic"]
-    assert main([*argv, "--turns", "2", "--slug", "mute"]) == 0
-    shown = capsys.readouterr()
+    shown = tell([*argv, "--turns", "2", "--slug", "mute"])
     assert "d-sma-cross-long__formal__backtrader__agentic__s0: no code" in shown.err
     assert "no code or a reasoning loop 1" in shown.out and (place / "runs/mute/report.html").is_file()
     assert main(["verify", "mute"]) == 0 and main(["report", "mute"]) == 0 and main(["resume", "mute"]) == 0
     capsys.readouterr()
-    assert main(["compare", "mute", "mute"]) == 0
-    assert "quantcode-v1, agentic, formal, backtrader" in capsys.readouterr().out
-    assert main([*argv, "--turns", "2", "--slug", "other"]) == 0
-    own = re.search(r"takes the same markets: --secret (\w{32})$", capsys.readouterr().err, re.MULTILINE)
-    assert own is not None
-    assert main(["compare", "other", "mute", "--json"]) == 0
-    assert f"run mute anew with --secret {own[1]}" in json.loads(capsys.readouterr().out)["pairs"][0]["reason"]
-    assert main([*argv, "--turns", "2", "--secret", own[1], "--seeds", "2", "--slug", "anew"]) == 0
-    capsys.readouterr()
-    assert main(["compare", "other", "anew", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["pairs"][0]["reason"] is None
-    assert main([*argv, "--turns", "2", "--slug", "mute", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["cells"][0]["ends"] == {"no_code": 1}
-    assert main([*argv, "--turns", "3", "--slug", "mute"]) == 2
-    assert "holds another run: its turns differ" in capsys.readouterr().err
+    assert "quantcode-v1, agentic, formal, backtrader" in tell(["compare", "mute", "mute"]).out
+    said = tell([*argv, "--turns", "2", "--slug", "other"]).err
+    own = re.search(r"takes the same markets: --secret (\w{32})$", said, re.MULTILINE)
+    reason = json.loads(tell(["compare", "other", "mute", "--json"]).out)["pairs"][0]["reason"]
+    assert f"run mute anew with --secret {own[1]}" in reason
+    tell([*argv, "--turns", "2", "--secret", own[1], "--seeds", "2", "--slug", "anew"])
+    assert json.loads(tell(["compare", "other", "anew", "--json"]).out)["pairs"][0]["reason"] is None
+    assert json.loads(tell([*argv, "--turns", "2", "--slug", "mute", "--json"]).out)["cells"][0]["ends"] == {
+        "no_code": 1
+    }
+    assert "holds another run: its turns differ" in tell([*argv, "--turns", "3", "--slug", "mute"], 2).err
     (place / "moved, ü").mkdir()
     moved = (place / "runs/mute").rename(place / "moved, ü" / "Anna's run; at $HOME")
     assert main(["verify", str(moved)]) == 0  # its page names the folder where it was written
@@ -137,8 +134,7 @@ def test_a_run_without_programs_is_reported_verified_and_resumed(
     older = re.sub(r'(?<=content="tradeassay )[^"]+', "0.0.1", worded)
     (back / "report.html").write_text(older)
     capsys.readouterr()
-    assert main(["verify", str(back)]) == 3
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(tell(["verify", str(back)], 3).out.split())
     assert "written by tradeassay 0.0.1, the same numbers in other words" in said
     assert "writes it anew" in said
     (back / "report.html").write_text(older.replace("0.0%", "50.0%", 1))
@@ -146,37 +142,31 @@ def test_a_run_without_programs_is_reported_verified_and_resumed(
     assert main(["report", str(back)]) == 0 and main(["verify", str(back)]) == 0
 
 
-def test_an_item_without_a_result_is_an_exit_status(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+def test_an_item_without_a_result_is_an_exit_status(tell, place):
     argv = ["code", "run", "quantcode-v1", "-m", "scripted/away", "-t", TASK, "--runs", "elsewhere"]
-    assert main(argv) == 1
-    assert "1 of 1 episodes failed" in capsys.readouterr().err
+    assert "1 of 1 episodes failed" in tell(argv, 1).err
     assert len(list((place / "elsewhere").glob("quantcode-v1-*/scores.json"))) == 1
 
 
-def test_a_program_that_does_not_compile_needs_no_sandbox(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+def test_a_program_that_does_not_compile_needs_no_sandbox(tell, place):
     (place / "broken.py").write_text("import backtrader as bt\nclass A(bt.Strategy)\n")
-    assert main(["code", "eval", "broken.py", "--task", TASK]) == 1
-    shown = capsys.readouterr().out
+    shown = tell(["code", "eval", "broken.py", "--task", TASK], 1).out
     assert "failed (compile)" in shown and "SyntaxError in line 2" in shown
-    assert main(["code", "eval", "broken.py", "--task", TASK, "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["outcome"] == "compile"
+    assert json.loads(tell(["code", "eval", "broken.py", "--task", TASK, "--json"], 1).out)["outcome"] == "compile"
     (place / "frames.py").write_text("def signals(frame):\n    return frame['close'] * 0\n")
-    assert main(["code", "eval", "frames.py", "--task", TASK]) == 1
-    assert "add --framework frame" in capsys.readouterr().err
-    assert main(["code", "eval", "broken.py", "--task", TASK]) == 1
-    assert "--framework" not in capsys.readouterr().err
+    assert "add --framework frame" in tell(["code", "eval", "frames.py", "--task", TASK], 1).err
+    assert "--framework" not in tell(["code", "eval", "broken.py", "--task", TASK], 1).err
 
 
 @needs_walls
-def test_who_needs_a_library_learns_which_there_are(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+def test_who_needs_a_library_learns_which_there_are(tell, place):
     (place / "more.py").write_text("import vectorbt\nimport backtrader as bt\nclass A(bt.Strategy): pass\n")
-    assert main(["code", "eval", "more.py"]) == 1
-    shown = capsys.readouterr()
+    shown = tell(["code", "eval", "more.py"], 1)
     assert "forbidden import of 'vectorbt' in line 1" in shown.out
     assert "may import numpy, pandas, scipy, talib, matplotlib, backtrader, where installed" in shown.err
 
 
-def test_a_file_is_read_as_python_reads_it(place: Path) -> None:
+def test_a_file_is_read_as_python_reads_it(place):
     text = "# caf\u00e9\nx = 1\n"
     (place / "mark.py").write_bytes(b"\xef\xbb\xbf" + text.encode())
     (place / "windows.py").write_bytes(text.replace("\n", "\r\n").encode())
@@ -187,33 +177,36 @@ def test_a_file_is_read_as_python_reads_it(place: Path) -> None:
 
 @pytest.mark.slow
 @needs_walls
-def test_a_program_of_ones_own(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+def test_a_program_of_ones_own(tell, place):
     """The manual runs the command without a judge."""
-    assert main(["code", "tasks", TASK, "--reference"]) == 0
-    (place / "right.py").write_text(capsys.readouterr().out)
-    assert main(["code", "eval", "right.py", "--task", TASK, "--judge", "scripted/code-judge", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    (place / "right.py").write_text(tell(["code", "tasks", TASK, "--reference"]).out)
+    found = json.loads(
+        tell(["code", "eval", "right.py", "--task", TASK, "--judge", "scripted/code-judge", "--json"]).out
+    )
     assert found["outcome"] == "solved" and found["evaluation"]["judge_behaviour"]["agreement"] == 1.0
     assert found["evaluation"]["judge_language"]["status"] == "passed"
 
 
 @pytest.mark.slow
 @needs_walls
-def test_a_program_without_a_task_is_examined_but_not_judged(
-    capsys: pytest.CaptureFixture[str], place: Path
-) -> None:
+def test_a_program_without_a_task_is_examined_but_not_judged(tell, place):
     body = "def signals(frame):\n    return (frame['close'].shift({}) > frame['close']).astype(float)\n"
     (place / "late.py").write_text(body.format(1))
     (place / "early.py").write_text(body.format(-1))
-    assert main(["code", "eval", "late.py", "--framework", "frame"]) == 0
-    assert "late.py without a task (frame): passed, not judged" in capsys.readouterr().out
-    assert main(["code", "eval", "early.py", "--framework", "frame", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["outcome"] == "lookahead"
+    assert (
+        "late.py without a task (frame): passed, not judged"
+        in tell(["code", "eval", "late.py", "--framework", "frame"]).out
+    )
+    assert (
+        json.loads(tell(["code", "eval", "early.py", "--framework", "frame", "--json"], 1).out)["outcome"]
+        == "lookahead"
+    )
     for years in (["--years", "3"], ["--data-seed", "2"]):
-        assert main(["code", "eval", "late.py", *years]) == 2
-        assert f"{years[0]} means nothing to a program" in capsys.readouterr().err
-    assert main(["code", "eval", "late.py", "--reward"]) == 2
-    assert "--reward means nothing to a program without --task" in capsys.readouterr().err
+        assert f"{years[0]} means nothing to a program" in tell(["code", "eval", "late.py", *years], 2).err
+    assert (
+        "--reward means nothing to a program without --task"
+        in tell(["code", "eval", "late.py", "--reward"], 2).err
+    )
 
 
 OWN_TERMS = """import backtrader as bt
@@ -239,9 +232,7 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 @needs_walls
-def test_a_program_that_changes_the_terms_of_its_account_does_not_pass(
-    capsys: pytest.CaptureFixture[str], place: Path
-) -> None:
+def test_a_program_that_changes_the_terms_of_its_account_does_not_pass(capsys, place):
     not_passed = "not passed: it changes the terms of the account"
     for inside, outside, status, verdict, said in (
         ("pass", "pass", 0, "passed, not judged", ""),
@@ -258,19 +249,17 @@ def test_a_program_that_changes_the_terms_of_its_account_does_not_pass(
         assert f"own.py without a task (backtrader): {verdict}" in out and said in out
 
 
-def test_a_validation_of_nothing_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_validation_of_nothing_is_refused(tell, capsys, tmp_path):
     file = tmp_path / "public.json"
     file.write_text('[{"id": 1, "reformulated_task": "Buy low."}]')
-    assert main(["code", "validate", "--task-file", str(file)]) == 2
-    assert "nothing to validate" in capsys.readouterr().err
+    assert "nothing to validate" in tell(["code", "validate", "--task-file", str(file)], 2).err
     for wrong in (["--junit", "x"], ["--symbols", "A"], ["--dataset", "synthetic/us:1"]):
         assert main(["code", "eval", "x.py", "--task", TASK, *wrong]) == 2
     assert "drawn markets" in capsys.readouterr().err
-    assert main(["code", "eval", "x", "--spec", "bollinger", "--strict"]) == 2
-    assert "--strict means nothing" in capsys.readouterr().err
+    assert "--strict means nothing" in tell(["code", "eval", "x", "--spec", "bollinger", "--strict"], 2).err
 
 
-def test_what_validation_shows(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_validation_shows(tell, monkeypatch):
     """The validation itself is tested with the judges; the manual runs the command."""
     good = ProgramLine(
         task=TASK, program="gold", framework="backtrader", expected="solved", outcome="solved", ok=True
@@ -292,14 +281,112 @@ def test_what_validation_shows(capsys: pytest.CaptureFixture[str], monkeypatch: 
     ]
     done = ValidationReport(tasks=1, lines=(good, bad), judges=(error_rates("behaviour", judged),))
 
-    def validated(tasks: object, *, tell: Callable[[ProgramLine], None], **rest: object) -> ValidationReport:
+    def validated(tasks, *, tell, **rest):
         tell(bad)
         return done
 
     monkeypatch.setattr("tradeassay.benchmarks.quantcode.check.validate_tasks", validated)
-    assert main(["code", "validate", TASK]) == 1
-    shown = capsys.readouterr()
+    shown = tell(["code", "validate", TASK], 1)
     assert "decoy for judge" in shown.out and f"{TASK}/reversed: expected judge, got solved" in shown.err
     assert "false rejects 0.0% of 1, false accepts 100.0% of 1" in shown.err and "judges disagree" in shown.err
-    assert main(["code", "validate", TASK, "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["tasks"] == 1
+    assert json.loads(tell(["code", "validate", TASK, "--json"], 1).out)["tasks"] == 1
+
+
+QUICK = ScoreConfig(
+    gates=GateConfig(
+        seeds=(42, 123),
+    ),
+    stresses=(),
+)
+
+
+def test_strategies_are_listed_shown_and_written(tell, capsys, place):
+    listed = json.loads(tell(["code", "strategies", "--json"]).out)
+    assert len(listed) == 24 and listed[0]["id"] == "bollinger" and len(listed[0]["sha256"]) == 64
+    assert main(["code", "strategies"]) == 0 and "Turtle breakout" in capsys.readouterr().out
+    assert tell(["code", "strategies", "turtle"]).out.startswith("#")
+    assert json.loads(tell(["code", "strategies", "turtle", "--semantics"]).out)["id"] == "turtle"
+    assert json.loads(tell(["code", "strategies", "turtle", "--reference", "mine", "--json"]).out) == {
+        "folder": "mine",
+        "strategy": "turtle",
+    }
+    assert (place / "mine/strategy.py").is_file() and (place / "mine/strategy_card.json").is_file()
+    assert "is there already" in tell(["code", "strategies", "turtle", "--reference", "mine"], 2).err
+    for what in ("card", "semantics"):
+        assert "$defs" in json.loads(tell(["code", "strategies", "--schema", what]).out)
+
+
+def test_a_run_without_submissions_is_reported_verified_and_resumed(tell, capsys, place):
+    """The builder forgets its program at first, so one iteration needs no sandbox."""
+    argv = ["code", "run", "systrade-v1", "-m", "scripted/builder-mends", "--strategy", "bollinger"]
+    argv += ["--iterations", "1", "--slug", "forgot"]
+    shown = tell(argv)
+    assert "bollinger__s0: nothing handed in" in shown.err
+    assert "scripted/builder-mends" in shown.out and (place / "runs/forgot/report.html").is_file()
+    assert main(["verify", "forgot"]) == 0 and main(["report", "forgot"]) == 0 and main(["resume", "forgot"]) == 0
+    capsys.readouterr()
+    assert json.loads(tell([*argv, "--json"]).out)["models"][0]["valid"]["value"] == 0.0
+    assert (
+        "holds another run: its iterations differ"
+        in tell([*argv[:-4], "--iterations", "2", "--slug", "forgot"], 2).err
+    )
+
+
+@pytest.mark.slow
+@needs_walls
+def test_a_folder_of_ones_own_passes(tell, capsys, place, monkeypatch):
+    from tradeassay.benchmarks.systrade import examine as systrade_examine
+
+    monkeypatch.setattr(systrade_examine, "ScoreConfig", lambda: QUICK)
+    monkeypatch.setattr(
+        systrade_examine, "open_executor", lambda kind, *, config, workers: open_executor(kind, config=config)
+    )
+    assert main(["code", "strategies", "double-ma", "--reference", "mine"]) == 0
+    argv = ["code", "eval", "mine", "--spec", "double-ma"]
+    capsys.readouterr()
+    found = json.loads(
+        tell([*argv, "--out", "out/card.html", "--bar-log", "out/bars.csv", "--years", "3", "--json"]).out
+    )
+    over, alone = found["years"], found["scorecard"]["sound"]["D4"]["value"]
+    assert over["n"] == 3 and over["low"] <= over["value"] <= over["high"] and over["value"] != alone
+    assert found["passed"] and found["scorecard"]["sound"]["D1"]["value"] == 10.0
+    assert "All 8 gates held" in (place / "out/card.html").read_text()
+    bars = list(csv.DictReader((place / "out/bars.csv").read_text().splitlines()))
+    assert {bar["position_state"] for bar in bars} == {"FLAT", "LONG", "SHORT"} and bars[0][
+        "constraint_check"
+    ] == "pass"
+    assert all(float(bar["equity"]) > 0 for bar in bars)
+    years = []  # no year is public: each examination is scored on its own, which its secret repeats
+    for secret in (found["secret"], "f" * 64):
+        assert main([*argv, "--secret", secret, "--bar-log", "out/again.csv", "--json"]) == 0
+        years.append((place / "out/again.csv").read_bytes())
+    assert years[0] == (place / "out/bars.csv").read_bytes() != years[1]
+    capsys.readouterr()
+    shutil.copytree(place / "mine", place / "patched")
+    source = (place / "patched/strategy.py").read_text()
+    (place / "patched/strategy.py").write_text(source.replace("FAST = 20", "FAST = 30"))
+    for since, kind, status in (("mine", "drift", 1), ("patched", "unchanged", 1)):
+        capsys.readouterr()
+        assert (
+            json.loads(
+                tell(["code", "eval", "patched", "--spec", "double-ma", "--since", since, "--json"], status).out
+            )["drift"]["kind"]
+            == kind
+        )
+
+
+def test_a_failed_gate_is_an_exit_status_and_a_report_for_the_build(tell, capsys, place):
+    """A program that cannot be parsed is never run, so no sandbox is opened."""
+    assert main(["code", "strategies", "double-ma", "--reference", "mine"]) == 0
+    argv = ["code", "eval", "mine", "--spec", "double-ma"]
+    capsys.readouterr()
+    card = place / "mine/strategy_card.json"
+    card.write_text(card.read_text().replace('"double-ma"', '"turtle"'))
+    (place / "mine/strategy.py").write_text("class TradingStrategy\n")
+    shown = tell([*argv, "--junit", "out/gates.xml", "--sarif", "out/gates.sarif"], 1)
+    assert "not all gates held" in shown.out and "written: out/gates.sarif" in shown.err
+    suite = ElementTree.parse(place / "out/gates.xml").getroot()[0]
+    assert int(suite.attrib["failures"]) >= 1 and int(suite.attrib["tests"]) == 7
+    sarif = json.loads((place / "out/gates.sarif").read_text())
+    assert sarif["version"] == "2.1.0" and {one["level"] for one in sarif["runs"][0]["results"]} >= {"error"}
+    assert "cannot be written" in tell([*argv, "--junit", "mine/strategy.py/x.xml"], 2).err

@@ -3,13 +3,12 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tradeassay.assay.planted import EXPECTED, FIRST_WORLD, SHOWN, Bench, PlantConfig, answer_key, planted_world
 from tradeassay.assay.verdict import VerdictConfig
-from tradeassay.cli import demo, main
+from tradeassay.cli import demo
 from tradeassay.report import write_html
 from tradeassay.runs.store.archive import find_recording, open_recording
 
@@ -21,7 +20,7 @@ sys.exit(main(["demo", "--runs", "runs"]))
 """
 
 
-def test_the_demo_opens_on_an_answer_without_numba_and_fits_a_screen(place: Path) -> None:
+def test_the_demo_opens_on_an_answer_without_numba_and_fits_a_screen(place):
     done = subprocess.run([sys.executable, "-c", PLAIN], capture_output=True, text=True, check=True)
     lines = (done.stdout + done.stderr).splitlines()
     assert sum(max(1, -(-len(line) // 80)) for line in lines) <= 24, done.stdout  # make says one line more
@@ -36,9 +35,7 @@ def test_the_demo_opens_on_an_answer_without_numba_and_fits_a_screen(place: Path
 
 
 @pytest.mark.slow
-def test_a_wrong_verdict_is_shown_as_wrong(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_verdict_is_shown_as_wrong(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(EXPECTED, "lucky", ("skill",))
     planted = answer_key(VerdictConfig(portfolios=200))
     demo._show_key(planted)
@@ -49,16 +46,15 @@ def test_a_wrong_verdict_is_shown_as_wrong(
 
 
 @pytest.mark.slow
-def test_the_world_is_the_first_of_the_trial(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_world_is_the_first_of_the_trial(tell):
     bench = Bench(planted_world(FIRST_WORLD), PlantConfig(), VerdictConfig(portfolios=1_000))
-    assert main(["demo", "--runs", "runs", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["assay"]
+    found = json.loads(tell(["demo", "--runs", "runs", "--json"]).out)["assay"]
     for plant, (name, _) in SHOWN.items():
         [shown] = [one for one in found["agents"] if one["agent"] == name]
         assert shown["verdict"]["kind"] == bench.judge(plant).verdict.kind
 
 
-def test_what_the_demo_replays_was_recorded_without_a_failed_episode(tmp_path: Path) -> None:
+def test_what_the_demo_replays_was_recorded_without_a_failed_episode(tmp_path):
     recording = open_recording(find_recording(f"{demo._RECORDED}/ktdfin"), tmp_path)
     played = [
         one.key

@@ -1,28 +1,32 @@
-"""Models on the command line: listing, planning, running, replaying, resuming."""
+"""Models on the command line, and studies beside the verdict on runs that were recorded once."""
 
 import json
+import shutil
 from pathlib import Path
 
+import golden
 import pytest
+from golden import stored as played
 
+from tradeassay.arena.queries.seasons import opened_season
+from tradeassay.arena.web.pages import names_of
+from tradeassay.arena.web.words import words
 from tradeassay.cli import main
 
 WEEK = ["ktdfin-v1", "-m", "scripted/sensible", "--first", "2022-02-07", "--last", "2022-02-11"]
 
 
-def test_models_are_listed_with_price_and_cutoff(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["models"]) == 0
-    shown = capsys.readouterr().out
+def test_models_are_listed_with_price_and_cutoff(tell):
+    shown = tell(["models"]).out
     assert "scripted/broken-json" in shown
     assert "local/smollm2" in shown
-    assert main(["models", "--json"]) == 0
-    listed = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
+    listed = {one["name"]: one for one in json.loads(tell(["models", "--json"]).out)}
     assert listed["openai/gpt-4o"]["input_usd"] == 2.5
     assert listed["openai/gpt-4o"]["cutoff"]
     assert listed["local/smollm2"]["note"].endswith("not here: tradeassay models --get smollm2")
 
 
-def test_an_unknown_local_model_gets_near_names(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_local_model_gets_near_names(capsys):
     for wrong in ("smollm", "local/smollm"):
         assert main(["models", "--get", wrong]) == 2
         said = "error: no local model 'smollm' (did you mean smollm2? known: qwen2.5-coder-1.5b, smollm2)"
@@ -44,27 +48,25 @@ def test_an_unknown_local_model_gets_near_names(capsys: pytest.CaptureFixture[st
         (["ktdfin-v1", "-m", "scripted/sensible", "--cassettes", "nowhere"], "no recorded run 'nowhere'"),
     ],
 )
-def test_bad_input_gets_one_line_with_the_mend(
-    argv: list[str], said: str, capsys: pytest.CaptureFixture[str], place: Path
-) -> None:
-    assert main(["run", *argv]) == 2
-    shown = capsys.readouterr()
+def test_bad_input_gets_one_line_with_the_mend(argv, said, tell, place):
+    shown = tell(["run", *argv], 2)
     assert said in shown.err
     assert "Traceback" not in shown.err
     assert not (place / "runs").exists(), "a refused command leaves nothing behind"
 
 
 @pytest.mark.slow
-def test_a_named_window_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--plan", "ktdfin-v1", "-m", "scripted/sensible", "--window", "W99"]) == 2
-    assert "has no window 'W99'" in capsys.readouterr().err
+def test_a_named_window_that_does_not_exist(tell):
+    assert (
+        "has no window 'W99'"
+        in tell(["run", "--plan", "ktdfin-v1", "-m", "scripted/sensible", "--window", "W99"], 2).err
+    )
 
 
 @pytest.mark.slow
-def test_a_plan_has_calls_tokens_and_dollars(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_has_calls_tokens_and_dollars(tell):
     grid = "ktdfin-v1 -m openai/gpt-4o -m openai/none-such --mask bright,blinded --window W4".split()
-    assert main(["run", "--plan", *grid, "--json"]) == 0
-    planned = json.loads(capsys.readouterr().out)
+    planned = json.loads(tell(["run", "--plan", *grid, "--json"]).out)
     cells = [cell for cell in planned["cells"] if cell["model"]]
     assert len(cells) == 4
     assert all(cell["model_calls"] > 43 and cell["input_tokens"] > 10_000 for cell in cells)
@@ -72,19 +74,15 @@ def test_a_plan_has_calls_tokens_and_dollars(capsys: pytest.CaptureFixture[str])
         "openai/gpt-4o": False,
         "openai/none-such": True,
     }
-    assert main(["run", "--plan", *grid]) == 0
-    assert "price unknown" in capsys.readouterr().out
+    assert "price unknown" in tell(["run", "--plan", *grid]).out
 
 
-def test_models_and_rules_run_replay_and_resume(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_and_rules_run_replay_and_resume(place, tell):
     several = [*WEEK, "-a", "cash", "--mask", "bright,blinded", "--workers", "1"]
-    assert main(["run", *several, "--slug", "one", "--json"]) == 0
-    agents = json.loads(capsys.readouterr().out)["agents"]
-    assert [row["agent"] for row in agents if "blinded" in row["cell"]] == [
-        "equal-weight",
-        "cash",
-        "scripted-sensible",
-    ]
+    agents = json.loads(tell(["run", *several, "--slug", "one", "--json"]).out)["agents"]
+    assert [
+        row["agent"] for row in agents if "blinded" in row["cell"]
+    ] == "equal-weight cash scripted-sensible".split()
     assert main(["run", *several, "--slug", "two", "--replay", "--cassettes", "one"]) == 0
     scores = [(place / "runs" / slug / "scores.json").read_bytes() for slug in ("one", "two")]
     assert scores[0] == scores[1]
@@ -93,7 +91,7 @@ def test_models_and_rules_run_replay_and_resume(place: Path, capsys: pytest.Capt
 
 
 @pytest.mark.slow
-def test_a_named_window_is_found_on_the_data(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_named_window_is_found_on_the_data(place, capsys):
     named = ["ktdfin-v1", "-m", "scripted/sensible", "--mode", "memory-only", "--window", "W4", "--slug", "named"]
     assert main(["run", *named, "--workers", "1"]) == 0
     manifest = json.loads((place / "runs" / "named" / "manifest.json").read_text())
@@ -105,9 +103,60 @@ def test_a_named_window_is_found_on_the_data(place: Path, capsys: pytest.Capture
     assert main(["verify", "named"]) == 0
 
 
-def test_a_failed_model_is_shown_as_failed(capsys: pytest.CaptureFixture[str]) -> None:
-    silent = ["ktdfin-v1", "-m", "scripted/never-submits", "--first", "2022-02-07", "--last", "2022-02-09"]
-    assert main(["run", *silent, "--workers", "1"]) == 1
-    shown = capsys.readouterr()
-    assert "no usable answer in any of 3 sessions" in shown.out
-    assert "1 of 2 episodes failed" in shown.err
+@pytest.mark.slow
+def test_an_assay_can_be_studied_further(tell, tmp_path):
+    shutil.copytree(played("ktdfin-paper"), tmp_path / "run")
+    studies = json.loads(
+        tell(["assay", str(tmp_path / "run"), "--portfolios", "0", "--rationales", "--regimes", "--json"]).out
+    )["studies"]
+    assert studies["rationales"]["rows"][0]["agent"] == "scripted-sensible" and studies["regimes"]
+
+
+def test_a_sweep_prices_every_setting_at_every_cost(tell):
+    rows = json.loads(tell(["code", "sweep", "bollinger", "--variants", "2", "--tapes", "1", "--json"]).out)
+    assert len(rows) == 2 * 5 and {row["variant"] for row in rows} == {0, 1}
+    assert "did you mean bollinger" in tell(["code", "sweep", "bolinger"], 2).err
+
+
+def test_people_mark_submissions_blind(tell, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["code", "review", str(played("systrade-peeps"))]) == 0
+    form = Path("form.json").read_text()
+    assert "scripted/builder-peeps" not in form and "item-001" in form
+    head, row = Path("marks.csv").read_text().splitlines()
+    marks = [row.replace(",,,,", f",{who},{mark},7,") for who, mark in (("ann", 8), ("bob", 9))]
+    Path("marks.csv").write_text("\n".join([head, *marks]) + "\n")
+    capsys.readouterr()
+    found = json.loads(tell(["code", "review", "marks.csv", "--key", "key.json", "--json"]).out)
+    assert found["board"]["fidelity"]["scripted/builder-peeps"]["value"] == 8.5
+    assert found["agreement"]["raters"] == 2
+
+
+@pytest.mark.slow
+def test_only_runs_of_systrade_are_marked_by_people(tell):
+    assert "name a run of systrade-v1" in tell(["code", "review", str(played("quantcode-frame"))], 2).err
+
+
+def test_a_season_without_feedback_has_no_rewards(tell, capsys, tmp_path):
+    db = golden.play_season("arena", tmp_path / "arena.db")
+    capsys.readouterr()
+    assert json.loads(tell(["arena", "standings", "--rewards", "trade", "--db", str(db), "--json"]).out) == []
+    shown = tell(["arena", "standings", "--db", str(db)]).out
+    with opened_season(str(db)) as (_, season):
+        names = names_of(words("en"), season)
+    assert len(names) > 1 and all(name in shown for name in names.values()), "as its pages call them"
+
+
+@pytest.mark.slow
+def test_the_leak_check_is_tried_on_known_cases(tell):
+    assert "judged right" in tell(["code", "validate", "--look-ahead"]).err
+
+
+def test_broken_plugins_are_reported(tell, monkeypatch):
+    from tradeassay.agents import agents
+    from tradeassay.cli import doctor
+
+    monkeypatch.setattr(agents, "_broken", {"theirs": "ImportError: no module named theirs"})
+    monkeypatch.setattr(doctor, "_kernel", lambda: iter(()))
+    broken = [one for one in json.loads(tell(["doctor", "--json"], 1).out) if one["state"] == "broken"]
+    assert [one["part"] for one in broken] == ["agent theirs"]

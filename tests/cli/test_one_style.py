@@ -3,20 +3,18 @@
 import json
 import os
 import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 
 import click
 import pytest
 
-from tradeassay.cli import main, root
+from tradeassay.cli import root
 from tradeassay.cli._options import Advanced, FoldedCommand
 
 NO_RESULT = {"arena serve", "mcp"}
 """Commands that serve until they are stopped."""
 
 
-def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+def leaves(command, path=()):
     if not isinstance(command, click.Group):
         yield " ".join(path), command
         return
@@ -30,11 +28,11 @@ def leaves(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
 EVERY = dict(leaves(root))
 
 
-def options(command: click.Command) -> dict[str, click.Parameter]:
+def options(command):
     return {option: parameter for parameter in command.params for option in parameter.opts}
 
 
-def test_a_person_can_hold_the_commands_and_the_options_of_each() -> None:
+def test_a_person_can_hold_the_commands_and_the_options_of_each():
     assert len(EVERY) <= 45, sorted(EVERY)
     shown = {
         name: [one for one in command.params if isinstance(one, click.Option) and one.name != "help_advanced"]
@@ -46,14 +44,10 @@ def test_a_person_can_hold_the_commands_and_the_options_of_each() -> None:
     assert {name: len(options) for name, options in shown.items() if len(options) > 15} == {}
 
 
-def test_what_is_folded_away_is_named_described_on_demand_and_completed(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert main(["run", "--help"]) == 0
-    short = capsys.readouterr().out
+def test_what_is_folded_away_is_named_described_on_demand_and_completed(tell, capsys, monkeypatch):
+    short = tell(["run", "--help"]).out
     assert "--secret" in short and "see --help-advanced" in short and "Secret that aliases" not in short
-    assert main(["run", "--help-advanced"]) == 0
-    assert "Secret that aliases" in capsys.readouterr().out
+    assert "Secret that aliases" in tell(["run", "--help-advanced"]).out
     monkeypatch.setenv("_TRADEASSAY_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", "tradeassay run daily-us --sec")
     monkeypatch.setenv("COMP_CWORD", "3")
@@ -71,20 +65,17 @@ def test_what_is_folded_away_is_named_described_on_demand_and_completed(
         ("export", "report --to"),
     ],
 )
-def test_a_word_that_is_no_command_says_where_its_work_is_done(
-    old: str, new: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([old, "x"]) == 2
-    assert f"no command '{old}' (did you mean {new}?)" in capsys.readouterr().err
+def test_a_word_that_is_no_command_says_where_its_work_is_done(old, new, tell):
+    assert f"no command '{old}' (did you mean {new}?)" in tell([old, "x"], 2).err
 
 
-def test_every_command_that_prints_a_result_can_print_it_as_json() -> None:
+def test_every_command_that_prints_a_result_can_print_it_as_json():
     without = {name for name, command in EVERY.items() if "--json" not in options(command)}
     assert without == NO_RESULT
 
 
-def test_a_short_option_means_one_thing() -> None:
-    meanings: dict[str, set[str]] = {}
+def test_a_short_option_means_one_thing():
+    meanings = {}
     for command in EVERY.values():
         for option, parameter in options(command).items():
             if option.startswith("-") and not option.startswith("--"):
@@ -110,13 +101,7 @@ def test_a_short_option_means_one_thing() -> None:
         ("tradeassay models --get smol", "smollm2"),
     ],
 )
-def test_ids_are_completed(
-    typed: str,
-    expected: str,
-    tmp_path: os.PathLike[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_ids_are_completed(typed, expected, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     os.makedirs("runs/this-run")
     open("runs/this-run/manifest.json", "w").close()
@@ -128,16 +113,14 @@ def test_ids_are_completed(
     assert f"plain,{expected}" in capsys.readouterr().out.split()
 
 
-def test_names_are_kept_until_something_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_names_are_kept_until_something_changes(tmp_path, monkeypatch, capsys):
     """A second press reads them from a file; one that is broken, or older than a package, is made again."""
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("_TRADEASSAY_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", "tradeassay run daily-u")
     monkeypatch.setenv("COMP_CWORD", "2")
 
-    def pressed() -> set[str]:
+    def pressed():
         with pytest.raises(SystemExit):
             root.main(prog_name="tradeassay")
         return set(capsys.readouterr().out.split())
@@ -152,9 +135,7 @@ def test_names_are_kept_until_something_changes(
         assert pressed() == first
 
 
-def test_nothing_is_completed_where_nothing_is_known(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_completed_where_nothing_is_known(monkeypatch, capsys):
     monkeypatch.setenv("_TRADEASSAY_COMPLETE", "zsh_complete")
     monkeypatch.setenv("COMP_WORDS", "tradeassay code eval x.py --task zz")
     monkeypatch.setenv("COMP_CWORD", "5")
@@ -164,30 +145,27 @@ def test_nothing_is_completed_where_nothing_is_known(
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_can_read_what_is_printed_for_it(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--completion", shell]) == 0
-    script = capsys.readouterr().out
+def test_a_shell_can_read_what_is_printed_for_it(shell, tell):
+    script = tell(["--completion", shell]).out
     assert f"_TRADEASSAY_COMPLETE={shell}_complete" in script
     if shell == "bash":
         done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
         assert done.returncode == 0, done.stderr
 
 
-def test_a_window_beyond_the_data_names_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_window_beyond_the_data_names_its_end(tell):
     for option, day, named in (("--first", "2031-01-01", "2023-12-22"), ("--last", "1999-01-01", "2022-01-10")):
-        assert main(["run", "daily-us-v1", "-a", "cash", option, day]) == 2
-        assert named in capsys.readouterr().err
+        assert named in tell(["run", "daily-us-v1", "-a", "cash", option, day], 2).err
 
 
-def test_one_run_cannot_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", "one"]) == 2
-    assert "two or more" in capsys.readouterr().err
+def test_one_run_cannot_be_compared(tell):
+    assert "two or more" in tell(["compare", "one"], 2).err
 
 
-def test_a_count_is_said_now_and_then() -> None:
+def test_a_count_is_said_now_and_then():
     from tradeassay.runs.play.progress import PacedCount
 
-    said: list[str] = []
+    said = []
     now = iter([0.0, 1.0, 6.0, 7.0, 12.0])
     count = PacedCount(said.append, interval=5.0, clock=lambda: next(now))
     for done in range(1, 4):

@@ -1,7 +1,5 @@
 """An agent in a file of one's own, the starter folder, the ways in, and a site over all runs."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json
@@ -9,13 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "recorded"))
-
 from golden import stored as played
 
 from tradeassay.cli import main
@@ -64,35 +58,30 @@ for line in sys.stdin:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "trend.py").write_text(RULE)
     return tmp_path
 
 
-def test_a_class_of_a_file_plays_and_the_file_is_held_to_its_word(
-    place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_class_of_a_file_plays_and_the_file_is_held_to_its_word(place, tell):
     argv = ["run", *WEEK, "-a", "./trend.py:Mine", "-a", "./trend.py:Talks", "--slug", "own"]
     assert main(argv) == 0
-    assert main(["report", "own", "--format", "json"]) == 0
-    out = capsys.readouterr().out
+    out = tell(["report", "own", "--format", "json"]).out
     rows = json.loads(out[out.index("[\n  {") :])[0]["rows"]
     assert {"rule from a file: Mine", "Python class: Talks"} <= {row[1]["text"] for row in rows}
     assert main(argv) == 0, "the same command again is the same run"
     (place / "trend.py").write_text(RULE + "\n# another file\n")
-    capsys.readouterr()
-    assert main(argv) == 2
-    said = capsys.readouterr().err
+    said = tell(argv, 2).err
     assert "runs/own holds another run: the file trend.py of agent 'Mine' has changed since" in said
     assert "give another slug, or none" in said
-    assert main(["run", *WEEK, "-a", "file:path=trend.py,name=Mine,sha256=" + "a" * 64, "--slug", "other"]) == 2
-    assert "not the file this run began with" in capsys.readouterr().err
+    assert (
+        "not the file this run began with"
+        in tell(["run", *WEEK, "-a", "file:path=trend.py,name=Mine,sha256=" + "a" * 64, "--slug", "other"], 2).err
+    )
 
 
-def test_a_program_on_a_pipe_is_found_as_a_shell_would_and_has_no_unknown_price(
-    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_on_a_pipe_is_found_as_a_shell_would_and_has_no_unknown_price(place, tell, monkeypatch):
     """Without a label, from a relative script, by a Python that no default search path has."""
     monkeypatch.setenv("PATH", "/nowhere")
     (place / "piped.py").write_text(ON_A_PIPE)
@@ -106,8 +95,7 @@ def test_a_program_on_a_pipe_is_found_as_a_shell_would_and_has_no_unknown_price(
         "--slug",
         "piped",
     ]
-    assert main(argv) == 0
-    said = capsys.readouterr()
+    said = tell(argv)
     assert "program on a pipe: piped" in said.out and "Python class: Talks" in said.out
     assert "price unknown" not in said.out + said.err
     assert "a program of the runner's own" in said.out and "model" not in said.out + said.err, "none was asked"
@@ -123,23 +111,17 @@ def test_a_program_on_a_pipe_is_found_as_a_shell_would_and_has_no_unknown_price(
         ("pipe:command=python raises.py", "KeyError: 'gone' (raises.py, line 2)"),
     ],
 )
-def test_an_exception_of_an_own_agent_is_shown_with_file_and_line(
-    agent: str, said: str, place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_exception_of_an_own_agent_is_shown_with_file_and_line(agent, said, place, tell):
     (place / "raises.py").write_text("import sys\nfor line in sys.stdin: {}['gone']\n")
-    assert main(["run", *WEEK, "-a", agent, "--slug", "breaks"]) == 1
-    shown = capsys.readouterr()
+    shown = tell(["run", *WEEK, "-a", agent, "--slug", "breaks"], 1)
     assert said in shown.err
     assert said in " ".join(shown.out.split())
 
 
 @pytest.mark.slow_for("Mine")  # behind walls, as in the tests of walled agents
 @pytest.mark.parametrize("name", ["Mine", "Talks"])
-def test_an_agent_of_a_file_can_be_tested_for_leaks(
-    name: str, place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["leak-test", f"./trend.py:{name}", "--first", "2022-06-01", "--sessions", "3"]) == 0
-    shown = capsys.readouterr()
+def test_an_agent_of_a_file_can_be_tested_for_leaks(name, place, tell):
+    shown = tell(["leak-test", f"./trend.py:{name}", "--first", "2022-06-01", "--sessions", "3"])
     assert shown.out.startswith(f"{name}: sessions that moved")
 
 
@@ -159,19 +141,16 @@ def test_an_agent_of_a_file_can_be_tested_for_leaks(
         ("./trend.py:Mine,speed=2", "takes no parameters"),
     ],
 )
-def test_a_file_that_is_of_no_use_gets_one_line(
-    agent: str, said: str, place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_of_no_use_gets_one_line(agent, said, place, tell):
     (place / "broken.py").write_text("import nothing_of_that_name")
     (place / "typo.py").write_text("class Mine\n    pass\n")
-    assert main(["run", *WEEK, "-a", agent]) == 2
-    shown = capsys.readouterr().err
+    shown = tell(["run", *WEEK, "-a", agent], 2).err
     assert said in shown
     assert "Traceback" not in shown
     assert "walls" not in shown or "broken" in agent, "only what needs to be run is run behind walls"
 
 
-def test_an_account_whose_orders_were_refused_says_so(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_account_whose_orders_were_refused_says_so(place, capsys):
     """Nothing fails and nothing is traded: a return of zero alone would not say why."""
     (place / "short.py").write_text(
         "class Shorts:\n"
@@ -185,36 +164,33 @@ def test_an_account_whose_orders_were_refused_says_so(place: Path, capsys: pytes
     assert said in (place / "runs/short/report.html").read_text(encoding="utf-8")
 
 
-def test_a_server_is_called_after_its_host(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", *WEEK, "-a", "http:url=http://127.0.0.1:9/agent"]) == 1
-    assert "program over HTTP: 127.0.0.1-9 has no result: unreachable" in " ".join(capsys.readouterr().out.split())
+def test_a_server_is_called_after_its_host(place, tell):
+    assert "program over HTTP: 127.0.0.1-9 has no result: unreachable" in " ".join(
+        tell(["run", *WEEK, "-a", "http:url=http://127.0.0.1:9/agent"], 1).out.split()
+    )
 
 
-def test_an_agent_that_is_mended_is_a_new_run_of_the_same_command(
-    place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_agent_that_is_mended_is_a_new_run_of_the_same_command(place, tell):
     argv = ["run", *WEEK, "-a", "./trend.py:Forgets"]
-    assert main(argv) == 1
-    assert "after a change of your file, run it anew" in capsys.readouterr().err
+    assert "after a change of your file, run it anew" in tell(argv, 1).err
     (place / "trend.py").write_text(RULE.replace('{}["orders"]', '{"answer": {"orders": [], "reason": "no"}}'))
     assert main(argv) == 0
     assert main(argv) == 0
     assert len(list((place / "runs").iterdir())) == 2, "nothing is lost, and the same file is the same run"
 
 
-def test_a_starter_folder_is_made_once_and_where_it_should_be(place: Path) -> None:
+def test_a_starter_folder_is_made_once_and_where_it_should_be(place):
     assert main(["new", "agent", "slow_trend"]) == 0
-    assert sorted(path.name for path in (place / "slow_trend").iterdir()) == [
-        "README.md",
-        "slow_trend.py",
-        "test_slow_trend.py",
-    ]
+    assert (
+        sorted(path.name for path in (place / "slow_trend").iterdir())
+        == "README.md slow_trend.py test_slow_trend.py".split()
+    )
     assert main(["new", "agent", "slow_trend"]) == 2
     assert main(["new", "agent", "../up"]) == 2
 
 
 @pytest.mark.slow
-def test_a_starter_folder_holds_a_sound_agent(place: Path) -> None:
+def test_a_starter_folder_holds_a_sound_agent(place):
     from tradeassay.agents import own_agent
     from tradeassay.testing import check_agent
 
@@ -222,30 +198,26 @@ def test_a_starter_folder_holds_a_sound_agent(place: Path) -> None:
     check_agent(*own_agent("slow_trend/slow_trend.py:SlowTrend", {"sessions": 20}))
 
 
-def test_the_ways_in_name_commands_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_ways_in_name_commands_that_exist(tell):
     from tradeassay.cli._group import _COMMANDS
 
-    assert main(["start"]) == 0
-    lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("     tradeassay")]
+    lines = [line.split() for line in tell(["start"]).out.splitlines() if line.startswith("     tradeassay")]
     assert len(lines) >= 8
     assert all(line[1] in _COMMANDS for line in lines)
 
 
 @pytest.mark.slow
-def test_a_site_over_runs_of_both_kinds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_site_over_runs_of_both_kinds(tmp_path, tell):
     for name in ("daily", "ktdfin", "quantcode-frame"):
         shutil.copytree(played(name), tmp_path / "runs" / name)
-    assert main(["seal", str(tmp_path / "runs/daily"), "-o", str(tmp_path / "runs/daily.seal")]) == 0
-    capsys.readouterr()
+    tell(["seal", str(tmp_path / "runs/daily"), "-o", str(tmp_path / "runs/daily.seal")])
     (tmp_path / "runs" / "torn").mkdir()
     (tmp_path / "runs" / "torn" / "manifest.json").write_text("{")
-    assert main(["site", str(tmp_path / "runs"), "-o", str(tmp_path / "site"), "--json"]) == 1
-    told = capsys.readouterr()
-    assert "left out torn" in told.err and list(json.loads(told.out)["runs"]) == [
-        "daily",
-        "ktdfin",
-        "quantcode-frame",
-    ]
+    told = tell(["site", str(tmp_path / "runs"), "-o", str(tmp_path / "site"), "--json"], 1)
+    assert (
+        "left out torn" in told.err
+        and list(json.loads(told.out)["runs"]) == "daily ktdfin quantcode-frame".split()
+    )
     site = tmp_path / "site"
     index = (site / "index.html").read_text()
     assert 'href="conversations.html"' in index and "daily.seal" in index
@@ -271,7 +243,7 @@ def test_a_site_over_runs_of_both_kinds(tmp_path: Path, capsys: pytest.CaptureFi
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["agent", "benchmark", "source", "task"])
-def test_every_starter_folder_passes_its_own_test(kind: str, place: Path) -> None:
+def test_every_starter_folder_passes_its_own_test(kind, place):
     assert main(["new", kind, f"my_{kind}"]) == 0
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0", "."]
     done = subprocess.run(words, cwd=place / f"my_{kind}", capture_output=True, text=True, timeout=200)
@@ -279,7 +251,7 @@ def test_every_starter_folder_passes_its_own_test(kind: str, place: Path) -> Non
     assert "skipped" not in done.stdout
 
 
-def test_a_starter_holds_no_mark_of_its_template(place: Path) -> None:
+def test_a_starter_holds_no_mark_of_its_template(place):
     for kind in ("agent", "benchmark", "source", "task"):
         assert main(["new", kind, f"my_{kind}"]) == 0
         for path in (place / f"my_{kind}").iterdir():

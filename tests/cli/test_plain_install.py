@@ -88,17 +88,17 @@ WORKS = (
 )
 
 
-def hidden() -> list[str]:
+def hidden():
     """Return every module of this environment that is not of the runtime."""
     lines = (ROOT / "requirements/runtime.txt").read_text().splitlines()
     names = {line.partition("==")[0] for line in lines if re.match("[a-z]", line)}
     kept = {str(file).partition("/")[0] for name in names for file in _files(name)}
-    place = Path(metadata.distribution("numpy").locate_file(""))  # type: ignore[arg-type]
+    place = Path(metadata.distribution("numpy").locate_file(""))
     found = {one.name.partition(".")[0] for one in place.iterdir() if one.suffix in ("", ".py", ".so")}
     return sorted(found - {one.partition(".")[0] for one in kept} - {"tradeassay", "_distutils_hack", "pip", ""})
 
 
-def _files(name: str) -> list[metadata.PackagePath]:
+def _files(name):
     try:
         return metadata.files(name) or []
     except metadata.PackageNotFoundError:  # on another system, or for another Python
@@ -106,7 +106,7 @@ def _files(name: str) -> list[metadata.PackagePath]:
 
 
 @pytest.fixture(scope="module")
-def walked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int | None, str, str, str]]:
+def walked(tmp_path_factory):
     """What every command said, all in one process from which all extras are hidden."""
     place = tmp_path_factory.mktemp("plain")
     (place / "recorded").mkdir()
@@ -133,14 +133,14 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int | No
 
 
 @pytest.mark.parametrize("command", WORKS)
-def test_it_works(walked: dict[str, tuple[int | None, str, str, str]], command: str) -> None:
+def test_it_works(walked, command):
     status, out, err, raised = walked[command]
     assert (status, raised) == (0, ""), err
     assert out
 
 
 @pytest.mark.parametrize("command", NEEDS)
-def test_the_extra_is_named_in_one_line(walked: dict[str, tuple[int | None, str, str, str]], command: str) -> None:
+def test_the_extra_is_named_in_one_line(walked, command):
     status, out, err, raised = walked[command]
     assert (status, out, raised) == (2, "", "")
     assert err.startswith("error: ") and err.count("\n") == 1, err

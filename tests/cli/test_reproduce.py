@@ -1,17 +1,10 @@
 """``reproduce`` and ``benchmarks --needs``: a paper's cells with its tables, and what the data lacks for them."""
 
-from __future__ import annotations
-
 import json
-import sys
 from pathlib import Path
-from typing import Any
-
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 import paper_values
+import pytest
 
 from tradeassay.benchmarks.exhibits import exhibits
 from tradeassay.benchmarks.systrade import load_spec
@@ -21,13 +14,12 @@ from tradeassay.core.errors import UserError
 from tradeassay.data import load_dataset
 
 
-def test_needs_are_listed_and_go_with_one_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["benchmarks", "--needs", "synthetic/us:7"]) == 2
-    assert "--needs goes with one benchmark" in capsys.readouterr().err
+def test_needs_are_listed_and_go_with_one_benchmark(tell):
+    assert "--needs goes with one benchmark" in tell(["benchmarks", "--needs", "synthetic/us:7"], 2).err
     assert main(["benchmarks", "stockbench-v1", "--needs", "nowhere"]) == 2
 
 
-def test_a_window_after_the_cutoff_needs_a_model_whose_cutoff_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_window_after_the_cutoff_needs_a_model_whose_cutoff_is_known(capsys):
     from tradeassay.cli._options import after_cutoff
     from tradeassay.core.errors import UserError
 
@@ -56,13 +48,7 @@ def test_a_window_after_the_cutoff_needs_a_model_whose_cutoff_is_known(capsys: p
         ),
     ],
 )
-def test_what_a_paper_does_not_have_is_refused(
-    given: list[str],
-    said: str,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_a_paper_does_not_have_is_refused(given, said, tell, tmp_path, monkeypatch):
     import tradeassay.runs
 
     monkeypatch.setattr(tradeassay.runs, "run", lambda spec, folder, **how: pytest.skip("played"))
@@ -71,16 +57,15 @@ def test_what_a_paper_does_not_have_is_refused(
             tradeassay.runs, "run", lambda spec, folder, **how: type("Done", (), {"folder": folder})
         )
         monkeypatch.setattr(tradeassay.runs, "load_run", lambda folder: folder)
-    assert main(["reproduce", *given, "--runs", str(tmp_path)]) == 2
-    assert said in capsys.readouterr().err
+    assert said in tell(["reproduce", *given, "--runs", str(tmp_path)], 2).err
 
 
-def test_options_reach_the_papers_about_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_options_reach_the_papers_about_programs(monkeypatch, tmp_path):
     import tradeassay.runs
 
-    called: list[tuple[Any, dict[str, Any]]] = []
+    called = []
 
-    def take(spec: Any, folder: Path, **how: Any) -> None:
+    def take(spec, folder, **how):
         called.append((spec, how))
         raise UserError("nothing is played here")
 
@@ -125,18 +110,16 @@ NOT_NUMBERS = {
 MAIN = {"stockbench": "main", "ktdfin": "table-4", "ama": "main", "quantcode": "table-3", "systrade": "table-3"}
 
 
-def reproduced(given: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+def reproduced(given, folder, capsys):
     # A model whose every episode fails makes the command end with 1, and has its row nevertheless.
     assert main(["reproduce", *given, "--runs", str(folder), "--workers", "1", "--json"]) in (0, 1)
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    told = json.loads(capsys.readouterr().out)
     return told
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("paper", list(GIVEN))
-def test_recordings_and_a_script_fill_a_papers_page(
-    paper: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_recordings_and_a_script_fill_a_papers_page(paper, tmp_path, capsys):
     told = reproduced([paper, *RECORDED, *GIVEN[paper]], tmp_path, capsys)
     page = Path(told["page"])
     html = page.read_text()
@@ -158,7 +141,7 @@ def test_recordings_and_a_script_fill_a_papers_page(
 
 
 @pytest.mark.slow
-def test_the_grids_of_the_trading_papers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_grids_of_the_trading_papers(tmp_path, capsys):
     told = reproduced(["ktdfin", *RECORDED, *GIVEN["ktdfin"], "--grid", "--probes", "8"], tmp_path, capsys)
     filled = {one["exhibit"]["id"] for one in told["paper"]["exhibits"] if one["ours"]["tables"]}
     assert {"table-3", "table-5", "figure-3", "table-8", "table-11", "table-12"} <= filled
@@ -170,7 +153,7 @@ def test_the_grids_of_the_trading_papers(tmp_path: Path, capsys: pytest.CaptureF
 
 
 @pytest.mark.slow
-def test_stockbench_on_data_of_other_years(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stockbench_on_data_of_other_years(tmp_path, capsys):
     own = ["stockbench", "-m", "scripted/news-reader", "--data", "synthetic/us:7", "--grid"]
     told = reproduced(own, tmp_path, capsys)
     assert {"main", "table-3", "ablations", "figure-4"} <= paper_values.check_stockbench(told)
@@ -179,7 +162,7 @@ def test_stockbench_on_data_of_other_years(tmp_path: Path, capsys: pytest.Captur
 
 
 @pytest.mark.slow
-def test_public_tasks_with_a_judge_and_stored_bars(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_public_tasks_with_a_judge_and_stored_bars(tmp_path, capsys):
     words = "Buy one unit when the 10-day average crosses above the 30-day average, close when it crosses below."
     tasks = [
         {"id": n, "reformulated_task": words, "yf_symbol": s, "timeframe": "1d"}
@@ -194,7 +177,7 @@ def test_public_tasks_with_a_judge_and_stored_bars(tmp_path: Path, capsys: pytes
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_twelve_strategies_on_fourteen_instruments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_twelve_strategies_on_fourteen_instruments(tmp_path, capsys):
     coins = paper_values.store_coins(tmp_path / "coins")
     sets = ("synthetic/us:7", "synthetic/ashare:7", str(coins))
     first = [load_dataset(name).at(700, "close").symbols[:n] for name, n in zip(sets, (5, 6, 3), strict=True)]
@@ -221,17 +204,14 @@ def test_twelve_strategies_on_fourteen_instruments(tmp_path: Path, capsys: pytes
     ]
 
 
-def test_a_folder_that_cannot_be_imported_is_sent_to_the_command_with_the_options(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_cannot_be_imported_is_sent_to_the_command_with_the_options(tmp_path, tell):
     (tmp_path / "a.csv").write_text("hello,world\n1,2\n")
-    assert main(["reproduce", "ktdfin", "--data", str(tmp_path), "--runs", str(tmp_path / "runs")]) == 2
-    said = capsys.readouterr().err
+    said = tell(["reproduce", "ktdfin", "--data", str(tmp_path), "--runs", str(tmp_path / "runs")], 2).err
     assert "no column for date and close" in said and f"tradeassay data import {tmp_path} --name NAME" in said
 
 
 @pytest.mark.slow
-def test_the_main_table_of_stockbench_without_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_main_table_of_stockbench_without_data(tmp_path, capsys):
     told = reproduced(["stockbench", "-m", "scripted/news-reader"], tmp_path, capsys)
     (table,) = told["paper"]["exhibits"][0]["ours"]["tables"]
     names = [row["head"]["text"] for row in table["rows"]]
@@ -240,9 +220,7 @@ def test_the_main_table_of_stockbench_without_data(tmp_path: Path, capsys: pytes
     assert "our data is synthetic" in told["paper"]["exhibits"][0]["ours"]["reasons"]
 
 
-def test_factor_models_that_saw_nothing_of_the_windows_play_too(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_factor_models_that_saw_nothing_of_the_windows_play_too(monkeypatch, capsys):
     import msgspec
 
     from tradeassay.agents.factor_models import fitting as trained

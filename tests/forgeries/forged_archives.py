@@ -1,14 +1,9 @@
 """Forged archives, and a forged world of a store: everything but the content is as this package writes it."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json
 import zipfile
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 from unittest import mock
 
 from tradeassay.core.hashing import canonical_json
@@ -17,11 +12,11 @@ from tradeassay.runs.store.archive import read_members, write_packed
 
 
 @contextlib.contextmanager
-def forged_worlds() -> Iterator[None]:
+def forged_worlds():
     """Let every synthetic world that is made rise; its store has all hashes of what was made."""
     honest = synthetic.generate
 
-    def better(config: Any) -> Any:
+    def better(config):
         world = honest(config)
         bars = {name: field.copy() for name, field in world.panel.bars.items()}
         for name in ("open", "high", "low", "close"):
@@ -32,7 +27,7 @@ def forged_worlds() -> Iterator[None]:
         yield
 
 
-def exchange(seal: Path, name: str, edit: Callable[[bytes], bytes]) -> None:
+def exchange(seal, name, edit):
     with zipfile.ZipFile(seal) as archive:
         content = {one: archive.read(one) for one in archive.namelist()}
     assert edit(content[name]) != content[name]
@@ -42,12 +37,12 @@ def exchange(seal: Path, name: str, edit: Callable[[bytes], bytes]) -> None:
             archive.writestr(one, data)
 
 
-def add(seal: Path, name: str, data: bytes) -> None:
+def add(seal, name, data):
     with zipfile.ZipFile(seal, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(name, data)
 
 
-def relabel(file: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+def relabel(file, edit):
     content = dict(read_members(file))
     label = json.loads(content["recording.json"])
     edit(label)

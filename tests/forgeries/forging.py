@@ -1,7 +1,5 @@
 """What a forger has: the files of an honest run, this package, and time to recompute every hash."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io
@@ -31,7 +29,7 @@ Lines = list[dict[str, Any]]
 Json = dict[str, Any]
 
 
-def command(*words: object) -> tuple[int, str]:
+def command(*words):
     """Give a command as a user would; return its exit status and all that it printed."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
@@ -193,7 +191,7 @@ class Forged:
             base.execute(update, (packed(edit(unpacked(body).decode()).encode()), row))
 
 
-def put(where: Any, path: str, value: object) -> None:
+def put(where, path, value):
     """Write a value at a path of keys and places, such as ``episodes|0|agent``; ``*`` is every child."""
     head, _, rest = path.partition("|")
     keys = [*where] if head == "*" else [head if isinstance(where, dict) else int(head)]
@@ -204,11 +202,11 @@ def put(where: Any, path: str, value: object) -> None:
             where[key] = value
 
 
-def _line(content: Json) -> bytes:
+def _line(content):
     return msgspec.json.encode(content) + b"\n"
 
 
-def copied(source: Path, root: Path) -> Forged:
+def copied(source, root):
     target = root / source.name
     if source.is_dir():
         shutil.copytree(source, target)

@@ -1,10 +1,7 @@
 """The smallest honest run of every kind, made through the command line."""
 
-from __future__ import annotations
-
 import json
 import threading
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -54,7 +51,7 @@ AMENDED = SEASON.replace("2022-03-10", "2022-03-14")
 TRAINED = Path(__file__).parents[2] / "examples" / "training" / "recorded" / "qwen-few-seen.tar.xz"
 
 
-def play(root: Path, *words: object) -> Path:
+def play(root, *words):
     """Give a command that makes a run below ``root`` and return the run's folder."""
     before = set((root / "runs").glob("*"))
     status, said = command(*words, "--runs", root / "runs", "--workers", "1")
@@ -64,11 +61,11 @@ def play(root: Path, *words: object) -> Path:
     return new[0]
 
 
-def trade(*words: object) -> Callable[[Path], Path]:
+def trade(*words):
     return lambda root: play(root, "run", *words, "--executor", "inline")
 
 
-def own(root: Path) -> Path:
+def own(root):
     """Play agents of files as people call them: with a space, behind a link, on a pipe."""
     (root / "my_agent.py").write_text(AGENT)
     (root / "the boss's.py").write_text(AGENT.replace("Mine", "Boss"))
@@ -83,8 +80,8 @@ def own(root: Path) -> Path:
     )
 
 
-def over_http(root: Path) -> Path:
-    space: dict[str, type] = {}
+def over_http(root):
+    space = {}
     exec(AGENT, space)
 
     class Handler(BaseHTTPRequestHandler):
@@ -106,14 +103,14 @@ def over_http(root: Path) -> Path:
         server.shutdown()
 
 
-def season(root: Path, text: str = SEASON, name: str = "arena.db") -> Path:
+def season(root, text=SEASON, name="arena.db"):
     (root / "season.toml").write_text(text)
     status, said = command("arena", "run", "--season", root / "season.toml", "--db", root / name)
     assert status == 0, said
     return root / name
 
 
-def amended_season(root: Path, text: str = AMENDED, *words: object) -> Path:
+def amended_season(root, text=AMENDED, *words):
     """Play a season half way, amend it, and play it to its end."""
     (root / "season.toml").write_text(text)
     db = ("--db", root / "arena.db")
@@ -131,7 +128,7 @@ def amended_season(root: Path, text: str = AMENDED, *words: object) -> Path:
     return root / "arena.db"
 
 
-def recalled(root: Path) -> Path:
+def recalled(root):
     """Play a model, ask it what it remembers, change what it sees, and judge it with both records."""
     run = play(root, "run", "ktdfin-v1", "-m", "scripted/sensible", "--last", "2022-02-11", "--slug", "recalled")
     records = run.parent / "recall.json", run.parent / "changed.json"
@@ -145,7 +142,7 @@ def recalled(root: Path) -> Path:
     return run
 
 
-def hardened(root: Path) -> Path:
+def hardened(root):
     """Harden a mask until an attacker falls to chance, and play under it."""
     status, said = command("memory", "probe", "--probes", "40", "--harden", "grid", "--json")
     assert status == 0, said
@@ -154,7 +151,7 @@ def hardened(root: Path) -> Path:
     return play(root, *words, "--hardened", root / "hardened.json", "--slug", "hardened")
 
 
-def trained(root: Path, *tasks: str) -> Path:
+def trained(root, *tasks):
     """Judge recorded answers of a model that was being trained."""
     named = [word for task in tasks for word in ("-t", task)]
     words = ("code", "run", "quantcode-v1", "-m", "local/qwen-few-1", "--max-tokens", "384", *named)
@@ -162,7 +159,7 @@ def trained(root: Path, *tasks: str) -> Path:
 
 
 SHORT = ("--first", "2022-01-10", "--last", "2022-01-20")
-HONEST: dict[str, Callable[[Path], Path]] = {
+HONEST = {
     "rule": trade("daily-us-v1", "-a", "momentum-12-1:k=3", "-a", "random", "--slug", "rule", *SHORT),
     "paper": trade("ktdfin-paper-v1", "-a", "momentum-12-1:k=3", "--last", "2022-02-10", "--slug", "paper"),
     "masked": trade(

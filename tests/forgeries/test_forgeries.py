@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import beside_list  # noqa: F401 - puts its forgeries on the list
 import recent_list  # noqa: F401 - puts its forgeries on the list
-from forgery_list import FORGERIES, Forgery
-from forging import Forged, command, copied
+from forgery_list import FORGERIES
+from forging import command, copied
 from honest_runs import HONEST
 
 SLOW_BASES = ("quantcode", "generated", "systrade", "trained", "hardened", "recalled")
@@ -31,19 +30,19 @@ MANY = ("arena", "recorded", "rule")
 """Of these every fourth forgery is tried by default, of the others every second; make test-all tries all."""
 
 
-def _case(number: int, forgery: Forgery) -> object:
+def _case(number, forgery):
     slow = forgery.base in SLOW_BASES or number % (4 if forgery.base in MANY else 2)
     return pytest.param(forgery, id=f"{forgery.base}: {forgery.name}", marks=[pytest.mark.slow] if slow else [])
 
 
 @pytest.fixture(scope="session")
-def honest(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def honest(tmp_path_factory):
     """Return the honest run of a kind; it is made once, by whichever worker needs it first."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
 
-    def of(base: str) -> Path:
+    def of(base):
         root = shared / f"honest-{base}"
         with (shared / f"honest-{base}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -55,13 +54,13 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return of
 
 
-def verified(path: Path) -> tuple[int, str]:
+def verified(path):
     """Verify as a user would; lines of progress, which depend on the clock, are left out."""
     status, said = command("verify", path, *(("--workers", "1") if path.is_dir() else ()))
     return status, re.sub(r"^\d+ of \d+ episodes .*\n", "", said, flags=re.M)
 
 
-def placed(source: Path, tmp_path: Path) -> Forged:
+def placed(source, tmp_path):
     """Copy a run to where a forger works on it, alone in its folder of runs."""
     parent = tmp_path / "runs" if source.is_dir() else tmp_path
     parent.mkdir(exist_ok=True)
@@ -73,9 +72,7 @@ def placed(source: Path, tmp_path: Path) -> Forged:
 
 
 @pytest.mark.parametrize("forgery", [_case(*one) for one in enumerate(FORGERIES)])
-def test_a_forgery_is_contradicted_or_named(
-    forgery: Forgery, honest: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_a_forgery_is_contradicted_or_named(forgery, honest, tmp_path):
     run = placed(honest(forgery.base), tmp_path)
     status, said = forgery.forge(run) or verified(run.path)
     said = " ".join(said.split())
@@ -88,7 +85,7 @@ def test_a_forgery_is_contradicted_or_named(
 @pytest.mark.parametrize(
     "base", [pytest.param(b, marks=[pytest.mark.slow] if b in SLOW_BASES else []) for b in HONEST]
 )
-def test_the_honest_run_is_not_accused(base: str, honest: Callable[[str], Path], tmp_path: Path) -> None:
+def test_the_honest_run_is_not_accused(base, honest, tmp_path):
     run = placed(honest(base), tmp_path)
     status, said = verified(run.path)
     assert status in (0, 3), said
@@ -108,7 +105,7 @@ def test_the_honest_run_is_not_accused(base: str, honest: Callable[[str], Path],
     assert verified(run.path) == (status, said)
 
 
-def test_an_honest_assay_is_made_again(honest: Callable[[str], Path], tmp_path: Path) -> None:
+def test_an_honest_assay_is_made_again(honest, tmp_path):
     run = placed(honest("rule"), tmp_path)
     assert command("assay", run.path, "--portfolios", "100")[0] == 0
     status, said = verified(run.path)
@@ -117,6 +114,6 @@ def test_an_honest_assay_is_made_again(honest: Callable[[str], Path], tmp_path: 
     assert verified(run.path)[0] in (0, 3)
 
 
-def test_the_list_is_long_enough() -> None:
+def test_the_list_is_long_enough():
     assert len({(one.base, one.name) for one in FORGERIES}) == len(FORGERIES) >= 200
     assert {one.base for one in FORGERIES} == set(HONEST)

@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import golden
@@ -39,7 +38,7 @@ PLAYED = [
 SCREEN = 24
 
 
-def commands(folder: Path, out: Path, *, programs: bool, quick: bool) -> dict[str, list[str]]:
+def commands(folder, out, *, programs, quick):
     """Return every command that reads a finished run, by name; those of runs that trade alone last."""
     shared = {
         "verify": ["verify", str(folder), "--workers", "1"],
@@ -60,9 +59,7 @@ def commands(folder: Path, out: Path, *, programs: bool, quick: bool) -> dict[st
     return shared | {"assay": ["assay", str(folder), "-o", str(out / "assay.html"), "--portfolios", "0"]}
 
 
-def every_command_reads(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], *, programs: bool, quick: bool = False
-) -> None:
+def every_command_reads(run, tmp_path, capsys, *, programs, quick=False):
     folder = shutil.copytree(run, tmp_path / "moved, ü" / f"Anna's {run.name}")
     for name, argv in commands(folder, tmp_path, programs=programs, quick=quick).items():
         status = main(argv)
@@ -78,30 +75,25 @@ def every_command_reads(
 
 
 @pytest.mark.parametrize("name", PLAYED)
-def test_a_fresh_run_of_every_kind_goes_through_every_command(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fresh_run_of_every_kind_goes_through_every_command(name, tmp_path, capsys):
     programs = golden.RUNS[name][0] == "code"
     every_command_reads(
         golden.stored(name), tmp_path, capsys, programs=programs, quick=name in golden.SMALLEST[1:]
     )
 
 
-def test_a_run_that_was_edited_is_contradicted_by_its_status_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_that_was_edited_is_contradicted_by_its_status_alone(tmp_path, tell):
     folder = shutil.copytree(golden.stored("stockbench-paper"), tmp_path / "r")
     scores = (folder / "scores.json").read_text()
     (folder / "scores.json").write_text(scores.replace('"value": 0', '"value": 9', 1))
-    assert main(["verify", str(folder)]) == 1
-    assert " is CONTRADICTED in 1 place " in capsys.readouterr().out.splitlines()[0]
+    assert " is CONTRADICTED in 1 place " in tell(["verify", str(folder)], 1).out.splitlines()[0]
     assert main(["verify", str(tmp_path / "nowhere")]) == 2
 
 
 # -- all of them
 
 
-def _days(name: str) -> tuple[str, str]:
+def _days(name):
     """Return two sessions well inside a benchmark's window."""
     market = benchmarks.get(name).market
     days = [str(day) for day in load_dataset(benchmarks.get(name).dataset).sessions]
@@ -135,7 +127,7 @@ PROGRAMS = {
 AGENTS = tuple("-a random:k=4 -a min-variance:every=1 -a momentum-12-1:k=3,every=1 -m scripted/sensible".split())
 
 
-def played(name: str) -> list[str]:
+def played(name):
     """Return the command that plays the smallest run of a benchmark with all its settings."""
     if name in PROGRAMS:
         return ["code", "run", *PROGRAMS[name], "--workers", "1"]
@@ -160,15 +152,12 @@ EVERY = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
-def test_every_benchmark_with_every_setting_goes_through_every_command(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([*played(name), "--runs", str(tmp_path / "made"), "--slug", "r", "--json"]) == 0
-    capsys.readouterr()
+def test_every_benchmark_with_every_setting_goes_through_every_command(name, tmp_path, tell, capsys):
+    tell([*played(name), "--runs", str(tmp_path / "made"), "--slug", "r", "--json"])
     every_command_reads(tmp_path / "made" / "r", tmp_path, capsys, programs=name in PROGRAMS)
 
 
-def test_the_programs_of_the_matrix_are_all_benchmarks_of_programs() -> None:
+def test_the_programs_of_the_matrix_are_all_benchmarks_of_programs():
     assert {argv[0] for argv in PROGRAMS.values()} == {
         name for name in code_benchmarks() if not name.startswith("test-")
     }
@@ -177,7 +166,7 @@ def test_the_programs_of_the_matrix_are_all_benchmarks_of_programs() -> None:
 # -- other Pythons
 
 
-def pythons() -> dict[str, str]:
+def pythons():
     """Return the interpreters that have what tradeassay needs, by version; TRADEASSAY_PYTHONS names more (a:b)."""
     found = {}
     named = filter(None, os.environ.get("TRADEASSAY_PYTHONS", "").split(":"))
@@ -193,15 +182,13 @@ def pythons() -> dict[str, str]:
     return found
 
 
-def _environment() -> dict[str, str]:
+def _environment():
     return {**os.environ, "PYTHONPATH": str(Path(tradeassay.__file__).parents[1])}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
-def test_a_run_of_each_python_is_verified_by_the_others(
-    name: str, tmp_path: Path, record_property: Callable[[str, object], None]
-) -> None:
+def test_a_run_of_each_python_is_verified_by_the_others(name, tmp_path, record_property):
     found = pythons()
     record_property("pythons", sorted(found))
     if len(found) < 2:

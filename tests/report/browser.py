@@ -1,12 +1,7 @@
 """A headless Chromium for tests of pages, and a page opened in it."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -34,7 +29,7 @@ READY = "return document.documentElement.dataset.ready === 'yes'"
 
 
 @contextmanager
-def chromium(profile: Path) -> Iterator[Any]:
+def chromium(profile):
     """Lend a browser with an empty profile."""
     from selenium import webdriver
     from selenium.webdriver.chrome.options import Options
@@ -52,7 +47,7 @@ def chromium(profile: Path) -> Iterator[Any]:
         made.quit()
 
 
-def opened(driver: Any, page: Path | str, width: int = 1280, *, dark: bool = False) -> Any:
+def opened(driver, page, width=1280, *, dark=False):
     """Open a file or an address at a width and in a theme, and wait until its scripts are done."""
     from selenium.webdriver.support.ui import WebDriverWait
 

@@ -1,9 +1,6 @@
 """A finished QuantCode run whose programs were never run: what the sandbox would have found is given."""
 
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import msgspec
@@ -14,7 +11,7 @@ from tradeassay.code.evaluation import Earned, EvaluateConfig, Evaluation, Value
 from tradeassay.code.judges.decisions import BehaviourVerdict, LanguageVerdict, MarketAgreement
 from tradeassay.code.lookahead.grow import ChangedDecision, LeakRecord
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.runs import CodeRun, QuantCodeSpec
+from tradeassay.runs import QuantCodeSpec
 from tradeassay.runs import run as run_spec
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> {{ 7 * 7 }} \x1b[31m"
@@ -36,7 +33,7 @@ _EARNED = Earned(
 )
 
 
-def _behaviour(value: float) -> BehaviourVerdict:
+def _behaviour(value):
     return BehaviourVerdict(
         status="passed" if value >= 0.9 else "failed",
         reason="" if value >= 0.9 else f"agreement {value} with the reference, 0.9 is needed",
@@ -46,7 +43,7 @@ def _behaviour(value: float) -> BehaviourVerdict:
     )
 
 
-def examined(task: Any, source: str, **rest: Any) -> Evaluation:
+def examined(task, source, **rest):
     """Return what an examination might have found, by what the program is."""
     plain = Evaluation(
         task=task.id,
@@ -91,7 +88,7 @@ def examined(task: Any, source: str, **rest: Any) -> Evaluation:
     return plain
 
 
-def code_run(folder: Path, **changes: Any) -> CodeRun:
+def code_run(folder, **changes):
     """Make the run: six coders, six tasks, both settings, a crude judge."""
     names = ("coder-gold", "coder-sma", "coder-mends", "coder-cheat", "coder-silent", "away")
     spec = QuantCodeSpec(
@@ -108,7 +105,7 @@ def code_run(folder: Path, **changes: Any) -> CodeRun:
 
 
 @contextmanager
-def coders_given() -> Iterator[None]:
+def coders_given():
     """Let no program run: what an examination finds is given."""
     nothing = mock.MagicMock()
     with (

@@ -11,9 +11,8 @@ from tradeassay.core.orders import Order
 from tradeassay.metrics import Bin, Calibration, rate_measure
 from tradeassay.report import render_html
 from tradeassay.runs.score import Inference
-from tradeassay.runs.summary import AgentSummary, CellSummary, ModelSummary, RunSummary, completed_run
+from tradeassay.runs.summary import CellSummary, ModelSummary, RunSummary, completed_run
 from tradeassay.runs.summary.rows import (
-    Answers,
     CallNote,
     DecisionNote,
     ErrorRow,
@@ -25,7 +24,7 @@ from tradeassay.runs.summary.rows import (
 PROMPT = 'It is day 7.\n\n```json\n{"kind":"observation","cash":1000.0,"positions":[]}\n```'
 
 
-def decision(session: str, word: str = "") -> DecisionNote:
+def decision(session, word=""):
     return DecisionNote(
         session=session,
         reason=word or "two names look cheap",
@@ -62,7 +61,7 @@ def decision(session: str, word: str = "") -> DecisionNote:
     )
 
 
-def model(answers: Answers, *, usd: float | None, word: str = "") -> ModelSummary:
+def model(answers, *, usd, word=""):
     bins = (
         Bin(low=0.5, high=0.6, n=10, confidence=0.55, accuracy=0.5),
         Bin(low=0.7, high=0.8, n=90, confidence=0.74, accuracy=0.52),
@@ -99,12 +98,12 @@ def model(answers: Answers, *, usd: float | None, word: str = "") -> ModelSummar
     )
 
 
-def masked_cell(place: int, mask: str, *, n: int = 120, attack: bool = False) -> CellSummary:
+def masked_cell(place, mask, *, n=120, attack=False):
     sessions = weekdays(n)
     market = np.random.default_rng(1).normal(0.0004, 0.009, n)
     word = ATTACK if attack else ""
 
-    def trader(name: str, edge: float, seed: int, answers: Answers, usd: float | None) -> AgentSummary:
+    def trader(name, edge, seed, answers, usd):
         path = market + edge + np.random.default_rng(seed).normal(0, 0.002, n)
         plain = agent(name, [path], sessions, market, symbols=("S01", "S02"))
         assert plain.detail is not None
@@ -134,12 +133,12 @@ def masked_cell(place: int, mask: str, *, n: int = 120, attack: bool = False) ->
 
 
 @cache
-def model_report(*, attack: bool = False) -> RunSummary:
+def model_report(*, attack=False):
     cells = (masked_cell(0, "blinded", attack=attack), masked_cell(1, "bright", attack=attack))
     return completed_run(RunSummary(title="masks", cells=cells, draws=200))
 
 
 @cache
-def model_page(*, attack: bool = False) -> str:
+def model_page(*, attack=False):
     """Return the page of the report."""
     return render_html(model_report(attack=attack))

@@ -12,8 +12,6 @@ from tradeassay.core.orders import Order
 from tradeassay.metrics import (
     MEASURES,
     BootstrapConfig,
-    EpisodeSeries,
-    SeedSummary,
     across_seeds,
     compare_to_baseline,
     corrected,
@@ -46,12 +44,12 @@ Rule-based and model agents trade a hundred names once a day.
 """
 
 
-def weekdays(n: int, first: date = date(2024, 1, 2)) -> tuple[str, ...]:
+def weekdays(n, first=date(2024, 1, 2)):
     days = (first + timedelta(days=offset) for offset in range(3 * n))
     return tuple(str(day) for day in days if day.weekday() < 5)[:n]
 
 
-def played(returns: np.ndarray, index: np.ndarray, sessions: tuple[str, ...], seed: int = 0) -> EpisodeSeries:
+def played(returns, index, sessions, seed=0):
     """A series with some trading, idle cash and refusals in it."""
     n = len(sessions)
     rng = np.random.default_rng(seed)
@@ -71,15 +69,8 @@ def played(returns: np.ndarray, index: np.ndarray, sessions: tuple[str, ...], se
 
 
 def agent(
-    name: str,
-    paths: list[np.ndarray],
-    sessions: tuple[str, ...],
-    base: np.ndarray,
-    *,
-    baseline: bool = False,
-    symbols: tuple[str, ...] = (),
-    reason: str = "the trend is up and volume confirms it",
-) -> AgentSummary:
+    name, paths, sessions, base, *, baseline=False, symbols=(), reason="the trend is up and volume confirms it"
+):
     episodes = [played(returns, base, sessions, place) for place, returns in enumerate(paths)]
     scores = [score(episode, bootstrap=QUICK) for episode in episodes]
     versus = compare_to_baseline(np.stack([e.nav for e in episodes]), 1e5 * growth(base), bootstrap=QUICK)
@@ -115,7 +106,7 @@ def agent(
     )
 
 
-def scored(name: str, measures: dict[str, SeedSummary], seeds: int = 1, *, baseline: bool = False) -> AgentScores:
+def scored(name, measures, seeds=1, *, baseline=False):
     return AgentScores(
         cell="cell0",
         benchmark="daily-us-v1",
@@ -130,21 +121,19 @@ def scored(name: str, measures: dict[str, SeedSummary], seeds: int = 1, *, basel
     )
 
 
-def failed(name: str, reason: str) -> AgentSummary:
+def failed(name, reason):
     nothing = {info.id: summarise([not_scored(reason)]) for info in MEASURES}
     row = scored(name, nothing)
     return AgentSummary(row=row, failure=reason, failed_episodes=((row.episodes[0], reason),))
 
 
-def cell(
-    place: int = 0, n: int = 250, *, title: str = "US large caps, daily", attack: bool = False
-) -> CellSummary:
+def cell(place=0, n=250, *, title="US large caps, daily", attack=False):
     rng = np.random.default_rng(100 + place)
     sessions = weekdays(n)
     market = rng.normal(0.0004, 0.009, n)
     symbols = tuple(f"S{number:02d}" for number in range(14))
 
-    def noisy(edge: float, own: float, seed: int) -> np.ndarray:
+    def noisy(edge, own, seed):
         return market + edge + np.random.default_rng(seed).normal(0, own, n)
 
     agents = [
@@ -188,7 +177,7 @@ def cell(
 
 
 @cache
-def report(*, attack: bool = False) -> RunSummary:
+def report(*, attack=False):
     return completed_run(
         RunSummary(
             title=ATTACK if attack else "Rule agents on three markets",
@@ -206,6 +195,6 @@ def report(*, attack: bool = False) -> RunSummary:
 
 
 @cache
-def page_text(*, attack: bool = False) -> str:
+def page_text(*, attack=False):
     """Return the page of the report."""
     return render_html(report(attack=attack))

@@ -1,9 +1,6 @@
 """A finished SysTradeBench run whose programs were never run: what the sandbox would have found is given."""
 
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import msgspec
@@ -15,13 +12,12 @@ from tradeassay.code.gates import GATES, GateReport
 from tradeassay.code.scores import Breach, CostPoint, Discipline, PaperScore, Robustness, Scorecard, overall
 from tradeassay.code.submission import SubmissionRun
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.runs import CodeRun
 from tradeassay.runs import run as run_spec
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> {{ 7 * 7 }} \x1b[31m"
 
 
-def trail() -> Trail:
+def trail():
     closes = tuple(100.0 + (n % 7) - (n % 3) for n in range(60))
     marks = (
         Mark(kind="both", row=5, time="2025-01-08", leg="X", share=1.0, frozen=1.0, signal="ENTER_LONG"),
@@ -62,7 +58,7 @@ def trail() -> Trail:
     )
 
 
-def robustness() -> Robustness:
+def robustness():
     points = tuple(
         CostPoint(
             cost_bp=cost,
@@ -86,9 +82,7 @@ def robustness() -> Robustness:
     )
 
 
-def examined(
-    submission: Any, spec: Any, executor: Any, bars: Any, config: Any, scenarios: Any = None, pins: Any = None
-) -> Examined:
+def examined(submission, spec, executor, bars, config, scenarios=None, pins=None):
     """Return what might have been found, by what the source is."""
     gates = {name: passed() for name in GATES}
     if "_Honest" in submission.source:
@@ -155,14 +149,14 @@ def examined(
     return Examined(scorecard=card, trail=trail() if ran else None, scenarios=traces)
 
 
-def on_scenarios(submission: Any, spec: Any, executor: Any, config: Any) -> dict[str, SubmissionRun]:
+def on_scenarios(submission, spec, executor, config):
     """Return the frozen decisions as traces, and none of a source that crashes."""
     if "raise KeyError" in submission.source:
         return {}
     return {one.name: SubmissionRun(cpu_s=0.0, decisions=one.expected) for one in spec.scenarios}
 
 
-def systrade_run(folder: Path, **changes: Any) -> CodeRun:
+def systrade_run(folder, **changes):
     """Make the run: four builders, two strategies, three reviewers."""
     builders = tuple(f"scripted/builder-{name}" for name in ("gold", "mends", "peeps"))
     spec = SystradeSpec(models=(*builders, "scripted/away"), strategies=("bollinger", "double-ma"))
@@ -172,7 +166,7 @@ def systrade_run(folder: Path, **changes: Any) -> CodeRun:
 
 
 @contextmanager
-def builders_given() -> Iterator[None]:
+def builders_given():
     """Let no program run: what an examination finds is given."""
     nothing = mock.MagicMock()
     with (

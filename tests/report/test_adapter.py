@@ -1,27 +1,29 @@
 """From a recorded run to a page and a table: nothing is invented on the way."""
 
-from pathlib import Path
-
 import msgspec
 import numpy as np
 import pytest
 import report_agents  # noqa: F401  # registers the agents
+from test_page import Page
 
 from tradeassay import Run, compare, run
 from tradeassay.core.errors import TradeassayWarning
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.report import print_comparison, print_leaderboard, write_html
-from tradeassay.runs.summary import RunSummary, summary_of
+from tradeassay.runs import RunSpec, Window
+from tradeassay.runs import run as run_spec
+from tradeassay.runs.spec.run_spec import model_agent
+from tradeassay.runs.summary import summary_of
 
 AGENTS = ["random", "reversal", "cash", "test-report-silent", "test-report-broken"]
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(tmp_path_factory):
     return tmp_path_factory.mktemp("home")
 
 
-def play(home: Path, folder: Path, seeds: int) -> Run:
+def play(home, folder, seeds):
     return run(
         "daily-crypto-v1",
         agents=AGENTS,
@@ -38,50 +40,44 @@ def play(home: Path, folder: Path, seeds: int) -> Run:
 
 
 @pytest.fixture(scope="module")
-def recorded(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def recorded(home, tmp_path_factory):
     return play(home, tmp_path_factory.mktemp("runs") / "small", 3)
 
 
 @pytest.fixture(scope="module")
-def data(recorded: Run) -> RunSummary:
+def data(recorded):
     return summary_of(recorded)
 
 
-def test_one_cell_with_every_agent_and_the_baseline(data: RunSummary, recorded: Run) -> None:
+def test_one_cell_with_every_agent_and_the_baseline(data, recorded):
     (cell,) = data.cells
     assert [agent.name for agent in cell.agents] == [recorded.names[row.agent] for row in recorded.scores.agents]
-    assert cell.baseline == "equal-weight"
-    assert cell.baseline_phrase == "buy and hold"
+    assert (cell.baseline, cell.baseline_phrase) == ("equal-weight", "buy and hold")
     assert len(cell.sessions) == 61
     assert cell.badges.data == "synthetic"
     assert "cash" in cell.rules
     assert (data.level, data.draws) == (0.95, 100)
 
 
-def test_numbers_are_those_of_the_scores(data: RunSummary, recorded: Run) -> None:
+def test_numbers_are_those_of_the_scores(data, recorded):
     for agent, row in zip(data.cells[0].agents, recorded.scores.agents, strict=True):
-        assert agent.measures == row.measures
-        assert agent.versus == row.versus_baseline
-        assert agent.row == row
+        assert (agent.measures, agent.versus, agent.row) == (row.measures, row.versus_baseline, row)
 
 
-def test_the_repetition_in_the_middle_is_shown(data: RunSummary, recorded: Run) -> None:
+def test_the_repetition_in_the_middle_is_shown(data, recorded):
     chance = next(agent for agent in data.cells[0].agents if agent.name == "random")
     assert len(chance.paths) == 3
     ends = [path[-1] for path in chance.paths]
     assert chance.path[-1] == sorted(ends)[1]
     assert chance.seeds == 3
-    assert chance.detail is not None
     held = chance.detail.holdings
-    assert held is not None
     assert np.shape(held.weights) == (len(held.symbols), 61)
     assert len(chance.detail.falls) == 62
 
 
-def test_trades_lie_on_their_prices(data: RunSummary) -> None:
+def test_trades_lie_on_their_prices(data):
     (cell,) = data.cells
     turning = next(agent for agent in cell.agents if agent.name == "reversal")
-    assert turning.detail is not None
     assert turning.detail.trades
     for trade in turning.detail.trades[:50]:
         assert trade.symbol in cell.prices
@@ -91,7 +87,7 @@ def test_trades_lie_on_their_prices(data: RunSummary) -> None:
     assert all(len(prices) == 61 for prices in cell.prices.values())
 
 
-def test_failures_keep_their_reasons(data: RunSummary) -> None:
+def test_failures_keep_their_reasons(data):
     by_name = {agent.row.agent: agent for agent in data.cells[0].agents}
     silent, broken = by_name["test-report-silent"], by_name["test-report-broken"]
     assert silent.paths == ()
@@ -106,15 +102,13 @@ def test_failures_keep_their_reasons(data: RunSummary) -> None:
     assert by_name["cash"].failure is None
 
 
-def test_a_leaderboard_needs_less(recorded: Run, data: RunSummary) -> None:
+def test_a_leaderboard_needs_less(recorded, data):
     light = summary_of(recorded, details=False)
     for agent, full in zip(light.cells[0].agents, data.cells[0].agents, strict=True):
-        assert agent.measures == full.measures
-        assert agent.failure == full.failure
-        assert agent.detail is None
+        assert (agent.measures, agent.failure, agent.detail) == (full.measures, full.failure, None)
 
 
-def test_the_page_lies_beside_the_run(recorded: Run) -> None:
+def test_the_page_lies_beside_the_run(recorded):
     page = write_html(recorded)
     assert page == recorded.folder / "report.html"
     text = page.read_text(encoding="utf-8")
@@ -125,17 +119,7 @@ def test_the_page_lies_beside_the_run(recorded: Run) -> None:
     assert text == write_html(recorded, recorded.folder / "again.html").read_text(encoding="utf-8")
 
 
-def test_the_leaderboard_is_printed(recorded: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    print_leaderboard(recorded)
-    out = capsys.readouterr().out
-    assert "synthetic data" in out
-    assert "test-report-broken" in out
-    assert "failed" in out
-
-
-def test_two_runs_side_by_side(
-    recorded: Run, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_runs_side_by_side(recorded, home, tmp_path, capsys):
     other = play(home, tmp_path / "other", 1)
     print_comparison(compare(recorded, other, home=home))
     out = capsys.readouterr().out
@@ -144,14 +128,89 @@ def test_two_runs_side_by_side(
     assert "an episode failed" in out or "no usable answer" in out
 
 
-def test_without_the_data_only_decoration_is_missing(recorded: Run, data: RunSummary, tmp_path: Path) -> None:
+def test_without_the_data_only_decoration_is_missing(recorded, data, tmp_path):
     elsewhere = Run.load(recorded.folder, home=tmp_path)
     manifest = recorded.manifest
     changed = {name: msgspec.structs.replace(entry, sha256="0" * 64) for name, entry in manifest.datasets.items()}
     elsewhere.manifest = msgspec.structs.replace(manifest, datasets=changed)
     with pytest.warns(TradeassayWarning, match="no index and no prices"):
         bare = summary_of(elsewhere)
-    assert bare.cells[0].prices == {}
-    assert bare.cells[0].index is None
+    assert (bare.cells[0].prices, bare.cells[0].index) == ({}, None)
     assert bare.cells[0].agents == data.cells[0].agents
     assert bare.cells[0].sessions == data.cells[0].sessions
+
+
+@pytest.fixture(scope="module")
+def masked(tmp_path_factory):
+    spec = RunSpec(
+        slug="masks",
+        benchmarks=("ktdfin-v1",),
+        agents=tuple(model_agent(f"scripted/{name}") for name in ("sensible", "broken-json", "never-submits")),
+        window=Window(first="2022-02-07", last="2022-03-18"),
+        bootstrap=BootstrapConfig(draws=100),
+        protocol={"mask": ("blinded", "bright")},
+    )
+    home = tmp_path_factory.mktemp("home")
+    done = run_spec(spec, tmp_path_factory.mktemp("runs") / "masks", executor="inline", home=home)
+    return Run.load(done.folder, home=home)
+
+
+@pytest.fixture(scope="module")
+def masked_data(masked):
+    return summary_of(masked)
+
+
+def test_cells_are_told_apart_by_their_masks(masked_data):
+    assert [cell.settings for cell in masked_data.cells] == [{"mask": "blinded"}, {"mask": "bright"}]
+    assert [cell.title.rsplit(", ", 1)[1] for cell in masked_data.cells] == ["blinded", "bright"]
+    assert {cell.badges.model for cell in masked_data.cells} == {"scripted"}
+
+
+def test_models_are_known_as_models(masked_data, masked):
+    by_name = {agent.name: agent for agent in masked_data.cells[0].agents}
+    assert by_name["equal-weight"].model is None
+    sensible = by_name["scripted-sensible"].model
+    assert (sensible.model, sensible.answers, sensible.mask) == ("scripted/sensible", "scripted", "blinded")
+    row = next(row for row in masked.scores.agents if row.agent == "scripted-sensible")
+    assert not isinstance(row.inference, msgspec.UnsetType)
+    assert sensible.cost.calls == row.inference.calls
+    assert sum(one.n for one in sensible.confidence.bins) > 0
+    assert sensible.confidence.ece.value is not None
+    assert [one.title for one in sensible.rates] == ["Parse failures", "Valid tool calls"]
+
+
+def test_conversations_are_those_of_the_run(masked_data, masked):
+    agent = next(agent for agent in masked_data.cells[0].agents if agent.name == "scripted-broken-json")
+    key = next(row.episodes[0] for row in masked.scores.agents if row.agent == "scripted-broken-json")
+    records = list(masked.records(key))
+    assert len(agent.detail.decisions) == len(records) and agent.detail.decisions_left_out == 0
+    latest = agent.detail.decisions[0]
+    assert latest.session == records[-1].session
+    lines = [line for line in masked.dialogue(key) if line.step == records[-1].step]
+    assert [turn.purpose for turn in latest.turns] == [line.purpose for line in lines]
+    assert latest.turns[0].calls[0].result
+    assert {row.kind for row in agent.model.errors} >= {"schema"}
+    assert agent.model.sessions == len(records)
+
+
+def test_a_model_that_never_answers_has_no_result_but_a_cost(masked_data):
+    agent = next(agent for agent in masked_data.cells[0].agents if agent.name == "scripted-never-submits")
+    assert agent.failure is not None
+    assert agent.paths == ()
+    assert agent.model.cost.input_tokens > 0
+    assert agent.model.net_return.value is None
+    assert agent.detail.decisions[0].failed
+    assert 1 <= len(agent.causes) <= 3 and agent.causes[0].answer
+    assert agent.causes[0].where.startswith("episodes/") and agent.causes[0].where.endswith("events.jsonl:1")
+
+
+def test_the_page_and_the_table(masked, capsys):
+    text = write_html(masked).read_text(encoding="utf-8")
+    assert text == write_html(masked, masked.folder / "again.html").read_text(encoding="utf-8")
+    assert "Mask by mask" in text
+    assert any("asset_" in one for pack in Page(text).packs for one in pack["texts"])
+    print_leaderboard(masked)
+    out = capsys.readouterr().out
+    for wanted in ("scripted model", "tokens", "Mask by mask"):
+        assert wanted in out
+    assert "blinded +" in out or "blinded −" in out

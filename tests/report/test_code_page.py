@@ -2,60 +2,57 @@
 
 import html
 import re
-from pathlib import Path
 
 import pytest
 from code_report_sample import HOSTILE, code_run
 
-from tradeassay.benchmarks.programs import Shown
-from tradeassay.benchmarks.quantcode.scores import CellScores, pooled_rates
+from tradeassay.benchmarks.quantcode.scores import pooled_rates
 from tradeassay.benchmarks.quantcode.tables import findings
 from tradeassay.benchmarks.tables import Cell, Table, amount, line
 from tradeassay.report import print_code_board, write_code_html
 from tradeassay.report.code_page import render_code_html, shown_run
 from tradeassay.report.formatting import cell_shown
-from tradeassay.runs import CodeRun
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> CodeRun:
+def run(tmp_path_factory):
     return code_run(tmp_path_factory.mktemp("code") / "sample")
 
 
 @pytest.fixture(scope="module")
-def cells(run: CodeRun) -> tuple[CellScores, ...]:
+def cells(run):
     return run.scores.cells
 
 
 @pytest.fixture(scope="module")
-def shown(run: CodeRun) -> Shown:
+def shown(run):
     return shown_run(run)
 
 
 @pytest.fixture(scope="module")
-def page(run: CodeRun, shown: Shown) -> str:
+def page(run, shown):
     return render_code_html(run, shown)
 
 
-def part(page: str, id: str) -> str:
+def part(page, id):
     """Return a section of the page as words."""
     found = page[page.index(f'id="{id}"') :]
     text = html.unescape(re.sub(r"<[^>]+>", " ", found[: found.index("</section>")]))
     return " ".join(text.split())
 
 
-def test_who_is_best_and_whether_it_can_be_told(shown: Shown, page: str) -> None:
+def test_who_is_best_and_whether_it_can_be_told(shown, page):
     assert shown.headline.startswith("scripted/coder-gold solves 5 of 5 tasks")
     assert shown.headline in page
     assert "cannot be told apart" in shown.support[0]
     (copies,) = [line for line in shown.support if line.startswith("Many tasks, one program")]
     assert "coder-sma" in copies and "coder-gold" not in copies
     last = shown.board.rows[-1].cells
-    assert last[2].measure is not None and last[2].measure.value is None
+    assert last[2].measure.value is None
     assert part(page, "board").count("6 without an answer") == 2
 
 
-def test_rates_by_hand(page: str) -> None:
+def test_rates_by_hand(page):
     stages = part(page, "board")
     sma = stages[stages.index("scripted/coder-sma single-turn") :]
     assert re.findall(r"[\d.]+%", sma)[:12:3] == ["100.0%", "100.0%", "100.0%", "16.7%"]
@@ -64,7 +61,7 @@ def test_rates_by_hand(page: str) -> None:
     assert gold.split(" backtrader ")[1].startswith("6 1 not judged")
 
 
-def test_turns_groups_and_costs(shown: Shown, page: str) -> None:
+def test_turns_groups_and_costs(shown, page):
     turns = part(page, "turns")
     assert re.findall(r"T\d", turns)[:4] == ["T1", "T2", "T3", "T4"]
     rates = r"[\d.]+% to [\d.]+%"
@@ -76,7 +73,7 @@ def test_turns_groups_and_costs(shown: Shown, page: str) -> None:
     assert "$0.00" in costs and "no task was solved" in costs
 
 
-def test_the_papers_tables_stand_beside_ours_and_are_marked(shown: Shown, page: str) -> None:
+def test_the_papers_tables_stand_beside_ours_and_are_marked(shown, page):
     filled = {one.exhibit.number: one.ours.tables for one in shown.paper.exhibits}
     assert [name for name, tables in filled.items() if tables][:8] == [f"Table {n}" for n in range(1, 9)]
     first = filled["Table 3"][0].rows
@@ -87,7 +84,7 @@ def test_the_papers_tables_stand_beside_ours_and_are_marked(shown: Shown, page: 
     assert "not comparable" in page and "our data is synthetic" in page
 
 
-def test_judges_tricks_collapse_and_earnings(run: CodeRun, cells: tuple[CellScores, ...], page: str) -> None:
+def test_judges_tricks_collapse_and_earnings(run, cells, page):
     assert "Where they disagree" in page and "Only behaviour passes" in page
     assert any(cell.judges.disagree for cell in cells)
     assert {what for _, _, what, _, _ in findings(run.records())} >= {"printed-result"}
@@ -98,7 +95,7 @@ def test_judges_tricks_collapse_and_earnings(run: CodeRun, cells: tuple[CellScor
     assert part(page, "failures").count("unreachable") == 12
 
 
-def test_what_never_happened_has_a_rate_of_zero(cells: tuple[CellScores, ...]) -> None:
+def test_what_never_happened_has_a_rate_of_zero(cells):
     single = pooled_rates([cell for cell in cells if cell.setting == "single-turn"])
     assert single.last["timeout"].value == 0.0 and single.last["timeout"].high is not None
     assert sum(rate.value or 0.0 for rate in single.ends.values()) == pytest.approx(1.0)
@@ -106,9 +103,9 @@ def test_what_never_happened_has_a_rate_of_zero(cells: tuple[CellScores, ...]) -
     assert nothing.ends["solved"].value is None and nothing.counts == {}
 
 
-def test_every_turn_is_there_and_nothing_of_it_is_believed(run: CodeRun, page: str) -> None:
+def test_every_turn_is_there_and_nothing_of_it_is_believed(run, page):
     items = page[page.index('id="items"') :]
-    mends = items[re.search(r'data-words="scripted/coder-mends \S+ [^"]* agentic', items).start() :]  # type: ignore[union-attr]
+    mends = items[re.search(r'data-words="scripted/coder-mends \S+ [^"]* agentic', items).start() :]
     first = mends[: mends.index("Turn 2")]
     assert "does not compile" in first and "Feedback it was given" in first and "<b>Program</b>" in first
     assert HOSTILE not in page and "<img" not in page
@@ -117,7 +114,7 @@ def test_every_turn_is_there_and_nothing_of_it_is_believed(run: CodeRun, page: s
     assert "script-src &#39;sha256-" in page and not re.search(r"(src|href)=\"https?:", page)
 
 
-def test_written_and_printed(run: CodeRun, capsys: pytest.CaptureFixture[str]) -> None:
+def test_written_and_printed(run, capsys):
     assert write_code_html(run) == run.folder / "report.html"
     print_code_board(run)
     shown = capsys.readouterr().out
@@ -125,19 +122,19 @@ def test_written_and_printed(run: CodeRun, capsys: pytest.CaptureFixture[str]) -
     assert "synthetic data, scripted models" in shown and "\x1b" not in shown
 
 
-def test_a_page_elsewhere(run: CodeRun, tmp_path: Path) -> None:
+def test_a_page_elsewhere(run, tmp_path):
     assert write_code_html(run, tmp_path / "deep" / "page.html").stat().st_size > 50_000
 
 
-def test_a_model_that_solves_everything_is_reliable_and_the_page_says_so(shown: Shown, page: str) -> None:
+def test_a_model_that_solves_everything_is_reliable_and_the_page_says_so(shown, page):
     found = shown.reliability
-    assert found is not None and found.passes["scripted/coder-gold"]["window"][-1].value == 1.0
+    assert found.passes["scripted/coder-gold"]["window"][-1].value == 1.0
     sma = found.passes["scripted/coder-sma"]["window"]
     assert sma[0].value == pytest.approx(1 / 6) and sma[1].value == 0.0
     assert "scripted/coder-sma solves its task in 16.7% of plays" in part(page, "reliable")
 
 
-def test_numbers_as_printed_stand_like_ours() -> None:
+def test_numbers_as_printed_stand_like_ours():
     texts = (("17/20", "low", "", "+0.42"), ("$0.07 to $0.16", "2022-01-17", "", "n/a"))
     rows = tuple(line("a", *map(Cell, row), amount(None)) for row in texts)
     table = Table(title="t", columns=("", *"abcde"), rows=rows)

@@ -1,7 +1,5 @@
 """Who is best: tiers where agents cannot be told apart, and no place for who failed too often."""
 
-from __future__ import annotations
-
 import io
 import sys
 
@@ -12,10 +10,10 @@ import report_sample as made
 from rich.console import Console
 
 from tradeassay.core.measure import Badges, Measure
-from tradeassay.metrics import BootstrapConfig, SeedSummary, summarise
+from tradeassay.metrics import BootstrapConfig, summarise
 from tradeassay.report.leaderboard import board
 from tradeassay.report.words import answer, markets_words, setting_title
-from tradeassay.runs.summary import AgentSummary, CellSummary, compare_cell
+from tradeassay.runs.summary import CellSummary, compare_cell
 from tradeassay.runs.summary.figures import over_markets
 
 FEW = BootstrapConfig(draws=200)
@@ -23,19 +21,19 @@ SESSIONS = made.weekdays(120)
 MARKET = np.random.default_rng(1).normal(0.0004, 0.009, 120)
 
 
-def playing(name: str, returns: np.ndarray, *, failing: float = 0.0, baseline: bool = False) -> AgentSummary:
+def playing(name, returns, *, failing=0.0, baseline=False):
     one = made.agent(name, [returns], SESSIONS, MARKET, baseline=baseline)
-    rate: SeedSummary = summarise([Measure(value=failing, n=120)])
+    rate = summarise([Measure(value=failing, n=120)])
     measures = {**one.row.measures, "failure_rate": rate}
     return msgspec.structs.replace(one, row=msgspec.structs.replace(one.row, measures=measures))
 
 
-def noisy(edge: float, seed: int) -> np.ndarray:
+def noisy(edge, seed):
     return MARKET + edge + np.random.default_rng(seed).normal(0, 0.003, 120)
 
 
 @pytest.fixture(scope="module")
-def cell() -> CellSummary:
+def cell():
     agents = (
         playing("base", MARKET, baseline=True),
         playing("good", noisy(0.002, 2)),
@@ -56,26 +54,24 @@ def cell() -> CellSummary:
     return compare_cell(bare, FEW)
 
 
-def test_tiers_stand_where_places_would_be_luck(cell: CellSummary) -> None:
+def test_tiers_stand_where_places_would_be_luck(cell):
     contest = cell.contest
-    assert contest is not None
     assert set(contest.tiers[0]) == {"good", "as good"}
     assert contest.tiers[1:] == (("bad",),)
     assert contest.tier_of("base") is None  # whether it is beaten is another question
     assert contest.sessions == 120
 
 
-def test_one_agent_is_in_no_contest(cell: CellSummary, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_agent_is_in_no_contest(cell, monkeypatch):
     """No package that loads half of scientific Python stands between agents and their tiers."""
     monkeypatch.setitem(sys.modules, "arch.bootstrap", None)
     agents = (cell.agents[0], playing("one", noisy(0.003, 6)))
     alone = compare_cell(msgspec.structs.replace(cell, agents=agents), FEW)
-    assert alone.contest is not None and alone.contest.tiers == (("one",),)
+    assert alone.contest.tiers == (("one",),)
     assert not any("tier" in line for line in answer(alone).support)
 
 
-def test_who_failed_too_often_has_no_place(cell: CellSummary) -> None:
-    assert cell.contest is not None
+def test_who_failed_too_often_has_no_place(cell):
     assert cell.contest.tier_of("silent") is None
     assert "43%" in cell.contest.unranked["silent"]
     assert cell.ranked[-1].name == "silent"
@@ -87,16 +83,15 @@ def test_who_failed_too_often_has_no_place(cell: CellSummary) -> None:
     assert "tier" in out.getvalue() and "#" not in out.getvalue()
 
 
-def test_places_over_markets_need_a_difference(cell: CellSummary) -> None:
-    def market(dataset: str, **changes: object) -> CellSummary:
+def test_places_over_markets_need_a_difference(cell):
+    def market(dataset, **changes):
         return msgspec.structs.replace(cell, dataset=dataset, **changes)
 
     three = [market(name) for name in ("d1", "d2", "d3")]
     assert over_markets([*three[:2], market("d2")], 0.95) == ()  # the same sessions count once
     (found,) = over_markets(three, 0.95)
     assert set(found.places.mean_ranks) == {"base", "good", "as good", "bad"}  # silent has no place
-    assert found.places.markets == 3
-    assert found.places.mean_ranks["bad"] == 4.0
+    assert (found.places.markets, found.places.mean_ranks["bad"]) == (3, 4.0)
     assert markets_words(found).endswith("cannot be told apart, bad is behind.")
     pair = [market(one.dataset, agents=cell.agents[:2]) for one in three]
     assert markets_words(over_markets(pair, 0.95)[0]).endswith("none can.")  # three of three may be chance

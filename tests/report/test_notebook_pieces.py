@@ -1,16 +1,11 @@
 """From Python: `tradeassay.assay(frame)`, figures, and what a notebook shows."""
 
 import datetime
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "recorded"))
-
 from golden import stored as played
 
 import tradeassay
@@ -20,7 +15,7 @@ EVIL = "<script>alert(1)</script>"
 
 
 @pytest.fixture(scope="module")
-def table() -> pd.DataFrame:
+def table():
     rng = np.random.default_rng(3)
     market = rng.normal(0.0004, 0.01, 300)
     days = pd.bdate_range("2022-01-03", periods=300)
@@ -28,11 +23,11 @@ def table() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def judged(table: pd.DataFrame) -> tradeassay.ShownAssay:
+def judged(table):
     return tradeassay.assay(table, against="market", title=EVIL)
 
 
-def test_a_frame_is_judged_whichever_library_it_is_of(table: pd.DataFrame, judged: tradeassay.ShownAssay) -> None:
+def test_a_frame_is_judged_whichever_library_it_is_of(table, judged):
     plain = pl.DataFrame(
         {"date": [str(day.date()) for day in table.index], **{k: table[k].to_list() for k in table}}
     )
@@ -41,7 +36,7 @@ def test_a_frame_is_judged_whichever_library_it_is_of(table: pd.DataFrame, judge
     assert "market" in judged.verdict.sentence
 
 
-def test_importing_the_package_of_that_name_does_not_take_the_function_away(table: pd.DataFrame) -> None:
+def test_importing_the_package_of_that_name_does_not_take_the_function_away(table):
     import importlib
 
     package = importlib.import_module("tradeassay.assay")
@@ -50,7 +45,7 @@ def test_importing_the_package_of_that_name_does_not_take_the_function_away(tabl
     assert tradeassay.assay(table["return"]).verdict.kind == "open"
 
 
-def test_a_verdict_is_a_frame_of_either_kind(judged: tradeassay.ShownAssay) -> None:
+def test_a_verdict_is_a_frame_of_either_kind(judged):
     frame, other = judged.frame("polars"), judged.frame()
     assert isinstance(frame, pl.DataFrame) and isinstance(other, pd.DataFrame)
     assert frame["agent"][0] == other["agent"][0] == EVIL
@@ -58,21 +53,19 @@ def test_a_verdict_is_a_frame_of_either_kind(judged: tradeassay.ShownAssay) -> N
     assert sum(parts) == pytest.approx(frame["total"][0], abs=1e-9)
 
 
-def test_a_notebook_shows_words_and_never_runs_them(judged: tradeassay.ShownAssay) -> None:
+def test_a_notebook_shows_words_and_never_runs_them(judged):
     piece = judged._repr_html_()
     assert "<script>alert" not in piece and "&lt;script&gt;" in piece
     assert "<svg" in piece and judged.verdict.label in piece
 
 
-def test_a_run_shows_itself() -> None:
+def test_a_run_shows_itself():
     for name in ("daily", "systrade-peeps"):
         piece = tradeassay.load_run(played(name))._repr_html_()
         assert piece.startswith('<div class="tradeassay">') and "<table>" in piece
 
 
-def test_a_drawing_of_what_a_return_is_made_of_has_its_intervals(
-    judged: tradeassay.ShownAssay, tmp_path: Path
-) -> None:
+def test_a_drawing_of_what_a_return_is_made_of_has_its_intervals(judged, tmp_path):
     drawing = tradeassay.plot.made_of(judged)
     assert "<svg" in drawing.html and 'class="whisker' in drawing.html and EVIL not in drawing.html
     assert drawing.html in drawing.save(tmp_path / "made_of.html").read_text()
@@ -92,13 +85,13 @@ def test_a_drawing_of_what_a_return_is_made_of_has_its_intervals(
         pd.DataFrame({"a": [1.0], "b": [2.0]}),
     ],
 )
-def test_what_is_no_table_gets_one_line(wrong: object) -> None:
+def test_what_is_no_table_gets_one_line(wrong):
     with pytest.raises(UserError) as told:
         tradeassay.assay(wrong)
     assert "\n" not in str(told.value)
 
 
-def test_words_for_tables_are_refused_for_runs() -> None:
+def test_words_for_tables_are_refused_for_runs():
     with pytest.raises(UserError, match="goes with a table"):
         tradeassay.assay(played("daily"), against="x")
     with pytest.raises(UserError, match="programs"):

@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -63,39 +62,37 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def html() -> str:
+def html():
     return page_text()
 
 
 @pytest.fixture(scope="module")
-def page(html: str) -> Page:
+def page(html):
     return Page(html)
 
 
-def test_the_same_bytes_twice(html: str) -> None:
+def test_the_same_bytes_twice(html):
     assert html == render_html(report.__wrapped__())
 
 
-def test_elements_close_in_order_and_ids_are_unique(page: Page) -> None:
-    assert page.wrong == []
-    assert page.open == []
+def test_elements_close_in_order_and_ids_are_unique(page):
+    assert (page.wrong, page.open) == ([], [])
     ids = [attrs["id"] for _, attrs in page.elements if attrs.get("id")]
     assert len(ids) == len(set(ids))
     targets = {attrs["href"] for tag, attrs in page.elements if tag == "a"}
     assert {str(target).removeprefix("#") for target in targets} <= set(ids)
 
 
-def test_nothing_is_fetched(page: Page) -> None:
+def test_nothing_is_fetched(page):
     for tag, attrs in page.elements:
         for name in ("src", "href", "action", "poster", "data", "srcset"):
             value = attrs.get(name)
             assert value is None or value.startswith(("#", "data:")), (tag, value)
     policy = next(attrs["content"] for tag, attrs in page.elements if attrs.get("http-equiv"))
-    assert policy is not None
     assert policy.startswith("default-src 'none'")
 
 
-def test_only_our_scripts_may_run(page: Page) -> None:
+def test_only_our_scripts_may_run(page):
     policy = next(str(attrs["content"]) for _, attrs in page.elements if attrs.get("http-equiv"))
     allowed = set(re.findall(r"'sha256-([^']+)'", policy))
     assert "unsafe" not in policy.split("script-src")[1]
@@ -106,7 +103,7 @@ def test_only_our_scripts_may_run(page: Page) -> None:
         assert not [name for name in attrs if name.startswith("on")]
 
 
-def test_words_of_others_stay_words(page: Page) -> None:
+def test_words_of_others_stay_words(page):
     clean, attacked = page, Page(page_text(attack=True))
     assert len(attacked.running) == len(clean.running)
     assert "img" not in {tag for tag, _ in attacked.elements}
@@ -114,7 +111,7 @@ def test_words_of_others_stay_words(page: Page) -> None:
     assert ATTACK in {attrs.get("data-label") for tag, attrs in attacked.elements if tag == "path"}
 
 
-def test_the_answer_comes_first_and_in_words(html: str) -> None:
+def test_the_answer_comes_first_and_in_words(html):
     text = html[html.index("<main") :]
     best = text.index("Which agent is best?")
     chart = text.index("Edge a year")
@@ -123,20 +120,20 @@ def test_the_answer_comes_first_and_in_words(html: str) -> None:
     assert "oracle-reader is best" in text
 
 
-def test_failed_rows_are_failed_with_the_reason(page: Page) -> None:
+def test_failed_rows_are_failed_with_the_reason(page):
     words = " ".join(page.text)
     assert "no usable answer in any of 250 sessions (timeout 250)" in words
     assert "an agent that did not answer did not earn 0%" in words
 
 
-def test_every_tab_carries_its_badges(page: Page) -> None:
+def test_every_tab_carries_its_badges(page):
     kinds = [attrs["class"] for tag, attrs in page.elements if tag == "li" and "badge" in str(attrs.get("class"))]
     assert kinds.count("badge synthetic") == 3
     assert kinds.count("badge convention") == 3
     assert kinds.count("badge model") == 3
 
 
-def test_tables_have_captions_and_charts_have_names(page: Page) -> None:
+def test_tables_have_captions_and_charts_have_names(page):
     tags = [tag for tag, _ in page.elements]
     assert tags.count("table") == tags.count("caption")
     for tag, attrs in page.elements:
@@ -146,7 +143,7 @@ def test_tables_have_captions_and_charts_have_names(page: Page) -> None:
             assert attrs.get("scope") in ("col", "row")
 
 
-def test_a_section_says_what_can_be_checked_and_what_was() -> None:
+def test_a_section_says_what_can_be_checked_and_what_was():
     from tradeassay.core.measure import NOT_REDERIVABLE
     from tradeassay.runs.store.outcome import ClaimOutcome, Violation
     from tradeassay.runs.summary.rows import Coverage
@@ -166,17 +163,17 @@ def test_a_section_says_what_can_be_checked_and_what_was() -> None:
     assert "Everything was re-derived" in render_html(data, verified=replace(found, claims=(made,)))
 
 
-def test_hashes_versions_and_rules_are_there(page: Page) -> None:
+def test_hashes_versions_and_rules_are_there(page):
     words = " ".join(page.text)
     for wanted in ("9f" * 32, "numpy", "tradeassay verify demo", "The rules", "you start with 100,000 in cash"):
         assert wanted in words
 
 
-def test_it_stays_small(html: str) -> None:
+def test_it_stays_small(html):
     assert len(html) < 1_000_000
 
 
-def test_two_hundred_judged_accounts_stay_below_two_megabytes() -> None:
+def test_two_hundred_judged_accounts_stay_below_two_megabytes():
     """Those behind the first are told in brief, with the command that has all of it."""
     data, judged = report(), sample()
     one, found = data.cells[0], judged.agents[0]
@@ -196,18 +193,18 @@ def test_two_hundred_judged_accounts_stay_below_two_megabytes() -> None:
     assert "<code>tradeassay assay crowd</code> takes the returns apart" in alone
 
 
-def test_one_cell_has_no_tabs() -> None:
+def test_one_cell_has_no_tabs():
     one = Page(render_html(completed_run(RunSummary(title="one", cells=(cell(0, 30),), draws=100))))
     assert one.wrong == []
     assert "tablist" not in {attrs.get("role") for _, attrs in one.elements}
 
 
-def test_an_empty_report_is_still_a_page() -> None:
+def test_an_empty_report_is_still_a_page():
     empty = Page(render_html(RunSummary(title="empty", cells=())))
     assert empty.wrong == []
 
 
-def test_writing(tmp_path: Path) -> None:
+def test_writing(tmp_path):
     path = write_html(RunSummary(title="empty", cells=()), tmp_path / "new" / "report.html")
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     with pytest.raises(UserError, match="give a path"):

@@ -1,6 +1,4 @@
-"""Tables to paste: every number of the leaderboard is in them, none travels without what it rests on."""
-
-from __future__ import annotations
+"""Tables, cards and trackers: every number of the leaderboard is in them, and nothing leaves by itself."""
 
 import csv
 import io
@@ -9,31 +7,32 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
+from golden import stored as played
 from report_sample import report
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "recorded"))
-
-from golden import stored as played
-
+from tradeassay.benchmarks import benchmarks
 from tradeassay.cli import main
 from tradeassay.core.errors import UserError
-from tradeassay.report import paste, paste_tables
+from tradeassay.report import paste, paste_tables, tracking
+from tradeassay.report.cards import BenchmarkCard, croissant, results_card, write_cards
+from tradeassay.report.export_tables import PasteCell, PasteTable
 
 
 @pytest.mark.slow_for("md-quantcode-frame", "latex-quantcode-frame", "csv-quantcode-frame", "json-quantcode-frame")
 @pytest.mark.parametrize("name", ["daily", "stockbench", "quantcode-frame", "systrade-peeps"])
 @pytest.mark.parametrize("form", ["md", "latex", "csv", "json"])
-def test_every_kind_of_run_becomes_a_table(name: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", str(played(name)), "--format", form]) == 0
-    shown = capsys.readouterr()
+def test_every_kind_of_run_becomes_a_table(name, form, tell):
+    shown = tell(["report", str(played(name)), "--format", form])
     assert shown.err == ""
     assert "synthetic data" in shown.out.lower()
     assert not (played(name) / "report.html").exists()
 
 
-def test_numbers_keep_every_digit_where_programs_read_them() -> None:
+def test_numbers_keep_every_digit_where_programs_read_them():
     data = report()
     cell = data.cells[0]
     tables = json.loads(paste(data, "json"))
@@ -54,18 +53,17 @@ def test_numbers_keep_every_digit_where_programs_read_them() -> None:
             assert float(numbers[agent.name, tables[0]["columns"][2]]) == value
 
 
-def test_an_agent_without_a_result_has_no_rank_and_a_reason() -> None:
+def test_an_agent_without_a_result_has_no_rank_and_a_reason():
     data = report()
     failed = [agent for agent in data.cells[0].agents if agent.result.value is None]
     assert failed, "the sample has one"
     table = paste_tables(data)[0]
     row = next(row for row in table.rows if row[1].text == failed[0].name)
-    assert row[0].text == "–"
-    assert row[2].text == "n/a"
+    assert (row[0].text, row[2].text) == ("–", "n/a")
     assert any(failed[0].name in note for note in table.notes)
 
 
-def test_words_of_others_cannot_break_a_table() -> None:
+def test_words_of_others_cannot_break_a_table():
     data = report(attack=True)
     for line in paste(data, "md").splitlines():
         if line.startswith("|"):
@@ -93,17 +91,14 @@ PAPER = r"""\documentclass{article}
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="TeX is not installed: see scripts/system-packages")
 @pytest.mark.parametrize(("name", "columns"), [("sample", None), ("daily", "Sharpe"), ("quantcode-frame", None)])
-def test_a_paper_with_the_tables_compiles_and_nothing_is_wider_than_its_text(
-    name: str, columns: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_paper_with_the_tables_compiles_and_nothing_is_wider_than_its_text(name, columns, tmp_path, tell):
     printed = {}
     for form in ("latex", "bibtex"):
         if name == "sample":
             printed[form] = paste(report(), form)
             continue
         some = [] if columns is None or form == "bibtex" else ["--columns", columns]
-        assert main(["report", str(played(name)), "--format", form, *some]) == 0
-        printed[form] = capsys.readouterr().out
+        printed[form] = tell(["report", str(played(name)), "--format", form, *some]).out
     (tmp_path / "paper.tex").write_text(PAPER % printed["latex"])
     (tmp_path / "cited.bib").write_text(printed["bibtex"])
     tex = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
@@ -120,23 +115,164 @@ def test_a_paper_with_the_tables_compiles_and_nothing_is_wider_than_its_text(
         assert r"\begin{picture}" in printed["latex"] and "-verdicts}" in printed["latex"]
 
 
-def test_columns_are_chosen_by_how_they_begin(capsys: pytest.CaptureFixture[str]) -> None:
+def test_columns_are_chosen_by_how_they_begin(tell):
     data = report()
     tables = json.loads(paste(data, "json", ("sharpe", "return")))
     assert tables[0]["columns"][0] == "agent" and tables[0]["columns"][1] == "Sharpe"
     assert len(tables[0]["columns"]) == len(tables[0]["rows"][0]) == 3
     with pytest.raises(UserError, match="no column 'sharp ratio'"):
         paste(data, "md", ("sharp ratio",))
-    assert main(["report", str(played("daily")), "--columns", "Sharpe"]) == 2
-    assert "give --format too" in capsys.readouterr().err
+    assert "give --format too" in tell(["report", str(played("daily")), "--columns", "Sharpe"], 2).err
 
 
-def test_what_to_cite_is_this_package_and_the_papers_played() -> None:
+def test_what_to_cite_is_this_package_and_the_papers_played():
     cited = paste(report(), "bibtex")
     assert cited.startswith("@software{tradeassay,") and cited.count("@misc") <= 5
 
 
-def test_a_table_and_a_page_are_not_asked_for_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_and_a_page_are_not_asked_for_at_once(tmp_path, tell):
     argv = ["report", str(played("daily")), "--format", "md", "--out", str(tmp_path / "page.html")]
-    assert main(argv) == 2
-    assert "leave -o out" in capsys.readouterr().err
+    assert "leave -o out" in tell(argv, 2).err
+
+
+def test_tiers_are_in_the_tables():
+    data = report()
+    ranked = [(cell, table) for cell, table in zip(data.cells, paste_tables(data), strict=True) if cell.contest]
+    assert ranked, "the sample has a contest"
+    for cell, table in ranked:
+        assert cell.contest is not None
+        assert table.columns[:2] == ("tier", "agent") and "#" not in table.columns
+        for row in table.rows:
+            assert row[0].value == cell.contest.tier_of(row[1].text)
+        assert any("Agents of one tier cannot be told apart" in note for note in table.notes)
+
+
+def test_the_results_card_holds_every_number_of_the_table():
+    yaml = pytest.importorskip("yaml")
+    data = report()
+    card = paste(data, "card")
+    _, head, body = card.split("---\n", 2)
+    found = {model["name"]: model["results"] for model in yaml.safe_load(head)["model-index"]}
+    for table in paste_tables(data):
+        for row in table.rows:
+            wanted = {t: c.value for t, c in zip(table.columns, row, strict=True) if c.value is not None}
+            if set(wanted) - {"#", "tier"}:
+                mine = next(r for r in found[row[1].text] if r["dataset"]["name"] == table.title)
+                assert {m["type"]: m["value"] for m in mine["metrics"]} == {
+                    title: value for title, value in wanted.items() if title not in ("#", "tier")
+                }
+    assert body.strip() == paste(data, "md").strip()
+
+
+def test_hostile_names_stay_texts_in_the_card():
+    yaml = pytest.importorskip("yaml")
+    evil = 'x"}\n---\nmodel-index: []\n# : !!python/object'
+    table = PasteTable(evil, ("model", "rate"), ((PasteCell(evil), PasteCell("1", 1.0)),), ())
+    _, head, _ = results_card([table], "").split("---\n", 2)
+    (model,) = yaml.safe_load(head)["model-index"]
+    assert model["name"] == " ".join(evil.split())
+
+
+def test_every_benchmark_version_has_both_cards(tmp_path):
+    written = write_cards(tmp_path)
+    assert {f"{name}.md" for name in benchmarks.names()} | {"quantcode-v1.md", "systrade-v1.md"} <= {
+        path.name for path in written
+    }
+    for path in tmp_path.glob("*.json"):
+        made = json.loads(path.read_text())
+        assert made["@type"] == "sc:Dataset" and made["conformsTo"].endswith("croissant/1.0")
+        assert made["license"] and made["version"].endswith(".0.0")
+        # A field without a source is no valid record: where no file is stored there are none.
+        files = {file["@id"] for file in made.get("distribution", ())}
+        fields = [field for records in made.get("recordSet", ()) for field in records["field"]]
+        assert bool(files) == bool(fields) == ("variableMeasured" not in made)
+        assert all(field["source"]["fileSet"]["@id"] in files for field in fields)
+
+
+def test_a_stored_data_set_is_named_as_the_source_of_every_field():
+    about = BenchmarkCard(
+        id="a-v3",
+        title="A",
+        description="B",
+        rules="",
+        rules_sha256=None,
+        dataset="c",
+        kind="real",
+        window="",
+        licence="d",
+        sha256="ab" * 32,
+        biases=(),
+        get="e",
+        fields=(("close", "sc:Float", "last price"),),
+    )
+    made = croissant(about)
+    (file,), (records,) = made["distribution"], made["recordSet"]
+    assert "ab" * 32 in file["description"] and made["version"] == "3.0.0"
+    assert [field["source"]["fileSet"] for field in records["field"]] == [{"@id": file["@id"]}]
+
+
+class Mlflow(ModuleType):
+    """A stand-in with the four functions that are called."""
+
+    def __init__(self) -> None:
+        super().__init__("mlflow")
+        self.logged: dict[str, Any] = {"files": []}
+
+    def set_experiment(self, name: str) -> None:
+        self.logged["experiment"] = name
+
+    def start_run(self, run_name: str) -> Any:
+        class Begun:
+            info = SimpleNamespace(run_id="abc")
+
+            def __enter__(self) -> Any:
+                return self
+
+            def __exit__(self, *error: object) -> None:
+                return None
+
+        return Begun()
+
+    def log_params(self, params: dict[str, str]) -> None:
+        self.logged["params"] = params
+
+    def log_metrics(self, numbers: dict[str, float]) -> None:
+        self.logged["numbers"] = numbers
+
+    def log_artifact(self, path: str) -> None:
+        self.logged["files"].append(Path(path).name)
+
+
+@pytest.fixture
+def run(tmp_path):
+    shutil.copytree(played("stockbench"), tmp_path / "run")
+    return str(tmp_path / "run")
+
+
+def test_a_tracker_gets_the_numbers(run, monkeypatch, tell):
+    stand_in = Mlflow()
+    monkeypatch.setitem(sys.modules, "mlflow", stand_in)
+    told = json.loads(tell(["report", run, "--to", "mlflow", "--project", "mine", "--json"]).out)
+    assert stand_in.logged["numbers"] == told["numbers"] and told["id"] == "abc"
+    assert stand_in.logged["files"] == ["report.html", "scores.json"] and stand_in.logged["experiment"] == "mine"
+    assert all(
+        set(name) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_. -/")
+        for name in told["numbers"]
+    )
+
+
+def test_nothing_is_sent_unless_it_is_asked_for(run, monkeypatch, tell):
+    stand_in = Mlflow()
+    monkeypatch.setitem(sys.modules, "mlflow", stand_in)
+    assert main(["report", run, "--to", "nowhere"]) == 0 and stand_in.logged == {"files": []}
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    assert "tradeassay[tracking]" in tell(["report", run, "--to", "wandb"], 2).err
+    monkeypatch.setattr(stand_in, "set_experiment", lambda name: 1 / 0)
+    assert "mlflow did not take the run: ZeroDivisionError" in tell(["report", run, "--to", "mlflow"], 2).err
+
+
+def test_names_that_a_tracker_cannot_tell_apart_are_numbered(monkeypatch):
+    rows = tuple((PasteCell(name), PasteCell("1", value)) for name, value in (("a/b", 1.0), ("a:b", 2.0)))
+    monkeypatch.setattr(tracking, "paste_tables", lambda run: [PasteTable("t", ("agent", "return"), rows, ())])
+    run = SimpleNamespace(complete=True, episodes=(), name="r", manifest=SimpleNamespace(work_sha256="0"))
+    assert tracking.tracked(run)[1] == {"a-b/return": 1.0, "a-b/return-2": 2.0}

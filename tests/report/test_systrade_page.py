@@ -1,7 +1,6 @@
 """The pages of a SysTradeBench run: what they say, that nothing a model wrote can run, and odd runs."""
 
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from systrade_sample import HOSTILE, examined, robustness, systrade_run, trail
@@ -12,12 +11,11 @@ from tradeassay.benchmarks.systrade.data import synthetic_year
 from tradeassay.benchmarks.systrade.examine import SubmissionCheck
 from tradeassay.report import print_code_board, write_check_html, write_html
 from tradeassay.report.scorecard import cost_chart, leg_charts, render_card
-from tradeassay.runs import CodeRun
 from tradeassay.runs.verify.report import verify
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> CodeRun:
+def run(tmp_path_factory):
     return systrade_run(tmp_path_factory.mktemp("systrade") / "r")
 
 
@@ -34,13 +32,13 @@ class _Tags(HTMLParser):
         self.links += [value or "" for name, value in attrs if name in ("href", "src")]
 
 
-def _read(page: str) -> _Tags:
+def _read(page):
     found = _Tags()
     found.feed(page)
     return found
 
 
-def test_the_run_page_and_its_scorecards(run: CodeRun) -> None:
+def test_the_run_page_and_its_scorecards(run):
     page = write_html(run).read_text()
     found = _read(page)
     assert found.tags.count("script") == 2 and "img" not in found.tags and not found.handlers
@@ -71,7 +69,7 @@ def test_the_run_page_and_its_scorecards(run: CodeRun) -> None:
     assert {one.claim for one in found_again.claims if one.outcome == "re-derived"} == {"rules", "scores"}
 
 
-def test_a_scorecard_shows_everything_and_runs_nothing_of_the_model(run: CodeRun) -> None:
+def test_a_scorecard_shows_everything_and_runs_nothing_of_the_model(run):
     write_html(run)
     (leaky,) = (run.folder / "cards").glob("*peeps*bollinger*.html")
     page = leaky.read_text()
@@ -99,13 +97,13 @@ def test_a_scorecard_shows_everything_and_runs_nothing_of_the_model(run: CodeRun
     assert "came no nearer" not in page  # what did not run before was repaired, and did not drift
 
 
-def test_the_terminal_gets_a_table(run: CodeRun, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_terminal_gets_a_table(run, capsys):
     print_code_board(run)
     shown = capsys.readouterr().out
     assert "scripted/builder-gold" in shown and "overall" in shown and "\x1b[31m" not in shown
 
 
-def test_the_drawings_are_where_the_numbers_are() -> None:
+def test_the_drawings_are_where_the_numbers_are():
     (leg,) = leg_charts(trail())
     assert [mark.kind for mark in leg.marks] == ["both", "other-size", "only-submission", "only-frozen"]
     xs = [mark.x for mark in leg.marks]
@@ -116,13 +114,13 @@ def test_the_drawings_are_where_the_numbers_are() -> None:
     assert leg.marks[0].y == pytest.approx(lowest + share * (highest - lowest), abs=0.2)
     assert leg.exposure != leg.frozen and leg.exposure.count(",") == leg.frozen.count(",")
     chart = cost_chart([(p.cost_bp, p.total) for p in robustness().costs], 9.87)
-    assert chart is not None and chart.even is not None and chart.dots[3].x > chart.even > chart.dots[2].x
+    assert chart.even is not None and chart.dots[3].x > chart.even > chart.dots[2].x
     falling = [dot.y for dot in chart.dots]
     assert falling == sorted(falling)
     assert cost_chart([(1.0, 0.1)], None) is None
 
 
-def test_the_scorecard_of_ones_own_folder(tmp_path: Path) -> None:
+def test_the_scorecard_of_ones_own_folder(tmp_path):
     spec, mine = load_spec("bollinger"), load_reference("bollinger")
     found = examined(mine, spec, None, synthetic_year(spec), None)
     check = SubmissionCheck(scorecard=found.scorecard, trail=found.trail, submission=mine)
@@ -132,7 +130,7 @@ def test_the_scorecard_of_ones_own_folder(tmp_path: Path) -> None:
     assert "There was no run to compare" in render_card(bare)
 
 
-def test_a_run_nobody_reviewed_and_nobody_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_nobody_reviewed_and_nobody_answered(tmp_path, capsys):
     run = systrade_run(tmp_path / "r", models=("scripted/away",), reviewers=(), strategies=("bollinger",))
     page = write_html(run).read_text()
     assert "No model has a result." in page and "Nobody reviewed" in page and not (run.folder / "cards").exists()

@@ -1,13 +1,8 @@
 """Verdict pages and tables: all numbers are there, nothing of others runs, and a browser draws it."""
 
-from __future__ import annotations
-
 import html
 import io
 import re
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from browser import NEEDS_BROWSER, chromium, opened
@@ -20,16 +15,16 @@ from tradeassay.report.verdicts import VerdictBoard
 
 
 @pytest.fixture(scope="module")
-def page() -> str:
+def page():
     return render_html(sample())
 
 
-def text_of(page: str) -> str:
+def text_of(page):
     without = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", without)).split())
 
 
-def test_every_agent_has_its_sentence_and_its_numbers(page: str) -> None:
+def test_every_agent_has_its_sentence_and_its_numbers(page):
     words = text_of(page)
     for one in sample().agents:
         assert one.verdict.sentence in words
@@ -51,7 +46,7 @@ def test_every_agent_has_its_sentence_and_its_numbers(page: str) -> None:
         assert wanted in words, wanted
 
 
-def test_every_agent_carries_its_own_badges_and_the_reason_of_every_gap(page: str) -> None:
+def test_every_agent_carries_its_own_badges_and_the_reason_of_every_gap(page):
     sections = [text_of(part) for part in page.split('<details class="card agent account')[1:]]
     rule = next(words for words in sections if "rules only, no model" in words)
     assert "scripted model" not in rule and sum("scripted model" in words for words in sections) == 3
@@ -60,7 +55,7 @@ def test_every_agent_carries_its_own_badges_and_the_reason_of_every_gap(page: st
     assert "nearly everything on offer" not in text_of(page)
 
 
-def test_the_waterfall_ends_at_the_return() -> None:
+def test_the_waterfall_ends_at_the_return():
     for one in sample().agents:
         steps = waterfall(one)
         if one.parts:
@@ -70,7 +65,7 @@ def test_the_waterfall_ends_at_the_return() -> None:
     assert [bool(waterfall(one)) for one in sample().agents].count(False) == 1
 
 
-def test_nothing_of_others_becomes_markup() -> None:
+def test_nothing_of_others_becomes_markup():
     page = render_html(sample(attack=True))
     assert ATTACK not in page
     assert "window.hacked = 1</script>" not in page
@@ -80,7 +75,7 @@ def test_nothing_of_others_becomes_markup() -> None:
 
 
 @pytest.mark.parametrize("width", [60, 100, 160])
-def test_the_terminal_shows_verdicts_at_any_width(width: int) -> None:
+def test_the_terminal_shows_verdicts_at_any_width(width):
     out = io.StringIO()
     Console(file=out, width=width, highlight=False).print(VerdictBoard(sample()))
     shown = out.getvalue()
@@ -90,14 +85,14 @@ def test_the_terminal_shows_verdicts_at_any_width(width: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def driver(tmp_path_factory):
     with chromium(tmp_path_factory.mktemp("profile")) as made:
         yield made
 
 
 @NEEDS_BROWSER[0]
 @NEEDS_BROWSER[1]
-def test_a_browser_draws_it_and_runs_nothing_else(driver: Any, tmp_path: Path) -> None:
+def test_a_browser_draws_it_and_runs_nothing_else(driver, tmp_path):
     path = write_html(sample(attack=True), tmp_path / "deep" / "verdicts.html")
     for width in (360, 768, 1280):
         opened(driver, path, width)

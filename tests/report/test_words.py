@@ -8,13 +8,13 @@ from report_sample import QUICK, agent, cell, failed, weekdays
 from tradeassay.core.measure import Badges
 from tradeassay.metrics import corrected, growth, nothing_to_compare
 from tradeassay.report.words import answer, in_words, standing
-from tradeassay.runs.summary import AgentSummary, CellSummary, compare_cell
+from tradeassay.runs.summary import CellSummary, compare_cell
 
 SESSIONS = weekdays(120)
 MARKET = np.random.default_rng(1).normal(0.0003, 0.01, 120)
 
 
-def made(*agents: AgentSummary) -> CellSummary:
+def made(*agents):
     read = CellSummary(
         id="c",
         title="A market",
@@ -28,7 +28,7 @@ def made(*agents: AgentSummary) -> CellSummary:
     return compare_cell(read, QUICK)
 
 
-def rival(name: str, edge: float, noise: float = 0.002, seed: int = 2) -> AgentSummary:
+def rival(name, edge, noise=0.002, seed=2):
     returns = MARKET + edge + np.random.default_rng(seed).normal(0, noise, 120)
     return agent(name, [returns], SESSIONS, MARKET)
 
@@ -36,26 +36,26 @@ def rival(name: str, edge: float, noise: float = 0.002, seed: int = 2) -> AgentS
 BASE = agent("equal-weight", [MARKET], SESSIONS, MARKET, baseline=True)
 
 
-def with_row(one: AgentSummary, **changed: object) -> AgentSummary:
+def with_row(one, **changed):
     return msgspec.structs.replace(one, row=msgspec.structs.replace(one.row, **changed))
 
 
 LUCKY, SKILLED, POOR = rival("lucky", 0.0), rival("skilled", 0.002), rival("poor", -0.002)
 
 
-def test_nobody_can_be_told_apart() -> None:
+def test_nobody_can_be_told_apart():
     said = answer(made(BASE, LUCKY, rival("other", 0.0, seed=9)))
     assert said.headline == "No agent can be told apart from buy and hold."
     assert any("against buy and hold that is" in sentence for sentence in said.support)
 
 
-def test_one_agent_that_cannot_be_told_apart() -> None:
+def test_one_agent_that_cannot_be_told_apart():
     said = answer(made(BASE, LUCKY))
     assert said.headline == "lucky cannot be told apart from buy and hold."
     assert standing(LUCKY, made(BASE, LUCKY)).label == "cannot be told apart"
 
 
-def test_a_winner_and_a_loser() -> None:
+def test_a_winner_and_a_loser():
     market = made(BASE, LUCKY, SKILLED, POOR)
     said = answer(market)
     assert (
@@ -70,13 +70,13 @@ def test_a_winner_and_a_loser() -> None:
     )
 
 
-def test_two_winners_that_cannot_be_told_apart_share_the_headline() -> None:
+def test_two_winners_that_cannot_be_told_apart_share_the_headline():
     twin = rival("twin", 0.00195, seed=3)
     said = answer(made(BASE, SKILLED, twin))
     assert said.headline.startswith(("skilled and twin beat", "twin and skilled beat"))
 
 
-def test_agents_of_one_standing_share_a_sentence() -> None:
+def test_agents_of_one_standing_share_a_sentence():
     market = made(BASE, LUCKY, rival("other", 0.0, seed=9))
     said = in_words(market)
     assert said == ("other and lucky cannot be told apart from buy and hold.",)
@@ -84,7 +84,7 @@ def test_agents_of_one_standing_share_a_sentence() -> None:
     assert in_words(market) == ("poor and worse fall behind buy and hold by more than chance explains.",)
 
 
-def test_everybody_behind() -> None:
+def test_everybody_behind():
     said = answer(made(BASE, POOR))
     assert said.headline == "poor falls behind buy and hold by more than chance explains."
     assert any(one.startswith("After buy and hold, poor has the highest return") for one in said.support)
@@ -94,12 +94,12 @@ def test_everybody_behind() -> None:
     assert said.headline == ("No agent beats buy and hold, and poor falls behind it by more than chance explains.")
 
 
-def test_a_copy_of_the_baseline_is_the_same() -> None:
+def test_a_copy_of_the_baseline_is_the_same():
     copy = agent("copy", [MARKET], SESSIONS, MARKET)
     assert standing(copy, made(BASE, copy)).sentence == "copy is the same as buy and hold, session by session."
 
 
-def test_failed_agents_are_failed_not_zero() -> None:
+def test_failed_agents_are_failed_not_zero():
     silent = failed("silent", "no usable answer in any of 120 sessions (timeout 120)")
     market = made(BASE, LUCKY, silent)
     assert market.ranked[-1].name == "silent"
@@ -109,12 +109,12 @@ def test_failed_agents_are_failed_not_zero() -> None:
     assert "silent has no result (see failures)." in answer(market).support
 
 
-def test_nobody_has_a_result() -> None:
+def test_nobody_has_a_result():
     assert answer(made(failed("a", "x"), failed("b", "y"))).headline == "No agent has a result."
     assert answer(made(BASE, failed("b", "y"))).headline == "Only the baseline has a result."
 
 
-def test_what_was_not_compared_says_so() -> None:
+def test_what_was_not_compared_says_so():
     versus = nothing_to_compare("equal-weight", "10 sessions, at least 20 are needed")
     lone = with_row(LUCKY, versus_baseline=versus)
     assert standing(lone, made(BASE, lone)).sentence == (
@@ -123,7 +123,7 @@ def test_what_was_not_compared_says_so() -> None:
     assert answer(made(BASE, lone)).headline.endswith("nothing could be compared with buy and hold.")
 
 
-def test_a_winner_among_equals_is_not_called_best() -> None:
+def test_a_winner_among_equals_is_not_called_best():
     """Who beats the baseline is not better than a rival that can be told apart from neither."""
     near = rival("near", 0.0009, noise=0.006, seed=12)
     said = answer(made(BASE, SKILLED, near))
@@ -131,10 +131,10 @@ def test_a_winner_among_equals_is_not_called_best() -> None:
     assert "All agents share one tier" in said.support[0]
 
 
-def test_many_comparisons_make_one_weaker() -> None:
+def test_many_comparisons_make_one_weaker():
     """What differs alone may be what chance gives among many: the recorded comparison says so, and is shown."""
     edge = rival("edge", 0.0012, noise=0.003, seed=8)
-    assert edge.versus is not None and edge.versus.side == "above" and 0.001 < edge.versus.p_value
+    assert edge.versus.side == "above" and 0.001 < edge.versus.p_value
     among_many = corrected([edge.versus, *[LUCKY.versus] * 60], 0.95)[0]
     told = standing(with_row(edge, versus_baseline=among_many), made(BASE, edge))
     assert told.label == "cannot be told apart" and told.sentence == (
@@ -143,7 +143,7 @@ def test_many_comparisons_make_one_weaker() -> None:
 
 
 @pytest.mark.parametrize("place", [0, 1])
-def test_the_sample_has_every_kind_of_row(place: int) -> None:
+def test_the_sample_has_every_kind_of_row(place):
     market = cell(place, 120)
     tones = {standing(one, market).tone for one in market.agents}
     assert {"above", "below", "same", "baseline", "failed"} <= tones

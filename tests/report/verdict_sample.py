@@ -1,7 +1,5 @@
 """A made-up assay that shows everything a verdict page can show; the tests and the eyes look at the same one."""
 
-from __future__ import annotations
-
 import msgspec
 
 from tradeassay.assay.verdict import AgentFindings, Assay, VerdictConfig, judge
@@ -20,11 +18,11 @@ CONFIG = VerdictConfig()
 ATTACK = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
 
 
-def span(value: float, half: float) -> Measure:
+def span(value, half):
     return Measure(value=value, low=value - half, high=value + half)
 
 
-def one(name: str = "sound-model", **changes: object) -> AgentFindings:
+def one(name="sound-model", **changes):
     edge = span(0.12, 0.07)
     parts = {
         "common": span(0.09, 0.15),
@@ -35,7 +33,7 @@ def one(name: str = "sound-model", **changes: object) -> AgentFindings:
         "selection": span(0.14, 0.08),
         "trading": span(-0.02, 0.004),
     }
-    fields: dict[str, object] = {
+    fields = {
         "cell": "daily-us-v1__synthetic",
         "benchmark": "daily-us-v1",
         "dataset": "synthetic/us:7",
@@ -70,10 +68,10 @@ def one(name: str = "sound-model", **changes: object) -> AgentFindings:
         "power": "252 sessions show an information ratio of 2 or more with a chance of 80%",
         "notes": ("a note on the attribution",),
     }
-    return AgentFindings(**(fields | changes))  # type: ignore[arg-type]
+    return AgentFindings(**(fields | changes))
 
 
-def sample(*, attack: bool = False) -> Assay:
+def sample(*, attack=False):
     name = ATTACK if attack else "rule"
     nothing = Edge(
         tested=span(0.01, 0.1),

@@ -1,7 +1,5 @@
 """Fixtures: a data home with tiny markets, and one finished run over them."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -13,17 +11,17 @@ import runs_agents  # noqa: F401  # registers the agents
 import runs_code_toy  # noqa: F401  # registers the toy benchmark
 import runs_world as world
 
-from tradeassay.runs import Run, run
+from tradeassay.runs import run
 
 
 @pytest.fixture(scope="session")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("home")
     world.write_world(folder)
     return folder
 
 
 @pytest.fixture(scope="session")
-def finished(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def finished(home, tmp_path_factory):
     """One uninterrupted run in this process. Tests must not change it: copy it first."""
     return run(world.tiny_spec(), tmp_path_factory.mktemp("finished") / "tiny", executor="inline", home=home)

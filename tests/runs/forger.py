@@ -5,16 +5,13 @@ counts, sums and scores that depend on it are computed anew, so that the run agr
 is left as it is: that is a broken disk. What ``verify`` does not cover is listed with the reason.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -32,7 +29,7 @@ from tradeassay.runs.store.folder import RunFolder
 from tradeassay.runs.store.manifest import CodeManifest, RunManifest, read_manifest
 from tradeassay.runs.store.outcome import read_outcome, write_outcome
 from tradeassay.runs.verify.replay import differences
-from tradeassay.runs.verify.report import VerifyReport, verify
+from tradeassay.runs.verify.report import verify
 from tradeassay.testing import CheckFailed
 
 NOT_COVERED = (
@@ -114,16 +111,7 @@ class VerifyCheck(msgspec.Struct, frozen=True, kw_only=True):
         return "\n".join((f"{self.folder}: {self.share or 0:.2%}", *map(str, self.kinds)))
 
 
-def check_verify(
-    folder: Path | str,
-    *,
-    home: Path | str | None = None,
-    most: int = 20,
-    part: range | None = None,
-    seed: int = 0,
-    programs: bool = True,
-    least: float = 0.99,
-) -> VerifyCheck:
+def check_verify(folder, *, home=None, most=20, part=None, seed=0, programs=True, least=0.99):
     """Change a copy of a recorded run in up to ``most`` fields, and as many bytes, per file, and verify each time.
 
     With ``part`` only the changes of these numbers are tried, in an order that is drawn: the same ``most`` and
@@ -134,9 +122,9 @@ def check_verify(
     """
     with tempfile.TemporaryDirectory() as place:
         work = Path(place) / "run"
-        examined: dict[str, Any] = {}
+        examined = {}
 
-        def look() -> VerifyReport:
+        def look():
             return verify(work, home=home, workers=1, programs=programs, examined=examined)
 
         shutil.copytree(folder, work)
@@ -155,9 +143,7 @@ Tried = tuple[str, str, str]
 """The kind of file, what was changed, and what became of it: contradicted, marked, passed or crashed."""
 
 
-def summed_up(
-    folder: str, tried: list[Tried], least: float, not_covered: Sequence[tuple[str, str]] = NOT_COVERED
-) -> VerifyCheck:
+def summed_up(folder, tried, least, not_covered=NOT_COVERED):
     """Count what became of all changes; ``not_covered`` pairs patterns with reasons.
 
     Raises :class:`CheckFailed` when fewer than ``least`` of the changes that should be noticed are.
@@ -172,13 +158,13 @@ def summed_up(
     return found
 
 
-def why_uncovered(what: str, not_covered: Sequence[tuple[str, str]] = NOT_COVERED) -> str | None:
+def why_uncovered(what, not_covered=NOT_COVERED):
     """Return why a change to a field need not be noticed; None where it must be."""
     return next((why for pattern, why in not_covered if re.match(pattern, what)), None)
 
 
-def _kind_share(kind: str, tried: list[Tried], not_covered: Sequence[tuple[str, str]]) -> KindShare:
-    reasons: dict[str, int] = {}
+def _kind_share(kind, tried, not_covered):
+    reasons = {}
     missed = []
     for _, what, became in tried:
         if became.startswith("crashed"):
@@ -206,7 +192,7 @@ Planned = tuple[str, Path, str, Change]
 """The kind of file, the file, what is changed, and how."""
 
 
-def _planned(work: Path, rng: random.Random, most: int) -> list[Planned]:
+def _planned(work, rng, most):
     return [
         (kind, path, what, change)
         for path in sorted(work.rglob("*"))
@@ -215,13 +201,7 @@ def _planned(work: Path, rng: random.Random, most: int) -> list[Planned]:
     ]
 
 
-def _attempts(
-    work: Path,
-    home: Path | str | None,
-    look: Callable[[], VerifyReport],
-    honest: VerifyReport,
-    planned: list[Planned],
-) -> Iterator[Tried]:
+def _attempts(work, home, look, honest, planned):
     before = {path: path.read_bytes() for path in sorted(work.rglob("*")) if path.is_file()}
     for kind, path, what, change in planned:
         changed = change()
@@ -243,7 +223,7 @@ def _attempts(
                 file.write_bytes(was)
 
 
-def field_at(path: Path, was: bytes, now: bytes) -> str | None:
+def field_at(path, was, now):
     """Name the one field that a changed byte lies in; None where it is no field, or not the only one."""
     try:
         if path.suffix == ".jsonl":
@@ -260,7 +240,7 @@ def field_at(path: Path, was: bytes, now: bytes) -> str | None:
     return f"{path.name} {found[0]} (a byte)" if len(found) == 1 else None
 
 
-def _kind_of(path: Path, work: Path) -> str | None:
+def _kind_of(path, work):
     if path.parent.name == "models":
         return "cassette"
     names = {"events.jsonl": "journal", "dialogue.jsonl": "dialogue", "outcome.json": "outcome"}
@@ -269,7 +249,7 @@ def _kind_of(path: Path, work: Path) -> str | None:
     return names.get(path.name)
 
 
-def _became(look: Callable[[], VerifyReport], honest: VerifyReport) -> str:
+def _became(look, honest):
     try:
         found = look()
     except TradeassayError:
@@ -281,7 +261,7 @@ def _became(look: Callable[[], VerifyReport], honest: VerifyReport) -> str:
     return "marked" if found.unchecked != honest.unchecked else "passed"
 
 
-def _changes(path: Path, content: bytes, rng: random.Random, most: int) -> Iterator[tuple[str, Change]]:
+def _changes(path, content, rng, most):
     yield from _field_changes(path, content, rng, most)
     yield f"{path.name} byte all: removed", lambda: None
     yield f"{path.name} byte end: cut", lambda: content[:-7]
@@ -302,7 +282,7 @@ def _changes(path: Path, content: bytes, rng: random.Random, most: int) -> Itera
             yield f"{path.name} byte {place} ({name})", partial(_with_byte, content, place, other)
 
 
-def _with_byte(content: bytes, place: int, other: int) -> bytes:
+def _with_byte(content, place, other):
     return content[:place] + bytes([other]) + content[place + 1 :]
 
 
@@ -315,7 +295,7 @@ _CLASSES = {
 }
 
 
-def _field_changes(path: Path, content: bytes, rng: random.Random, most: int) -> Iterator[tuple[str, Change]]:
+def _field_changes(path, content, rng, most):
     many = path.suffix == ".jsonl"
     values = (
         [msgspec.json.decode(line) for line in content.splitlines()] if many else [msgspec.json.decode(content)]
@@ -323,9 +303,9 @@ def _field_changes(path: Path, content: bytes, rng: random.Random, most: int) ->
     leaves = [(number, where) for number, value in enumerate(values) for where in _leaves(value)]
     # Every named field once, wherever it stands, before any is changed a second time.
     rng.shuffle(leaves)
-    seen: set[tuple[Any, ...]] = set()
-    first: list[tuple[int, tuple[Any, ...]]] = []
-    rest: list[tuple[int, tuple[Any, ...]]] = []
+    seen = set()
+    first = []
+    rest = []
     for leaf in leaves:
         name = tuple(part for part in leaf[1] if isinstance(part, str))
         (rest if name in seen else first).append(leaf)
@@ -336,7 +316,7 @@ def _field_changes(path: Path, content: bytes, rng: random.Random, most: int) ->
         yield what, partial(_with_field, path, values, number, where, rng.random())
 
 
-def _with_field(path: Path, values: list[Any], number: int, where: tuple[Any, ...], draw: float) -> bytes:
+def _with_field(path, values, number, where, draw):
     changed = msgspec.json.decode(msgspec.json.encode(values[number]))
     _change(changed, where, random.Random(draw))
     if path.suffix != ".jsonl":
@@ -345,14 +325,14 @@ def _with_field(path: Path, values: list[Any], number: int, where: tuple[Any, ..
     return b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
 
 
-def _written(path: Path, value: Any) -> bytes:
+def _written(path, value):
     if path.name == "outcome.json":
         return canonical_json(value)
     encoded = canonical_json(value) if path.name == "manifest.json" else msgspec.json.encode(value)
     return msgspec.json.format(encoded, indent=1) + b"\n"
 
 
-def _leaves(value: Any, where: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def _leaves(value, where=()):
     """Yield the place of every value that is not a container, and of every container that can lose a member."""
     if isinstance(value, dict):
         for key, one in value.items():
@@ -366,13 +346,13 @@ def _leaves(value: Any, where: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
         yield where
 
 
-def _change(value: Any, where: tuple[Any, ...], rng: random.Random) -> None:
+def _change(value, where, rng):
     for part in where[:-1]:
         value = value[part]
     value[where[-1]] = other_value(value[where[-1]], rng)
 
 
-def other_value(value: Any, rng: random.Random) -> Any:
+def other_value(value, rng):
     """Return another value of the same kind."""
     if isinstance(value, bool):
         return not value
@@ -395,7 +375,7 @@ def other_value(value: Any, rng: random.Random) -> Any:
 # -- the forger ---------------------------------------------------------------------------------------------------
 
 
-def cover_tracks(work: Path, path: Path, home: Path | str | None = None) -> None:
+def cover_tracks(work, path, home=None):
     """Make a changed run agree with itself: form, names, hashes, counts, sums and scores. What fails is left."""
     for step in (_cover_manifest, _cover_journal, _cover_cassette, _cover_spending):
         try:
@@ -409,7 +389,7 @@ def cover_tracks(work: Path, path: Path, home: Path | str | None = None) -> None
             return  # a forger whose forgery cannot be scored keeps the old scores
 
 
-def _cover_manifest(work: Path, path: Path) -> None:
+def _cover_manifest(work, path):
     if path.name != "manifest.json":
         return
     raw = msgspec.json.decode(path.read_bytes())
@@ -422,10 +402,10 @@ def _cover_manifest(work: Path, path: Path) -> None:
     path.write_bytes(_written(path, raw))
 
 
-def _cover_journal(work: Path, path: Path) -> None:
+def _cover_journal(work, path):
     if path.name != "events.jsonl":
         return
-    decoder: Any = STEP_DECODER if isinstance(read_manifest(work / "manifest.json"), RunManifest) else TURN_DECODER
+    decoder = STEP_DECODER if isinstance(read_manifest(work / "manifest.json"), RunManifest) else TURN_DECODER
     lines = [encode_line(decoder.decode(line)) for line in path.read_bytes().splitlines()]
     path.write_bytes(b"".join(line + b"\n" for line in lines))
     end = path.with_name("outcome.json")
@@ -435,10 +415,10 @@ def _cover_journal(work: Path, path: Path) -> None:
         write_outcome(end, msgspec.structs.replace(outcome, events_sha256=digest, steps=len(lines)))
 
 
-def _cover_cassette(work: Path, path: Path) -> None:
+def _cover_cassette(work, path):
     if path.parent.name != "models":
         return
-    renamed: dict[str, str] = {}
+    renamed = {}
     written = []
     for text in path.read_bytes().splitlines():
         line = cassette.DECODER.decode(text)
@@ -460,7 +440,7 @@ def _cover_cassette(work: Path, path: Path) -> None:
     path.write_bytes(b"".join(written))
 
 
-def _cover_spending(work: Path, path: Path) -> None:
+def _cover_spending(work, path):
     if path.name != "dialogue.jsonl":
         return
     spent = Spending()
@@ -474,7 +454,7 @@ def _cover_spending(work: Path, path: Path) -> None:
         )
 
 
-def rescore(work: Path, home: Path | str | None = None) -> None:
+def rescore(work, home=None):
     """Score a run again as it now is, and write the scores."""
     manifest = read_manifest(work / "manifest.json")
     place = RunFolder(work)

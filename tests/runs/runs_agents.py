@@ -1,7 +1,5 @@
 """Agents that exist to test the runner. They live in a module of their own, as a user's would."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

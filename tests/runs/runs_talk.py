@@ -1,7 +1,5 @@
 """A tiny conversation and models that hold it, for testing the runner. Importing this registers them."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A tiny market with everything in it (splits, dividends, suspensions, limits, a delisting), and runs over it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

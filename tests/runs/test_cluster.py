@@ -1,9 +1,6 @@
 """What travels to a cluster's nodes: a stand-in performs it here, from bytes. ``test_ray`` has the real one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Self
 
 import pytest
@@ -38,7 +35,7 @@ class Cluster(InProcess):
 
 
 @pytest.fixture(autouse=True)
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Cluster]]:
+def cluster(monkeypatch):
     monkeypatch.setattr(Cluster, "performed", 0)
     monkeypatch.setattr(ray, "RayExecutor", Cluster)
     monkeypatch.setattr(programs, "RayExecutor", Cluster)
@@ -47,7 +44,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Cluster]]:
     programs._opened.cache_clear()
 
 
-def test_programs_are_examined_there(cluster: type[Cluster], tmp_path: Path) -> None:
+def test_programs_are_examined_there(cluster, tmp_path):
     toy.fresh()
     here = run(toy.ToySpec(), tmp_path / "here", workers=1)
     toy.fresh()
@@ -57,9 +54,7 @@ def test_programs_are_examined_there(cluster: type[Cluster], tmp_path: Path) -> 
         assert (there.folder / name).read_bytes() == (here.folder / name).read_bytes()
 
 
-def test_models_play_there_unless_their_money_is_capped(
-    cluster: type[Cluster], home: Path, tmp_path: Path
-) -> None:
+def test_models_play_there_unless_their_money_is_capped(cluster, home, tmp_path):
     spec = talk.talk_spec("tiny-good")
     here = run(spec, tmp_path / "here", executor="inline", home=home)
     there = run(spec, tmp_path / "there", executor="ray", home=home)

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -17,25 +16,24 @@ from runs_code_toy import Lines, SandboxError, ToyProtocol, ToySpec, fresh, same
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.events import TurnRecord
 from tradeassay.llm import CassetteMismatch
-from tradeassay.runs import Answered, CodeRun, Finished, ProgressEvent, Run, RunEnded, compare, load_run, resume
+from tradeassay.runs import Answered, CodeRun, Finished, Run, RunEnded, compare, load_run, resume
 from tradeassay.runs import run as run_spec
 from tradeassay.runs.spec.episode import Asking
 from tradeassay.runs.verify.report import verify
-from tradeassay.sandbox import JobExecutor
 from tradeassay.sandbox.failures import CpuTimeout, WallTimeout
 
 HERE = Path(__file__).parent
 
 
 @pytest.fixture(autouse=True)
-def toy() -> Iterator[None]:
+def toy():
     fresh()
     yield
     fresh()
 
 
-def test_every_item_is_played_and_summed_up(tmp_path: Path) -> None:
-    told: list[ProgressEvent] = []
+def test_every_item_is_played_and_summed_up(tmp_path):
+    told = []
     run = run_spec(ToySpec(), tmp_path / "r", progress=told.append, workers=2)
     assert run.complete and [episode.task for episode in run.episodes] == ["t0", "t1", "t2"]
     assert run.record("tiny-lines__t0").lines == (1, 3, 5)
@@ -54,14 +52,14 @@ def test_every_item_is_played_and_summed_up(tmp_path: Path) -> None:
     assert "complete" in repr(CodeRun.load(tmp_path / "r"))
 
 
-def test_the_number_of_workers_and_talks_changes_nothing(tmp_path: Path) -> None:
+def test_the_number_of_workers_and_talks_changes_nothing(tmp_path):
     spec = ToySpec(secret="ab" * 16)
     run_spec(spec, tmp_path / "a", workers=1, asking=Asking(concurrency=1))
     run_spec(spec, tmp_path / "b", workers=3, asking=Asking(concurrency=3))
     assert same(tmp_path / "a") == same(tmp_path / "b")
 
 
-def test_killed_in_an_item_and_continued_it_has_the_same_bytes(tmp_path: Path) -> None:
+def test_killed_in_an_item_and_continued_it_has_the_same_bytes(tmp_path):
     whole = tmp_path / "whole"
     log = tmp_path / "log"
     run_spec(ToySpec(log=str(tmp_path / "other")), whole)
@@ -84,7 +82,7 @@ def test_killed_in_an_item_and_continued_it_has_the_same_bytes(tmp_path: Path) -
     }
 
 
-def test_what_stops_a_run_leaves_what_was_done_and_it_goes_on(tmp_path: Path) -> None:
+def test_what_stops_a_run_leaves_what_was_done_and_it_goes_on(tmp_path):
     fresh(broken=SandboxError("the sandbox is gone"))
     with pytest.raises(SandboxError):
         run_spec(ToySpec(), tmp_path / "r")
@@ -97,7 +95,7 @@ def test_what_stops_a_run_leaves_what_was_done_and_it_goes_on(tmp_path: Path) ->
     assert not ToyProtocol.worked and not ToyProtocol.opened, "a finished run is not worked on again"
 
 
-def test_a_bug_fails_the_item_and_a_retry_mends_it(tmp_path: Path) -> None:
+def test_a_bug_fails_the_item_and_a_retry_mends_it(tmp_path):
     fresh(broken=ZeroDivisionError("oops"))
     run = run_spec(ToySpec(tasks=1), tmp_path / "r")
     assert run.failed == {"tiny-lines__t0": "ZeroDivisionError: oops"}
@@ -110,13 +108,13 @@ def test_a_bug_fails_the_item_and_a_retry_mends_it(tmp_path: Path) -> None:
     assert verify(tmp_path / "r").ok
 
 
-def test_a_model_that_never_answers_has_no_result(tmp_path: Path) -> None:
+def test_a_model_that_never_answers_has_no_result(tmp_path):
     run = run_spec(ToySpec(models=("scripted/away",), tasks=2), tmp_path / "r")
     assert set(run.failed.values()) == {"unreachable: nobody answers at that address"}
     assert ToyProtocol.opened == 0, "no sandbox is opened when there is nothing to run"
 
 
-def test_recorded_answers_are_replayed_and_nothing_else(tmp_path: Path) -> None:
+def test_recorded_answers_are_replayed_and_nothing_else(tmp_path):
     run_spec(ToySpec(tasks=1), tmp_path / "a")
     replay = Asking(replay=True, cassettes=tmp_path / "a")
     run_spec(ToySpec(tasks=1), tmp_path / "b", asking=replay)
@@ -125,7 +123,7 @@ def test_recorded_answers_are_replayed_and_nothing_else(tmp_path: Path) -> None:
         run_spec(ToySpec(tasks=1, word="bye"), tmp_path / "c", asking=replay)
 
 
-def test_money_runs_out(tmp_path: Path) -> None:
+def test_money_runs_out(tmp_path):
     prices = tmp_path / "prices.toml"
     prices.write_text(
         '[prices."scripted/*"]\ninput = 1000.0\noutput = 1000.0\nas_of = 2026-01-01\nsource = "a test"\n'
@@ -138,7 +136,7 @@ def test_money_runs_out(tmp_path: Path) -> None:
     assert not (tmp_path / "s").exists()
 
 
-def test_a_change_refuses_the_resume(tmp_path: Path) -> None:
+def test_a_change_refuses_the_resume(tmp_path):
     run_spec(ToySpec(tasks=1), tmp_path / "r")
     fresh(fact="2")
     with pytest.raises(RunError, match="the toy has changed since"):
@@ -148,7 +146,7 @@ def test_a_change_refuses_the_resume(tmp_path: Path) -> None:
         run_spec(ToySpec(tasks=1, word="bye"), tmp_path / "r")
 
 
-def test_verify_names_what_was_touched(tmp_path: Path) -> None:
+def test_verify_names_what_was_touched(tmp_path):
     run_spec(ToySpec(tasks=2), tmp_path / "r")
     assert "re-derived: 2 episodes, 6 steps" in verify(tmp_path / "r").summary()
     path = tmp_path / "r/episodes/tiny-lines__t1/outcome.json"
@@ -164,13 +162,11 @@ def test_verify_names_what_was_touched(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("failure", [WallTimeout(limit_s=120), CpuTimeout(limit_s=60, used_s=60.02), None])
-def test_a_busy_machine_that_ends_a_program_contradicts_nobody(
-    failure: WallTimeout | CpuTimeout | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_busy_machine_that_ends_a_program_contradicts_nobody(failure, tmp_path, monkeypatch):
     run_spec(ToySpec(tasks=1), tmp_path / "r", workers=1)
     result = mock.Mock(failure=failure)
 
-    def examine(self: ToyProtocol, episode: object, request: object, executor: JobExecutor) -> Lines:
+    def examine(self, episode, request, executor):
         assert (executor.run(mock.Mock()), list(executor.map([mock.Mock()]))) == (result, [result])
         return Lines(lines=0, third=0.0)
 
@@ -185,7 +181,7 @@ def test_a_busy_machine_that_ends_a_program_contradicts_nobody(
 
 
 @pytest.mark.parametrize("content", [b"{", b'{"kind": "code"}', b'{"format": 1}'])
-def test_a_folder_that_is_no_such_run(tmp_path: Path, content: bytes) -> None:
+def test_a_folder_that_is_no_such_run(tmp_path, content):
     (tmp_path / "manifest.json").write_bytes(content)
     with pytest.raises(RunError):
         CodeRun.load(tmp_path)
@@ -193,7 +189,7 @@ def test_a_folder_that_is_no_such_run(tmp_path: Path, content: bytes) -> None:
         CodeRun.load(tmp_path / "nowhere")
 
 
-def test_an_unknown_item_and_a_damaged_outcome(tmp_path: Path) -> None:
+def test_an_unknown_item_and_a_damaged_outcome(tmp_path):
     run = run_spec(ToySpec(tasks=1), tmp_path / "r")
     with pytest.raises(RunError, match="did you mean tiny-lines__t0"):
         run.outcome("tiny-lines__t9")
@@ -202,7 +198,7 @@ def test_an_unknown_item_and_a_damaged_outcome(tmp_path: Path) -> None:
         run.outcome("tiny-lines__t0")
 
 
-def test_a_journal_of_other_answers_is_refused(tmp_path: Path) -> None:
+def test_a_journal_of_other_answers_is_refused(tmp_path):
     run_spec(ToySpec(tasks=1), tmp_path / "r")
     folder = tmp_path / "r/episodes/tiny-lines__t0"
     (folder / "outcome.json").unlink()
@@ -215,7 +211,7 @@ def test_a_journal_of_other_answers_is_refused(tmp_path: Path) -> None:
         resume(tmp_path / "r")
 
 
-def test_a_torn_line_is_cut_and_worked_out_again(tmp_path: Path) -> None:
+def test_a_torn_line_is_cut_and_worked_out_again(tmp_path):
     run_spec(ToySpec(tasks=1), tmp_path / "a")
     shutil.copytree(tmp_path / "a", tmp_path / "b")
     folder = tmp_path / "b/episodes/tiny-lines__t0"
@@ -229,7 +225,7 @@ def test_a_torn_line_is_cut_and_worked_out_again(tmp_path: Path) -> None:
     assert same(tmp_path / "a") == same(tmp_path / "b")
 
 
-def test_two_runs_are_compared_and_kinds_do_not_mix(tmp_path: Path, finished: Run) -> None:
+def test_two_runs_are_compared_and_kinds_do_not_mix(tmp_path, finished):
     one, two = (run_spec(ToySpec(tasks=n), tmp_path / f"r{n}") for n in (1, 2))
     found = compare(one, two.folder)
     assert found.pairs[0].measures["total"].difference == 9.0 and found.pairs[0].paired.p_value is None

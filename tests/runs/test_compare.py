@@ -1,24 +1,21 @@
 """Two runs side by side."""
 
 import shutil
-from pathlib import Path
 from unittest import mock
 
 import msgspec
 import pytest
 import runs_world as world
 
-from tradeassay.benchmarks.programs import CodeSpec
 from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
 from tradeassay.benchmarks.systrade.benchmark import SystradeProtocol
 from tradeassay.benchmarks.systrade.spec import SystradeSpec
-from tradeassay.cli import main
 from tradeassay.code.evaluation import EvaluateConfig
 from tradeassay.code.gates import GateConfig
 from tradeassay.code.scores import ScoreConfig
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.metrics import BootstrapConfig
-from tradeassay.runs import AgentSpec, Run, RunSpec, Window, compare, run
+from tradeassay.runs import AgentSpec, RunSpec, Window, compare, run
 from tradeassay.runs.verify.freedom import code_departures, trading_departures
 from tradeassay.runs.verify.report import verify
 
@@ -26,19 +23,19 @@ ONE = {"benchmarks": ("tiny-us-v1",), "seeds": (0,)}
 
 
 @pytest.fixture(scope="module")
-def first(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def first(home, tmp_path_factory):
     agents = (AgentSpec(name="random", params={"k": 2}, label="dice"), AgentSpec(name="cash"))
     folder = tmp_path_factory.mktemp("first")
     return run(world.tiny_spec("first", agents=agents, **ONE), folder / "r", executor="inline", home=home)
 
 
-def second(home: Path, folder: Path, **changes: object) -> Run:
+def second(home, folder, **changes):
     agents = (AgentSpec(name="random", params={"k": 2, "every": 2}, label="dice"), AgentSpec(name="index-hold"))
     fields = {"agents": agents, **ONE, **changes}
     return run(world.tiny_spec("second", **fields), folder / "r", executor="inline", home=home)
 
 
-def test_the_same_run_does_not_differ(finished: Run, home: Path) -> None:
+def test_the_same_run_does_not_differ(finished, home):
     found = compare(finished.folder, finished.folder, home=home)
     assert len(found.pairs) == 6
     assert found.only_first == found.only_second == ()
@@ -50,7 +47,7 @@ def test_the_same_run_does_not_differ(finished: Run, home: Path) -> None:
         assert (difference.value, difference.low, difference.high) == (0.0, 0.0, 0.0), pair.agent
 
 
-def test_differences_are_second_minus_first_and_paired(first: Run, home: Path, tmp_path: Path) -> None:
+def test_differences_are_second_minus_first_and_paired(first, home, tmp_path):
     other = second(home, tmp_path)
     found = compare(first, other)
     assert (found.first, found.second) == ("first", "second")
@@ -58,8 +55,7 @@ def test_differences_are_second_minus_first_and_paired(first: Run, home: Path, t
         "equal-weight",
         "rule random-k=2: dice and rule random-every=2-k=2: dice",
     ]
-    assert found.only_first == ("tiny-us-v1: cash",)
-    assert found.only_second == ("tiny-us-v1: index-hold",)
+    assert (found.only_first, found.only_second) == (("tiny-us-v1: cash",), ("tiny-us-v1: index-hold",))
     dice = found.pairs[1]
     one, two = (run.scores.agents[1].measures["cumulative_return"].median.value for run in (first, other))
     assert one is not None
@@ -77,9 +73,7 @@ def test_differences_are_second_minus_first_and_paired(first: Run, home: Path, t
         ({"window": Window(first="2024-02-01", last="2024-03-15")}, "windows differ: 2024-01-15 to "),
     ],
 )
-def test_what_is_not_comparable_says_why(
-    first: Run, home: Path, tmp_path: Path, changes: dict[str, object], reason: str
-) -> None:
+def test_what_is_not_comparable_says_why(first, home, tmp_path, changes, reason):
     found = compare(first, second(home, tmp_path, **changes))
     dice = next(pair for pair in found.pairs if pair.agent.endswith(": dice"))
     assert not dice.comparable
@@ -90,7 +84,7 @@ def test_what_is_not_comparable_says_why(
     assert dice.paired.distinguishable is None
 
 
-def test_other_rules_and_other_conventions_are_not_comparable(first: Run, home: Path, tmp_path: Path) -> None:
+def test_other_rules_and_other_conventions_are_not_comparable(first, home, tmp_path):
     shutil.copytree(first.folder, tmp_path / "other")
     manifest = tmp_path / "other" / "manifest.json"
     text = manifest.read_text()
@@ -100,7 +94,7 @@ def test_other_rules_and_other_conventions_are_not_comparable(first: Run, home: 
     assert "the rules of benchmark" in str(compare(first, tmp_path / "other", home=home).pairs[0].reason)
 
 
-def test_a_failed_episode_has_nothing_to_compare(first: Run, home: Path, tmp_path: Path) -> None:
+def test_a_failed_episode_has_nothing_to_compare(first, home, tmp_path):
     other = second(home, tmp_path, agents=(AgentSpec(name="test-never-answers", label="dice"),))
     dice = compare(first, other).pairs[1]
     assert dice.comparable
@@ -109,7 +103,7 @@ def test_a_failed_episode_has_nothing_to_compare(first: Run, home: Path, tmp_pat
     assert "an episode failed" in dice.paired.sentence
 
 
-def test_an_unfinished_run_is_refused(first: Run, home: Path, tmp_path: Path) -> None:
+def test_an_unfinished_run_is_refused(first, home, tmp_path):
     shutil.copytree(first.folder, tmp_path / "other")
     (tmp_path / "other" / "scores.json").unlink()
     with pytest.raises(RunError, match="has no scores yet"):
@@ -121,7 +115,7 @@ WIDE = SystradeSpec(
 )
 
 
-def test_a_run_as_registered_departs_in_nothing_and_every_choice_is_listed() -> None:
+def test_a_run_as_registered_departs_in_nothing_and_every_choice_is_listed():
     plain = RunSpec(slug="x", benchmarks=("ktdfin-v1",), agents=(AgentSpec(name="cash"),))
     assert trading_departures(plain) == ()
     chosen = msgspec.structs.replace(
@@ -150,9 +144,7 @@ def test_a_run_as_registered_departs_in_nothing_and_every_choice_is_listed() -> 
         ),
     ],
 )
-def test_rules_are_told_from_what_is_free_and_other_rules_are_refused(
-    spec: CodeSpec, rules: set[str], tmp_path: Path
-) -> None:
+def test_rules_are_told_from_what_is_free_and_other_rules_are_refused(spec, rules, tmp_path):
     found = code_departures(spec)
     assert {one.field for one in found if one.rule} == rules
     assert {one.field for one in found if not one.rule} in ({"strategies"}, {"turns"})
@@ -160,9 +152,7 @@ def test_rules_are_told_from_what_is_free_and_other_rules_are_refused(
         run(spec, tmp_path / "r")
 
 
-def test_a_record_made_under_other_rules_is_named_and_not_scored_by_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_record_made_under_other_rules_is_named_and_not_scored_by_them(tmp_path, tell):
     with mock.patch.object(SystradeProtocol, "fixed", ()):  # as somebody who edits the program would run it
         folder = run(WIDE, tmp_path / "r").folder
     found = verify(folder)
@@ -171,5 +161,4 @@ def test_a_record_made_under_other_rules_is_named_and_not_scored_by_them(
     assert {(one.claim, one.outcome) for one in found.claims if one.why == why} == {
         (claim, "cannot be checked") for claim in ("rules", "programs", "conversation", "scores")
     }
-    assert main(["verify", str(folder)]) == 3
-    assert "score.gates.tolerance" in capsys.readouterr().out
+    assert "score.gates.tolerance" in tell(["verify", str(folder)], 3).out

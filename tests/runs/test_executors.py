@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +13,15 @@ import pytest
 from tradeassay.core.errors import DataError, MissingExtra, RunError, UserError
 from tradeassay.core.executors import make_executor, pool
 from tradeassay.core.executors.pool import LocalProcesses
-from tradeassay.core.executors.task import InProcess, Lost, Task, TaskExecutor, TaskResult, cores, one_thread
+from tradeassay.core.executors.task import InProcess, Lost, Task, TaskResult, cores, one_thread
 
 ENTRY = "runs_entry:perform"
 
 
-def perform(executor: TaskExecutor, *payloads: str) -> dict[str, bytes]:
+def perform(executor, *payloads):
     tasks = [Task(str(place), payload.encode()) for place, payload in enumerate(payloads)]
-    ticks: dict[str, int] = {}
-    results: dict[str, bytes] = {}
+    ticks = {}
+    results = {}
     for result in executor.perform(tasks, lambda key, n: ticks.__setitem__(key, ticks.get(key, 0) + n)):
         assert isinstance(result, TaskResult)
         results[result.key] = result.payload
@@ -31,7 +30,7 @@ def perform(executor: TaskExecutor, *payloads: str) -> dict[str, bytes]:
     return results
 
 
-def wait_for(path: Path, text: str | None = None, seconds: float = 120.0) -> str:
+def wait_for(path, text=None, seconds=120.0):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if path.exists() and (found := path.read_text()) and (text is None or found == text):
@@ -41,42 +40,42 @@ def wait_for(path: Path, text: str | None = None, seconds: float = 120.0) -> str
 
 
 @pytest.fixture(params=["inline", "forkserver", "spawn"])
-def executor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[TaskExecutor]:
+def executor(request, monkeypatch):
     monkeypatch.setattr(pool, "_METHOD", request.param)
     with InProcess(ENTRY) if request.param == "inline" else LocalProcesses(ENTRY, 2) as made:
         yield made
 
 
-def test_every_task_has_its_result_and_its_ticks(executor: TaskExecutor) -> None:
+def test_every_task_has_its_result_and_its_ticks(executor):
     words = [f"echo:{'abc' * n}" for n in range(7)]
     assert perform(executor, *words) == {str(n): ("abc" * n)[::-1].encode() for n in range(7)}
     assert perform(executor, "echo:again") == {"0": b"niaga"}
     assert perform(executor) == {}
 
 
-def test_an_error_keeps_its_type_and_its_mend(executor: TaskExecutor) -> None:
+def test_an_error_keeps_its_type_and_its_mend(executor):
     with pytest.raises(DataError) as caught:
         perform(executor, "raise")
     assert (caught.value.message, caught.value.hint) == ("the data is gone", "bring it back")
 
 
 @pytest.mark.parametrize("first", ["pid:0.0", "raise"])
-def test_a_result_that_nobody_waited_for_is_not_the_next_tasks(first: str) -> None:
+def test_a_result_that_nobody_waited_for_is_not_the_next_tasks(first):
     with LocalProcesses(ENTRY, 2) as executor:
         tasks = [Task(str(place), word.encode()) for place, word in enumerate((first, "pid:0.3"))]
         left_early = executor.perform(tasks, lambda key, n: None)
         with contextlib.suppress(DataError):
             next(iter(left_early))
-        left_early.close()  # type: ignore[attr-defined]  # it is a generator
+        left_early.close()
         assert perform(executor, "echo:ab", "echo:cd") == {"0": b"ba", "1": b"dc"}
 
 
-def test_an_error_that_cannot_travel_is_told_in_words() -> None:
+def test_an_error_that_cannot_travel_is_told_in_words():
     with LocalProcesses(ENTRY, 2) as executor, pytest.raises(RunError, match="_Strange: strange"):
         perform(executor, "strange")
 
 
-def test_work_is_spread_over_processes_that_do_not_run_threads_of_their_own() -> None:
+def test_work_is_spread_over_processes_that_do_not_run_threads_of_their_own():
     with LocalProcesses(ENTRY, 2) as executor:
         pids = set(perform(executor, *["pid:0.4"] * 6).values())
         assert len(pids) == 2
@@ -84,7 +83,7 @@ def test_work_is_spread_over_processes_that_do_not_run_threads_of_their_own() ->
         assert perform(executor, "env:OPENBLAS_NUM_THREADS") == {"0": b"1"}
 
 
-def test_a_matrix_product_has_the_same_bits_everywhere() -> None:
+def test_a_matrix_product_has_the_same_bits_everywhere():
     products = []
     for made in (InProcess(ENTRY), LocalProcesses(ENTRY, 2)):
         with made as executor:
@@ -92,7 +91,7 @@ def test_a_matrix_product_has_the_same_bits_everywhere() -> None:
     assert products[0] == products[1]
 
 
-def test_threads_come_back_after_the_block() -> None:
+def test_threads_come_back_after_the_block():
     table = np.random.default_rng(0).normal(size=(252, 500))
     before = (table.T @ table).tobytes()
     with one_thread():
@@ -100,7 +99,7 @@ def test_threads_come_back_after_the_block() -> None:
     assert (table.T @ table).tobytes() == before
 
 
-def test_a_worker_that_dies_loses_its_task_and_nothing_else() -> None:
+def test_a_worker_that_dies_loses_its_task_and_nothing_else():
     tasks = [Task("a", b"echo:x"), Task("b", b"die"), Task("c", b"echo:y"), Task("d", b"echo:z")]
     with LocalProcesses(ENTRY, 2) as executor:
         results = {result.key: result for result in executor.perform(tasks, lambda key, n: None)}
@@ -114,7 +113,7 @@ def test_a_worker_that_dies_loses_its_task_and_nothing_else() -> None:
         assert perform(executor, "echo:x") == {"0": b"x"}
 
 
-def test_leaving_stops_a_task_between_two_steps(tmp_path: Path) -> None:
+def test_leaving_stops_a_task_between_two_steps(tmp_path):
     marker = tmp_path / "marker"
     with pytest.raises(KeyboardInterrupt), LocalProcesses(ENTRY, 2) as executor:
         for _ in executor.perform(
@@ -135,7 +134,7 @@ with LocalProcesses("runs_entry:perform", 2) as executor:
 
 
 @pytest.mark.parametrize("word", ["wait", "deaf"])
-def test_workers_end_when_their_parent_is_killed(word: str, tmp_path: Path) -> None:
+def test_workers_end_when_their_parent_is_killed(word, tmp_path):
     marker = tmp_path / "marker"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen([sys.executable, "-c", PARENT, word, str(marker)], env=env) as parent:
@@ -172,14 +171,14 @@ except KeyboardInterrupt:
 """
 
 
-def test_a_stop_while_workers_start_is_no_traceback_of_theirs() -> None:
+def test_a_stop_while_workers_start_is_no_traceback_of_theirs():
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", STOPPED_AT_ONCE]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=250)
     assert (done.returncode, done.stdout, done.stderr) == (0, "stopped\n", "")
 
 
-def test_a_script_needs_no_main_guard_and_stdout_stays_clean(tmp_path: Path) -> None:
+def test_a_script_needs_no_main_guard_and_stdout_stays_clean(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "from tradeassay.core.executors import Task\n"
@@ -195,24 +194,24 @@ def test_a_script_needs_no_main_guard_and_stdout_stays_clean(tmp_path: Path) -> 
     assert "an agent prints" in done.stderr
 
 
-def test_workers_that_cannot_start_say_so() -> None:
+def test_workers_that_cannot_start_say_so():
     executor = LocalProcesses("no_such_module:perform", 2)
     with executor, pytest.raises(RunError, match=r"cannot be started: .*no_such_module"):
         list(executor.perform([Task("a", b"")], lambda key, n: None))
 
 
-def test_choosing_one() -> None:
+def test_choosing_one():
     assert isinstance(make_executor("local", entry=ENTRY, workers=1), InProcess)
     assert isinstance(make_executor("inline", entry=ENTRY, workers=4), InProcess)
     assert isinstance(make_executor("local", entry=ENTRY, workers=2), LocalProcesses)
     assert cores() >= 1
     with pytest.raises(UserError, match="no executor 'cloud'"):
-        make_executor("cloud", entry=ENTRY)  # type: ignore[arg-type]
+        make_executor("cloud", entry=ENTRY)
     with pytest.raises(UserError, match="0 workers"):
         make_executor("local", entry=ENTRY, workers=0)
 
 
-def test_ray_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ray_is_an_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"pip install 'tradeassay\[ray\]'"):
         make_executor("ray", entry=ENTRY)

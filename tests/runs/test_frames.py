@@ -1,8 +1,8 @@
-"""A run as data frames."""
-
-from __future__ import annotations
+"""The Python API: everything the command line does is one call, and a run is data frames."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -13,26 +13,27 @@ import runs_world as world
 from click.testing import CliRunner
 from tests.report.code_report_sample import code_run
 
+import tradeassay
 from tradeassay.cli.runs import report
-from tradeassay.core.errors import UserError
-from tradeassay.runs import AgentSpec, Frames, Run, run
+from tradeassay.core.errors import DataError, UserError
+from tradeassay.runs import AgentSpec, run
 from tradeassay.runs.store.frames import SCHEMAS
 from tradeassay.runs.summary.trajectories import training_lines, trajectories
 
 
 @pytest.fixture(scope="module")
-def busy(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def busy(home, tmp_path_factory):
     agents = (AgentSpec(name="test-provoker"), AgentSpec(name="test-never-answers"))
     folder = tmp_path_factory.mktemp("busy")
     return run(world.tiny_spec("busy", agents=agents, seeds=(0,)), folder / "r", executor="inline", home=home)
 
 
 @pytest.fixture(scope="module")
-def frames(busy: Run) -> Frames:
+def frames(busy):
     return busy.frames("polars")
 
 
-def test_nav_is_the_series(busy: Run, frames: Frames) -> None:
+def test_nav_is_the_series(busy, frames):
     for episode in busy.episodes:
         rows = frames.nav.filter(pl.col("episode") == episode.key)
         assert rows["nav"].to_list() == busy.series(episode.key).nav.tolist()
@@ -42,7 +43,7 @@ def test_nav_is_the_series(busy: Run, frames: Frames) -> None:
     assert total < 1e-6
 
 
-def test_trades_and_positions_add_up(frames: Frames) -> None:
+def test_trades_and_positions_add_up(frames):
     key = "tiny-us-v1__tiny-us__test-provoker__s0"
     trades = frames.trades.filter(pl.col("episode") == key)
     assert set(trades["side"].unique()) == {"BUY", "SELL"}
@@ -56,7 +57,7 @@ def test_trades_and_positions_add_up(frames: Frames) -> None:
     assert last["weight"].sum() <= 1.0 + 1e-9
 
 
-def test_rejections_decisions_and_scores(busy: Run, frames: Frames) -> None:
+def test_rejections_decisions_and_scores(busy, frames):
     assert set(frames.rejections["reason"].unique()) >= {"insufficient_shares", "lot"}
     name = busy.names["test-never-answers"]  # a rule from elsewhere has that in its name
     failed = frames.decisions.filter(pl.col("agent") == name)
@@ -67,7 +68,7 @@ def test_rejections_decisions_and_scores(busy: Run, frames: Frames) -> None:
     assert len(frames["scores"]) == len(busy.episodes) * 18
 
 
-def test_pandas_has_the_same_content(busy: Run, frames: Frames) -> None:
+def test_pandas_has_the_same_content(busy, frames):
     for name, table in busy.frames("pandas"):
         assert isinstance(table, pd.DataFrame)
         expected = getattr(frames, name)
@@ -76,22 +77,22 @@ def test_pandas_has_the_same_content(busy: Run, frames: Frames) -> None:
     assert busy.frames("pandas").nav["nav"].to_list() == frames.nav["nav"].to_list()
 
 
-def test_empty_tables_keep_their_columns(home: Path, tmp_path: Path) -> None:
+def test_empty_tables_keep_their_columns(home, tmp_path):
     spec = world.tiny_spec(agents=(AgentSpec(name="cash"),), benchmarks=("tiny-us-v1",), seeds=(0,))
     done = run(spec, tmp_path / "r", executor="inline", home=home)
     for kind in ("polars", "pandas"):
-        rejections = done.frames(kind).rejections  # type: ignore[arg-type]
+        rejections = done.frames(kind).rejections
         assert (len(rejections), list(rejections.columns)) == (0, list(SCHEMAS["rejections"]))
 
 
-def test_another_kind_is_refused(finished: Run) -> None:
+def test_another_kind_is_refused(finished):
     with pytest.raises(UserError, match="choose polars or pandas"):
-        finished.frames("excel")  # type: ignore[arg-type]
+        finished.frames("excel")
     with pytest.raises(UserError, match="one of nav, trades"):
         _ = finished.frames()["naf"]
 
 
-def test_programs_carry_their_reward_and_what_it_rests_on(tmp_path: Path) -> None:
+def test_programs_carry_their_reward_and_what_it_rests_on(tmp_path):
     made = code_run(tmp_path / "r")
     every = list(trajectories(made))
     assert {one.prompt[0]["role"] for one in every} == {"system"}
@@ -111,13 +112,164 @@ def test_programs_carry_their_reward_and_what_it_rests_on(tmp_path: Path) -> Non
     assert [json.loads(line)["reward"] for line in done.stdout.splitlines()] == [one.reward for one in every]
 
 
-def test_days_carry_what_the_account_made_of_them(tmp_path: Path, home: Path) -> None:
+def test_days_carry_what_the_account_made_of_them(tmp_path, home):
     made = run(talk.talk_spec("tiny-good"), tmp_path / "r", executor="inline", home=home)
     every = list(trajectories(made))
     known = [one for one in every if one.reward is not None]
     first = known[0]
-    marks = {record.session: record.events[-1].nav for record in made.records(first.episode)}  # type: ignore[union-attr]
+    marks = {record.session: record.events[-1].nav for record in made.records(first.episode)}
     session, until = first.evidence["session"], first.evidence["until"]
     assert first.reward == pytest.approx(marks[until] / marks[session] - 1.0)
     assert len(known) < len(every), "the last day has no next one"
     assert {one.reason for one in every if one.reward is None} == {"nothing is recorded about this answer"}
+
+
+world.register()
+
+SMALL = {"agents": ["reversal", {"name": "random", "label": "dice"}], "bootstrap": world.BOOTSTRAP}
+
+
+def test_one_call_runs_and_the_same_call_continues(home, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first = tradeassay.run("tiny-us-v1", seeds=2, executor="inline", home=home, progress="none", **SMALL)
+    assert first.folder == Path("runs") / first.spec.slug
+    assert first.spec.slug.startswith("tiny-us-v1-")
+    assert [row.agent for row in first.scores.agents] == ["equal-weight", "reversal", "dice"]
+    before = world.same_bytes(first.folder)
+    again = tradeassay.run(
+        benchmarks=["tiny-us-v1"], seeds=[0, 1], executor="inline", home=home, progress="none", **SMALL
+    )
+    assert again.folder == first.folder
+    assert world.same_bytes(first.folder) == before
+    assert tradeassay.load_run(first.folder, home=home).scores == first.scores
+    assert tradeassay.verify(first.folder, home=home).ok
+    assert tradeassay.compare(first, again).pairs[0].comparable
+    assert tradeassay.resume(first.folder, home=home, executor="inline", progress="none").complete
+    assert first.frames().nav.shape[0] == 5 * 51
+    assert "complete" in repr(first)
+
+
+def test_a_spec_file_and_a_spec(home, tmp_path):
+    path = tmp_path / "grid.toml"
+    path.write_text('benchmarks = ["tiny-us-v1"]\nagents = ["cash"]\nbootstrap = { draws = 20 }\n')
+    for what in (path, str(path), tradeassay.load_spec(path)):
+        done = tradeassay.run(
+            what, folder=tmp_path / "r", home=home, executor="inline", progress="none", slug="named"
+        )
+        assert done.spec.slug == "named"
+    with pytest.raises(UserError, match="so 'agents' has no place"):
+        tradeassay.run(path, agents=["cash"])
+    assert tradeassay.plan(path, home=home).episodes == 2
+
+
+def test_making_a_spec():
+    spec = tradeassay.make_spec("tiny-us-v1", slug="s", dataset="x", first="2024-02-01", convention="sound")
+    assert {agent.name for agent in spec.agents} >= {"equal-weight", "momentum-12-1", "min-variance"}
+    assert spec.datasets == {"tiny-us-v1": ("x",)}
+    assert (spec.window.first, spec.window.last) == ("2024-02-01", "2024-03-22")
+    assert tradeassay.make_spec("tiny-us-v1", seeds=3).seeds == (0, 1, 2)
+    assert tradeassay.make_spec("tiny-us-v1", "tiny-ashare-v1") == tradeassay.make_spec(
+        benchmarks=["tiny-us-v1", "tiny-ashare-v1"]
+    )
+    with pytest.raises(UserError, match="nothing is given"):
+        tradeassay.make_spec()
+    assert tradeassay.make_spec("tiny-us") == tradeassay.make_spec("tiny-us-v1")
+    with pytest.raises(UserError, match="tiny-us-v1"):
+        tradeassay.make_spec("tiny-us-v7")
+    with pytest.raises(UserError, match="different 'last' days"):
+        tradeassay.make_spec(["tiny-us-v1", "daily-us-v1"], first="2024-02-01")
+
+
+def test_listings():
+    momentum = next(info for info in tradeassay.list_agents() if info.name == "reversal")
+    assert momentum.summary
+    assert momentum.params["lookback"] == 6
+    assert "daily-us-v1" in {benchmark.id for benchmark in tradeassay.list_benchmarks()}
+
+
+def test_the_stored_data_is_listed(home):
+    assert {info.name for info in tradeassay.list_datasets(home)} >= {"tiny-us", "tiny-ashare"}
+    assert tradeassay.load_dataset("tiny-us", home).name == "tiny-us"
+
+
+def test_every_public_name_is_there():
+    for name in tradeassay.__all__:
+        assert getattr(tradeassay, name) is not None
+    assert set(tradeassay.__all__) <= set(dir(tradeassay))
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = tradeassay.nothing
+
+
+@pytest.mark.parametrize("module", ["tradeassay", "tradeassay.runs"])
+def test_importing_loads_neither_pandas_nor_inspect(module):
+    code = (
+        f"import sys, {module};"
+        "heavy = [m for m in ('pandas', 'inspect_ai', 'numpy', 'polars', 'pyarrow', 'numba') if m in sys.modules];"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_running_loads_neither_pandas_nor_inspect_into_the_caller(home, tmp_path):
+    code = (
+        "import sys, runs_world, tradeassay;"
+        "tradeassay.run(runs_world.tiny_spec(), folder=sys.argv[1], home=sys.argv[2], workers=2, progress='none');"
+        "heavy = [m for m in ('pandas', 'inspect_ai', 'polars', 'numba', 'scipy', 'exchange_calendars')"
+        " if m in sys.modules]; assert not heavy, heavy"
+    )
+    env = {"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"}
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "r"), str(home)], check=True, env=env)
+
+
+@pytest.mark.slow
+def test_an_agent_of_the_calling_script_is_played_in_its_process(home, tmp_path):
+    script = tmp_path / "mine.py"
+    script.write_text(
+        "import sys, runs_world, tradeassay\n"
+        "from tradeassay.agents import AgentConfig, agents\n"
+        "from tradeassay.core.orders import Decision, Order\n"
+        "@agents.register('mine')\n"
+        "class Mine:\n"
+        "    summary, Config = 'buys once', AgentConfig\n"
+        "    def __init__(self, config): pass\n"
+        "    def begin(self, info, rng): pass\n"
+        "    def answer(self, request):\n"
+        "        seen = request.observation\n"
+        "        order = Order(symbol=seen.universe[0], amount=10, side='BUY')\n"
+        "        return Decision(orders=(order,) if seen.step == 0 else ())\n"
+        "runs_world.register()\n"
+        "run = tradeassay.run('tiny-us-v1', agents=['mine'], folder=sys.argv[1], home=sys.argv[2], workers=2)\n"
+        "print(run.failed, len(run.frames().trades))\n"
+    )
+    env = {"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "r"), str(home)], env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("{} 9")
+
+
+def test_universe_and_index_are_options_of_the_run(home, tmp_path, monkeypatch):
+    from tradeassay.core.events import Filled
+
+    monkeypatch.chdir(tmp_path)
+
+    plain = tradeassay.make_spec("tiny-us-v1", agents=["equal-weight"])
+    spec = tradeassay.make_spec("tiny-us-v1", agents=["equal-weight"], universe="IDX:3", index="IDX")
+    assert spec.slug != plain.slug and plain.universe is not spec.universe
+    done = tradeassay.run(spec, executor="inline", home=home, progress="none")
+    market = done.manifest.benchmark(done.episodes[0]).market
+    assert (market.universe, market.index) == ("IDX:3", "IDX")
+    bought = {
+        event.symbol
+        for record in done.records(done.episodes[0].key)
+        for event in record.events
+        if isinstance(event, Filled)
+    }
+    assert 0 < len(bought) <= 3
+    with pytest.raises(DataError, match="no index 'NOPE' is known"):
+        tradeassay.run("tiny-us-v1", agents=["cash"], index="NOPE", executor="inline", home=home, progress="none")
+    with pytest.raises(UserError, match="asks for 99 names"):
+        tradeassay.run(
+            "tiny-us-v1", agents=["cash"], universe="IDX:99", executor="inline", home=home, progress="none"
+        )

@@ -1,12 +1,8 @@
 """A disk that fills: one line, nothing half-written, and the run goes on to the same bytes once there is room."""
 
-from __future__ import annotations
-
 import errno
 import os
 import resource
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import runs_world as world
@@ -16,10 +12,10 @@ from tradeassay.core.files import naming, write_atomic
 from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
 from tradeassay.report.shell import write_page
-from tradeassay.runs import AgentSpec, Run, resume, run
+from tradeassay.runs import AgentSpec, resume, run
 
 
-def limited(most: int, work: Callable[[], object]) -> str:
+def limited(most, work):
     """Do something in a child whose files cannot grow beyond ``most`` bytes; return how it ended."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -43,15 +39,15 @@ def limited(most: int, work: Callable[[], object]) -> str:
     return said
 
 
-def leftovers(folder: Path) -> list[str]:
+def leftovers(folder):
     return [path.name for path in folder.rglob("*") if path.name.endswith(".tmp") or path.name.startswith(".writ")]
 
 
-def one_agent() -> object:
+def one_agent():
     return world.tiny_spec(agents=(AgentSpec(name="reversal"),), seeds=(0,), benchmarks=("tiny-us-v1",))
 
 
-def fails_then_goes_on(home: Path, folder: Path, most: int, expected: dict[str, bytes]) -> str:
+def fails_then_goes_on(home, folder, most, expected):
     said = limited(most, lambda: run(one_agent(), folder, executor="inline", home=home))
     if said != "whole":
         assert said.startswith("EFBIG /"), said
@@ -65,19 +61,17 @@ def fails_then_goes_on(home: Path, folder: Path, most: int, expected: dict[str, 
 
 
 @pytest.fixture(scope="module")
-def whole(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def whole(home, tmp_path_factory):
     return run(one_agent(), tmp_path_factory.mktemp("whole") / "r", executor="inline", home=home)
 
 
 @pytest.mark.parametrize("most", [0, 1_000, 9_000])
-def test_a_run_on_a_full_disk_goes_on_when_there_is_room(
-    home: Path, tmp_path: Path, whole: Run, most: int
-) -> None:
+def test_a_run_on_a_full_disk_goes_on_when_there_is_room(home, tmp_path, whole, most):
     assert fails_then_goes_on(home, tmp_path / "r", most, world.same_bytes(whole.folder)) != "whole"
 
 
 @pytest.mark.slow
-def test_a_disk_that_fills_at_many_places(home: Path, tmp_path: Path, whole: Run) -> None:
+def test_a_disk_that_fills_at_many_places(home, tmp_path, whole):
     largest = max(path.stat().st_size for path in whole.folder.rglob("*") if path.is_file())
     expected = world.same_bytes(whole.folder)
     ended = [
@@ -87,7 +81,7 @@ def test_a_disk_that_fills_at_many_places(home: Path, tmp_path: Path, whole: Run
     assert sum(said != "whole" for said in ended) > 100
 
 
-def test_a_page_is_whole_or_the_old_one(tmp_path: Path) -> None:
+def test_a_page_is_whole_or_the_old_one(tmp_path):
     path = write_page(tmp_path / "report.html", "old")
     assert limited(1_000, lambda: write_page(path, "x" * 5_000)) == f"EFBIG {path}"
     assert path.read_text() == "old"
@@ -95,7 +89,7 @@ def test_a_page_is_whole_or_the_old_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("most", [0, 500, 5_000])
-def test_a_store_is_whole_or_not_there(tmp_path: Path, most: int) -> None:
+def test_a_store_is_whole_or_not_there(tmp_path, most):
     panel = world.tiny_panel()
     said = limited(most, lambda: write_snapshot(panel, tmp_path / "store", allow_faults=True))
     assert said.startswith("EFBIG /")
@@ -109,13 +103,11 @@ def test_a_store_is_whole_or_not_there(tmp_path: Path, most: int) -> None:
 
 
 @pytest.mark.parametrize("trouble", [errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EIO])
-def test_any_trouble_of_the_disk_names_the_file_and_leaves_the_old_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: int
-) -> None:
+def test_any_trouble_of_the_disk_names_the_file_and_leaves_the_old_one(tmp_path, monkeypatch, trouble):
     path = tmp_path / "file"
     write_atomic(path, b"old")
 
-    def broken(descriptor: int) -> None:
+    def broken(descriptor):
         raise OSError(trouble, os.strerror(trouble))
 
     monkeypatch.setattr(os, "fsync", broken)
@@ -137,10 +129,8 @@ def test_any_trouble_of_the_disk_names_the_file_and_leaves_the_old_one(
         (TimeoutError("timed out"), "error: the connection was lost: timed out (try again)"),
     ],
 )
-def test_the_command_line_says_it_in_one_line(
-    error: OSError, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def broken(**_: object) -> None:
+def test_the_command_line_says_it_in_one_line(error, said, monkeypatch, capsys):
+    def broken(**_):
         raise error
 
     monkeypatch.setattr(cli.root, "main", broken)
@@ -150,8 +140,8 @@ def test_the_command_line_says_it_in_one_line(
     assert shown.count("\n") == 1
 
 
-def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(**_: object) -> None:
+def test_a_bug_keeps_its_traceback(monkeypatch):
+    def broken(**_):
         raise OSError("something of ours")
 
     monkeypatch.setattr(cli.root, "main", broken)
@@ -162,7 +152,7 @@ def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.filename is None
 
 
-def test_a_pipe_or_a_device_is_written_to_and_never_replaced(tmp_path: Path) -> None:
+def test_a_pipe_or_a_device_is_written_to_and_never_replaced(tmp_path):
     """``-o /dev/stdout`` put a file in the place of the device, for everybody on the machine."""
     os.mkfifo(tmp_path / "pipe")
     reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
@@ -173,7 +163,7 @@ def test_a_pipe_or_a_device_is_written_to_and_never_replaced(tmp_path: Path) -> 
         os.close(reader)
 
 
-def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path):
     (tmp_path / "there").write_bytes(b"old")
     (tmp_path / "link").symlink_to("there")
     write_atomic(tmp_path / "link", b"new")

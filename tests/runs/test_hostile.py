@@ -1,37 +1,50 @@
-"""Runs and archives made to hurt whoever verifies them, or to tell something that is not so in an honest form."""
+"""Runs and archives that were received, or made to hurt whoever verifies them: bounds, paths, one-line faults."""
 
 import json
 import os
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
+import golden
 import msgspec
+import numpy as np
 import pytest
 import runs_talk as talk
 
-from tradeassay.core.errors import RunError
+from tradeassay.benchmarks.quantcode.benchmark import QuantCodeProtocol
+from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
+from tradeassay.benchmarks.systrade.spec import SystradeSpec
+from tradeassay.cli import main
+from tradeassay.core.errors import DataError, RunError, TradeassayError, UserError
+from tradeassay.core.hashing import sha256_of
+from tradeassay.data import load_dataset, load_proven
+from tradeassay.data.datasets import write_snapshot
+from tradeassay.data.synthetic import generate, preset
 from tradeassay.metrics.baseline import compare_to_baseline
 from tradeassay.metrics.intervals import BootstrapConfig
-from tradeassay.runs import AgentSpec, Run, run
-from tradeassay.runs.spec.run_spec import Window
+from tradeassay.runs import AgentSpec, CodeRun, RunSpec, Window, run
+from tradeassay.runs.spec.run_spec import spec_from
 from tradeassay.runs.verify import seal
 from tradeassay.runs.verify.report import verify
 from tradeassay.runs.verify.seal import SEAL, SIGNATURE, Signers, open_seal, seal_run
+from tradeassay.sandbox import ask_kernel, refusal
 
 SPEC = talk.talk_spec("tiny-good", seeds=(0,), window=Window(first="2024-01-15", last="2024-01-17"))
+
 MODEL = "episodes/tiny-talk-v1__tiny-us__tiny-good__s0"
 
 
 @pytest.fixture(scope="module")
-def honest(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def honest(home, tmp_path_factory):
     return run(SPEC, tmp_path_factory.mktemp("honest") / "r", executor="inline", home=home)
 
 
 @pytest.fixture
-def copy(honest: Run, tmp_path: Path) -> Path:
+def copy(honest, tmp_path):
     shutil.copytree(honest.folder, tmp_path / "r")
     return tmp_path / "r"
 
@@ -39,35 +52,35 @@ def copy(honest: Run, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "name", ["manifest.json", "scores.json", f"{MODEL}/events.jsonl", f"{MODEL}/outcome.json"]
 )
-def test_a_sparse_file_is_not_read_into_memory(copy: Path, home: Path, name: str) -> None:
+def test_a_sparse_file_is_not_read_into_memory(copy, home, name):
     os.truncate(copy / name, 1 << 31)
     with pytest.raises(RunError, match="too large to be read"):
         verify(copy, home=home, workers=1)
 
 
 @pytest.mark.parametrize("name", ["manifest.json", f"{MODEL}/outcome.json"])
-def test_a_number_without_end_in_a_name_that_no_record_knows(copy: Path, home: Path, name: str) -> None:
+def test_a_number_without_end_in_a_name_that_no_record_knows(copy, home, name):
     content = (copy / name).read_bytes().lstrip()
     (copy / name).write_bytes(b'{"zzz":' + b"1" * 100_000 + b"," + content[1:])
     found = verify(copy, home=home, workers=1)
     assert "it holds a value that cannot be read" in str(found.violations)
 
 
-def test_a_folder_where_the_manifest_belongs(copy: Path) -> None:
+def test_a_folder_where_the_manifest_belongs(copy):
     (copy / "manifest.json").unlink()
     (copy / "manifest.json").mkdir()
     with pytest.raises(RunError, match=r"manifest\.json is missing"):
         verify(copy)
 
 
-def test_thousands_of_strange_files_are_one_note(copy: Path, home: Path) -> None:
+def test_thousands_of_strange_files_are_one_note(copy, home):
     for number in range(300):
         (copy / MODEL / f"s{number:04d}").touch()
     found = verify(copy, home=home, workers=1)
     assert found.exit_code == 0 and any("s0000 and 299 more" in note for note in found.notes)
 
 
-def test_an_agent_that_bears_the_name_of_another(home: Path, tmp_path: Path) -> None:
+def test_an_agent_that_bears_the_name_of_another(home, tmp_path):
     agents = (AgentSpec(name="cash", label="momentum-12-1"), AgentSpec(name="random", label="gpt-9"))
     spec = msgspec.structs.replace(SPEC, agents=agents)
     found = verify(run(spec, tmp_path / "r", executor="inline", home=home).folder, home=home, workers=1)
@@ -75,26 +88,26 @@ def test_an_agent_that_bears_the_name_of_another(home: Path, tmp_path: Path) -> 
     assert "'gpt-9' is the runner's own label: it is shown as 'rule random: gpt-9'" in found.notes
 
 
-def test_intervals_that_were_made_easy_are_named(honest: Run, home: Path) -> None:
+def test_intervals_that_were_made_easy_are_named(honest, home):
     found = verify(honest.folder, home=home, workers=1)
     assert any(note.startswith("the runner chose how intervals are made: draws 50") for note in found.notes)
     path = [1.01**day * (1 + 0.001 * (day % 3)) for day in range(60)]
-    easy = compare_to_baseline(path, [1.0] * 60, bootstrap=BootstrapConfig(level=0.05))  # type: ignore[arg-type]
+    easy = compare_to_baseline(path, [1.0] * 60, bootstrap=BootstrapConfig(level=0.05))
     assert easy.sentence.endswith("judged at a level of only 5%")
 
 
-def repacked(source: Path, target: Path, edit: Callable[[zipfile.ZipFile], None]) -> Path:
+def repacked(source, target, edit):
     shutil.copyfile(source, target)
     with zipfile.ZipFile(target, "a", zipfile.ZIP_DEFLATED) as archive:
         edit(archive)
     return target
 
 
-def bomb(archive: zipfile.ZipFile) -> None:
+def bomb(archive):
     archive.writestr("models/x.jsonl", b"\0" * (2 << 20))
 
 
-def test_an_archive_that_is_made_to_hurt(honest: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archive_that_is_made_to_hurt(honest, tmp_path, monkeypatch):
     monkeypatch.setattr(seal, "SMALL", 1 << 20)
     monkeypatch.setattr(seal, "DENSEST", 20)
     seal_run(honest.folder, tmp_path / "r.seal")
@@ -104,7 +117,7 @@ def test_an_archive_that_is_made_to_hurt(honest: Run, tmp_path: Path, monkeypatc
 
 
 @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="OpenSSH is not installed")
-def test_the_signature_of_another_archive(honest: Run, copy: Path, tmp_path: Path) -> None:
+def test_the_signature_of_another_archive(honest, copy, tmp_path):
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "k"], check=True)
     (tmp_path / "signers").write_text(f"me@lab {(tmp_path / 'k.pub').read_text()}")
     seal_run(honest.folder, tmp_path / "a.seal", key=tmp_path / "k")
@@ -119,3 +132,138 @@ def test_the_signature_of_another_archive(honest: Run, copy: Path, tmp_path: Pat
     for signers in (None, tmp_path / "signers"):
         with pytest.raises(RunError, match="ssh-keygen"), open_seal(bad, signers and Signers(signers)):
             pass
+
+
+needs_walls = pytest.mark.skipif(
+    refusal(ask_kernel()) is not None, reason="this machine cannot hold untrusted code"
+)
+
+RULE = (AgentSpec(name="cash"),)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: SystradeSpec(models=("scripted/away",), minutes=10**9),
+        lambda: SystradeSpec(models=("scripted/away",), minutes=-1),
+        lambda: SystradeSpec(models=("scripted/away",), data_seed=10**30),
+        lambda: SystradeSpec(models=("scripted/away",), seeds=tuple(range(10**6))),
+        lambda: QuantCodeSpec(models=("scripted/away",), turns=10**9),
+        lambda: QuantCodeSpec(models=("scripted/away",), seeds=(-1,)),
+        lambda: QuantCodeSpec(models=("scripted/away",), tasks=tuple(map(str, range(10**6)))),
+        lambda: QuantCodeProtocol(
+            QuantCodeSpec(models=tuple(f"scripted/{n}" for n in range(1000)), seeds=tuple(range(1000)))
+        ).episodes(),
+        lambda: RunSpec(slug="x", benchmarks=("ktdfin-v1",), agents=RULE, seeds=(2**63,)),
+        lambda: RunSpec(slug="x", benchmarks=("ktdfin-v1",), agents=RULE, seeds=tuple(range(10**6))),
+        lambda: RunSpec(
+            slug="x", benchmarks=("ktdfin-v1",), agents=RULE, protocol={"temperature": tuple(range(100_000))}
+        ),
+        lambda: spec_from(
+            {"slug": "x", "benchmarks": ["ktdfin-v1"], "agents": ["cash"], "bootstrap": {"level": np.nan}}
+        ),
+        lambda: load_dataset(f"synthetic/us:{'9' * 5000}"),
+    ],
+)
+def test_numbers_beyond_their_bounds_are_refused_before_any_work(make):
+    with pytest.raises(UserError) as refused:
+        make()
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize("setting", ["tool_calls=1000000000", "retries=-1", "timeout_s=nan", "max_tokens=1e300"])
+def test_settings_of_a_conversation_have_bounds(setting, tell):
+    assert tell(["run", "ktdfin-v1", "-m", "scripted/sensible", "--set", setting], 2).err.startswith("error: ")
+
+
+def edited(folder, target, **spec):
+    """Copy a run of programs with other fields in its spec and every hash made again."""
+    shutil.copytree(folder, target)
+    manifest = json.loads((target / "manifest.json").read_text())
+    manifest["spec"] |= spec
+    manifest["work_sha256"] = sha256_of(msgspec.convert(manifest["spec"], CodeRun.load(folder).kind.Spec))
+    (target / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+    return target
+
+
+@pytest.mark.slow
+@needs_walls
+def test_no_path_of_a_received_run_is_opened(tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe")
+    folder = edited(golden.stored("quantcode-frame"), tmp_path / "r", task_file=str(tmp_path / "pipe"))
+    real, opened = Path.open, []
+    with mock.patch.object(Path, "open", lambda self, *a, **k: opened.append(self) or real(self, *a, **k)):
+        found = verify(folder, workers=1)
+        assert main(["report", str(folder), "-o", str(tmp_path / "page.html")]) == 0
+        assert main(["compare", str(folder), str(folder)]) == 0
+    assert tmp_path / "pipe" not in opened
+    why = "its tasks are those of a file of the runner's ('pipe'), which is not opened"
+    assert {one.claim for one in found.claims if one.why.startswith(why)} >= {"rules", "programs", "scores"}
+    assert "--task-file" in capsys.readouterr().out + str(found.claims)
+    for path in ("/proc/kmsg", str(tmp_path / "pipe"), str(tmp_path)):
+        with pytest.raises(TradeassayError):
+            QuantCodeProtocol(QuantCodeSpec(models=("scripted/away",), task_file=path))
+
+
+@pytest.mark.parametrize("place", ["manifest.json", "scores.json", "models/x.jsonl"])
+@pytest.mark.parametrize("odd", [os.mkfifo, lambda path: os.symlink("/proc/kmsg", path)])
+def test_a_run_with_a_pipe_or_a_link_is_refused_by_every_command(place, odd, tmp_path, tell):
+    folder = shutil.copytree(golden.stored("stockbench-paper"), tmp_path / "r")
+    (folder / place).unlink(missing_ok=True)
+    odd(folder / place)
+    page = str(tmp_path / "page.html")
+    for argv in (["verify"], ["report", "-o", page], ["seal"], ["assay", "-o", page], ["resume"]):
+        assert tell([argv[0], str(folder), *argv[1:]], 2).err.startswith("error: ")
+
+
+@needs_walls
+@pytest.mark.parametrize("name", [pytest.param("quantcode-frame", marks=pytest.mark.slow), "systrade-peeps"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda line: line[: len(line) // 2],
+        lambda line: b"[" * 100_000 + b"\n",
+        lambda line: json.dumps({**json.loads(line), "result": {"a": [1e308, -1]}}).encode() + b"\n",
+    ],
+)
+def test_a_damaged_journal_of_programs_is_contradicted_in_words(name, damage, tmp_path):
+    folder = shutil.copytree(golden.stored(name), tmp_path / "r")
+    for file in folder.glob("episodes/*/events.jsonl"):
+        lines = file.read_bytes().splitlines(keepends=True)
+        file.write_bytes(b"".join(map(damage, lines)))
+    found = verify(folder, workers=1, programs=False)
+    assert found.exit_code == 1 and {one.check for one in found.violations} & {"journal", "replay"}
+
+
+def test_a_fault_of_verify_itself_has_a_status_of_its_own(tmp_path, capsys):
+    folder = golden.stored("stockbench-paper")
+    with mock.patch("tradeassay.runs.verify.report.read_manifest", side_effect=TypeError("of ours\nmore")):
+        assert main(["verify", str(folder)]) == 4
+    (line,) = capsys.readouterr().err.splitlines()
+    assert (
+        line.startswith("error: a fault of tradeassay's own, TypeError at ") and "of ours (nothing is said" in line
+    )
+
+
+def test_a_synthetic_world_is_made_again_and_not_believed_from_the_store(tmp_path):
+    world = "synthetic/crypto:7"
+    stored = load_dataset(world, tmp_path)
+    assert load_proven(world, tmp_path).sha256 == stored.sha256
+    shutil.rmtree(stored.folder)
+    panel = generate(preset("crypto", seed=8)).panel  # hashed as it should be, and another world
+    write_snapshot(replace(panel, name=world), stored.folder)
+    with pytest.raises(DataError, match="is not the one that its seed gives"):
+        load_proven(world, tmp_path)
+    spec = RunSpec(
+        slug="x",
+        benchmarks=("daily-crypto-v1",),
+        agents=(AgentSpec(name="random", params={"k": 3}),),
+        window=Window(first="2022-03-01", last="2022-03-03"),
+    )
+    made = run(spec, tmp_path / "r", home=tmp_path, executor="inline")
+    honest = run(spec, tmp_path / "h", home=tmp_path / "other", executor="inline")
+    found = verify(made.folder, home=tmp_path, workers=1)
+    assert found.exit_code == 1 and "is not the one that its seed gives" in str(found.violations[0])
+    found = verify(honest.folder, home=tmp_path, workers=1)  # the store of whoever verifies accuses nobody
+    assert found.exit_code == 3 and any("it is made anew on its next use" in one.why for one in found.claims)
+    assert verify(honest.folder, home=tmp_path / "other", workers=1).exit_code == 0

@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import time
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -23,7 +22,7 @@ from tradeassay.play.journal import (
 )
 
 
-def record(step: int) -> StepRecord:
+def record(step):
     return StepRecord(
         step=step,
         session=f"2024-01-{step + 1:02d}",
@@ -34,14 +33,14 @@ def record(step: int) -> StepRecord:
     )
 
 
-def write(path: Path, count: int) -> bytes:
+def write(path, count):
     with Journal(path) as journal:
         for step in range(count):
             journal.append(encode_line(record(step)))
     return path.read_bytes()
 
 
-def test_lines_come_back_as_they_were_written(tmp_path: Path) -> None:
+def test_lines_come_back_as_they_were_written(tmp_path):
     path = tmp_path / "events.jsonl"
     content = write(path, 3)
     assert content.count(b"\n") == 3
@@ -53,9 +52,7 @@ def test_lines_come_back_as_they_were_written(tmp_path: Path) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_killed_at_any_byte_it_continues_to_the_same_bytes(
-    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_killed_at_any_byte_it_continues_to_the_same_bytes(data, tmp_path_factory):
     path = tmp_path_factory.mktemp("journal") / "events.jsonl"
     whole = write(path, 4)
     path.write_bytes(whole[: data.draw(st.integers(0, len(whole)))])
@@ -65,7 +62,7 @@ def test_killed_at_any_byte_it_continues_to_the_same_bytes(
     assert path.read_bytes() == whole
 
 
-def test_a_torn_end_is_no_complete_journal(tmp_path: Path) -> None:
+def test_a_torn_end_is_no_complete_journal(tmp_path):
     path = tmp_path / "events.jsonl"
     path.write_bytes(write(path, 2)[:-5])
     with pytest.raises(RunError, match="ends in a torn line"):
@@ -74,7 +71,7 @@ def test_a_torn_end_is_no_complete_journal(tmp_path: Path) -> None:
         list(read_records(tmp_path / "none"))
 
 
-def test_a_garbled_last_line_is_cut_a_garbled_inner_one_refused(tmp_path: Path) -> None:
+def test_a_garbled_last_line_is_cut_a_garbled_inner_one_refused(tmp_path):
     path = tmp_path / "events.jsonl"
     whole = write(path, 3)
     lines = whole.splitlines(keepends=True)
@@ -87,8 +84,8 @@ def test_a_garbled_last_line_is_cut_a_garbled_inner_one_refused(tmp_path: Path) 
         pass
 
 
-def test_every_line_is_durable_at_once_unless_batched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    syncs: list[int] = []
+def test_every_line_is_durable_at_once_unless_batched(tmp_path, monkeypatch):
+    syncs = []
     monkeypatch.setattr(os, "fsync", syncs.append)
     for policy, expected in ((EVERY_LINE, 5), (FsyncPolicy(lines=2), 3), (BATCHED, 1)):
         path = tmp_path / f"{policy.lines}.jsonl"
@@ -103,7 +100,7 @@ def test_every_line_is_durable_at_once_unless_batched(tmp_path: Path, monkeypatc
         assert path.read_bytes().count(b"\n") == 5
 
 
-def test_what_was_decided_is_written_even_when_an_error_follows(tmp_path: Path) -> None:
+def test_what_was_decided_is_written_even_when_an_error_follows(tmp_path):
     path = tmp_path / "events.jsonl"
     with pytest.raises(KeyboardInterrupt), Journal(path) as journal:
         journal.policy = BATCHED
@@ -112,13 +109,13 @@ def test_what_was_decided_is_written_even_when_an_error_follows(tmp_path: Path) 
     assert list(read_records(path)) == [record(0)]
 
 
-def _hold(path: Path, ready: "multiprocessing.synchronize.Event") -> None:
+def _hold(path, ready):
     with Journal(path):
         ready.set()
         time.sleep(60)
 
 
-def test_two_processes_cannot_write_one_journal_and_a_dead_one_is_no_obstacle(tmp_path: Path) -> None:
+def test_two_processes_cannot_write_one_journal_and_a_dead_one_is_no_obstacle(tmp_path):
     path = tmp_path / "events.jsonl"
     context = multiprocessing.get_context("fork")
     ready = context.Event()

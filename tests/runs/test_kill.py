@@ -10,16 +10,17 @@ from pathlib import Path
 
 import pytest
 import runs_child
+import runs_talk as talk
 import runs_world as world
 
-from tradeassay.runs import Run, resume, run
-from tradeassay.runs.play.progress import Advanced, PhaseStarted, ProgressEvent
+from tradeassay.runs import AskStarted, Run, resume, run
+from tradeassay.runs.play.progress import Advanced, PhaseStarted
 from tradeassay.runs.verify.report import verify
 
 HERE = Path(__file__).parent
 
 
-def start(folder: Path, home: Path, workers: int) -> subprocess.Popen[str]:
+def start(folder, home, workers):
     return subprocess.Popen(
         [sys.executable, str(HERE / "runs_child.py"), str(folder), str(home), str(workers)],
         stderr=subprocess.PIPE,
@@ -31,12 +32,12 @@ def start(folder: Path, home: Path, workers: int) -> subprocess.Popen[str]:
     )
 
 
-def written(folder: Path) -> int:
+def written(folder):
     return sum(path.stat().st_size for path in folder.glob("episodes/*/*"))
 
 
 @pytest.fixture(scope="module")
-def whole(home: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def whole(home, tmp_path_factory):
     done = run(runs_child.spec(), tmp_path_factory.mktemp("whole") / "r", executor="inline", home=home)
     assert not done.failed
     return world.same_bytes(done.folder)
@@ -44,9 +45,7 @@ def whole(home: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, byt
 
 @pytest.mark.slow_for("1-2", "2-1")
 @pytest.mark.parametrize(("seed", "workers"), [(1, 2), (2, 1)])
-def test_killed_again_and_again(
-    whole: dict[str, bytes], home: Path, tmp_path: Path, seed: int, workers: int
-) -> None:
+def test_killed_again_and_again(whole, home, tmp_path, seed, workers):
     folder = tmp_path / "r"
     dice = random.Random(seed)
     kills = 0
@@ -69,9 +68,7 @@ def test_killed_again_and_again(
     assert verify(folder, home=home).ok
 
 
-def test_killed_with_all_its_workers_before_anything_is_played(
-    whole: dict[str, bytes], home: Path, tmp_path: Path
-) -> None:
+def test_killed_with_all_its_workers_before_anything_is_played(whole, home, tmp_path):
     for delay in (0.05, 0.3):
         with start(tmp_path / "r", home, 2) as child:
             time.sleep(delay)
@@ -83,9 +80,7 @@ def test_killed_with_all_its_workers_before_anything_is_played(
 
 @pytest.mark.slow_for("1")
 @pytest.mark.parametrize("workers", [1, 2])
-def test_ctrl_c_stops_cleanly_and_says_how_to_resume(
-    whole: dict[str, bytes], home: Path, tmp_path: Path, workers: int
-) -> None:
+def test_ctrl_c_stops_cleanly_and_says_how_to_resume(whole, home, tmp_path, workers):
     folder = tmp_path / "r"
     with start(folder, home, workers) as child:
         while written(folder) == 0 and child.poll() is None:
@@ -104,8 +99,8 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_resume(
     assert world.same_bytes(folder) == whole
 
 
-def test_ctrl_c_before_anything_is_played(home: Path, tmp_path: Path) -> None:
-    def interrupt(event: ProgressEvent) -> None:
+def test_ctrl_c_before_anything_is_played(home, tmp_path):
+    def interrupt(event):
         if isinstance(event, PhaseStarted):
             raise KeyboardInterrupt
 
@@ -114,10 +109,8 @@ def test_ctrl_c_before_anything_is_played(home: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_listener_that_breaks_is_no_failure_of_an_episode(
-    whole: dict[str, bytes], home: Path, tmp_path: Path
-) -> None:
-    def broken(event: ProgressEvent) -> None:
+def test_a_listener_that_breaks_is_no_failure_of_an_episode(whole, home, tmp_path):
+    def broken(event):
         if isinstance(event, Advanced):
             raise ValueError("the listener is broken")
 
@@ -129,10 +122,10 @@ def test_a_listener_that_breaks_is_no_failure_of_an_episode(
     assert world.same_bytes(tmp_path / "r") == whole
 
 
-def test_ctrl_c_in_the_callers_process(whole: dict[str, bytes], home: Path, tmp_path: Path) -> None:
+def test_ctrl_c_in_the_callers_process(whole, home, tmp_path):
     sessions = 0
 
-    def interrupt(event: ProgressEvent) -> None:
+    def interrupt(event):
         nonlocal sessions
         if isinstance(event, Advanced):
             sessions += event.sessions
@@ -144,3 +137,66 @@ def test_ctrl_c_in_the_callers_process(whole: dict[str, bytes], home: Path, tmp_
     assert written(tmp_path / "r") > 0
     resume(tmp_path / "r", executor="inline", home=home)
     assert world.same_bytes(tmp_path / "r") == whole
+
+
+@pytest.fixture(scope="module")
+def talked(home, tmp_path_factory):
+    """The bytes of an uninterrupted run, and how many questions it asked."""
+    folder = tmp_path_factory.mktemp("whole") / "talk"
+    log = folder.parent / "log"
+    talk.LOG.path = log
+    try:
+        run(talk.talk_spec("tiny-slow"), folder, executor="inline", home=home)
+    finally:
+        talk.LOG.path = None
+    return same(folder), len(log.read_text().splitlines())
+
+
+def same(folder):
+    """Journals, scores, and here the conversations too: they hold no time."""
+    talks = {str(path.relative_to(folder)): path.read_bytes() for path in folder.glob("episodes/*/dialogue.jsonl")}
+    return world.same_bytes(folder) | talks
+
+
+@pytest.mark.slow_for("2")
+@pytest.mark.parametrize("seed", [1, 2])
+def test_kill_9_in_the_middle_of_a_day(talked, home, tmp_path, seed):
+    folder, log = tmp_path / "r", tmp_path / "log"
+    dice = random.Random(seed)
+    for _ in range(2):
+        before = len(log.read_text().splitlines()) if log.exists() else 0
+        child = subprocess.Popen(
+            [sys.executable, str(HERE / "runs_talk_child.py"), str(folder), str(home), str(log)],
+            env={**os.environ, "PYTHONPATH": str(HERE)},
+            stderr=subprocess.DEVNULL,
+        )
+        target = before + dice.randint(5, 60)
+        while child.poll() is None and (not log.exists() or len(log.read_text().splitlines()) < target):
+            time.sleep(0.002)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    talk.LOG.path = log
+    try:
+        resume(folder, executor="inline", home=home)
+    finally:
+        talk.LOG.path = None
+    bytes_, questions = talked
+    assert same(folder) == bytes_
+    # A question that was being answered when the process died has no recorded answer; nothing else is repeated.
+    assert questions <= len(log.read_text().splitlines()) <= questions + 2 * 2
+    assert verify(folder, home=home, workers=1).ok
+
+
+def test_ctrl_c_and_resume(talked, home, tmp_path):
+    asked = 0
+
+    def interrupt(event):
+        nonlocal asked
+        asked += isinstance(event, AskStarted)
+        if asked == 33 and isinstance(event, AskStarted):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="tradeassay resume"):
+        run(talk.talk_spec("tiny-slow"), tmp_path / "r", executor="inline", home=home, progress=interrupt)
+    resume(tmp_path / "r", executor="inline", home=home)
+    assert same(tmp_path / "r") == talked[0]

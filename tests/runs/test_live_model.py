@@ -4,10 +4,8 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Iterator
 from datetime import date
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
@@ -25,7 +23,7 @@ pytest.importorskip("openai")
 
 from tradeassay.core.errors import UserError
 from tradeassay.play.dialogue_log import Spending, read_dialogue
-from tradeassay.runs import AgentSpec, Asking, RunSpec, VerifyReport, Window, run
+from tradeassay.runs import AgentSpec, Asking, Window, run
 from tradeassay.runs.store.manifest import read_manifest
 from tradeassay.runs.store.outcome import ModelPart, read_outcome, write_outcome
 
@@ -44,7 +42,7 @@ class Answers(BaseHTTPRequestHandler):
         text = "I looked."
         if body["messages"][0]["role"] == "system" and len(body["messages"]) > 2:
             payload = json.loads(body["messages"][1]["content"].removeprefix("```json\n").removesuffix("\n```"))
-            text = talk.Good().decide(None, payload).text  # type: ignore[arg-type]
+            text = talk.Good().decide(None, payload).text
         content = json.dumps(
             {
                 "id": "x",
@@ -68,7 +66,7 @@ class Answers(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadingHTTPServer]:
+def server(monkeypatch):
     with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as standin:
         thread = threading.Thread(target=standin.serve_forever, daemon=True)
         thread.start()
@@ -80,12 +78,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadingHTTPServer]:
         thread.join()
 
 
-def spec() -> RunSpec:
+def spec():
     agent = AgentSpec(name="model", params={"model": MODEL, "temperature": 0.5}, label="standin")
     return talk.talk_spec(agents=(agent,), window=Window(first="2024-01-15", last="2024-01-24"))
 
 
-def test_live_then_replayed(server: ThreadingHTTPServer, home: Path, tmp_path: Path) -> None:
+def test_live_then_replayed(server, home, tmp_path):
     live = run(spec(), tmp_path / "live", executor="inline", home=home)
     assert not live.failed
     assert len(Answers.heard) == 2 * 8 * 2
@@ -95,7 +93,7 @@ def test_live_then_replayed(server: ThreadingHTTPServer, home: Path, tmp_path: P
     row = live.scores.agents[-1]
     assert row.measures["return_net_of_inference"].median.value is None
     assert "the price of 16 of 16 answers is unknown" in str(row.measures["return_net_of_inference"].median.reason)
-    assert (row.inference.input_tokens, row.inference.usd) == (32 * 70, None)  # type: ignore[union-attr]
+    assert (row.inference.input_tokens, row.inference.usd) == (32 * 70, None)
     server.shutdown()
     asking = Asking(replay=True, cassettes=live.folder)
     again = run(spec(), tmp_path / "again", executor="inline", home=home, asking=asking)
@@ -105,9 +103,7 @@ def test_live_then_replayed(server: ThreadingHTTPServer, home: Path, tmp_path: P
     assert verify(again.folder, home=home, workers=1).exit_code == 3
 
 
-def test_a_missing_key_is_found_before_anything_is_played(
-    server: ThreadingHTTPServer, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_key_is_found_before_anything_is_played(server, home, tmp_path, monkeypatch):
     monkeypatch.delenv("STANDIN_API_KEY")
     with pytest.raises(UserError, match="STANDIN_API_KEY"):
         run(spec(), tmp_path / "r", executor="inline", home=home)
@@ -125,7 +121,7 @@ as_of = 2026-01-01
 
 
 @pytest.fixture
-def paid(server: ThreadingHTTPServer, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def paid(server, home, tmp_path, monkeypatch):
     """A run of a live model with a known price."""
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/models.toml").write_text(PRICED)
@@ -133,7 +129,7 @@ def paid(server: ThreadingHTTPServer, home: Path, tmp_path: Path, monkeypatch: p
     return run(spec(), tmp_path / "paid", executor="inline", home=home).folder
 
 
-def spend(folder: Path, home: Path, **changes: object) -> VerifyReport:
+def spend(folder, home, **changes):
     """Write every recorded answer with another usage, and what depends on it again, as a forger does."""
     manifest = read_manifest(folder / "manifest.json")
     for episode in manifest.episodes:
@@ -157,12 +153,10 @@ def spend(folder: Path, home: Path, **changes: object) -> VerifyReport:
 
 
 @pytest.mark.parametrize("programs", [False, True], ids=["a run that trades", "a run of programs"])
-def test_dollars_follow_from_tokens_and_the_dated_table(
-    programs: bool, paid: Path, home: Path, tmp_path: Path
-) -> None:
+def test_dollars_follow_from_tokens_and_the_dated_table(programs, paid, home, tmp_path):
     if programs:
         done = run(ToySpec(models=(MODEL,), tasks=1, word="hello " * 60), tmp_path / "code")
-        record = read_manifest(done.folder / "manifest.json").models[MODEL]  # type: ignore[index]
+        record = read_manifest(done.folder / "manifest.json").models[MODEL]
         assert (record.price_as_of, record.price_source) == (date(2026, 1, 1), "a page")
         assert done.spent("writer").usd == pytest.approx(3 * (70 * 2 + 7 * 10) / 1e6)
         paid = done.folder
@@ -190,7 +184,7 @@ def test_dollars_follow_from_tokens_and_the_dated_table(
     ]
 
 
-def test_counts_that_cannot_be_are_named(paid: Path, home: Path, tmp_path: Path) -> None:
+def test_counts_that_cannot_be_are_named(paid, home, tmp_path):
     for name, changes, what in (
         ("zero", {"input_tokens": 0, "output_tokens": 0, "usd": 0.0}, "counts no tokens for what it wrote"),
         ("long", {"input_tokens": 10**6, "output_tokens": 7, "usd": 2.00007}, "than its question has bytes"),
@@ -209,7 +203,7 @@ WEAK = {"name": "model", "params": {"model": "local/smollm2", "max_tokens": 96},
 @pytest.mark.slow
 @pytest.mark.network
 @pytest.mark.timeout(3_000)
-def test_a_small_real_model_plays_a_week(tmp_path: Path) -> None:
+def test_a_small_real_model_plays_a_week(tmp_path):
     if not os.environ.get("TRADEASSAY_NETWORK"):
         pytest.skip("opt in with TRADEASSAY_NETWORK=1")
     pytest.importorskip("xllamacpp", reason="needs the extra [local]")

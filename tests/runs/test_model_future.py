@@ -6,13 +6,10 @@ import msgspec
 import pytest
 
 from tradeassay.benchmarks import benchmarks
-from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.data import Snapshot
 from tradeassay.llm import scripted_models
-from tradeassay.play import Asked, MarketConfig
 from tradeassay.runs.play.episodes import conversation
 from tradeassay.runs.spec.episode import EpisodeSpec, with_protocol
-from tradeassay.runs.spec.run_spec import ParamValue, model_agent
+from tradeassay.runs.spec.run_spec import model_agent
 from tradeassay.testing.agent import CUT, small_world
 
 CASES = [
@@ -23,9 +20,7 @@ CASES = [
 ]
 
 
-def questions(
-    name: str, snapshot: Snapshot, market: MarketConfig, settings: dict[str, ParamValue]
-) -> list[list[bytes]]:
+def questions(name, snapshot, market, settings):
     """Return every question of every day up to the cut, as bytes."""
     config = benchmarks.get(name)
     # The venue of the benchmark, on the small world's days and universe.
@@ -37,9 +32,9 @@ def questions(
     play = conversation(snapshot, with_protocol(benchmark, settings), episode)
     play.open()
     model = scripted_models.get("sensible")()
-    days: dict[int, list[bytes]] = {}
+    days = {}
 
-    def answer(asked: Asked[AskModel]) -> ModelReply:
+    def answer(asked):
         days.setdefault(asked.place.step, []).append(msgspec.json.encode(asked.request))
         return model.answer(asked.request)
 
@@ -48,7 +43,7 @@ def questions(
 
 
 @pytest.mark.parametrize(("name", "market", "settings"), CASES)
-def test_questions_do_not_know_the_future(name: str, market: str, settings: dict[str, ParamValue]) -> None:
+def test_questions_do_not_know_the_future(name, market, settings):
     world = small_world(market)
     here = questions(name, world.snapshot, world.config, settings)
     there = questions(name, world.other_future, world.config, settings)

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -15,24 +14,24 @@ from tradeassay.core.errors import MissingExtra, RunError, UserError
 from tradeassay.llm import CassetteMismatch
 from tradeassay.llm.scripted.traders import ScriptedProvider
 from tradeassay.play.dialogue_log import DialogueLog, Spending, whole_messages
-from tradeassay.runs import AgentSpec, Answered, Asking, AskStarted, ProgressEvent, Run, expand, resume, run
+from tradeassay.runs import AgentSpec, Answered, Asking, AskStarted, Run, expand, resume, run
 from tradeassay.runs.play.episodes import conversation_rng
 from tradeassay.runs.score import NET_RETURN
 from tradeassay.runs.spec.episode import protocol_of
 from tradeassay.runs.store.folder import RunFolder
-from tradeassay.runs.verify.report import VerifyReport, verify
+from tradeassay.runs.verify.report import verify
 
 KEY = "tiny-talk-v1__tiny-us__tiny-good__s0"
 
 
 @pytest.fixture(scope="module")
-def played(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def played(home, tmp_path_factory):
     """One uninterrupted run with a good and a mute model. Tests must not change it."""
     folder = tmp_path_factory.mktemp("talk") / "talk"
     return run(talk.talk_spec("tiny-good", "tiny-mute"), folder, executor="inline", home=home)
 
 
-def test_rules_and_models_share_a_leaderboard(played: Run, home: Path) -> None:
+def test_rules_and_models_share_a_leaderboard(played, home):
     rows = {row.agent: row for row in played.scores.agents}
     assert set(rows) == {"equal-weight", "reversal-lookback=3", "tiny-good", "tiny-mute"}
     good = rows["tiny-good"]
@@ -40,21 +39,20 @@ def test_rules_and_models_share_a_leaderboard(played: Run, home: Path) -> None:
     assert good.versus_baseline is not None
     assert isinstance(rows["equal-weight"].inference, msgspec.UnsetType)
     assert NET_RETURN not in rows["equal-weight"].measures
-    report: VerifyReport = verify(played.folder, home=home, workers=1)
+    report = verify(played.folder, home=home, workers=1)
     assert report.ok, report.violations
 
 
-def test_a_model_that_gives_no_usable_answer_has_failed_and_has_no_return(played: Run) -> None:
+def test_a_model_that_gives_no_usable_answer_has_failed_and_has_no_return(played):
     row = next(row for row in played.scores.agents if row.agent == "tiny-mute")
-    assert row.failed == 2
-    assert row.measures["cumulative_return"].median.value is None
+    assert (row.failed, row.measures["cumulative_return"].median.value) == (2, None)
     assert row.measures[NET_RETURN].median.value is None
     episode = played.scores.episode("tiny-talk-v1__tiny-us__tiny-mute__s0")
     assert (episode.status, episode.failures) == ("failed", {"parse": 100})
     assert "no usable answer in any of 50 sessions" in str(episode.reason)
 
 
-def test_what_answers_take_is_counted(played: Run) -> None:
+def test_what_answers_take_is_counted(played):
     row = next(row for row in played.scores.agents if row.agent == "tiny-good")
     assert not isinstance(row.inference, msgspec.UnsetType)
     assert (row.inference.calls, row.inference.decisions, row.inference.usd) == (200, 100, 0.0)
@@ -62,7 +60,7 @@ def test_what_answers_take_is_counted(played: Run) -> None:
     assert row.measures[NET_RETURN].median.value == row.measures["cumulative_return"].median.value
 
 
-def test_badges_say_whose_answers_they_are(played: Run) -> None:
+def test_badges_say_whose_answers_they_are(played):
     assert played.badges(KEY).model == "scripted"
     assert played.badges("tiny-talk-v1__tiny-us__equal-weight__s0").model == "none"
     assert played.cell_badges("tiny-talk-v1__tiny-us").model == "scripted"
@@ -70,7 +68,7 @@ def test_badges_say_whose_answers_they_are(played: Run) -> None:
         played.cell_badges("nowhere")
 
 
-def test_the_dialogue_is_kept_question_by_question(played: Run) -> None:
+def test_the_dialogue_is_kept_question_by_question(played):
     lines = list(played.dialogue(KEY))
     assert [(line.step, line.purpose, line.kept) for line in lines[:4]] == [
         (0, "look", 0),
@@ -86,10 +84,8 @@ def test_the_dialogue_is_kept_question_by_question(played: Run) -> None:
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
-def test_a_replay_gives_the_same_bytes_without_asking(
-    played: Run, home: Path, tmp_path: Path, concurrency: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def nobody(*args: object, **kwargs: object) -> None:
+def test_a_replay_gives_the_same_bytes_without_asking(played, home, tmp_path, concurrency, monkeypatch):
+    def nobody(*args, **kwargs):
         raise AssertionError("a replay opened a provider")
 
     monkeypatch.setattr(ScriptedProvider, "__init__", nobody)
@@ -100,13 +96,13 @@ def test_a_replay_gives_the_same_bytes_without_asking(
     assert dialogue == RunFolder(played.folder).dialogue(KEY).read_bytes()
 
 
-def test_a_replay_from_answers_laid_into_an_empty_folder(played: Run, home: Path, tmp_path: Path) -> None:
+def test_a_replay_from_answers_laid_into_an_empty_folder(played, home, tmp_path):
     shutil.copytree(played.folder / "models", tmp_path / "r" / "models")
     again = run(played.spec, tmp_path / "r", executor="inline", home=home, asking=Asking(replay=True))
     assert world.same_bytes(again.folder) == world.same_bytes(played.folder)
 
 
-def test_a_replay_fails_closed(played: Run, home: Path, tmp_path: Path) -> None:
+def test_a_replay_fails_closed(played, home, tmp_path):
     changed = msgspec.structs.replace(played.spec, protocol={"mask": "bright"})
     with pytest.raises(CassetteMismatch, match="nothing was recorded for"):
         run(changed, tmp_path / "a", executor="inline", home=home, asking=Asking(replay=True))
@@ -118,7 +114,7 @@ def test_a_replay_fails_closed(played: Run, home: Path, tmp_path: Path) -> None:
     assert not Run.load(tmp_path / "b").complete
 
 
-def test_a_failed_replay_can_be_gone_on_with(played: Run, home: Path, tmp_path: Path) -> None:
+def test_a_failed_replay_can_be_gone_on_with(played, home, tmp_path):
     shutil.copytree(played.folder / "models", tmp_path / "r" / "models")
     path = tmp_path / "r" / "models" / f"{KEY}.jsonl"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:40]))
@@ -128,7 +124,7 @@ def test_a_failed_replay_can_be_gone_on_with(played: Run, home: Path, tmp_path: 
     assert world.same_bytes(tmp_path / "r") == world.same_bytes(played.folder)
 
 
-def test_being_cut_off_is_no_result_and_costs_nothing_twice(home: Path, tmp_path: Path) -> None:
+def test_being_cut_off_is_no_result_and_costs_nothing_twice(home, tmp_path):
     talk.LOG.path = tmp_path / "cut"
     talk.LOG.path.touch()
     try:
@@ -151,16 +147,14 @@ def test_being_cut_off_is_no_result_and_costs_nothing_twice(home: Path, tmp_path
         talk.LOG.path = None
 
 
-def test_a_changed_prompt_is_refused(
-    played: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_changed_prompt_is_refused(played, home, tmp_path, monkeypatch):
     shutil.copytree(played.folder, tmp_path / "r")
     monkeypatch.setattr("tradeassay.runs.spec.episode.sha256_bytes", lambda prompt: "0" * 64)
     with pytest.raises(RunError, match=r"the prompt runs_talk_prompt\.txt has changed"):
         resume(tmp_path / "r", executor="inline", home=home)
 
 
-def test_the_manifest_names_prompts_settings_and_prices(played: Run) -> None:
+def test_the_manifest_names_prompts_settings_and_prices(played):
     record = played.manifest.protocols["tiny-talk-v1__tiny-us"]
     assert set(record.prompts) == {"runs_talk_prompt.txt"}
     assert record.config == {"mask": "bright", "attempts": 2, "max_tokens": 100}
@@ -168,7 +162,7 @@ def test_the_manifest_names_prompts_settings_and_prices(played: Run) -> None:
     assert played.manifest.models["tiny-good"].price_as_of is not None
 
 
-def test_a_grid_over_settings_is_one_spec(home: Path, tmp_path: Path) -> None:
+def test_a_grid_over_settings_is_one_spec(home, tmp_path):
     spec = talk.talk_spec("tiny-good", protocol={"mask": ("bright", "blinded"), "attempts": 1}, seeds=(0,))
     cells = dict.fromkeys(episode.cell for episode in expand(spec))
     assert list(cells) == [
@@ -199,42 +193,40 @@ def test_a_grid_over_settings_is_one_spec(home: Path, tmp_path: Path) -> None:
         ({"windows": ("W1",)}, "no window set 'tiny-talk'"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
-    changes: dict[str, object], complaint: str, home: Path, tmp_path: Path
-) -> None:
+def test_what_makes_no_sense_is_refused(changes, complaint, home, tmp_path):
     with pytest.raises(UserError, match=complaint):
         run(talk.talk_spec(**changes), tmp_path / "r", executor="inline", home=home)
     assert not (tmp_path / "r" / "manifest.json").exists()
 
 
-def test_a_benchmark_without_a_conversation_says_so() -> None:
+def test_a_benchmark_without_a_conversation_says_so():
     silent = msgspec.structs.replace(benchmarks.get("daily-us-v1"), protocol="silent")
     with pytest.raises(UserError, match="'daily-us-v1' has no conversation"):
         protocol_of(silent)
 
 
-def test_a_window_and_named_windows_exclude_each_other() -> None:
+def test_a_window_and_named_windows_exclude_each_other():
     with pytest.raises(UserError, match="both given"):
         talk.talk_spec(window={"first": "2024-01-15", "last": "2024-02-01"}, windows=("W1",))
 
 
-def test_a_cap_needs_a_price(home: Path, tmp_path: Path) -> None:
+def test_a_cap_needs_a_price(home, tmp_path):
     unknown = AgentSpec(name="model", params={"model": "openai/none-such"}, label="x")
     with pytest.raises(UserError, match="price of openai/none-such is unknown"):
         run(talk.talk_spec(agents=(unknown,)), tmp_path / "r", home=home, asking=Asking(max_usd=1.0))
     for wrong in ({"max_usd": 0.0}, {"concurrency": 0}):
         with pytest.raises(UserError):
-            Asking(**wrong)  # type: ignore[arg-type]
+            Asking(**wrong)
 
 
-def prices(path: Path) -> Path:
+def prices(path):
     path.write_text(
         '[prices."scripted/tiny-good"]\ninput = 1000.0\noutput = 1000.0\nsource = "a test"\nas_of = 2026-01-01\n'
     )
     return path
 
 
-def test_the_cap_is_hard_and_the_run_can_go_on_with_more(home: Path, tmp_path: Path) -> None:
+def test_the_cap_is_hard_and_the_run_can_go_on_with_more(home, tmp_path):
     table = prices(tmp_path / "prices.toml")
     spec = talk.talk_spec("tiny-good")
     first = run(spec, tmp_path / "r", executor="inline", home=home, asking=Asking(max_usd=4.0, prices=table))
@@ -254,18 +246,18 @@ def test_the_cap_is_hard_and_the_run_can_go_on_with_more(home: Path, tmp_path: P
     assert gross is not None and paid is not None and paid < gross
 
 
-def test_a_file_of_prices_is_what_the_manifest_names(home: Path, tmp_path: Path) -> None:
+def test_a_file_of_prices_is_what_the_manifest_names(home, tmp_path):
     asking = Asking(prices=prices(tmp_path / "prices.toml"))
     done = run(talk.talk_spec(seeds=(0,)), tmp_path / "r", executor="inline", home=home, asking=asking)
     record = done.manifest.models["tiny-good"]
     assert (str(record.price_as_of), record.price_source) == ("2026-01-01", "a test")
 
 
-def test_as_many_talk_at_once_as_may(home: Path, tmp_path: Path) -> None:
-    talking: dict[str, int] = {}
+def test_as_many_talk_at_once_as_may(home, tmp_path):
+    talking = {}
     most = 0
 
-    def watch(event: ProgressEvent) -> None:
+    def watch(event):
         nonlocal most
         if isinstance(event, AskStarted | Answered):
             talking[event.key] = isinstance(event, AskStarted)
@@ -277,7 +269,7 @@ def test_as_many_talk_at_once_as_may(home: Path, tmp_path: Path) -> None:
     assert most == 3
 
 
-def test_unknown_prices_are_not_zero(home: Path, tmp_path: Path) -> None:
+def test_unknown_prices_are_not_zero(home, tmp_path):
     spent = Spending().plus(Usage(input_tokens=10, output_tokens=5, usd=None))
     assert spent.known_usd is None
     assert spent.words() == "1 call, 15 tokens, price unknown"
@@ -285,16 +277,16 @@ def test_unknown_prices_are_not_zero(home: Path, tmp_path: Path) -> None:
     assert mixed.words() == "2 calls, 16 tokens, $0.50 and 1 call of unknown price"
 
 
-def test_progress_says_who_asks_what(home: Path, tmp_path: Path) -> None:
-    events: list[ProgressEvent] = []
+def test_progress_says_who_asks_what(home, tmp_path):
+    events = []
     run(talk.talk_spec(seeds=(0,)), tmp_path / "r", executor="inline", home=home, progress=events.append)
     asked = [event for event in events if isinstance(event, AskStarted)]
     assert (asked[0].agent, asked[0].session, asked[0].purpose) == ("tiny-good", "2024-01-15", "look")
     assert sum(isinstance(event, Answered) for event in events) == len(asked) == 100
 
 
-def test_a_listener_that_breaks_is_no_failure_of_an_episode(home: Path, tmp_path: Path) -> None:
-    def broken(event: ProgressEvent) -> None:
+def test_a_listener_that_breaks_is_no_failure_of_an_episode(home, tmp_path):
+    def broken(event):
         if isinstance(event, AskStarted):
             raise ValueError("the listener is broken")
 
@@ -303,16 +295,16 @@ def test_a_listener_that_breaks_is_no_failure_of_an_episode(home: Path, tmp_path
     assert not Run.load(tmp_path / "r").failed
 
 
-def test_inside_a_running_loop(home: Path, tmp_path: Path) -> None:
+def test_inside_a_running_loop(home, tmp_path):
     import asyncio
 
-    async def notebook() -> Run:
+    async def notebook():
         return run(talk.talk_spec(seeds=(0,)), tmp_path / "r", executor="inline", home=home)
 
     assert asyncio.run(notebook()).complete
 
 
-def test_forged_conversations_are_found(played: Run, home: Path, tmp_path: Path) -> None:
+def test_forged_conversations_are_found(played, home, tmp_path):
     shutil.copytree(played.folder, tmp_path / "r")
     path = RunFolder(tmp_path / "r").dialogue(KEY)
     lines = path.read_text().splitlines()
@@ -327,7 +319,7 @@ def test_forged_conversations_are_found(played: Run, home: Path, tmp_path: Path)
         pass
 
 
-def test_a_spec_file_may_hold_a_grid(tmp_path: Path) -> None:
+def test_a_spec_file_may_hold_a_grid(tmp_path):
     from tradeassay.runs import load_spec
 
     talk.register()
@@ -336,13 +328,12 @@ def test_a_spec_file_may_hold_a_grid(tmp_path: Path) -> None:
         '[[agents]]\nname = "model"\nparams = {model = "scripted/tiny-good"}\n'
     )
     spec = load_spec(tmp_path / "g.toml")
-    assert spec.protocol == {"mask": ("bright", "blinded"), "attempts": 1}
-    assert spec.windows == ("W4",)
+    assert (spec.protocol, spec.windows) == ({"mask": ("bright", "blinded"), "attempts": 1}, ("W4",))
     assert json.loads(msgspec.json.encode(spec))["protocol"]["mask"] == ["bright", "blinded"]
 
 
-def test_an_uninstalled_provider_is_named(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(module: str, extra: str) -> None:
+def test_an_uninstalled_provider_is_named(home, tmp_path, monkeypatch):
+    def missing(module, extra):
         raise MissingExtra(f"needs {module}", hint=extra)
 
     monkeypatch.setattr("tradeassay.llm.open.require", missing)

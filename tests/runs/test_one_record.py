@@ -1,7 +1,5 @@
 """One number, one place: commands write every surface from one record, and reports compute none."""
 
-from __future__ import annotations
-
 import ast
 import html
 import json
@@ -16,19 +14,19 @@ from click.testing import CliRunner
 import tradeassay.report
 from tradeassay.cli._group import root
 from tradeassay.core.syntax import syntax_tree
-from tradeassay.runs import Run, run
+from tradeassay.runs import run
 from tradeassay.runs import summary as summaries
 from tradeassay.runs.spec.run_spec import Window
-from tradeassay.runs.summary import RunSummary, summary_of
+from tradeassay.runs.summary import summary_of
 
 
 @pytest.fixture(scope="module")
-def recorded(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def recorded(home, tmp_path_factory):
     spec = talk.talk_spec("tiny-good", seeds=(0,), window=Window(first="2024-01-15", last="2024-03-15"))
     return run(spec, tmp_path_factory.mktemp("one") / "r", executor="inline", home=home)
 
 
-def test_nothing_in_report_can_compute_a_figure() -> None:
+def test_nothing_in_report_can_compute_a_figure():
     """What is imported into ``report`` from where figures are computed: names, units, records, and one door."""
     allowed = {
         "tradeassay.metrics": {"BY_ID", "MEASURES", "MeasureInfo", "AgainstBaseline"},
@@ -44,17 +42,17 @@ def test_nothing_in_report_can_compute_a_figure() -> None:
                 assert not extra, f"{path.name} imports {extra}"
 
 
-def test_the_commands_show_one_summary(recorded: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[bool] = []
+def test_the_commands_show_one_summary(recorded, home, monkeypatch):
+    made = []
 
-    def counted(run: Run, *, details: bool = True) -> RunSummary:
+    def counted(run, *, details=True):
         made.append(details)
         return summary_of(run, details=details)
 
     monkeypatch.setattr(summaries, "summary_of", counted)
     monkeypatch.setenv("TRADEASSAY_HOME", str(home))
 
-    def say(*words: str) -> str:
+    def say(*words):
         done = CliRunner().invoke(root, [*words], catch_exceptions=False)
         assert done.exit_code == 0, done.output
         return " ".join(done.stdout.split())

@@ -1,22 +1,38 @@
-"""Plans: they bind the files of every kind of agent, exist for programs, are counted, may draw from a beacon."""
+"""Plans bind the files of every kind of agent, are counted, may draw from a beacon; and say what models take."""
 
+import io
 import json
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 import runs_code_toy as toy
+import runs_talk as talk
 import runs_world as world
 
 from tradeassay.agents.own_file import own_files
 from tradeassay.benchmarks import benchmarks
 from tradeassay.cli import main
+from tradeassay.core.dialogue import Usage
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.hashing import Beacon, sha256_file
 from tradeassay.report import write_site
-from tradeassay.runs import AgentSpec, CodeRun, Run, VerifyReport, load_run, plan, run
+from tradeassay.runs import (
+    Advanced,
+    AgentSpec,
+    Answered,
+    Asking,
+    AskStarted,
+    CodeRun,
+    Finished,
+    PhaseStarted,
+    Run,
+    RunEnded,
+    load_run,
+    plan,
+    run,
+)
+from tradeassay.runs.play.progress import BarListener, LineListener
 from tradeassay.runs.spec.run_spec import Window
 from tradeassay.runs.verify.plans import (
     LOG,
@@ -30,6 +46,7 @@ from tradeassay.runs.verify.plans import (
 from tradeassay.runs.verify.report import verify
 
 SHORT = Window(first="2024-01-15", last="2024-01-19")
+
 CLASS = """import helper
 class Mine:
     def reply(self, request):
@@ -37,13 +54,13 @@ class Mine:
 """
 
 
-def checked(folder: Path, home: Path, plan: Path | None = None, **how: Any) -> VerifyReport:
+def checked(folder, home, plan=None, **how):
     found = verify_anything(folder, plan=plan, check=partial(verify, home=home, workers=1, **how))[1]
     assert found is not None
     return found
 
 
-def test_files_of_every_kind_of_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_every_kind_of_agent(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mind.py").write_text(CLASS)
     (tmp_path / "helper.py").write_text("WORD = ''\n")
@@ -62,15 +79,13 @@ def test_files_of_every_kind_of_agent(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("kind", ["python", "pipe", "file"])
-def test_a_swapped_file_is_not_the_plan(
-    kind: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_swapped_file_is_not_the_plan(kind, home, tmp_path, monkeypatch):
     """The file that an agent is made of, or one that it imports, is swapped after the plan was published."""
     monkeypatch.chdir(tmp_path)
     rule = "import other\nclass Rule:\n    def answer(self, request):\n        raise ValueError(other.WORD)\n"
     (tmp_path / "other.py").write_text("WORD = 'x'\n")
     (tmp_path / "mind.py").write_text(rule.replace("answer", "reply") if kind != "file" else rule)
-    params: dict[str, Any] = {
+    params = {
         "python": {"class": "./mind.py:Rule"},
         "pipe": {"command": "python mind.py"},
         "file": {"path": "mind.py", "name": "Rule"},
@@ -90,31 +105,31 @@ def test_a_swapped_file_is_not_the_plan(
     assert any("the file other.py of agent 'mine' is" in one.what for one in found.violations)
 
 
-def test_what_answers_over_http_is_left_open(home: Path, tmp_path: Path) -> None:
+def test_what_answers_over_http_is_left_open(home, tmp_path):
     agents = (AgentSpec(name="http", params={"url": "http://127.0.0.1:9"}, label="far"),)
     spec = world.tiny_spec(seeds=(0,), window=SHORT, agents=agents, benchmarks=("tiny-us-v1",))
     assert seal_plan(spec, tmp_path / "p.seal", home=home)[1].open == ("what answers for agent 'far' over HTTP",)
 
 
-def test_a_plan_of_programs(tmp_path: Path) -> None:
+def test_a_plan_of_programs(tmp_path):
     toy.fresh()
     spec = toy.ToySpec()
     _, plan = seal_plan(spec, tmp_path / "p.plan.seal")
     assert plan.benchmark == spec.benchmark and plan.episodes
-    done = run(plan.asked, tmp_path / "kept")  # type: ignore[call-overload]
+    done = run(plan.asked, tmp_path / "kept")
     assert isinstance(done, CodeRun)
     found = verify_anything(tmp_path / "kept", plan=tmp_path / "p.plan.seal")[1]
-    assert found is not None and found.claims[-1].claim == "plan"
+    assert found.claims[-1].claim == "plan"
     assert found.claims[-1].outcome == "re-derived", found.violations
-    run(msgspec.structs.replace(plan.asked, secret="0" * 32), tmp_path / "other")  # type: ignore[call-overload]
+    run(msgspec.structs.replace(plan.asked, secret="0" * 32), tmp_path / "other")
     found = verify_anything(tmp_path / "other", plan=tmp_path / "p.plan.seal")[1]
-    assert found is not None and "not the one that was committed to" in str(found.violations)
+    assert "not the one that was committed to" in str(found.violations)
 
 
 VALUE = "ab" * 32
 
 
-def test_a_secret_is_drawn_from_a_beacon_named_in_advance(home: Path, tmp_path: Path) -> None:
+def test_a_secret_is_drawn_from_a_beacon_named_in_advance(home, tmp_path):
     beacon = Beacon(source="drand quicknet", round="1000000")
     world.register()
     name = "tiny-us-drawn-v1"
@@ -140,7 +155,7 @@ def test_a_secret_is_drawn_from_a_beacon_named_in_advance(home: Path, tmp_path: 
     assert checked(tmp_path / "late", home, tmp_path / "p.plan.seal").exit_code == 1
 
 
-def test_a_log_is_a_chain_that_is_only_appended_to(tmp_path: Path) -> None:
+def test_a_log_is_a_chain_that_is_only_appended_to(tmp_path):
     log = tmp_path / LOG
     for number in range(1, 51):
         line = append_plan(log, f"{number:064d}", "ada" if number == 1 else None)
@@ -160,9 +175,7 @@ def test_a_log_is_a_chain_that_is_only_appended_to(tmp_path: Path) -> None:
         publish_log(PlanLog.read(log), tmp_path / "published.jsonl")
 
 
-def test_a_site_publishes_how_many_plans_there_were(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_site_publishes_how_many_plans_there_were(home, tmp_path, monkeypatch, tell, capsys):
     monkeypatch.setenv("TRADEASSAY_HOME", str(home))
     runs = tmp_path / "runs"
     spec = world.tiny_spec(seeds=(0,), window=SHORT, benchmarks=("tiny-us-v1",))
@@ -173,9 +186,11 @@ def test_a_site_publishes_how_many_plans_there_were(
         assert main(words) == 0
     assert f"{runs / LOG}, plan 3, of ada" in capsys.readouterr().err
     planned = read_plan(runs / "grid1.plan.seal")[1].asked
-    run(planned, runs / "grid1", executor="inline", home=home)  # type: ignore[call-overload]
-    assert main(["verify", "grid1", "--runs", str(runs), "--plan", str(runs / "grid1.plan.seal")]) == 0
-    assert "this is 1 of 3 plans of ada, 2 unrevealed" in capsys.readouterr().err
+    run(planned, runs / "grid1", executor="inline", home=home)
+    assert (
+        "this is 1 of 3 plans of ada, 2 unrevealed"
+        in tell(["verify", "grid1", "--runs", str(runs), "--plan", str(runs / "grid1.plan.seal")]).err
+    )
     write_site(runs, tmp_path / "site", home=home, workers=1)
     (shown,) = json.loads((tmp_path / "site/runs.json").read_bytes())
     assert shown["plan"] == "this is 1 of 3 plans of ada, 2 unrevealed"
@@ -184,12 +199,11 @@ def test_a_site_publishes_how_many_plans_there_were(
     assert isinstance(load_run(runs / "grid1"), Run)
 
 
-def test_a_plan_counts_what_the_run_then_does(finished: Run, home: Path, tmp_path: Path) -> None:
+def test_a_plan_counts_what_the_run_then_does(finished, home, tmp_path):
     planned = plan(world.tiny_spec(), home=home, workers=3)
     assert planned.episodes == len(finished.episodes)
     assert planned.decisions == planned.sessions == 500
-    assert planned.workers == 3
-    assert planned.model_calls == 0
+    assert (planned.workers, planned.model_calls) == (3, 0)
     assert planned.seconds > 0
     written = sum(path.stat().st_size for path in finished.folder.glob("episodes/*/events.jsonl"))
     assert planned.bytes == pytest.approx(written, rel=1.0)
@@ -200,7 +214,7 @@ def test_a_plan_counts_what_the_run_then_does(finished: Run, home: Path, tmp_pat
     ]
 
 
-def test_a_costly_agent_is_not_asked(home: Path, tmp_path: Path) -> None:
+def test_a_costly_agent_is_not_asked(home, tmp_path):
     log = tmp_path / "log"
     agent = AgentSpec(name="test-costly", params={"log": str(log)}, label="costly")
     planned = plan(world.tiny_spec(agents=(agent,)), home=home)
@@ -210,13 +224,107 @@ def test_a_costly_agent_is_not_asked(home: Path, tmp_path: Path) -> None:
     assert not log.exists()
 
 
-def test_an_agent_that_would_fail_is_named(home: Path) -> None:
+def test_an_agent_that_would_fail_is_named(home):
     planned = plan(world.tiny_spec(agents=(AgentSpec(name="test-cannot-begin"),)), home=home)
     assert "would fail: RuntimeError" in str(planned.cells[1].note)
 
 
-def test_a_plan_refuses_what_a_run_would_refuse(home: Path) -> None:
+def test_a_plan_refuses_what_a_run_would_refuse(home):
     with pytest.raises(UserError, match="no agent 'nobody'"):
         plan(world.tiny_spec(agents=(AgentSpec(name="nobody"),)), home=home)
     with pytest.raises(UserError, match="no dataset"):
         plan(world.tiny_spec(datasets={"tiny-us-v1": ("none",)}), home=home)
+
+
+def model(name):
+    return AgentSpec(name="model", params={"model": name}, label=name.replace("/", "-"))
+
+
+@pytest.fixture
+def sensible(monkeypatch):
+    """Let the tiny conversation be measured with a model that can hold it."""
+    from tradeassay.llm import scripted_models
+
+    monkeypatch.setitem(scripted_models._items, "sensible", talk.Good)
+
+
+def test_calls_tokens_dollars_and_hours(home, sensible):
+    spec = talk.talk_spec(agents=(model("openai/gpt-4o"), model("openai/none-such"), model("scripted/tiny-good")))
+    planned = plan(spec, home=home, asking=Asking(concurrency=2))
+    priced, unpriced, scripted = (cell for cell in planned.cells if cell.model)
+    assert priced.model_calls == unpriced.model_calls == 200
+    # At most 100 tokens an answer, as the conversation's own settings say.
+    assert priced.output_tokens == 200 * 100
+    assert priced.usd == pytest.approx((priced.input_tokens * 2.5 + priced.output_tokens * 10) / 1e6, rel=0.02)
+    assert priced.hours == pytest.approx((200 * 2.0 + 20_000 / 60) / 2 / 3600, rel=1e-3)
+    assert unpriced.usd is None
+    assert (scripted.usd, scripted.hours) == (0.0, 0.0)
+    assert (planned.usd, planned.model_calls) == (None, 600)
+    assert planned.hours == pytest.approx(2 * (priced.hours or 0))
+    rows = dict(planned.rows())
+    assert "the price of openai/none-such is unknown" in rows["dollars"]
+    assert "price unknown" in rows["tiny-talk-v1__tiny-us, openai-none-such"]
+
+
+def test_earlier_runs_go_before_what_is_assumed(home, sensible, tmp_path):
+    from tradeassay.runs import run
+
+    name = model("scripted/tiny-good")
+    done = run(talk.talk_spec(agents=(name,)), tmp_path / "runs" / "one", home=home, executor="inline")
+    (tmp_path / "runs" / "other").mkdir()
+    (tmp_path / "runs" / "other" / "manifest.json").write_text("not a manifest")
+    spending = [part.spending for _, part in done.outcomes()]
+    planned = plan(talk.talk_spec(agents=(name,)), home=home, runs=tmp_path / "runs")
+    cell = next(cell for cell in planned.cells if cell.model)
+    assert cell.source is not None and "of 1 earlier run(s)" in cell.source and cell.source in cell.words()
+    assert cell.input_tokens == sum(one.input_tokens for one in spending if one is not None)
+    assert cell.model_calls == sum(one.calls for one in spending if one is not None)
+    fresh = plan(talk.talk_spec(agents=(name,)), home=home, runs=tmp_path)
+    assert "assumed" in str(next(cell for cell in fresh.cells if cell.model).source)
+
+
+def test_a_plan_of_a_broken_conversation_says_so(home, sensible, monkeypatch):
+    def broken(self, observation):
+        raise ValueError("the table is gone")
+
+    monkeypatch.setattr(talk.TinyTalk, "dialogue", broken)
+    planned = plan(talk.talk_spec(agents=(model("scripted/tiny-good"),)), home=home)
+    assert "would fail: ValueError: the table is gone" in str(planned.cells[-1].note)
+
+
+def test_a_cap_without_a_price_is_refused_in_a_plan_too(home):
+    with pytest.raises(UserError, match="is unknown"):
+        plan(talk.talk_spec(agents=(model("openai/none-such"),)), home=home, asking=Asking(max_usd=1.0))
+
+
+def tell(listen):
+    listen(PhaseStarted(phase="play", total=2, sessions=20))
+    for key in ("a", "b"):
+        listen(AskStarted(key=key, agent=f"model-{key}", session="2024-01-15", purpose="research"))
+    listen(Answered(key="a", usage=Usage(input_tokens=1000, output_tokens=200, usd=0.25)))
+    listen(Advanced(key="a", sessions=1))
+
+
+def test_lines_say_who_asks_what_and_what_it_took():
+    stream, now = io.StringIO(), [0.0]
+    listen = LineListener(stream, interval=10, clock=lambda: now[0])
+    tell(listen)
+    now[0] = 20.0
+    listen(Finished(key="b"))
+    listen(RunEnded(complete=True))
+    assert stream.getvalue().splitlines() == [
+        "playing: 2 episodes",
+        "playing: 1 of 2, 0.05 days/s, 380 s left; 1 call, 1,200 tokens, $0.25; model-a 2024-01-15 research",
+        "asked: 1 call, 1,200 tokens, $0.25",
+    ]
+
+
+def test_the_bar_has_a_line_about_models():
+    stream = io.StringIO()
+    listen = BarListener(stream)
+    tell(listen)
+    line = next(task for task in listen._bar.tasks if "call" in task.description)
+    assert line.description == "1 call, 1,200 tokens, $0.25"
+    assert line.fields["episodes"] == "model-a 2024-01-15 research, model-b 2024-01-15 research"
+    listen(RunEnded(complete=False, hint="stopped"))
+    assert "asked: 1 call," in stream.getvalue()

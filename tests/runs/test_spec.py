@@ -1,7 +1,5 @@
 """Specs and what they expand to."""
 
-from pathlib import Path
-
 import msgspec
 import pytest
 import runs_world as world
@@ -19,7 +17,7 @@ from tradeassay.runs.store.manifest import played_as
 world.register()
 
 
-def test_a_grid_is_one_spec_and_expands_in_order() -> None:
+def test_a_grid_is_one_spec_and_expands_in_order():
     spec = RunSpec(
         slug="grid",
         benchmarks=("tiny-us-v1",),
@@ -45,14 +43,14 @@ def test_a_grid_is_one_spec_and_expands_in_order() -> None:
     ] * 2
 
 
-def test_no_index_can_be_asked_for() -> None:
+def test_no_index_can_be_asked_for():
     for asked, played in (("none", None), ("hs300", "hs300"), (msgspec.UNSET, "IDX")):
         spec = world.tiny_spec(index=asked)
         episode = expand(spec)[0]
         assert played_as(benchmarks.get(episode.benchmark), episode, spec).index == played
 
 
-def test_a_named_baseline_is_not_added_again() -> None:
+def test_a_named_baseline_is_not_added_again():
     spec = world.tiny_spec(agents=(AgentSpec(name="cash"), AgentSpec(name="equal-weight", label="hold")))
     cell = [episode for episode in expand(spec) if episode.benchmark == "tiny-us-v1"]
     assert [(episode.label, episode.seed, episode.baseline) for episode in cell] == [
@@ -81,36 +79,30 @@ def test_a_named_baseline_is_not_added_again() -> None:
         ({"datasets": {"tiny-us-v1": ()}}, "nothing is given"),
     ],
 )
-def test_what_makes_no_sense_is_refused(changes: dict[str, object], complaint: str) -> None:
+def test_what_makes_no_sense_is_refused(changes, complaint):
     with pytest.raises(UserError) as caught:
         world.tiny_spec(**changes)
     assert complaint in caught.value.message
     assert caught.value.hint
 
 
-def test_a_window_must_not_end_before_it_starts() -> None:
+def test_a_window_must_not_end_before_it_starts():
     with pytest.raises(UserError, match="before it starts"):
         Window(first="2024-02-01", last="2024-01-01")
 
 
-def test_an_unknown_benchmark_gets_near_names() -> None:
-    with pytest.raises(UserError, match="did you mean tiny-us-v1"):
-        expand(world.tiny_spec(benchmarks=("tiny-us-v2",)))
-
-
-def test_a_convention_is_never_mixed() -> None:
+def test_a_convention_is_never_mixed():
     with pytest.raises(UserError, match="follows the convention 'sound'"):
         expand(world.tiny_spec(convention="paper"))
 
 
-def test_a_label_that_takes_the_baselines_name_clashes() -> None:
+def test_a_label_that_takes_the_baselines_name_clashes():
     spec = world.tiny_spec(agents=(AgentSpec(name="cash", label="equal-weight"),))
     with pytest.raises(UserError, match="two episodes would be called"):
         expand(spec)
 
 
-def test_the_slug_is_only_a_name() -> None:
-    assert work_sha256(world.tiny_spec("a")) == work_sha256(world.tiny_spec("b"))
+def test_the_slug_is_only_a_name():
     assert work_sha256(world.tiny_spec("a")) == work_sha256(world.tiny_spec("b"))
     assert work_sha256(world.tiny_spec("a")) != work_sha256(world.tiny_spec("a", seeds=(0,)))
 
@@ -135,7 +127,7 @@ specs = st.builds(
 
 
 @given(specs)
-def test_keys_are_unique_and_can_name_folders(spec: RunSpec) -> None:
+def test_keys_are_unique_and_can_name_folders(spec):
     episodes = expand(spec)
     keys = [episode.key for episode in episodes]
     assert len({key.casefold() for key in keys}) == len(keys)
@@ -145,25 +137,25 @@ def test_keys_are_unique_and_can_name_folders(spec: RunSpec) -> None:
 
 
 @given(specs)
-def test_a_key_does_not_depend_on_its_neighbours(spec: RunSpec) -> None:
+def test_a_key_does_not_depend_on_its_neighbours(spec):
     alone = msgspec.structs.replace(spec, agents=spec.agents[-1:], seeds=spec.seeds[-1:])
     wanted = {episode.key for episode in expand(alone) if not episode.added}
     assert wanted <= {episode.key for episode in expand(spec)}
 
 
 @given(specs)
-def test_a_spec_survives_its_canonical_json(spec: RunSpec) -> None:
+def test_a_spec_survives_its_canonical_json(spec):
     again = msgspec.json.decode(canonical_json(spec), type=RunSpec)
     assert again == spec
     assert canonical_json(again) == canonical_json(spec)
 
 
 @given(st.text(min_size=1, max_size=200), st.text(min_size=1, max_size=200))
-def test_safe_names_do_not_collide(one: str, other: str) -> None:
+def test_safe_names_do_not_collide(one, other):
     assert (safe_name(one) == safe_name(other)) == (one == other)
 
 
-def test_a_folder_as_data_set_has_a_readable_name() -> None:
+def test_a_folder_as_data_set_has_a_readable_name():
     assert dataset_name("fakestockdata") == "fakestockdata"
     assert dataset_name("./my data").startswith("my-data-")
 
@@ -179,13 +171,13 @@ draws = 200
 """
 
 
-def write(folder: Path, text: str, name: str = "my-grid.toml") -> Path:
+def write(folder, text, name="my-grid.toml"):
     path = folder / name
     path.write_text(text)
     return path
 
 
-def test_a_grid_in_toml(tmp_path: Path) -> None:
+def test_a_grid_in_toml(tmp_path):
     spec = load_spec(write(tmp_path, GRID))
     assert spec.slug == "my-grid"
     assert spec.agents == (
@@ -197,7 +189,7 @@ def test_a_grid_in_toml(tmp_path: Path) -> None:
     assert spec.bootstrap.draws == 200
 
 
-def test_the_same_in_json_and_another_slug(tmp_path: Path) -> None:
+def test_the_same_in_json_and_another_slug(tmp_path):
     text = '{"benchmarks": "daily-us-v1", "agents": "cash", "datasets": {"daily-us-v1": "x"}, "slug": "s"}'
     spec = load_spec(write(tmp_path, text, "a.json"), slug="other")
     assert (spec.slug, spec.benchmarks, spec.agents[0].name) == ("other", ("daily-us-v1",), "cash")
@@ -228,7 +220,7 @@ def test_the_same_in_json_and_another_slug(tmp_path: Path) -> None:
         ("benchmarks = [", "is not valid TOML", "correct the line"),
     ],
 )
-def test_a_mistake_is_named_with_its_key(tmp_path: Path, text: str, message: str, hint: str) -> None:
+def test_a_mistake_is_named_with_its_key(tmp_path, text, message, hint):
     path = write(tmp_path, text)
     with pytest.raises(UserError) as caught:
         load_spec(path)
@@ -237,11 +229,6 @@ def test_a_mistake_is_named_with_its_key(tmp_path: Path, text: str, message: str
     assert hint in str(caught.value.hint)
 
 
-def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="cannot read"):
-        load_spec(tmp_path / "none.toml")
-
-
-def test_json_that_is_no_table(tmp_path: Path) -> None:
+def test_json_that_is_no_table(tmp_path):
     with pytest.raises(UserError, match="is not a table"):
         load_spec(write(tmp_path, "[1]", "a.json"))

@@ -3,12 +3,9 @@
 import shutil
 import signal
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from itertools import count
-from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import msgspec
@@ -27,10 +24,10 @@ from tradeassay.code.gates import GateConfig
 from tradeassay.code.scores import ScoreConfig
 from tradeassay.code.submission import submission_config
 from tradeassay.core.errors import UserError
-from tradeassay.runs import CodeRun, resume
+from tradeassay.runs import resume
 from tradeassay.runs import run as run_spec
 from tradeassay.runs.verify.report import verify
-from tradeassay.sandbox import JobExecutor, ask_kernel, open_executor, refusal
+from tradeassay.sandbox import ask_kernel, open_executor, refusal
 from tradeassay.sandbox.feed import FrameFeed
 from tradeassay.sandbox.supervise import Supervisor
 
@@ -42,7 +39,7 @@ needs_walls = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def executor() -> Iterator[JobExecutor]:
+def executor():
     """One sandbox for all runs of this file."""
     with (
         open_executor(config=submission_config()) as opened,
@@ -53,14 +50,14 @@ def executor() -> Iterator[JobExecutor]:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, executor: JobExecutor) -> CodeRun:
+def run(tmp_path_factory, executor):
     spec = SystradeSpec(
         models=BUILDERS, strategies=("double-ma",), reviewers=BUILDERS[:2], iterations=3, score=QUICK
     )
     return run_spec(spec, tmp_path_factory.mktemp("systrade") / "r", workers=1)
 
 
-def record(run: CodeRun, name: str) -> Any:
+def record(run, name):
     """The record of an item; without one the outcome says why."""
     found = next((one for key, one in run.records().items() if name in key), None)
     (outcome,) = run.folder.glob(f"episodes/*{name}*/outcome.json")
@@ -68,7 +65,7 @@ def record(run: CodeRun, name: str) -> Any:
     return found
 
 
-def story(record: Any) -> str:
+def story(record):
     """How an item went: each submission, the gates that did not hold on either year, and why."""
     lines = [f"stopped: {record.stopped}"]
     for one in record.iterations:
@@ -82,7 +79,7 @@ def story(record: Any) -> str:
 
 
 @needs_walls
-def test_each_builder_ends_where_it_must(run: CodeRun) -> None:
+def test_each_builder_ends_where_it_must(run):
     gold, mends, peeps = (record(run, name) for name in ("gold", "mends", "peeps"))
     assert gold.stopped == "target" and len(gold.iterations) == 1, story(gold)
     assert gold.last.scorecard.gates.passed and gold.last.scorecard.sound["D1"].value == 10.0
@@ -103,14 +100,12 @@ def test_each_builder_ends_where_it_must(run: CodeRun) -> None:
 
 
 @needs_walls
-def test_who_hands_in_the_same_while_it_is_examined_gets_the_same_findings(
-    run: CodeRun, executor: JobExecutor, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_hands_in_the_same_while_it_is_examined_gets_the_same_findings(run, executor, monkeypatch):
     gold = record(run, "gold").iterations[0]
     protocol = SystradeProtocol(SystradeSpec(models=BUILDERS[:1], strategies=("double-ma",), score=QUICK))
     second_waits, anew = threading.Event(), list[str]()
 
-    def examine(self: SystradeProtocol, *_: Any) -> Any:
+    def examine(self, *_):
         anew.append("one")
         assert second_waits.wait(60)
         return gold.scored
@@ -125,7 +120,7 @@ def test_who_hands_in_the_same_while_it_is_examined_gets_the_same_findings(
 
 
 @needs_walls
-def test_reviewers_mark_blind_and_their_own_marks_do_not_count(run: CodeRun) -> None:
+def test_reviewers_mark_blind_and_their_own_marks_do_not_count(run):
     gold = record(run, "gold")
     reviews = gold.iterations[0].reviews
     assert [review.own for review in reviews] == [True, False]
@@ -135,7 +130,7 @@ def test_reviewers_mark_blind_and_their_own_marks_do_not_count(run: CodeRun) -> 
 
 
 @needs_walls
-def test_the_sums(run: CodeRun) -> None:
+def test_the_sums(run):
     rows = {row.model: row for row in run.scores.models}
     assert rows[BUILDERS[0]].valid.value == 1.0 and rows[BUILDERS[2]].valid.value == 0.0
     assert rows[BUILDERS[2]].gates["exec"].value == 1.0 and rows[BUILDERS[2]].gates["leak"].value == 0.0
@@ -151,12 +146,12 @@ def test_the_sums(run: CodeRun) -> None:
 
 @needs_walls
 @pytest.mark.slow
-def test_its_programs_are_examined_again(run: CodeRun) -> None:
+def test_its_programs_are_examined_again(run):
     assert verify(run.folder, workers=1).ok
 
 
 @needs_walls
-def test_a_resume_makes_the_same_bytes(run: CodeRun, tmp_path: Path, executor: JobExecutor) -> None:
+def test_a_resume_makes_the_same_bytes(run, tmp_path, executor):
     again = tmp_path / "r"
     shutil.copytree(run.folder, again)
     (again / "scores.json").unlink()
@@ -168,15 +163,13 @@ def test_a_resume_makes_the_same_bytes(run: CodeRun, tmp_path: Path, executor: J
 
 @needs_walls
 @pytest.mark.slow
-def test_a_machine_that_kills_children_makes_the_same_bytes(
-    run: CodeRun, tmp_path: Path, executor: JobExecutor, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_machine_that_kills_children_makes_the_same_bytes(run, tmp_path, executor, monkeypatch):
     """The mended item is played anew; every fifth child is killed at its start, as where memory is short: a
     killed child whose code had begun ends the run.
     """
     children, take = count(), Supervisor._take_message
 
-    def killed(self: Supervisor) -> None:
+    def killed(self):
         known = self._process
         take(self)
         if known < 0 <= self._process and next(children) % 5 == 0:
@@ -197,9 +190,7 @@ def test_a_machine_that_kills_children_makes_the_same_bytes(
 @needs_walls
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gold", "peeps"])
-def test_a_replay_that_ends_with_the_first_leak_changes_no_record(
-    run: CodeRun, executor: JobExecutor, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_replay_that_ends_with_the_first_leak_changes_no_record(run, executor, monkeypatch, name):
     handed, spec = record(run, name).iterations[0].submission, load_spec("double-ma")
     config, bars = with_secret(QUICK, "ab" * 16), synthetic_year(load_spec("double-ma"))
     without = examine_submission(handed, spec, executor, bars, config)
@@ -222,13 +213,13 @@ def test_a_replay_that_ends_with_the_first_leak_changes_no_record(
         ({"dataset": "mine", "symbols": ("A",), "strategies": ("pairs",)}, "'pairs' has 2 legs, 1 symbols"),
     ],
 )
-def test_bad_specs_say_what_to_do(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+def test_bad_specs_say_what_to_do(tmp_path, changes, said):
     with pytest.raises(UserError, match=said):
         run_spec(SystradeSpec(**{"models": BUILDERS, **changes}), tmp_path / "r")
     assert not (tmp_path / "r").exists()
 
 
-def test_facts_name_what_decides_a_result() -> None:
+def test_facts_name_what_decides_a_result():
     spec = SystradeSpec(models=BUILDERS, strategies=("bollinger",))
     facts = SystradeProtocol(spec).facts()
     assert {"strategy bollinger", "data bollinger test", "data bollinger develop", "prompts"} <= set(facts)
@@ -238,7 +229,7 @@ def test_facts_name_what_decides_a_result() -> None:
     assert len(SystradeProtocol(SystradeSpec(models=BUILDERS)).episodes()) == 36
 
 
-def test_drift_is_set_aside_and_a_big_patch_too() -> None:
+def test_drift_is_set_aside_and_a_big_patch_too():
     assert DriftReport(kind="repair", changed_lines=50).accepted
     assert not DriftReport(kind="drift").accepted and not DriftReport(kind="repair", changed_lines=51).accepted
     assert not DriftReport(kind="unknown").accepted, "what could not be compared is no baseline"
@@ -255,5 +246,5 @@ def test_drift_is_set_aside_and_a_big_patch_too() -> None:
         (None, 7.0, "not scored"),
     ],
 )
-def test_the_tiers_of_the_paper(usd: float | None, overall: float, tier: str) -> None:
+def test_the_tiers_of_the_paper(usd, overall, tier):
     assert paper_tier(usd, overall, 1.03, 7.85) == tier

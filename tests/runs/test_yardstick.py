@@ -1,7 +1,6 @@
 """Against the index: an account collects dividends, so the index must have them too."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -9,19 +8,19 @@ import pytest
 import runs_world as world
 
 from tradeassay.core.view import CorporateAction, Instrument
-from tradeassay.data import Panel, Snapshot, open_snapshot, write_snapshot
+from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.synthetic import generate, preset
 from tradeassay.data.synthetic.universe import ActionModel
-from tradeassay.runs import AgentSpec, Run, RunSpec, run
+from tradeassay.runs import AgentSpec, RunSpec, run
 from tradeassay.runs.score import PRICE_INDEX, yardstick
 
 
-def stored(panel: Panel, folder: Path) -> Snapshot:
+def stored(panel, folder):
     write_snapshot(panel, folder, allow_faults=True)
     return open_snapshot(folder)
 
 
-def without_fund(panel: Panel) -> Panel:
+def without_fund(panel):
     """The same market, whose fund is an ordinary stock."""
     listings = tuple(
         msgspec.structs.replace(one, instrument=msgspec.structs.replace(one.instrument, kind="stock"))
@@ -30,11 +29,11 @@ def without_fund(panel: Panel) -> Panel:
     return replace(panel, listings=listings)
 
 
-def days(panel: Panel, first: int = 10, last: int = 60) -> tuple[str, ...]:
+def days(panel, first=10, last=60):
     return tuple(str(day) for day in panel.sessions[first:last])
 
 
-def held_index(market: str, home: Path, *, fund: bool = True) -> Run:
+def held_index(market, home, *, fund=True):
     """Two years of a small world whose names pay so much that nobody can overlook it."""
     rich = ActionModel(payers=1.0, dividend_yield=0.05)
     panel = generate(preset(market, seed=7, names=16, index_members=12, fundamentals=False, actions=rich)).panel
@@ -53,7 +52,7 @@ def held_index(market: str, home: Path, *, fund: bool = True) -> Run:
 
 @pytest.mark.slow_for("us")
 @pytest.mark.parametrize("market", ["us", "ashare"])
-def test_holding_the_index_does_not_beat_the_index(market: str, tmp_path: Path) -> None:
+def test_holding_the_index_does_not_beat_the_index(market, tmp_path):
     held = held_index(market, tmp_path)
     (episode,) = [one for one in held.scores.episodes if one.agent == "index-hold"]
     excess, ratio = episode.measures["excess_return"], episode.measures["information_ratio"]
@@ -61,7 +60,6 @@ def test_holding_the_index_does_not_beat_the_index(market: str, tmp_path: Path) 
     rows = snapshot.rows(sessions[0], sessions[-1])
     levels = snapshot.at(rows[-1], "close").index_levels("IDX", len(rows) + 1)
     total = held.series(episode.key).index
-    assert total is not None
     dividends = total[-1] / total[0] - levels[-1] / levels[0]
     assert dividends > 0.05
     assert excess.value is not None and ratio.value is not None
@@ -73,7 +71,7 @@ def test_holding_the_index_does_not_beat_the_index(market: str, tmp_path: Path) 
     assert PRICE_INDEX not in str(ratio.note)
 
 
-def test_a_price_index_says_so(tmp_path: Path) -> None:
+def test_a_price_index_says_so(tmp_path):
     held = held_index("us", tmp_path, fund=False)
     (episode,) = held.scores.episodes
     assert PRICE_INDEX in str(episode.measures["excess_return"].note)
@@ -83,7 +81,7 @@ def test_a_price_index_says_so(tmp_path: Path) -> None:
     assert PRICE_INDEX in str(row.measures["information_ratio"].median.note)
 
 
-def test_the_funds_dividends_are_put_back_by_hand(tmp_path: Path) -> None:
+def test_the_funds_dividends_are_put_back_by_hand(tmp_path):
     panel = world.tiny_panel()
     day, column = panel.sessions, panel.symbols.index("IDXF")
     close = panel.bars["close"][:, column]
@@ -91,13 +89,12 @@ def test_the_funds_dividends_are_put_back_by_hand(tmp_path: Path) -> None:
         symbol="IDXF", kind="dividend", ex_date=str(day[40]), known_at=int(panel.open_time[38]), value=1.5
     )
     found = yardstick(stored(replace(panel, actions=(*panel.actions, paid)), tmp_path / "s"), "IDX", days(panel))
-    assert found.note is None and found.levels is not None
-    assert found.levels.shape == (51,)
+    assert (found.note, found.levels.shape) == (None, (51,))
     assert found.levels[31:] / found.levels[30] == pytest.approx(close[40:] / (close[39] - 1.5))
     assert found.levels[:31] / found.levels[0] == pytest.approx(close[9:40] / close[9])
 
 
-def test_a_fund_with_a_gap_gives_way_to_the_index(tmp_path: Path) -> None:
+def test_a_fund_with_a_gap_gives_way_to_the_index(tmp_path):
     panel = world.tiny_panel()
     column = panel.symbols.index("IDXF")
     bars = {name: values.copy() for name, values in panel.bars.items()}
@@ -107,21 +104,21 @@ def test_a_fund_with_a_gap_gives_way_to_the_index(tmp_path: Path) -> None:
         values[20, column] = np.nan
     snapshot = stored(replace(panel, bars=bars, suspended=suspended), tmp_path / "s")
     found = yardstick(snapshot, "IDX", days(panel))
-    assert found.note == PRICE_INDEX and found.levels is not None
+    assert found.note == PRICE_INDEX
     assert found.levels.tolist() == panel.indices["IDX"][9:].tolist()
     after = yardstick(snapshot, "IDX", days(panel, 25))
-    assert after.note is None and after.levels is not None
+    assert after.note is None
     assert after.levels.tolist() == panel.bars["close"][24:, column].tolist()
 
 
-def test_without_dividends_a_price_index_is_a_fair_mark(tmp_path: Path) -> None:
+def test_without_dividends_a_price_index_is_a_fair_mark(tmp_path):
     plain = replace(without_fund(world.tiny_panel()), actions=())
     assert yardstick(stored(plain, tmp_path / "none"), "IDX", days(plain)).note is None
     inside = replace(plain, facts=msgspec.structs.replace(plain.facts, adjusted="total"))
     assert yardstick(stored(inside, tmp_path / "inside"), "IDX", days(plain)).note == PRICE_INDEX
 
 
-def test_nothing_to_compare_with(tmp_path: Path) -> None:
+def test_nothing_to_compare_with(tmp_path):
     panel = world.tiny_panel()
     snapshot = stored(panel, tmp_path / "s")
     for index, sessions in ((None, days(panel)), ("IDX", ()), ("SPX", days(panel)), ("IDX", days(panel, 0))):
@@ -129,7 +126,7 @@ def test_nothing_to_compare_with(tmp_path: Path) -> None:
         assert found.levels is None and found.note is None
 
 
-def test_which_fund_tracks_which_index() -> None:
+def test_which_fund_tracks_which_index():
     assert Instrument(symbol="IDXF", kind="index").tracks("IDX")
     assert Instrument(symbol="IDX", kind="index").tracks("IDX")
     assert Instrument(symbol="SPY", kind="index", root="^GSPC").tracks("^GSPC")

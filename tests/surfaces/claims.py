@@ -1,20 +1,15 @@
 """What the surfaces claim: intervals, comparisons, tiers, labels, markets, read back from what a person sees."""
 
-from __future__ import annotations
-
 import html
 import re
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
 
 import msgspec
 
 from tradeassay.assay.verdict.reasons import percent
-from tradeassay.assay.verdict.record import AgentAssay, Assay
 from tradeassay.core.measure import Measure
 from tradeassay.report import numbers
-from tradeassay.runs.summary import CellSummary, RunSummary
 
 MINUS = numbers.MINUS
 _NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)?%?"
@@ -33,7 +28,7 @@ class Surface:
     text: str
 
 
-def visible(page: str) -> str:
+def visible(page):
     """Return the words of a page, without scripts, styles and drawings."""
     bare = re.sub(r"<(script|style|svg|template|head)\b.*?</\1>", " ", page, flags=re.S)
     # Blocks end a sentence, as the eye reads them.
@@ -41,7 +36,7 @@ def visible(page: str) -> str:
     return plain(html.unescape(re.sub(r"<[^>]*>", "", re.sub(r"<(br|small|span|div)\b[^>]*>", " ", bare))))
 
 
-def plain(text: str) -> str:
+def plain(text):
     """Return a text with hyphens for minus signs and single blanks; lines stay."""
     lines = (" ".join(line.split()) for line in text.replace(MINUS, "-").replace("$-$", "-").splitlines())
     return "\n".join(line for line in lines if line)
@@ -72,14 +67,14 @@ class _Marked(HTMLParser):
                 return
 
 
-def claims(page: str) -> dict[str, set[str]]:
+def claims(page):
     """Return what a page marks: the visible text of every element with ``data-claim``, by the claim's name."""
     reader = _Marked()
     reader.feed(re.sub(r"<(script|style|svg|template)\b.*?</\1>", "", page, flags=re.S))
     return reader.found
 
 
-def measures(record: object) -> Iterator[Measure]:
+def measures(record):
     """Yield every measure in a record, however deep."""
     if isinstance(record, Measure):
         yield record
@@ -94,9 +89,9 @@ def measures(record: object) -> Iterator[Measure]:
             yield from measures(one)
 
 
-def recorded(*records: object) -> set[Triple]:
+def recorded(*records):
     """Return the recorded intervals as they may be written."""
-    found: set[Triple] = set()
+    found = set()
     for one in measures(records):
         # A level of one half is a spread over windows and seeds: shown as an interval, it would be a second one.
         if one.value is None or one.low is None or one.high is None or one.level == 0.5:
@@ -105,16 +100,16 @@ def recorded(*records: object) -> set[Triple]:
         for form in _FORMS:
             value, low, high = (_signless(numbers.written(end, form)) for end in ends)
             found.add((value, low, high))
-        found.add(tuple(_signless(percent(end)) for end in ends))  # type: ignore[arg-type]  # three of them
+        found.add(tuple(_signless(percent(end)) for end in ends))
         found.add((_signless(f"{one.value:.1%}"), _signless(f"{one.low:.0%}"), _signless(f"{one.high:.0%}")))
     return found
 
 
-def _signless(text: str) -> str:
+def _signless(text):
     return text.replace(MINUS, "-").lstrip("+")
 
 
-def foreign_intervals(surface: Surface, known: set[Triple]) -> list[str]:
+def foreign_intervals(surface, known):
     """Return intervals that are shown and not recorded: two for one number, or one that nobody computed."""
     return [
         f"{surface.name}: {' '.join(found)} is not recorded"
@@ -136,7 +131,7 @@ _VERBS = (
 )
 
 
-def wrong_comparisons(surface: Surface, cell: CellSummary) -> list[str]:
+def wrong_comparisons(surface, cell):
     """Return sentences about the baseline, or about tiers, that say other than the record does."""
     sides = {one.name: one.versus.side if one.versus is not None else None for one in cell.agents}
     tiers = () if cell.contest is None else cell.contest.tiers
@@ -162,15 +157,13 @@ def wrong_comparisons(surface: Surface, cell: CellSummary) -> list[str]:
     return found
 
 
-def _named(subject: str, names: Iterable[str]) -> list[str]:
+def _named(subject, names):
     """Return the agents that a subject names: 'a, b and c', 'a, b, c and 5 others'."""
     listed = {part.strip() for part in re.split(r", | and ", subject)}
     return [name for name in names if name in listed]
 
 
-def _wrong_tiers(
-    surface: Surface, sentence: str, tiers: Sequence[Sequence[str]], names: Iterable[str]
-) -> list[str]:
+def _wrong_tiers(surface, sentence, tiers, names):
     said = f"{surface.name}: '{sentence}' although tiers are {tiers}"
     first = tuple(tiers[0]) if tiers else ()
     sentence = sentence.lstrip("- ")
@@ -188,7 +181,7 @@ def _wrong_tiers(
 # A verdict and the numbers beside it
 
 
-def contradictions(one: AgentAssay) -> list[str]:
+def contradictions(one):
     """Return what a verdict's own lines say against each other or against the record."""
     said, low, high = one.verdict, None, None
     if one.edge is not None:
@@ -204,7 +197,7 @@ def contradictions(one: AgentAssay) -> list[str]:
         (r"timing is supported|consistent with timing", said.kind == "timing"),
         (r"loses \+|takes -[\d.]+% .* a year of", False),
     )
-    found: list[str] = []
+    found = []
     for line in map(plain, (said.sentence, *said.because, *said.limits, *said.speaks_for, *said.speaks_against)):
         wrong = any(re.search(words, line) and not right for words, right in rules)
         found += [f"{one.agent}: '{line}' although {one.edge}"] if wrong or _misquoted(one, line) else []
@@ -216,7 +209,7 @@ def contradictions(one: AgentAssay) -> list[str]:
     return found
 
 
-def _misquoted(one: AgentAssay, line: str) -> bool:
+def _misquoted(one, line):
     """Return whether a line quotes a return, a market, a half or a comparison other than the recorded one."""
     quoted = (
         (rf"^{re.escape(one.agent)}(?:, the baseline,)? returned (\S+?%)", one.total.value),
@@ -233,7 +226,7 @@ def _misquoted(one: AgentAssay, line: str) -> bool:
     return any(re.search(rf"\b{verb} {base}\b", line) and one.versus.side != side for verb, side in _VERBS[:2])
 
 
-def run_against_assay(data: RunSummary, found: Assay) -> list[str]:
+def run_against_assay(data, found):
     """Return returns and comparisons that a run and its assay do not share."""
     rows = {(cell.id, one.row.agent): one for cell in data.cells for one in cell.agents}
     wrong = []

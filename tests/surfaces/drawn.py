@@ -1,7 +1,5 @@
 """Runs and accounts at random: small markets in which some names rise, and agents that hold some of them."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +13,6 @@ from systrade_sample import systrade_run
 from tradeassay.agents import AgentConfig, agents
 from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.rounds.feed import SnapshotFeed
-from tradeassay.arena.season import Season
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.agent import AskDecision, EpisodeInfo
 from tradeassay.core.orders import Decision, Order
@@ -24,7 +21,7 @@ from tradeassay.core.view import Instrument
 from tradeassay.data import Listing, Membership, Panel, PanelFacts, write_snapshot
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.play import MarketConfig
-from tradeassay.runs import AgentSpec, CodeRun, Run, RunSpec, Window, run
+from tradeassay.runs import AgentSpec, RunSpec, Window, run
 from tradeassay.runs.spec.run_spec import model_agent
 
 WARM = 3
@@ -70,7 +67,7 @@ class Holder:
         return Decision(orders=tuple(orders))
 
 
-def panel(name: str, rng: np.random.Generator, sessions: int) -> Panel:
+def panel(name, rng, sessions):
     """A market of five to nine names, some of which rise or fall all the time."""
     stocks = int(rng.integers(5, 10))
     day = np.busday_offset(np.datetime64("2024-01-01", "D"), np.arange(sessions + WARM))
@@ -105,7 +102,7 @@ def panel(name: str, rng: np.random.Generator, sessions: int) -> Panel:
     )
 
 
-def drawn_run(seed: int, folder: Path) -> Run:
+def drawn_run(seed, folder):
     """Play a run that only the seed decides: its market, its length, its agents and their seeds."""
     rng = np.random.default_rng(seed)
     name, sessions = f"tiny-surfaces-{seed}", int(rng.choice(LENGTHS))
@@ -151,7 +148,7 @@ def drawn_run(seed: int, folder: Path) -> Run:
     return run(spec, folder / "runs" / name, executor="inline", home=folder / "home", progress="none")
 
 
-def drawn_masked(seed: int, folder: Path) -> Run:
+def drawn_masked(seed, folder):
     """Play scripted models with names shown and hidden, so that each is compared with itself."""
     rng = np.random.default_rng(seed)
     models = rng.permutation(["sensible", "broken-json", "never-submits", "overspender"])[: rng.integers(1, 4)]
@@ -168,7 +165,7 @@ def drawn_masked(seed: int, folder: Path) -> Run:
     return run(spec, folder / "runs" / spec.slug, executor="inline", home=folder / "home", progress="none")
 
 
-def drawn_programs(seed: int, folder: Path) -> CodeRun:
+def drawn_programs(seed, folder):
     """Have scripted models write programs, with findings that are given: QuantCode, or SysTradeBench."""
     rng = np.random.default_rng(seed)
     if rng.random() < 0.4:
@@ -187,12 +184,12 @@ def drawn_programs(seed: int, folder: Path) -> CodeRun:
     )
 
 
-def drawn_season(seed: int, folder: Path) -> tuple[str, Season]:
+def drawn_season(seed, folder):
     """Play a season whose length and agents' habits only the seed decides; returns its database."""
     rng = np.random.default_rng(seed)
     season = make_season(id=f"season-{seed}", last=str(rng.choice(["2022-05-20", "2022-06-08", "2022-06-14"])))
     wild = {"one-a": EntryAgent(Talker(int(rng.integers(2))), Echo(), each_call=False)}
-    wild["two-b"] = EntryAgent(ConstantAction(str(rng.choice(["BUY", "SELL", "HOLD"]))))  # type: ignore[arg-type]  # one of three
+    wild["two-b"] = EntryAgent(ConstantAction(str(rng.choice(["BUY", "SELL", "HOLD"]))))
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"arena-{seed}.db"
     store = open_store(path)
@@ -210,7 +207,7 @@ class DrawnAccount:
     column: bool
 
 
-def drawn_account(seed: int, folder: Path) -> DrawnAccount:
+def drawn_account(seed, folder):
     """Write an account that only the seed decides: edge, beta, length, and where its benchmark is."""
     rng = np.random.default_rng(seed)
     rows = int(rng.choice((25, 61, 90, 150, 260, 520)))

@@ -1,9 +1,6 @@
 """axe-core finds nothing on any kind of page, in both themes, all of it unfolded."""
 
-from __future__ import annotations
-
 import threading
-from collections.abc import Callable, Iterator
 from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -126,7 +123,7 @@ class Pages:
 
 
 @pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def driver(tmp_path_factory):
     with chromium(tmp_path_factory.mktemp("profile")) as made:
         made.set_script_timeout(600)
         made.command_executor.client_config.timeout = 600
@@ -134,12 +131,12 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("kinds")
 
 
 @pytest.fixture(scope="module")
-def address(folder: Path) -> Iterator[Callable[[Path], str]]:
+def address(folder):
     """Serve the arena's pages, whose styles are files of their own."""
 
     class Quiet(SimpleHTTPRequestHandler):
@@ -154,11 +151,11 @@ def address(folder: Path) -> Iterator[Callable[[Path], str]]:
 
 
 @pytest.fixture(scope="module")
-def pages(folder: Path) -> Pages:
+def pages(folder):
     return Pages(folder)
 
 
-def violations(driver: Any, unfold: str = EVERY) -> list[str]:
+def violations(driver, unfold=EVERY):
     """Return what axe-core holds against the open page."""
     from selenium_axe_python import Axe
 
@@ -176,9 +173,7 @@ def violations(driver: Any, unfold: str = EVERY) -> list[str]:
 @pytest.mark.parametrize(
     "kind", ["run", "csv", "models", "verdicts", "demo", "code", "scorecards", "papers", "site", "arena"]
 )
-def test_axe_finds_nothing_on_any_kind_of_page(
-    driver: Any, pages: Pages, address: Callable[[Path], str], kind: str
-) -> None:
+def test_axe_finds_nothing_on_any_kind_of_page(driver, pages, address, kind):
     wrong = []
     for page in getattr(pages, kind)():
         for dark in (False, True):
@@ -188,7 +183,7 @@ def test_axe_finds_nothing_on_any_kind_of_page(
     assert not wrong, "\n".join(wrong)
 
 
-def test_what_is_wrong_is_found(driver: Any, tmp_path: Path) -> None:
+def test_what_is_wrong_is_found(driver, tmp_path):
     page = tmp_path / "wrong.html"
     body = "<img src=x><p style='color:#ccc'>pale</p>"
     page.write_text(f"<!doctype html><html data-ready=yes><body>{body}</body></html>")

@@ -5,13 +5,10 @@ terminal, the pages, Markdown, LaTeX, CSV, JSON, a notebook, a tracker, the site
 must be the recorded one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io
 import json
-from pathlib import Path
 from unittest import mock
 
 import msgspec
@@ -47,8 +44,8 @@ from tradeassay.report.formatting import cell_shown, shown
 from tradeassay.report.tracking import tracked
 from tradeassay.report.verdicts import VerdictBoard
 from tradeassay.report.words import arm_standing
-from tradeassay.runs import CodeRun, Run
-from tradeassay.runs.summary import RunSummary, summary_of
+from tradeassay.runs import CodeRun
+from tradeassay.runs.summary import summary_of
 
 QUICK_RUNS, QUICK_ACCOUNTS = 1, 6
 """With one run under two masks, one of programs and one season: ten draws."""
@@ -59,13 +56,13 @@ CITED = {("0.74", "0.65", "0.82")}
 """What a paper printed beside ours: SysTradeBench's agreement of reviewers."""
 
 
-def _printed(what: object) -> str:
+def _printed(what):
     out = io.StringIO()
     Console(file=out, width=400).print(what)
     return plain(out.getvalue())
 
 
-def _of_run(run: Run, data: RunSummary, folder: Path) -> tuple[list[Surface], str]:
+def _of_run(run, data, folder):
     shown = tradeassay.load_run(run.folder, home=run.home)
     page = shown.report(folder / f"{run.name}.html").read_text()
     # LaTeX shows a few columns unless it is asked for all.
@@ -82,9 +79,9 @@ def _of_run(run: Run, data: RunSummary, folder: Path) -> tuple[list[Surface], st
     ], page
 
 
-def _wrong_cells(run: Run, data: RunSummary, texts: dict[str, str]) -> list[str]:
+def _wrong_cells(run, data, texts):
     """Return entries of tables that are not the recorded measure, or that a format or the tracker lacks."""
-    wrong: list[str] = []
+    wrong = []
     tracker = set(tracked(run)[1].values())
     for cell, table in zip(data.cells, paste_tables(run), strict=True):
         rows = {one.name: one for one in cell.agents}
@@ -119,7 +116,7 @@ def _wrong_cells(run: Run, data: RunSummary, texts: dict[str, str]) -> list[str]
     return wrong
 
 
-def _marked(page: str, data: RunSummary) -> list[str]:
+def _marked(page, data):
     """Return marked claims of a page that are missing, or shown in two ways, or not the recorded ones."""
     from tradeassay.report.words import standing
 
@@ -146,13 +143,13 @@ def _marked(page: str, data: RunSummary) -> list[str]:
     return wrong
 
 
-def _change(value: float | None) -> str:
+def _change(value):
     from tradeassay.report.numbers import written
 
     return "n/a" if value is None else written(value, "change")
 
 
-def _of_assay(found: tradeassay.api.ShownAssay, folder: Path) -> tuple[list[Surface], str]:
+def _of_assay(found, folder):
     page = found.report(folder / f"{found.title}-verdicts.html").read_text()
     return [
         Surface("verdict terminal", _printed(VerdictBoard(found))),
@@ -161,7 +158,7 @@ def _of_assay(found: tradeassay.api.ShownAssay, folder: Path) -> tuple[list[Surf
     ], page
 
 
-def _wrong_verdicts(found: tradeassay.api.ShownAssay, surfaces: list[Surface], page: str) -> list[str]:
+def _wrong_verdicts(found, surfaces, page):
     wrong = [line for one in found.agents for line in contradictions(one)]
     frame = found.frame("polars").to_dicts()
     marks = claims(page)
@@ -198,7 +195,7 @@ def _wrong_verdicts(found: tradeassay.api.ShownAssay, surfaces: list[Surface], p
     return wrong
 
 
-def _twins(run: Run) -> list[str]:
+def _twins(run):
     """Return where one agent under two labels is judged in two ways."""
     rows = {one.agent: one for one in run.scores.agents}
     if "twin" not in rows or "holder-0" not in rows:
@@ -208,7 +205,7 @@ def _twins(run: Run) -> list[str]:
     return [] if same else [f"{run.name}: one agent under two labels has two results"]
 
 
-def run_disagreements(run: Run, folder: Path, portfolios: int = 0) -> list[str]:
+def run_disagreements(run, folder, portfolios=0):
     """Return what the surfaces of one drawn run say against each other."""
     data = summary_of(run)
     surfaces, page = _of_run(run, data, folder)
@@ -233,7 +230,7 @@ def run_disagreements(run: Run, folder: Path, portfolios: int = 0) -> list[str]:
     return [f"{run.name}, {line}" for line in wrong]
 
 
-def _wrong_contrasts(data: RunSummary, told: dict[str, str]) -> list[str]:
+def _wrong_contrasts(data, told):
     """Return where an agent under another mask is compared with itself in another way than recorded."""
     wrong = []
     results = {(cell.id, one.name): one.result for cell in data.cells for one in cell.agents}
@@ -257,11 +254,11 @@ def _wrong_contrasts(data: RunSummary, told: dict[str, str]) -> list[str]:
     return wrong
 
 
-def _wrong_luck(run: Run, found: tradeassay.api.ShownAssay, told: dict[str, str], portfolios: int) -> list[str]:
+def _wrong_luck(run, found, told, portfolios):
     """Return percentiles among random portfolios that differ between the verdict and ``tradeassay luck``."""
     if not portfolios:
         return []
-    ranked: dict[str, list[float | None]] = {}
+    ranked = {}
     for one in luck_of_run(run, config=LuckConfig(portfolios=portfolios)):
         ranked.setdefault(one.agent, []).append(None if one.place is None else one.place.percentile.value)
     wrong = []
@@ -277,12 +274,12 @@ def _wrong_luck(run: Run, found: tradeassay.api.ShownAssay, told: dict[str, str]
     return wrong
 
 
-def program_disagreements(run: CodeRun, folder: Path) -> list[str]:
+def program_disagreements(run, folder):
     """Return entries of the table of a run of programs that a surface lacks, or intervals nobody computed."""
     page, out = shown_run(run), io.StringIO()
     with contextlib.redirect_stdout(out), WIDE:
         print_leaderboard(run)
-    pasted = {form: plain(paste(run, form).replace("\\", "")) for form in ("md", "latex", "csv", "card")}  # type: ignore[arg-type]  # formats
+    pasted = {form: plain(paste(run, form).replace("\\", "")) for form in ("md", "latex", "csv", "card")}
     told = {
         **pasted,
         "terminal": plain(out.getvalue()),
@@ -307,7 +304,7 @@ def program_disagreements(run: CodeRun, folder: Path) -> list[str]:
     return [f"{run.name}, {line}" for line in wrong]
 
 
-def season_disagreements(seed: int, folder: Path) -> list[str]:
+def season_disagreements(seed, folder):
     """Return what the arena's first page, its JSON, Python and ``arena standings`` say against each other."""
     db, season = drawn_season(seed, folder)
     board = board_of(db)
@@ -342,7 +339,7 @@ def season_disagreements(seed: int, folder: Path) -> list[str]:
     return [f"{season.id}, {line}" for line in wrong]
 
 
-def account_disagreements(seed: int, folder: Path) -> list[str]:
+def account_disagreements(seed, folder):
     """Return what the surfaces of one drawn account say against each other."""
     drawn = drawn_account(seed, folder)
     found = tradeassay.assay(drawn.returns, against=drawn.against, portfolios=0)
@@ -356,7 +353,7 @@ def account_disagreements(seed: int, folder: Path) -> list[str]:
     return [f"account {seed}, {line}" for line in wrong]
 
 
-def site_disagreements(folder: Path) -> list[str]:
+def site_disagreements(folder):
     """Return what a site over all runs of a folder says other than the runs do."""
     with coders_given(), builders_given():
         report = write_site(folder / "runs", folder / "site", home=folder / "home", workers=1)
@@ -393,7 +390,7 @@ def site_disagreements(folder: Path) -> list[str]:
     return wrong
 
 
-def test_runs_drawn_at_random_say_one_thing_everywhere(tmp_path: Path) -> None:
+def test_runs_drawn_at_random_say_one_thing_everywhere(tmp_path):
     wrong = []
     for seed in range(QUICK_RUNS):
         wrong += run_disagreements(drawn_run(seed, tmp_path), tmp_path, PORTFOLIOS * (seed == 0))
@@ -407,15 +404,15 @@ def test_runs_drawn_at_random_say_one_thing_everywhere(tmp_path: Path) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_accounts_drawn_at_random_say_one_thing_everywhere(tmp_path: Path) -> None:
+def test_accounts_drawn_at_random_say_one_thing_everywhere(tmp_path):
     wrong = [line for seed in range(QUICK_ACCOUNTS) for line in account_disagreements(seed, tmp_path)]
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(10))
-def test_three_hundred_say_one_thing_everywhere(tmp_path: Path, part: int) -> None:
-    wrong: list[str] = []
+def test_three_hundred_say_one_thing_everywhere(tmp_path, part):
+    wrong = []
     for seed in range(1000 + part, 1000 + RUNS, 10):
         wrong += run_disagreements(drawn_run(seed, tmp_path), tmp_path, PORTFOLIOS * (seed % 3 == 0))
     for seed in range(part, MASKED, 10):
@@ -428,7 +425,7 @@ def test_three_hundred_say_one_thing_everywhere(tmp_path: Path, part: int) -> No
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_reader_sees_what_is_wrong(tmp_path: Path) -> None:
+def test_the_reader_sees_what_is_wrong(tmp_path):
     """A check that cannot fail would prove nothing: each kind of contradiction is found when it is written."""
     shown = Surface("x", "Return +2.0% -11.9% to +18.1%; and then +3.0% [+1.0%, +4.0%]")
     assert len(foreign_intervals(shown, {("2.0%", "-4.3%", "8.6%"), ("3.0%", "1.0%", "4.0%")})) == 1
@@ -436,7 +433,7 @@ def test_the_reader_sees_what_is_wrong(tmp_path: Path) -> None:
     data = summary_of(run)
     cell = data.cells[0]
     agents = [one for one in cell.agents if one.versus is not None and one.versus.distinguishable is not None]
-    assert agents and cell.contest is not None
+    assert agents
     for agent in agents:
         said = {
             side: wrong_comparisons(Surface("x", f"{agent.name} {verb} buy and hold."), cell)

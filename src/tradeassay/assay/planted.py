@@ -8,7 +8,6 @@ in equal parts; a share of the places is filled with knowledge, the rest by chan
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -449,25 +448,6 @@ class Bench:
         return LeakEvidence(tested=True, sentence=f"nothing moved in {days} sessions", bound=bound)
 
 
-def confusion(
-    worlds: Iterable[PlantedWorld],
-    *,
-    plants: Sequence[Plant] = PLANTS,
-    planting: PlantConfig | None = None,
-    config: VerdictConfig | None = None,
-    portfolios: int = 400,
-) -> Confusion:
-    """Judge every kind of agent in every world and count the verdicts."""
-    counts: dict[str, dict[str, int]] = {plant: dict.fromkeys(KINDS, 0) for plant in plants}
-    seen = 0
-    for world in worlds:
-        bench = Bench(world, planting or PlantConfig(), config or VerdictConfig(), portfolios=portfolios)
-        for plant in plants:
-            counts[plant][bench.judge(plant).verdict.kind] += 1
-        seen += 1
-    return Confusion(worlds=seen, counts=counts, right=_right(counts))
-
-
 def answer_key(config: VerdictConfig | None = None, *, seed: int = FIRST_WORLD) -> Assay:
     """Judge one account of each nature in :data:`SHOWN` on one world, with the answer key beside the verdicts."""
     settings = config or VerdictConfig()
@@ -491,24 +471,23 @@ def planted_trial(
 
     ``spread`` says where worlds are worked on.
     """
-    each = spread.map(partial(_one_world, config=config), [seed + number for number in range(worlds)])
+    each = spread.map(partial(_kinds, config=config), [seed + number for number in range(worlds)])
     counts: dict[str, dict[str, int]] = {
-        plant: {kind: sum(one.counts[plant][kind] for one in each) for kind in KINDS} for plant in PLANTS
+        plant: {kind: sum(one[plant] == kind for one in each) for kind in KINDS} for plant in PLANTS
     }
-    return Confusion(worlds=len(each), counts=counts, right=_right(counts))
-
-
-def _one_world(seed: int, config: VerdictConfig | None) -> Confusion:
-    return confusion([planted_world(seed)], config=config)
-
-
-def _right(counts: Mapping[str, Mapping[str, int]]) -> dict[str, Measure]:
-    return {
+    right: dict[str, Measure] = {
         plant: rate_measure(
-            sum(row[kind] for kind in EXPECTED[plant]), sum(row.values()), nothing="none was judged", level=0.95
+            sum(counts[plant][kind] for kind in kinds), len(each), nothing="none was judged", level=0.95
         )
-        for plant, row in ((plant, counts[plant]) for plant in PLANTS if plant in counts)
+        for plant, kinds in EXPECTED.items()
     }
+    return Confusion(worlds=len(each), counts=counts, right=right)
+
+
+def _kinds(seed: int, config: VerdictConfig | None) -> dict[str, Kind]:
+    """Return what kind of verdict every kind of agent gets in one world."""
+    bench = Bench(planted_world(seed), PlantConfig(), config or VerdictConfig(), portfolios=400)
+    return {plant: bench.judge(plant).verdict.kind for plant in PLANTS}
 
 
 def daily_rows(daily: DailyParts, market: Floats) -> dict[str, Floats]:

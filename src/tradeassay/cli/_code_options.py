@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tradeassay.cli._options import COUNT, FILE, NATURAL, add_options, advanced, one_each, option, split_list
+from tradeassay.cli._options import (
+    COUNT,
+    FILE,
+    NATURAL,
+    add_options,
+    advanced,
+    one_each,
+    option,
+    several,
+    split_list,
+)
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -44,10 +54,9 @@ SYSTRADE_OPTIONS = (
         metavar="N",
         help="systrade: number of submissions. Default: 4.",
     ),
-    click.option(
+    several(
         "--reviewer",
         "reviewers",
-        multiple=True,
         metavar="MODEL",
         help="systrade: a model that marks submissions, blind; repeat for several.",
     ),
@@ -80,11 +89,10 @@ _FILTERS = (
     ),
 )
 _RUN = (
-    click.option(
+    several(
         "-m",
         "--model",
         "models",
-        multiple=True,
         required=True,
         metavar="MODEL",
         callback=one_each,
@@ -106,13 +114,7 @@ _RUN = (
         metavar="NAME",
         help="backtrader (default) or frame; repeat for both.",
     ),
-    click.option(
-        "--setting",
-        "settings",
-        multiple=True,
-        metavar="NAME",
-        help="single-turn (default) or agentic; repeat for both.",
-    ),
+    several("--setting", "settings", metavar="NAME", help="single-turn (default) or agentic; repeat for both."),
     click.option("--turns", type=COUNT, metavar="N", help="Answers per agentic task. Default: 10."),
     advanced(
         "--history",

@@ -92,6 +92,11 @@ def option(*names: str, **fields: Any) -> Callable[[F], F]:
     return click.option(*names, **{"show_default": True, **fields})
 
 
+def several(*names: str, **fields: Any) -> Callable[[F], F]:
+    """Return an option that may be given more than once."""
+    return click.option(*names, multiple=True, **fields)
+
+
 def advanced(*names: str, **fields: Any) -> Callable[[F], F]:
     """Return an option that ``--help`` only names; it shows its default."""
     return option(*names, cls=Advanced, **fields)
@@ -212,41 +217,36 @@ def take_asking(options: dict[str, Any], out: Path | None = None, benchmark: str
 spec_options = add_options(
     (
         click.argument("what", nargs=-1, required=True, metavar="BENCHMARK... | SPEC.toml"),
-        click.option(
+        several(
             "-a",
             "--agent",
             "agents",
-            multiple=True,
             metavar="NAME[:KEY=VALUE,...]",
             help="An agent, with parameters; repeat for several. Default: every rule, or only the models.",
         ),
-        click.option(
+        several(
             "-m",
             "--model",
             "models",
-            multiple=True,
             metavar="PROVIDER/MODEL",
             callback=one_each,
             help="A language model, e.g. openai/gpt-5 or scripted/sensible; repeat for several.",
         ),
-        click.option(
+        several(
             "--mask",
             "masks",
-            multiple=True,
             metavar="LEVEL[,LEVEL]",
             help="What is hidden from models: bright, stock-blind, date-blind, blinded.",
         ),
-        click.option(
+        several(
             "--mode",
             "modes",
-            multiple=True,
             metavar="MODE[,MODE]",
             help="What models may use: memory-only, fixed-candidate, open-research.",
         ),
-        click.option(
+        several(
             "--window",
             "windows",
-            multiple=True,
             metavar="CODE[,CODE]",
             help="Named sessions of the benchmark, e.g. W4 or long; after-cutoff, after-2025-06-01.",
         ),
@@ -427,19 +427,12 @@ def build_spec(what: tuple[str, ...], agents: tuple[str, ...], slug: str | None,
                 f"{what[0]} already says what to run", hint="drop the other options, or put them into the file"
             )
         return load_spec(Path(what[0]), slug=slug)
-    settings = parse_settings(options["masks"], options["modes"], options["settings"])
+    settings = parse_settings(*(options.pop(name) for name in ("masks", "modes", "settings")))
     return make_spec(
         benchmarks=what,
         agents=tuple(map(parse_agent, agents)) or None,
-        seeds=options["seeds"],
-        dataset=options["dataset"],
-        first=options["first"],
-        last=options["last"],
         slug=slug,
-        models=options["models"],
-        secret=options["secret"],
-        index=options["index"],
-        universe=options["universe"],
-        windows=[after_cutoff(code, options["models"]) for code in split_list(options["windows"])],
+        windows=[after_cutoff(code, options["models"]) for code in split_list(options.pop("windows"))],
         protocol={key: values[0] if len(values) == 1 else values for key, values in settings.items()},
+        **options,
     )

@@ -48,17 +48,23 @@ def say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def write_spec(path: Path, spec: RunSpec | CodeSpec) -> None:
-    """Write a spec as a file that can be run; raises :class:`UserError` where it cannot be written."""
-    import msgspec
-
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file; raises :class:`UserError` where it cannot be written."""
     from tradeassay.core.errors import UserError
     from tradeassay.core.files import write_atomic
 
     try:
-        write_atomic(path, msgspec.json.format(msgspec.json.encode(spec), indent=1) + b"\n")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, content)
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}", hint="name another file") from error
+
+
+def write_spec(path: Path, spec: RunSpec | CodeSpec) -> None:
+    """Write a spec as a file that can be run; raises :class:`UserError` where it cannot be written."""
+    import msgspec
+
+    write_file(path, msgspec.json.format(msgspec.json.encode(spec), indent=1) + b"\n")
 
 
 def show_verification(found: VerifyReport | None, sealed: Sealed | None = None) -> None:
@@ -121,8 +127,8 @@ def own_fault(command: Callable[..., int]) -> Callable[..., int]:
     return guarded
 
 
-def finish(run: Run | CodeRun, *, as_json: bool = False, quiet: bool = False) -> int:
-    """Show a finished run, ``quiet`` without its leaderboard; return 1 when an episode failed, else 0."""
+def finish(run: Run | CodeRun, *, as_json: bool = False) -> int:
+    """Show a finished run; return 1 when an episode failed, else 0."""
     from tradeassay.report import print_leaderboard, write_html
     from tradeassay.runs import Run
     from tradeassay.runs.summary import summary_of
@@ -131,7 +137,7 @@ def finish(run: Run | CodeRun, *, as_json: bool = False, quiet: bool = False) ->
     summary = summary_of(run) if isinstance(run, Run) else None
     if as_json:
         print_json(run.shown_scores if isinstance(run, Run) else run.scores)
-    elif not quiet:
+    else:
         print_leaderboard(summary or run)
     page = write_html(run, summary=summary)
     say(f"report: {page}")

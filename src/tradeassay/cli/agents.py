@@ -203,17 +203,8 @@ def _model_of(one: TrainedBaseline) -> str:
 def _trained_row(one: TrainedBaseline) -> tuple[str, ...]:
     recipe = one.recipe
     name = f"{_model_of(one)}{' shuffled' if recipe.shuffled else ''}"
-    tested = "" if one.test is None else "..".join(one.test)
-    return (
-        one.key,
-        name,
-        recipe.dataset,
-        "..".join(recipe.train),
-        "..".join(recipe.valid),
-        _ic(one.valid_ic),
-        tested,
-        _ic(one.test_ic),
-    )
+    trained, stopped, tested = ("..".join(days or ()) for days in (recipe.train, recipe.valid, one.test))
+    return (one.key, name, recipe.dataset, trained, stopped, _ic(one.valid_ic), tested, _ic(one.test_ic))
 
 
 def _ic(found: RankIC | None) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tradeassay.cli._options import NATURAL, Advanced, FoldedCommand, advanced, option
+from tradeassay.cli._options import NATURAL, Advanced, FoldedCommand, advanced, option, several
 from tradeassay.cli._output import json_option, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -52,9 +52,7 @@ _convention = option(
     "--convention", type=click.Choice(["sound", "paper"]), default="sound", help="For the built-in season."
 )
 _seed = option("--seed", type=NATURAL, default=7, help="For the built-in season.")
-_allow = click.option(
-    "--allow", multiple=True, metavar="NETWORK", help="A private network where agents may be, e.g. 127.0.0.0/8."
-)
+_allow = several("--allow", metavar="NETWORK", help="A private network where agents may be, e.g. 127.0.0.0/8.")
 _pages = click.option(
     "--pages",
     metavar="DIR",
@@ -62,9 +60,7 @@ _pages = click.option(
     help="Folder of the public pages (default: the database's name with .pages).",
 )
 
-_renamed = click.option(
-    "--renamed", multiple=True, metavar="OLD=NEW", help="A live symbol that its vendor has renamed, e.g. FB=META."
-)
+_renamed = several("--renamed", metavar="OLD=NEW", help="A live symbol that its vendor has renamed, e.g. FB=META.")
 
 
 @arena.command(cls=FoldedCommand)
@@ -78,7 +74,7 @@ _renamed = click.option(
 @option("--port", type=click.IntRange(1, 65535), default=8000)
 @click.option("--expert", "experts", multiple=True, help="Someone who may judge news; their key is shown once.")
 @click.option("--register", is_flag=True, help="Allow registration over HTTP; the operator's key is shown once.")
-@click.option("--apply", "applying", is_flag=True, help="Anybody may ask to be let in; the operator approves.")
+@click.option("--apply", is_flag=True, help="Anybody may ask to be let in; the operator approves.")
 @_allow
 @advanced(
     "--proxy",
@@ -114,24 +110,7 @@ _renamed = click.option(
     help="Allow registration (as --register) and begin when the first agent has registered.",
 )
 def serve(
-    replay: str | None,
-    file: Path | None,
-    speed: str,
-    db: str,
-    convention: str,
-    seed: int,
-    host: str,
-    port: int,
-    experts: tuple[str, ...],
-    register: bool,
-    applying: bool,
-    allow: tuple[str, ...],
-    proxies: tuple[str, ...],
-    renamed: tuple[str, ...],
-    pages: str,
-    embed: str,
-    webhook: str,
-    wait: bool,
+    replay: str | None, file: Path | None, convention: str, seed: int, register: bool, wait: bool, **served: Any
 ) -> None:
     """Show an arena in the browser, and play a season beside it when one is named.
 
@@ -141,22 +120,7 @@ def serve(
     _need_extra()
     from tradeassay.arena.web.serving import Serving, serve
 
-    how = Serving(
-        db=db,
-        host=host,
-        port=port,
-        speed=speed,
-        experts=experts,
-        register=register or wait,
-        apply=applying,
-        allow=allow,
-        renamed=renamed,
-        wait=wait,
-        pages=pages,
-        embed=embed,
-        webhook=webhook,
-        proxies=proxies,
-    )
+    how = Serving(register=register or wait, wait=wait, **served)
     season = _chosen(replay, file, convention, seed)
     if wait:
         season = _with_seat(season)
@@ -250,17 +214,7 @@ def run(
 @click.option("--to", "last", help="Up to this day.")
 @click.option("--rewards", "rewarded", metavar="ENTRY", help="Show this entry's reward log instead.")
 @json_option
-def standings(
-    db: str,
-    id: str | None,
-    rewarded: str | None,
-    assets: tuple[str, ...],
-    models: tuple[str, ...],
-    architectures: tuple[str, ...],
-    first: str | None,
-    last: str | None,
-    as_json: bool,
-) -> None:
+def standings(db: str, id: str | None, rewarded: str | None, as_json: bool, **wanted: Any) -> None:
     """Show the standings, with intervals and the probability of being first.
 
     --rewards shows what an entry was told about its decisions, in a season with the rule feedback.
@@ -272,10 +226,7 @@ def standings(
     from tradeassay.arena.queries.snapshot import board_of
     from tradeassay.arena.standings import Filter
 
-    wanted = Filter(
-        assets=assets or None, models=models or None, architectures=architectures or None, first=first, last=last
-    )
-    board = board_of(db, id, wanted)
+    board = board_of(db, id, Filter(**{name: value or None for name, value in wanted.items()}))
     if as_json:
         print_json(board)
         return

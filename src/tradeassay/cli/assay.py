@@ -19,6 +19,7 @@ from tradeassay.cli._options import (
     option,
     out_option,
     page_option,
+    several,
     workers_option,
 )
 from tradeassay.cli._output import json_option, print_json, print_table, say
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from tradeassay.assay import Studies
-    from tradeassay.assay.leaks import LeakTestReport
     from tradeassay.assay.luck import Luck
     from tradeassay.assay.verdict import Assay
     from tradeassay.core.measure import Measure
@@ -100,9 +100,7 @@ _portfolios = advanced(
 
 @assay.command("run", cls=FoldedCommand)
 @click.argument("run")
-@click.option(
-    "--agent", "agents", multiple=True, metavar="NAME", help="Only this agent of the run; repeat for several."
-)
+@several("--agent", "agents", metavar="NAME", help="Only this agent of the run; repeat for several.")
 @page_option("page. Default: report.html in its folder, RUN-assay.html for --agent")
 @_trials
 @_watched
@@ -116,10 +114,9 @@ _portfolios = advanced(
     is_flag=True,
     help="Repeat the run with other costs, delay, names and news; no model is asked again.",
 )
-@click.option(
+@several(
     "--recall",
     "recalls",
-    multiple=True,
     metavar="FILE|ask",
     help="What its models remember: a record of memory recall or counterfactual (repeat), or ask them now.",
 )
@@ -226,23 +223,14 @@ def assay_run(
 @json_option
 def assay_file(
     table: str,
-    against: str | None,
     weights: Path | None,
     page: Path | None,
-    trials: int,
-    watched: bool,
-    portfolios: int,
-    dividends: float,
-    interest: float,
     column: str | None,
     unit: Any,
     dates: Any,
-    benchmark: str | None,
-    names: int | None,
-    turnover: float | None,
     capacity: bool,
     as_json: bool,
-    **priced: Any,
+    **given: Any,
 ) -> None:
     """Say what an account of your own is made of.
 
@@ -256,19 +244,11 @@ def assay_file(
 
     if not Path(table).is_file():
         raise UserError(f"no file {table}", hint="check the path")
-    own = OwnAccount(
-        weights=None if weights is None else str(weights),
-        returns=table,
-        against=against,
-        reading=TableReading(unit=unit, dates=dates, column=column),
-        benchmark=benchmark,
-        names=names,
-        turnover=turnover,
-        **priced,
-    )
     config = VerdictConfig(
-        trials=trials, portfolios=portfolios, dividends=dividends, interest=interest, watched=watched
+        **{name: given.pop(name) for name in ("trials", "portfolios", "dividends", "interest", "watched")}
     )
+    reading = TableReading(unit=unit, dates=dates, column=column)
+    own = OwnAccount(weights=None if weights is None else str(weights), returns=table, reading=reading, **given)
     usual = Path(table).with_name(f"{Path(table).stem}-assay.html")
     _show_verdicts(assay_of(own, config), page, usual, as_json, capacity=capacity)
 
@@ -403,9 +383,7 @@ def _cell(measure: Measure | None, *, ratio: bool = False) -> str:
 @click.command()
 @click.argument("run")
 @out_option
-@click.option(
-    "--agent", "agents", multiple=True, metavar="NAME", help="Only this agent of the run; repeat for several."
-)
+@several("--agent", "agents", metavar="NAME", help="Only this agent of the run; repeat for several.")
 @option("--portfolios", type=click.IntRange(100), default=10_000, help="How many.")
 @option("--seed", type=NATURAL, default=0, help="Draws other portfolios.")
 @option("--by", type=click.Choice(["return", "sharpe"]), default="return", help="What to rank by.")
@@ -426,13 +404,10 @@ def luck(
     portfolios: int,
     seed: int,
     by: Literal["return", "sharpe"],
-    benchmark: str | None,
-    dataset: str | None,
-    names: int | None,
-    turnover: float | None,
     workers: int | None,
     executor: Any,
     as_json: bool,
+    **stated: Any,
 ) -> None:
     """Rank a result among random portfolios with the same rules, turnover and costs.
 
@@ -446,8 +421,7 @@ def luck(
     if path.is_file():
         from tradeassay.assay import OwnAccount, luck_of_file
 
-        own = OwnAccount(returns=str(path), benchmark=benchmark, dataset=dataset, names=names, turnover=turnover)
-        found: tuple[Luck, ...] = (luck_of_file(own, config),)
+        found: tuple[Luck, ...] = (luck_of_file(OwnAccount(returns=str(path), **stated), config),)
     else:
         from tradeassay.core.executors import Spread
         from tradeassay.runs import Run
@@ -487,8 +461,8 @@ _SHARE = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
 @option("--sessions", type=COUNT, default=252, help="Sessions played.")
 @option("--seeds", type=COUNT, default=1, help="Repetitions of the agent.")
 @option("--level", type=_SHARE, default=0.95, help="Confidence level of the test.")
-@option("--power", "wanted", type=_SHARE, default=0.8, help="Probability of detecting the ratio.")
-@option("--agents", type=COUNT, default=1, help="Agents judged together.")
+@option("--power", type=_SHARE, default=0.8, help="Probability of detecting the ratio.")
+@option("--agents", "comparisons", type=COUNT, default=1, help="Agents judged together.")
 @option(
     "--seed-correlation",
     type=click.FloatRange(0.0, 1.0),
@@ -499,19 +473,7 @@ _SHARE = click.FloatRange(0.0, 1.0, min_open=True, max_open=True)
     "--autocorrelation", type=click.FloatRange(-0.9, 0.9), default=0.0, help="Autocorrelation of active returns."
 )
 @json_option
-def power(
-    run: str | None,
-    out: Path,
-    ir: float,
-    sessions: int,
-    seeds: int,
-    level: float,
-    wanted: float,
-    agents: int,
-    seed_correlation: float,
-    autocorrelation: float,
-    as_json: bool,
-) -> None:
+def power(run: str | None, out: Path, ir: float, autocorrelation: float, as_json: bool, **planned: Any) -> None:
     """Say how many sessions and seeds it takes to detect an information ratio.
 
     With a recorded RUN: what each of its comparisons could have shown, with the dependence measured in it.
@@ -521,30 +483,17 @@ def power(
         return
     from tradeassay.metrics import Design, ar1_inflation, power_summary, seeds_needed
 
-    design = Design(
-        sessions=sessions,
-        seeds=seeds,
-        level=level,
-        power=wanted,
-        seed_correlation=seed_correlation,
-        inflation=ar1_inflation(autocorrelation),
-        comparisons=agents,
-    )
+    design = Design(inflation=ar1_inflation(autocorrelation), **planned)
     seen, more = power_summary(design, ir=ir), seeds_needed(ir, design)
     if as_json:
         print_json({"design": design, "power_summary": seen, "seeds_needed": more})
         return
+    within, seeds = f"in {design.sessions:,} sessions", f"{design.seeds} seed{'s' * (design.seeds > 1)}"
     rows = [
-        (
-            f"chance to see {ir:g} in {sessions:,} sessions with {seeds} seed{'s' * (seeds > 1)}",
-            f"{seen.chance:.1%}",
-        ),
-        (f"smallest ratio seen with a chance of {wanted:.0%}", f"{seen.smallest:.2f}"),
+        (f"chance to see {ir:g} {within} with {seeds}", f"{seen.chance:.1%}"),
+        (f"smallest ratio seen with a chance of {design.power:.0%}", f"{seen.smallest:.2f}"),
         (f"sessions needed to see {ir:g}", f"{seen.sessions:,} ({seen.sessions / 252:,.1f} years)"),
-        (
-            f"seeds needed in {sessions:,} sessions",
-            "no number of seeds is enough" if more is None else f"{more:,}",
-        ),
+        (f"seeds needed {within}", "no number of seeds is enough" if more is None else f"{more:,}"),
     ]
     print_table("power", ("question", "answer"), rows)
 
@@ -557,16 +506,11 @@ def _recorded_power(folder: Path, ir: float, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    rows = [
-        (
-            one.cell,
-            one.agent,
-            "" if one.power_summary is None else f"{one.power_summary.smallest:.2f}",
-            "" if one.power_summary is None else f"{one.power_summary.chance:.0%}",
-            one.sentence,
-        )
-        for one in found
-    ]
+    rows = []
+    for one in found:
+        seen = one.power_summary
+        shown = ("", "") if seen is None else (f"{seen.smallest:.2f}", f"{seen.chance:.0%}")
+        rows.append((one.cell, one.agent, *shown, one.sentence))
     print_table("power", ("cell", "agent", "smallest ratio", f"chance for {ir:g}", "in words"), rows)
     say("smallest ratio: the information ratio that would be found with a chance of 80 %")
 
@@ -616,21 +560,17 @@ def leak_test(
         print_json(reports[0] if len(reports) == 1 else reports)
     else:
         for report in reports:
-            _show_leak_test(report)
+            rows = [
+                (name, f"{share.value:.0%}", "none" if share.high is None else f"{share.high:.0%}")
+                for name, share in report.moved.items()
+            ]
+            rows += [(name, "not tested", why) for name, why in report.untested.items()]
+            print_table(f"{report.agent}: sessions that moved", ("channel", "moved", "could be at most"), rows)
+            for finding in report.findings:
+                where = finding.channel or "a time stamp"
+                say(f"{where} through {finding.through} on {finding.session}: {finding.detail}")
+            for note in report.notes:
+                say(note)
+            say(report.sentence)
     if any(report.leaks for report in reports):
         ctx.exit(1)
-
-
-def _show_leak_test(report: LeakTestReport) -> None:
-    rows = [
-        (name, f"{share.value:.0%}", "none" if share.high is None else f"{share.high:.0%}")
-        for name, share in report.moved.items()
-    ]
-    rows += [(name, "not tested", why) for name, why in report.untested.items()]
-    print_table(f"{report.agent}: sessions that moved", ("channel", "moved", "could be at most"), rows)
-    for finding in report.findings:
-        where = finding.channel or "a time stamp"
-        say(f"{where} through {finding.through} on {finding.session}: {finding.detail}")
-    for note in report.notes:
-        say(note)
-    say(report.sentence)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,9 +35,9 @@ from tradeassay.cli._output import (
     say,
     show_validation,
     task_words,
+    write_file,
 )
 from tradeassay.core.errors import UserError
-from tradeassay.core.files import write_atomic
 from tradeassay.core.registry import newest
 
 if TYPE_CHECKING:
@@ -189,8 +188,7 @@ def evaluate(
         _refuse_given(
             "a folder with --spec", judge=judge, task_file=task_file, strict=strict, reward=reward, judged=judged
         )
-        options = SubmissionOptions(**reports)
-        return evaluate_submission(program, spec, options, as_json=as_json, secret=secret)
+        return evaluate_submission(program, spec, reports, as_json=as_json, secret=secret)
     if program.is_dir():
         raise UserError(f"{program} is a folder", hint="name its strategy with --spec, or a program in it")
     drawn = {"years": reports["years"] > 1, "data_seed": reports["data_seed"] != 1}
@@ -431,60 +429,37 @@ def strategies(strategy: str | None, semantics: bool, reference: Path | None, sc
     click.echo(strategy_text(strategy, semantics=semantics or as_json))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubmissionOptions:
-    """What the check of a submission is told about its bars, and the files that it writes."""
-
-    junit: Path | None
-    sarif: Path | None
-    page: Path | None
-    bar_log: Path | None
-    since: Path | None
-    dataset: str | None
-    symbols: str | None
-    splits: str | None
-    data_seed: int
-    years: int
-
-    def bars(self, strategy: str, secret: str) -> TaskBars:
-        """Return the test year; raises :class:`UserError` for a strategy or data that is not there."""
-        from tradeassay.benchmarks.systrade.data import DAYS
-        from tradeassay.benchmarks.systrade.examine import bars_for
-
-        days = split_list(self.splits) or DAYS
-        return bars_for(strategy, self.dataset, split_list(self.symbols), days, secret, self.data_seed)
-
-
 def evaluate_submission(
-    folder: Path, strategy: str, options: SubmissionOptions, *, as_json: bool, secret: str | None
+    folder: Path, strategy: str, given: dict[str, Any], *, as_json: bool, secret: str | None
 ) -> int:
     """Check a submission, write what was asked for, and return 0 when it passed, else 1."""
-    from tradeassay.benchmarks.systrade.examine import check_submission
+    from tradeassay.benchmarks.systrade.data import DAYS
+    from tradeassay.benchmarks.systrade.examine import bars_for, check_submission
     from tradeassay.core.hashing import draw_secret, refuse_bad_secret
 
     if secret is not None:
         refuse_bad_secret(secret)
     secret = secret or draw_secret()
-    bars = options.bars(strategy, secret)
-    if options.years > 1 and (options.dataset is not None or options.data_seed != 1):
+    days, dataset, year = split_list(given["splits"]) or DAYS, given["dataset"], given["data_seed"]
+    bars = bars_for(strategy, dataset, split_list(given["symbols"]), days, secret, year)
+    since, years, bar_log = given["since"], given["years"], given["bar_log"]
+    if years > 1 and (dataset is not None or year != 1):
         raise UserError("--years draws synthetic years", hint="leave --dataset and --data-seed out")
-    found = check_submission(folder, strategy, bars=bars, secret=secret, since=options.since, years=options.years)
-    for path, text in ((options.junit, found.junit), (options.sarif, found.sarif)):
+    found = check_submission(folder, strategy, bars=bars, secret=secret, since=since, years=years)
+    for path, text in ((given["junit"], found.junit), (given["sarif"], found.sarif)):
         if path is not None:
             write_text(path, text())
-    if options.bar_log is not None:
-        log = found.bar_log
-        if log is None:
-            say("there is no audit log by bars: it could not be run")
-        else:
-            write_text(options.bar_log, log)
-    if options.page is not None:
+    if bar_log is not None and (log := found.bar_log) is not None:
+        write_text(bar_log, log)
+    elif bar_log is not None:
+        say("there is no audit log by bars: it could not be run")
+    if given["page"] is not None:
         from tradeassay.report import write_check_html
 
-        say(f"scorecard: {write_check_html(found, options.page)}")
+        say(f"scorecard: {write_check_html(found, given['page'])}")
     if as_json:
         body = {"passed": found.passed, "secret": secret, "scorecard": found.scorecard, "trail": found.trail}
-        body |= {} if options.since is None else {"drift": found.drift}
+        body |= {} if since is None else {"drift": found.drift}
         print_json(body | ({} if found.years is None else {"years": found.years}))
     else:
         from tradeassay.report import print_check
@@ -496,11 +471,7 @@ def evaluate_submission(
 
 def write_text(path: Path, text: str) -> None:
     """Write a file; raises :class:`UserError` where it cannot be written."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(path, text.encode("utf-8", "replace"))
-    except OSError as error:
-        raise UserError(f"{path} cannot be written: {error.strerror}", hint="name another file") from error
+    write_file(path, text.encode("utf-8", "replace"))
     say(f"written: {path}")
 
 

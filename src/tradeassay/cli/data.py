@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradeassay.cli._options import split_list
+from tradeassay.cli._options import several, split_list
 from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.errors import DataRefused, UserError
 
@@ -66,9 +66,7 @@ def list_command(as_json: bool) -> None:
 @click.option("--symbols", help="From a live source: comma-separated symbols.")
 @click.option("--first", metavar="DAY", help="From a live source: first day, YYYY-MM-DD.")
 @click.option("--last", metavar="DAY", help="From a live source: last day, YYYY-MM-DD.")
-@click.option(
-    "-p", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Any other option of the source."
-)
+@several("-p", "--option", "options", metavar="KEY=VALUE", help="Any other option of the source.")
 @_replace
 @_faults
 @json_option
@@ -122,12 +120,9 @@ def get(
 @click.option(
     "--layout", metavar="NAME", help="Another project's layout: stockbench, qlib, akshare-daily, per-day, wide."
 )
-@click.option(
-    "-p", "--option", "options", multiple=True, metavar="KEY=VALUE", help="calendar, timezone, currency ..."
-)
-@click.option(
+@several("-p", "--option", "options", metavar="KEY=VALUE", help="calendar, timezone, currency ...")
+@several(
     "--drop",
-    multiple=True,
     type=click.Choice(["bad-actions", "undated", "bad-figures"]),
     help="Leave out rows of this kind, counted and listed in the manifest.",
 )

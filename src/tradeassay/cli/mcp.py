@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tradeassay.cli._options import COUNT, option, parse_settings
+from tradeassay.cli._options import COUNT, option, parse_settings, several
 from tradeassay.cli._output import say
 
 
@@ -26,9 +26,7 @@ from tradeassay.cli._output import say
 )
 @option("--host", default="127.0.0.1", help="For an arena: where to listen.")
 @option("--port", type=click.IntRange(1, 65535), default=8001, help="For an arena.")
-@click.option(
-    "--allow-host", "hosts", multiple=True, help="For an arena: another host name, as passed on by a proxy."
-)
+@several("--allow-host", "hosts", help="For an arena: another host name, as passed on by a proxy.")
 def mcp(
     what: str,
     masks: tuple[str, ...],

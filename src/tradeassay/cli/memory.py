@@ -20,6 +20,7 @@ from tradeassay.cli._options import (
     option,
     out_option,
     page_option,
+    several,
     split_list,
 )
 from tradeassay.cli._output import json_option, print_json, print_table, say
@@ -48,13 +49,8 @@ _concurrency = option("--concurrency", type=COUNT, default=16, help="Questions a
 
 
 @memory.command(cls=FoldedCommand)
-@click.option(
-    "-m",
-    "--model",
-    "models",
-    multiple=True,
-    metavar="PROVIDER/MODEL",
-    help="The model; of a run, its only one where not given.",
+@several(
+    "-m", "--model", "models", metavar="PROVIDER/MODEL", help="The model; of a run, its only one where not given."
 )
 @click.option("--dataset", metavar="NAME", help="The data set to ask about.")
 @click.option("--run", metavar="RUN", help="Ask about the names and days that the model traded in a run.")
@@ -130,17 +126,10 @@ def recall(
     if as_json:
         print_json(report)
     else:
-        rows = [
-            [
-                one.kind,
-                one.names,
-                one.period,
-                str(one.asked),
-                *map(_share, (one.refused, one.hit)),
-                _ratio(one.correlation),
-            ]
-            for one in report.scores
-        ]
+        rows = []
+        for one in report.scores:
+            shares = map(_share, (one.refused, one.hit))
+            rows.append([one.kind, one.names, one.period, str(one.asked), *shares, _ratio(one.correlation)])
         columns = ("question", "names", "period", "asked", "refused", "right", "correlation")
         print_table(f"{report.model} on {report.dataset}", columns, rows)
         weighed = () if report.propensity is None else (report.propensity.sentence,)
@@ -179,19 +168,15 @@ def counterfactual(
     share: float,
     arms: str,
     seed: int,
-    max_usd: float | None,
-    cassettes: Path | None,
-    replay: bool,
-    concurrency: int,
     page: Path | None,
     out: Path,
     as_json: bool,
+    **asking: Any,
 ) -> None:
     """Ask a run's decisions again with the shown past changed.
 
     Returns are mirrored, names exchanged, good news turned into bad, the date made false. Whoever reads must
-    decide
-    otherwise; whoever answers by name or date does not.
+    decide otherwise; whoever answers by name or date does not.
     """
     from tradeassay.assay.memory import CounterfactualConfig, counterfactual_study
     from tradeassay.report.recall_page import write_counterfactual
@@ -203,7 +188,7 @@ def counterfactual(
         played,
         agent or _only_model(played),
         config=CounterfactualConfig(share=share, seed=seed, arms=chosen),
-        asking=Asking(max_usd=max_usd, cassettes=cassettes, replay=replay, concurrency=concurrency),
+        asking=Asking(**asking),
         say=say,
     )
     if as_json:
@@ -364,12 +349,7 @@ def _show_hardened(made: Hardened, as_json: bool) -> None:
         print_json(made)
         return
     rows = [
-        [
-            one.hardening,
-            *(_share(one.found[name]) for name in one.found),
-            _plain_ratio(one.levels),
-            _plain_ratio(one.returns),
-        ]
+        [one.hardening, *map(_share, one.found.values()), *map(_plain_ratio, (one.levels, one.returns))]
         for one in made.rounds
     ]
     columns = ("mask", "top 1", "top 5", "day ±7", "joint", "levels kept", "returns kept")
@@ -393,19 +373,8 @@ def _probe_config(masks: str, hardenings: str, windows: str, **rest: Any) -> Any
 
 _SHARES = ("top_1", "top_5", "date_1", "date_7", "date_30", "sector", "board", "joint")
 _BOUNDS = ("mask", "what", "archive", "share", "times chance", "by")
-_PROBE = (
-    "attacker",
-    "mask",
-    "answers",
-    "top 1",
-    "top 5",
-    "day ±1",
-    "day ±7",
-    "day ±30",
-    "sector",
-    "board",
-    "joint",
-)
+_DAYS = ("day ±1", "day ±7", "day ±30")
+_PROBE = ("attacker", "mask", "answers", "top 1", "top 5", *_DAYS, "sector", "board", "joint")
 
 
 def _share(measure: Measure) -> str:

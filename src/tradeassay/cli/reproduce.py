@@ -19,6 +19,7 @@ from tradeassay.cli._options import (
     one_each,
     option,
     out_option,
+    several,
     split_list,
     take_asking,
     workers_option,
@@ -61,11 +62,10 @@ _HEADLINE = {"mask": "blinded", "mode": "open-research"}
     metavar="NAME|PATH",
     help="A data set of the store, or a folder to import (or a task or season file).",
 )
-@click.option(
+@several(
     "-m",
     "--model",
     "models",
-    multiple=True,
     metavar="PROVIDER/MODEL",
     callback=one_each,
     help="A model to ask; repeat for several.",
@@ -76,9 +76,7 @@ _HEADLINE = {"mask": "blinded", "mode": "open-research"}
 @click.option("--judge", metavar="MODEL", help="quantcode: the language judge, as the paper has one.")
 @click.option("--dataset", metavar="NAME", help="quantcode: stored bars for the tasks of a task file.")
 @click.option("--symbols", metavar="A,B", help="systrade: which symbols of the data set. Default: its first ones.")
-@click.option(
-    "--reviewer", "reviewers", multiple=True, metavar="MODEL", help="systrade: marks submissions; repeat."
-)
+@several("--reviewer", "reviewers", metavar="MODEL", help="systrade: marks submissions; repeat.")
 @advanced(
     "--probes",
     type=COUNT,
@@ -116,11 +114,7 @@ def reproduce(
     asking = take_asking({**given, "cassettes": others[0] if others else None}, out)
     wanted = _Wanted(
         paper=paper,
-        data=given["data"],
-        models=given["models"],
-        seeds=given["seeds"],
-        sample=given["sample"],
-        grid=given["grid"],
+        **{name: given[name] for name in ("data", "models", "seeds", "sample", "grid")},
         folder=out / (given["slug"] or f"paper-{paper}"),
         workers=workers,
         recordings=recordings,
@@ -223,17 +217,10 @@ def _probe(wanted: _Wanted, asking: Asking, made: Sequence[Any]) -> Any:
     """Ask the attackers of KTD-Fin's mask: programs, and the models that were named."""
     from tradeassay.assay.probe import ProbeConfig, probe_mask
 
-    first = made[0]
-    benchmark = first.manifest.benchmark(first.episodes[0])
-    models = () if asking.replay else wanted.models
+    first, config = made[0].episodes[0], ProbeConfig(probes=wanted.options["probes"])
     say("asking the attackers of the mask")
-    attackers = ("levels", "grid", *models)
-    return probe_mask(
-        benchmark,
-        attackers,
-        dataset=first.episodes[0].dataset,
-        config=ProbeConfig(probes=wanted.options["probes"]),
-    )
+    attackers = ("levels", "grid", *(() if asking.replay else wanted.models))
+    return probe_mask(made[0].manifest.benchmark(first), attackers, dataset=first.dataset, config=config)
 
 
 # Runs that trade

@@ -333,12 +333,12 @@ def turned_words(text: str) -> str:
     return _NEWS_FIELDS.sub(lambda found: f'{found[1]}"{_TURN.sub(turn, found[2])}"', text)
 
 
-def shifted_dates(text: str, back: timedelta = _SHIFT) -> str:
+def shifted_dates(text: str) -> str:
     """Return a text whose ISO dates lie years earlier, on the same weekdays."""
 
     def shift(found: re.Match[str]) -> str:
         try:
-            return (date(*map(int, found.groups())) - back).isoformat()
+            return (date(*map(int, found.groups())) - _SHIFT).isoformat()
         except (ValueError, OverflowError):
             return found.group()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from importlib.resources import files
 from pathlib import Path
@@ -77,13 +77,13 @@ class EpisodeSpec(msgspec.Struct, frozen=True, kw_only=True):
         return self.agent.title
 
 
-def expand(spec: RunSpec, lookup: Callable[[str], Benchmark] = benchmarks.get) -> tuple[EpisodeSpec, ...]:
+def expand(spec: RunSpec) -> tuple[EpisodeSpec, ...]:
     """Return the episodes of a spec, in a fixed order with stable keys. A key depends only on the episode itself:
     other agents, seeds or benchmarks in the spec do not move it. Raises :class:`UserError` for an unknown
     benchmark, one of another convention, settings that its conversation does not have, or clashing keys."""
     episodes: list[EpisodeSpec] = []
     for name in spec.benchmarks:
-        benchmark = lookup(name)
+        benchmark = benchmarks.get(name)
         if benchmark.convention != spec.convention:
             raise UserError(
                 f"benchmark '{name}' follows the convention '{benchmark.convention}', not '{spec.convention}'",
@@ -367,9 +367,9 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
         return "unknown" if self.cutoff is None else str(self.cutoff)
 
 
-def known_models(*, prices: Path | None = None, home: Path | None = None) -> tuple[ModelInfo, ...]:
+def known_models() -> tuple[ModelInfo, ...]:
     """Return every model that is known here: scripted, then local, then those in the tables."""
-    priced, cutoffs = load_prices(prices), load_cutoffs()
+    priced, cutoffs = load_prices(), load_cutoffs()
     found = [
         ModelInfo(name=f"scripted/{name}", kind="scripted", note=model.summary, input_usd=0.0, output_usd=0.0)
         for name, model in scripted_models.items()
@@ -378,7 +378,7 @@ def known_models(*, prices: Path | None = None, home: Path | None = None) -> tup
         cutoff = cutoffs.of(f"local/{name}")
         here = "on this machine"
         try:
-            find_local_model(parse_name(f"local/{name}"), home)
+            find_local_model(parse_name(f"local/{name}"))
         except UserError:
             here = f"not here: tradeassay models --get {name}"
         found.append(
