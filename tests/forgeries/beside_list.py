@@ -226,7 +226,14 @@ def a_planned_spec_exchanged_in_its_seal(run):
     return against(run, plan)
 
 
-# -- rules --
+# -- classes and rules --
+@of("own")
+def the_class_exchanged_after_the_run(run):
+    (run.root / "on_a_pipe.py").write_text(PIPE)
+    (run.root / "my_agent.py").write_text(AGENT.replace("r20", "r5"))
+    return command("verify", run.path, "--workers", "1", "--agent-files", run.root)
+
+
 @of("rule", "these are not the rules of 'daily-us-v1': market.cash is 10000000.0, registered is 1000000.0")
 def a_benchmark_under_its_id_with_other_rules(run):
     """The run is honest in itself: it was made where the benchmark is registered with ten times the cash."""
@@ -240,13 +247,6 @@ def a_benchmark_under_its_id_with_other_rules(run):
         words = ("run", "daily-us-v1", "-a", "momentum-12-1:k=3", *SHORT, "--executor", "inline", "--slug", "rule")
         replace(run, play(run.root / "x", *words))
     assert command("verify", run.path, "--workers", "1")[0] == 3
-
-
-@of("own")
-def the_class_exchanged_after_the_run(run):
-    (run.root / "on_a_pipe.py").write_text(PIPE)
-    (run.root / "my_agent.py").write_text(AGENT.replace("r20", "r5"))
-    return command("verify", run.path, "--workers", "1", "--agent-files", run.root)
 
 
 # -- programs, and their cards --

@@ -1036,6 +1036,14 @@ def another_title_of_the_season(run):
 
 
 @of("arena")
+def a_season_packed_with_other_answers(run):
+    run.execute("update decisions set action = 'SELL' where entry = 'trend' and session = '2022-03-04'")
+    file = run.root / "season.tar.xz"
+    status, said = command("recordings", "record", run.path, "-o", file)
+    return command("recordings", "check", file) if status == 0 else (1, said)
+
+
+@of("arena")
 def a_view_that_multiplies_values(run):
     with run.sql() as base:
         (text,) = base.execute("select sql from sqlite_master where name = 'slots'").fetchone()
@@ -1092,14 +1100,6 @@ these(
         lambda _, out: next((out / "static").glob("charts-*.js")).write_text("document.title = 'audited'")
     ),
 )
-
-
-@of("arena")
-def a_season_packed_with_other_answers(run):
-    run.execute("update decisions set action = 'SELL' where entry = 'trend' and session = '2022-03-04'")
-    file = run.root / "season.tar.xz"
-    status, said = command("recordings", "record", run.path, "-o", file)
-    return command("recordings", "check", file) if status == 0 else (1, said)
 
 
 # -- recordings --
