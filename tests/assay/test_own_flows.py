@@ -1,7 +1,5 @@
 """Values beside money paid in or out: returns are those without it, or the table is refused in one line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +16,7 @@ BY_HAND = {"2024-01-03": 0.1, "2024-01-04": 0.05, "2024-01-05": 0.05}
 VALUES = ["1000", "1100", "2100", "1905"]
 
 
-def table(path: Path, head: str, *columns: list[str], days: list[str] | None = None) -> Path:
+def table(path, head, *columns, days=None):
     rows = [",".join(row) for row in zip(days or DAYS, *columns, strict=True)]
     path.write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
     return path
@@ -40,9 +38,7 @@ def table(path: Path, head: str, *columns: list[str], days: list[str] | None = N
         ("Date,My Account,Deposits", [["0", "0", "900", "-300"]]),
     ],
 )
-def test_returns_are_those_without_what_was_paid_in_or_out(
-    tmp_path: Path, head: str, paid: list[list[str]]
-) -> None:
+def test_returns_are_those_without_what_was_paid_in_or_out(tmp_path, head, paid):
     made = read_series(table(tmp_path / "a.csv", head, VALUES, *paid))
     assert made.returns == pytest.approx(BY_HAND, abs=1e-12)
     assert made.since == "2024-01-02"
@@ -54,7 +50,7 @@ def test_returns_are_those_without_what_was_paid_in_or_out(
     assert "+21.3% in all" in said and "the other way round the account earned +27.0%" in said
 
 
-def test_rows_before_the_first_deposit_are_left_out(tmp_path: Path) -> None:
+def test_rows_before_the_first_deposit_are_left_out(tmp_path):
     days = ["2023-12-28", "2023-12-29", *DAYS]
     made = read_series(
         table(
@@ -70,7 +66,7 @@ def test_rows_before_the_first_deposit_are_left_out(tmp_path: Path) -> None:
     assert any("rows without money before 2023-12-29 are left out" in note for note in made.notes)
 
 
-def test_one_share_is_not_moved_by_deposits(tmp_path: Path) -> None:
+def test_one_share_is_not_moved_by_deposits(tmp_path):
     made = read_series(
         table(tmp_path / "a.csv", "Date,NAV per share,Flows", ["10", "11", "12", "9"], ["", "", "5", ""])
     )
@@ -95,14 +91,12 @@ def test_one_share_is_not_moved_by_deposits(tmp_path: Path) -> None:
         ("Date,Value,Deposits", [["", "", "some", ""]], "row 3 of 2024-01-04 has no 'Deposits'"),
     ],
 )
-def test_columns_that_can_be_read_in_two_ways_are_refused(
-    tmp_path: Path, head: str, paid: list[list[str]], said: str
-) -> None:
+def test_columns_that_can_be_read_in_two_ways_are_refused(tmp_path, head, paid, said):
     with pytest.raises(UserError, match=said):
         read_series(table(tmp_path / "a.csv", head, VALUES, *paid))
 
 
-def invested(flows: np.ndarray) -> pd.DataFrame:
+def invested(flows):
     """Return an account of 10,000 whose flows truly are in its value."""
     moves = np.random.default_rng(3).normal(0.0003, 0.008, flows.size)
     value, values = 10_000.0, []
@@ -116,7 +110,7 @@ def invested(flows: np.ndarray) -> pd.DataFrame:
 FLOWS = np.where(np.arange(200) % 40 == 20, 2_000.0, 0.0)
 
 
-def test_a_year_of_deposits_returns_what_was_earned() -> None:
+def test_a_year_of_deposits_returns_what_was_earned():
     made = invested(FLOWS)
     read = read_series(made[["date", "value", "flows"]])
     assert [*read.returns.values()] == pytest.approx(made["true"][1:].tolist(), abs=1e-12)
@@ -132,20 +126,20 @@ def test_a_year_of_deposits_returns_what_was_earned() -> None:
         (np.roll(FLOWS, 9), r"the value does not move by it .2,000.00 on 2023"),
     ],
 )
-def test_what_the_value_contradicts_is_refused(paid: np.ndarray, said: str) -> None:
+def test_what_the_value_contradicts_is_refused(paid, said):
     made = invested(FLOWS).assign(flows=paid)
     with pytest.raises(UserError, match=said) as refused:
         read_series(made[["date", "value", "flows"]])
     assert "\n" not in str(refused.value)
 
 
-def test_small_flows_are_no_proof_of_anything() -> None:
+def test_small_flows_are_no_proof_of_anything():
     """A fiftieth of a usual day's move cannot be told from it, right or wrong."""
     made = invested(FLOWS / 1000.0)
     read_series(made.assign(flows=-made["flows"])[["date", "value", "flows"]])
 
 
-def test_the_page_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_says_how(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made = invested(FLOWS)
     made.rename(columns={"value": "Account Value", "flows": "Deposits"}).drop(columns="true").to_csv(
