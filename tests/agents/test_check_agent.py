@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import random
 import time
+from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -68,57 +69,9 @@ def test_a_plain_class_can_be_checked_before_it_is_registered() -> None:
     check_agent(Good)
 
 
-class ReadsTheClock(Good):
-    def answer(self, request: AskDecision) -> Any:
-        return self.buy(request.observation, 0.1 if time.time() > 0 else 0.2)
-
-
-class ReadsTheDate(Good):
-    def answer(self, request: AskDecision) -> Any:
-        datetime.datetime.now(datetime.UTC)
-        return self.buy(request.observation, 0.1)
-
-
-class UsesGlobalRandom(Good):
-    def answer(self, request: AskDecision) -> Any:
-        return self.buy(request.observation, random.random() / 2)
-
-
 class UsesGlobalNumpy(Good):
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
         np.random.seed(info.seed)  # noqa: NPY002 - the fault under test
-
-
-class MakesItsOwnGenerator(Good):
-    def answer(self, request: AskDecision) -> Any:
-        return self.buy(request.observation, float(np.random.default_rng().uniform(0, 0.5)))
-
-
-class Raises(Good):
-    def answer(self, request: AskDecision) -> Any:
-        raise ZeroDivisionError("division by zero")
-
-
-class RaisesOnEmptyHistory(Good):
-    def answer(self, request: AskDecision) -> Any:
-        last = request.observation.view.bars("close")[-1]
-        return self.buy(request.observation, 0.1 if last.size else 0.2)
-
-
-class RaisesWithoutUniverse(Good):
-    def answer(self, request: AskDecision) -> Any:
-        return self.buy(request.observation, 0.1 + 0.0 * len(request.observation.universe[0]))
-
-
-class DividesByNav(Good):
-    def answer(self, request: AskDecision) -> Any:
-        account = request.observation.account
-        return self.buy(request.observation, 0.1 * account.cash / account.nav)
-
-
-class AnswersNothing(Good):
-    def answer(self, request: AskDecision) -> Any:
-        return None
 
 
 class AnswersNan(Good):
@@ -128,14 +81,9 @@ class AnswersNan(Good):
         return self.buy(seen, float(closes.mean()) * 0.0 + 0.1 if len(closes) else 0.1)
 
 
-class AnswersNumpy(Good):
+class Raises(Good):
     def answer(self, request: AskDecision) -> Any:
-        return self.buy(request.observation, np.float64(0.1))
-
-
-class InventsSymbols(Good):
-    def answer(self, request: AskDecision) -> Any:
-        return Decision(orders=(Order(symbol="TSLA", amount=1.0, side="BUY"),))
+        raise ZeroDivisionError("division by zero")
 
 
 class EmptiesTheAccount(Good):
@@ -164,6 +112,17 @@ class LooksIntoTheStore(Good):
         return self.buy(request.observation, tomorrow % 0.5)
 
 
+def buys(weigh: Callable[[Observation], Any]) -> type[Good]:
+    """Return an agent that gives the first name a weight of its own making."""
+    return type(
+        "Bad", (Good,), {"answer": lambda self, asked: self.buy(asked.observation, weigh(asked.observation))}
+    )
+
+
+def says(answer: Any) -> type[Good]:
+    return type("Bad", (Good,), {"answer": lambda self, asked: answer})
+
+
 class RequiredConfig(AgentConfig, frozen=True, kw_only=True):
     k: int
 
@@ -175,19 +134,22 @@ class ThawedConfig(AgentConfig, frozen=False, kw_only=True):
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        (ReadsTheClock, "reads the clock (time.time)"),
-        (ReadsTheDate, "reads the clock (datetime.now)"),
-        (UsesGlobalRandom, "Python's global random"),
+        (buys(lambda seen: 0.1 if time.time() > 0 else 0.2), "reads the clock (time.time)"),
+        (buys(lambda seen: datetime.datetime.now(datetime.UTC) and 0.1), "reads the clock (datetime.now)"),
+        (buys(lambda seen: random.random() / 2), "Python's global random"),
         (UsesGlobalNumpy, "numpy's global random"),
-        (MakesItsOwnGenerator, "randomness from the operating system"),
+        (
+            buys(lambda seen: float(np.random.default_rng().uniform(0, 0.5))),
+            "randomness from the operating system",
+        ),
         (Raises, "raised ZeroDivisionError: division by zero on "),
-        (RaisesOnEmptyHistory, "from the first session on"),
-        (RaisesWithoutUniverse, "on a day without a universe"),
-        (DividesByNav, "on a day without money"),
-        (AnswersNothing, "NoneType, not a Decision"),
+        (buys(lambda seen: 0.1 if seen.view.bars("close")[-1].size else 0.2), "from the first session on"),
+        (buys(lambda seen: 0.1 + 0.0 * len(seen.universe[0])), "on a day without a universe"),
+        (buys(lambda seen: 0.1 * seen.account.cash / seen.account.nav), "on a day without money"),
+        (says(None), "NoneType, not a Decision"),
         (AnswersNan, "amount nan"),
-        (AnswersNumpy, "np.float64(0.1) is no finite plain number"),
-        (InventsSymbols, "TSLA: no such symbol"),
+        (buys(lambda seen: np.float64(0.1)), "np.float64(0.1) is no finite plain number"),
+        (says(Decision(orders=(Order(symbol="TSLA", amount=1.0, side="BUY"),))), "TSLA: no such symbol"),
         (EmptiesTheAccount, "changed what it observed"),
         (CountsAcrossCopies, "different answers to the same questions"),
         (LooksIntoTheStore, "when only the future after step"),

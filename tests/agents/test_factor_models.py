@@ -86,23 +86,15 @@ def test_shuffling_deals_outcomes_out_within_a_day() -> None:
         days=days, columns=np.arange(70), features=np.zeros((70, 9), np.float32), returns=values, labels=-values
     )
     mixed = samples.shuffled(np.random.default_rng(0))
-    assert (
-        sorted(mixed.returns[:40]) == values[:40].tolist() and sorted(mixed.returns[40:]) == values[40:].tolist()
-    )
+    for day in (slice(40), slice(40, None)):
+        assert sorted(mixed.returns[day]) == values[day].tolist()
     assert (mixed.labels == -mixed.returns).all() and (mixed.returns != values).sum() > 50
     assert [(rows.start, rows.stop) for rows in samples.by_day()] == [(0, 40), (40, 70)]
 
 
 def test_qlibs_defaults_are_changed_in_nothing_but_what_the_data_forces() -> None:
-    forced = {
-        "d_feat",
-        "fea_dim",
-        "pt_model_kwargs",
-        "allow_writing_files",
-        "deterministic",
-        "force_row_wise",
-        "verbosity",
-    }
+    forced = {"d_feat", "fea_dim", "pt_model_kwargs", "allow_writing_files"}
+    forced |= {"deterministic", "force_row_wise", "verbosity"}
     for model in FACTOR_MODELS.values():
         more = {"decay"} if model.name == "doubleensemble" else set()  # Qlib's own default does not train
         assert set(model.settings("qlib")) <= forced | more and set(model.fit_settings("qlib")) <= {"verbose_eval"}
@@ -114,34 +106,25 @@ def test_qlibs_defaults_are_changed_in_nothing_but_what_the_data_forces() -> Non
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrainedBaseline:
     """A baseline with a model file that nobody can read."""
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path))
-    recipe = TrainingRecipe(
-        model="linear",
-        dataset="d",
-        data_sha256="0",
-        universe="IDX",
-        features="f",
-        window=1,
-        train=("2020-01-01", "2020-06-01"),
-        valid=("2020-06-02", "2020-09-01"),
-        horizon=5,
-        purge=5,
-        size="small",
-        settings={},
-        seed=0,
-        threads=1,
-        gpu=False,
-        shuffled=False,
-        versions={},
-    )
+    what = {"model": "linear", "dataset": "d", "data_sha256": "0", "universe": "IDX", "features": "f", "window": 1}
+    when = {"train": ("2020-01-01", "2020-06-01"), "valid": ("2020-06-02", "2020-09-01"), "horizon": 5, "purge": 5}
+    how = {
+        "size": "small",
+        "settings": {},
+        "seed": 0,
+        "threads": 1,
+        "gpu": False,
+        "shuffled": False,
+        "versions": {},
+    }
+    made = {"train_samples": 1, "valid_samples": 1, "valid_ic": RankIC(mean=0.1, error=None, days=1)}
     facts = TrainedBaseline(
         key="abcdef0123456789",
-        recipe=recipe,
+        recipe=TrainingRecipe(**what, **when, **how),
         seen_until="2020-09-01",
-        train_samples=1,
-        valid_samples=1,
-        valid_ic=RankIC(mean=0.1, error=None, days=1),
         model_sha256=sha256_bytes(b"x"),
         cpu_seconds=0.0,
+        **made,
     )
     store_trained(facts, b"x")
     return facts

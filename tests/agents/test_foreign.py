@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -151,23 +152,8 @@ def test_every_door_leads_to_every_benchmark(benchmark: str, server: Server, tmp
         asked.append((tmp_path / name / "episodes" / key / "events.jsonl").read_bytes())
     assert asked[0] == asked[1] == asked[2]
     request = server.heard[0]
-    assert set(request) == {
-        "protocol",
-        "id",
-        "benchmark",
-        "episode",
-        "session",
-        "step",
-        "stage",
-        "attempt",
-        "rules",
-        "observation",
-        "messages",
-        "tools",
-        "must_call",
-        "answer_schema",
-        "feedback",
-    }
+    names = "protocol id benchmark episode session step stage attempt rules observation messages tools must_call"
+    assert set(request) == {*names.split(), "answer_schema", "feedback"}
     # Under a mask only the family is named: an id may name the market and its years.
     shown = "ktdfin" if benchmark.startswith("ktdfin") else benchmark
     assert request["protocol"] == "tradeassay-conversation-1" and request["benchmark"] == shown
@@ -236,25 +222,8 @@ def test_killed_and_resumed_it_ends_with_the_same_bytes(server: Server, tmp_path
     server.heard.clear()
     folder = tmp_path / "killed" / "foreign"
     first, last = WINDOWS["stockbench-v1"]
-    command = [
-        sys.executable,
-        "-m",
-        "tradeassay",
-        "run",
-        "stockbench-v1",
-        "-a",
-        f"http:url={server.url},label=mine",
-        "--first",
-        first,
-        "--last",
-        last,
-        "--slug",
-        "foreign",
-        "--secret",
-        SECRET,
-        "--runs",
-        str(folder.parent),
-    ]
+    tool = f"-m tradeassay run stockbench-v1 -a http:url={server.url},label=mine --first {first} --last {last}"
+    command = [sys.executable, *f"{tool} --slug foreign --secret {SECRET} --runs".split(), str(folder.parent)]
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def kill_at_the_eighth(request: dict[str, Any]) -> dict[str, Any]:
@@ -272,34 +241,30 @@ def test_killed_and_resumed_it_ends_with_the_same_bytes(server: Server, tmp_path
     assert not done.failed
 
 
-def test_interrupted_in_the_middle_of_a_day_a_pipe_goes_on(tmp_path: Path) -> None:
-    whole = play(pipe(), tmp_path / "whole", "daily-us-v1")
-    count = 0
+def interrupting(at: int) -> Callable[[ProgressEvent], None]:
+    """Return what interrupts a run when its agent is asked for the ``at``-th time."""
+    asked = count(1)
 
     def interrupt(event: ProgressEvent) -> None:
-        nonlocal count
-        count += isinstance(event, AskStarted)
-        if count == 4:
+        if isinstance(event, AskStarted) and next(asked) == at:
             raise KeyboardInterrupt
 
+    return interrupt
+
+
+def test_interrupted_in_the_middle_of_a_day_a_pipe_goes_on(tmp_path: Path) -> None:
+    whole = play(pipe(), tmp_path / "whole", "daily-us-v1")
     with pytest.raises(KeyboardInterrupt):
-        play(pipe(), tmp_path / "r", "daily-us-v1", progress=interrupt)
+        play(pipe(), tmp_path / "r", "daily-us-v1", progress=interrupting(4))
     resume(tmp_path / "r", executor="inline")
     assert bytes_of(tmp_path / "r") == bytes_of(whole.folder)
 
 
 def test_feedback_is_still_there_after_an_interruption_within_a_day(server: Server, tmp_path: Path) -> None:
-    good, count = server.said, 0
+    good = server.said
     server.said = lambda asked: (500, {}) if len(server.heard) == 1 else good(asked)
-
-    def interrupt(event: ProgressEvent) -> None:
-        nonlocal count
-        count += isinstance(event, AskStarted)
-        if count == 2:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        play(server.spec(), tmp_path / "r", "daily-us-v1", progress=interrupt)
+        play(server.spec(), tmp_path / "r", "daily-us-v1", progress=interrupting(2))
     server.heard.clear()
     server.said = good
     resume(tmp_path / "r", executor="inline")
@@ -340,9 +305,8 @@ def test_a_server_that_dies_ends_the_episode_and_one_that_is_back_goes_on(tmp_pa
     finally:
         back.stop()
     assert not after.failed and key == mine(after)
-    assert sum(len(record.decision.orders) for record in after.records(mine(after))) == sum(
-        len(record.decision.orders) for record in whole.records(mine(whole))
-    )
+    made = [sum(len(record.decision.orders) for record in one.records(mine(one))) for one in (after, whole)]
+    assert made[0] == made[1]
 
 
 @pytest.mark.parametrize(
@@ -466,11 +430,8 @@ def test_a_late_answer_is_a_failure_of_that_day(server: Server, tmp_path: Path) 
     first, second = (record.decision for record in done.records(mine(done)))
     assert first.status == "failed" and [failure.kind for failure in first.failures] == ["timeout"] * 3
     assert second.status == "ok"
-    assert [asked["feedback"] for asked in server.heard[:4]] == [
-        None,
-        *[{"failures": [{"kind": "timeout", "detail": "no answer within 2 s"}]}] * 2,
-        None,
-    ]
+    late = {"failures": [{"kind": "timeout", "detail": "no answer within 2 s"}]}
+    assert [asked["feedback"] for asked in server.heard[:4]] == [None, late, late, None]
 
 
 def test_a_class_that_raises_and_a_program_that_ends(tmp_path: Path) -> None:

@@ -46,22 +46,11 @@ class Web(BaseHTTPRequestHandler):
         given = {name: values[0] for name, values in parse_qs(where.query).items()}
         if where.path == "/prices/":
             self.asked.append({"prices": given["ticker"], "until": given["end_date"]})
-            bar = {
-                "open": 10,
-                "high": 10,
-                "low": 10,
-                "close": 10,
-                "volume": 1,
-                "time": f"{given['end_date']}T00:00",
-            }
-            return self.reply({"prices": [bar]})
+            prices = dict.fromkeys(("open", "high", "low", "close"), 10)
+            return self.reply({"prices": [{**prices, "volume": 1, "time": f"{given['end_date']}T00:00"}]})
         if where.path == "/financial-metrics/":
-            row = {
-                "ticker": given["ticker"],
-                "period": "ttm",
-                "return_on_equity": 0.2,
-                "filing_date": "2021-11-01",
-            }
+            row = {"ticker": given["ticker"], "period": "ttm", "return_on_equity": 0.2}
+            row["filing_date"] = "2021-11-01"
             rows = [{**row, "report_period": f"202{n}-09-30"} for n in range(4)]
             return self.reply({"financial_metrics": rows})
         return self.reply({}, 404)
@@ -79,16 +68,8 @@ class Web(BaseHTTPRequestHandler):
         said = json.dumps({"signal": signal, "confidence": 80, "reasoning": "as the figures say"})
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": said}}
         usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
-        return self.reply(
-            {
-                "id": "x",
-                "object": "chat.completion",
-                "created": 0,
-                "model": sent["model"],
-                "choices": [choice],
-                "usage": usage,
-            }
-        )
+        head = {"id": "x", "object": "chat.completion", "created": 0, "model": sent["model"]}
+        return self.reply({**head, "choices": [choice], "usage": usage})
 
 
 @pytest.fixture
@@ -97,11 +78,8 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     Web.asked, Web.broken = [], False
     address = f"http://127.0.0.1:{server.server_address[1]}"
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    monkeypatch.setenv("OPENAI_API_BASE", f"{address}/v1")
-    monkeypatch.setenv("FINANCIAL_DATASETS_API_KEY", "none")
-    monkeypatch.setenv("FINANCIAL_DATASETS_BASE_URL", address)
-    monkeypatch.setenv("HEDGE_FUND_LLM_MODEL", "gpt-6-sol")
+    for name, value in zip(KEYS.split(","), ("none", f"{address}/v1", "none", address, "gpt-6-sol"), strict=True):
+        monkeypatch.setenv(name, value)
     yield address
     server.shutdown()
     server.server_close()

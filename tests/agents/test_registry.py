@@ -10,18 +10,8 @@ from tradeassay.agents import agents, make_agent, parameters
 from tradeassay.agents.rules import MomentumConfig
 from tradeassay.core.errors import UserError
 
-NAMES = (
-    "cash",
-    "equal-weight",
-    "index-hold",
-    "min-variance",
-    "momentum-12-1",
-    "momentum-weighted",
-    "random",
-    "reversal",
-    "sector-equal",
-    "vol-target",
-)
+NAMES = "cash equal-weight index-hold min-variance momentum-12-1 momentum-weighted random reversal".split()
+NAMES += ["sector-equal", "vol-target"]
 
 
 def test_the_ten_rules_are_there() -> None:
@@ -97,14 +87,8 @@ OLD_CPU = {
 
 
 def digest(**env: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", SCRIPT],
-        env={**os.environ, **env},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.strip()
+    command = [sys.executable, "-W", "ignore", "-c", SCRIPT]
+    return subprocess.check_output(command, env={**os.environ, **env}, text=True).strip()
 
 
 @pytest.mark.slow

@@ -53,11 +53,8 @@ def test_equal_weight_waits_for_a_price(observe: Any) -> None:
 
 
 def test_index_hold_buys_the_fund_of_the_benchmark(observe: Any) -> None:
-    names = (
-        Instrument(symbol="A"),
-        Instrument(symbol="OTHERF", kind="index"),
-        Instrument(symbol="IDXF", kind="index"),
-    )
+    funds = (Instrument(symbol=symbol, kind="index") for symbol in ("OTHERF", "IDXF"))
+    names = (Instrument(symbol="A"), *funds)
     seen = observe([[1.0, 2.0, 3.0]], instruments=names, benchmark_index="IDX")
     assert weights(ask("index-hold", seen, buffer=0.0)) == {"IDXF": 1.0}
     assert weights(ask("index-hold", observe([[1.0, 2.0, 3.0]], instruments=names), buffer=0.0)) == {"OTHERF": 1.0}
@@ -153,13 +150,8 @@ def test_sector_equal_splits_twice(observe: Any) -> None:
         Instrument(symbol=s, sector=sector) for s, sector in zip("ABCD", ["x", "x", "y", None], strict=True)
     )
     seen = observe([[1.0] * 4], instruments=names)
-    third = round(1 / 3, 12)
-    assert weights(ask("sector-equal", seen, buffer=0.0)) == {
-        "A": round(1 / 6, 12),
-        "B": round(1 / 6, 12),
-        "C": third,
-        "D": third,
-    }
+    sixth, third = round(1 / 6, 12), round(1 / 3, 12)
+    assert weights(ask("sector-equal", seen, buffer=0.0)) == {"A": sixth, "B": sixth, "C": third, "D": third}
 
 
 def test_random_depends_on_its_generator_alone(observe: Any) -> None:

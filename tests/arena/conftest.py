@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import socket
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
+from sqlalchemy import select
 
+from tradeassay.account.daily_target import target_growth
 from tradeassay.arena.agents import ConstantAction, EntryAgent, Trend
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.rounds.feed import SnapshotFeed
@@ -15,6 +23,7 @@ from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, Season, demo_season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
+from tradeassay.arena.state.tables import bookings, calls, decisions, memories, rounds, slots
 from tradeassay.arena.web.serving import play
 from tradeassay.core.arena import AgentChoice, Contribution, Deliberation, Packet
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
@@ -54,6 +63,61 @@ class EchoModel:
         return ModelReply(text=str(number), usage=Usage(input_tokens=10, output_tokens=1, usd=0.001))
 
 
+class Killed(BaseException):
+    """Stands for a process that is gone."""
+
+
+def kill_after(count: int) -> Callable[[str], None]:
+    """Return what lets a store's process die after so many commits."""
+    left = iter(range(count))
+
+    def committed(what: str) -> None:
+        if next(left, None) is None:
+            raise Killed(what)
+
+    return committed
+
+
+def seated(**deciding: object) -> dict[str, EntryAgent]:
+    """Return who decides for each entry, buy and hold among them."""
+    return {id: EntryAgent(who) for id, who in {"buy-and-hold": ConstantAction("BUY"), **deciding}.items()}
+
+
+def altered(db: Path, copy: Path, change: str) -> Path:
+    """Return a copy of a database in which a statement has changed something."""
+    shutil.copyfile(db, copy)
+    with closing(sqlite3.connect(copy)) as made:
+        assert made.execute(change).rowcount, change
+        made.commit()
+    return copy
+
+
+def worth(store: Store, entry: str, asset: str, prices: Mapping[str, float]) -> float:
+    """Return what the recorded decisions make on a vendor's final prices, in plain arithmetic."""
+    query = select(decisions.c.session, decisions.c.action, rounds.c.next_session)
+    query = query.join(rounds, rounds.c.id == decisions.c.round).order_by(decisions.c.session)
+    position, held, moved = 0, [], []
+    for session, action, later in store.rows(query.where(decisions.c.entry == entry, decisions.c.asset == asset)):
+        position = {"BUY": 1, "SELL": -1, "HOLD": position}[action]
+        held.append(position)
+        moved.append(0.0 if later is None else prices[later] / prices[session] - 1.0)
+    return float(np.prod(target_growth(np.array(held, dtype=np.int64), np.array(moved), 5.0)))
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """An arena's database with nothing in it."""
+    made = Store(open_engine(str(tmp_path / "arena.db"), durable=False))
+    yield made
+    made.engine.dispose()
+
+
 @pytest.fixture(scope="session")
 def season() -> Season:
     return Season(
@@ -87,11 +151,7 @@ class Table:
     def runner(self, committed: object = None, **changed: object) -> Runner:
         engine = open_engine(self.url, durable=False)
         store = Store(engine, committed)  # type: ignore[arg-type]  # a callable or None
-        agents = {
-            "thinker": EntryAgent(TwoQuestions(), self.model),
-            "trend": EntryAgent(Trend()),
-            "buy-and-hold": EntryAgent(ConstantAction("BUY")),
-        }
+        agents = {"thinker": EntryAgent(TwoQuestions(), self.model), **seated(trend=Trend())}
         plan = {"season": self.season, "store": store, "feed": self.feed, "clock": ReplayClock(), "agents": agents}
         return Runner(**{**plan, **changed})  # type: ignore[arg-type]  # a test's own mapping
 
@@ -107,10 +167,6 @@ class Table:
 
     def everything(self) -> bytes:
         """Return all that standings are made of, and all that was said, as bytes."""
-        from sqlalchemy import select
-
-        from tradeassay.arena.state.tables import bookings, calls, memories, rounds, slots
-
         runner = self.runner()
         found = []
         with runner.store.read() as db:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import httpx
 import msgspec
 import pytest
 from sqlalchemy import select, text
+from tests.arena.conftest import altered, free_port
 from tests.arena.virtual import VirtualTime
 
 from tradeassay.arena.agents import ConstantAction, EntryAgent
@@ -68,10 +68,8 @@ class Market:
     def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> AssetFacts | None:
         if self.missing(asset.symbol, session):
             return None
-        price = 100.0 + DAYS.index(session)
-        return AssetFacts(
-            price=price, history=(), momentum=None, news=(), annual_report=None, quarterly_report=None
-        )
+        told = {"history": (), "momentum": None, "news": (), "annual_report": None, "quarterly_report": None}
+        return AssetFacts(price=100.0 + DAYS.index(session), **told)
 
     def comparable(self, asset: Asset, session: str, at: Instant, *, dividends: bool) -> float | None:
         return 100.0 + DAYS.index(session)
@@ -187,12 +185,9 @@ def test_a_halted_asset_is_an_alarm_and_can_be_retired(tmp_path: Path) -> None:
 def test_a_withdrawn_entry_is_not_asked_any_more(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.run(lambda: None, lambda: world.amend("withdraw", "bull", by="operator"))
-    query = select(decisions.c.session, decisions.c.status, decisions.c.failures).where(
-        decisions.c.entry == "bull"
-    )
-    with world.store.read() as db:
-        rows = db.execute(query.where(decisions.c.asset == "GOOD").order_by(decisions.c.session)).all()
-        others = set(db.execute(select(decisions.c.status).where(decisions.c.entry != "bull")).scalars())
+    mine = select(decisions).filter_by(entry="bull", asset="GOOD").order_by(decisions.c.session)
+    rows = world.store.rows(mine)
+    others = {row.status for row in world.store.rows(select(decisions).where(decisions.c.entry != "bull"))}
     assert [row.status for row in rows] == ["decided"] * 2 + ["missed"] * 6 and others == {"decided"}
     assert f"withdrawn by the operator on {DAYS[1]}" in rows[-1].failures
     for what, why in (("buy-and-hold", "every season"), ("bull", "already"), ("nobody", "no entry")):
@@ -255,21 +250,12 @@ def test_a_calendar_that_ends_is_said_months_before_and_goes_on_by_weekdays() ->
     season = Season(id="s", assets=(asset,), entries=(), first="2026-12-28")
     now = midnight(parse_day("2027-01-04"))
     found = [due for due in LiveFeed(clock=FixedClock(now)).due(season) if due.session >= "2026-12-30"]
-    assert [due.session for due in found[:5]] == [
-        "2026-12-30",
-        "2026-12-31",
-        "2027-01-01",
-        "2027-01-04",
-        "2027-01-05",
-    ]
+    weekdays = ["2026-12-30", "2026-12-31", "2027-01-01", "2027-01-04", "2027-01-05"]
+    assert [due.session for due in found[:5]] == weekdays
     assert {iso(due.at)[11:16] for due in found} == {"07:15"}
-    for day, said, alarm in (
-        ("2025-11-01", False, False),
-        ("2026-03-01", True, False),
-        ("2026-10-01", True, True),
-    ):
-        words, soon = calendars_end(season, midnight(parse_day(day)))
-        assert (bool(words), soon) == (said, alarm)
+    for day, expected in (("2025-11", (False, False)), ("2026-03", (True, False)), ("2026-10", (True, True))):
+        words, soon = calendars_end(season, midnight(parse_day(f"{day}-01")))
+        assert (bool(words), soon) == expected
     assert "XSHG after 2026-12-31" in words
     over = msgspec.structs.replace(season, last="2026-12-30")
     assert calendars_end(over, now) == ("", False)
@@ -305,12 +291,7 @@ def test_an_amended_season_is_verified_with_its_amendments(
         "DELETE FROM amendments WHERE number = 2",
         "UPDATE decisions SET status = 'decided', failures = NULL WHERE status = 'missed'",
     ):
-        copy = tmp_path / "forged.db"
-        copy.write_bytes(file.read_bytes())
-        with closing(sqlite3.connect(copy)) as db:
-            assert db.execute(forged).rowcount
-            db.commit()
-        assert verify_arena(str(copy)).contradicted, forged
+        assert verify_arena(str(altered(file, tmp_path / "forged.db", forged))).contradicted, forged
 
 
 @pytest.fixture
@@ -342,8 +323,7 @@ def test_a_roster_that_lives_is_signed_counted_from_the_day_and_verified(
         store.engine.dispose()
 
     def amend(*words: str, sign: Path = key) -> int:
-        code = main(["arena", "amend", *words, "--db", str(file), "--sign", str(sign)])
-        return code
+        return main(["arena", "amend", *words, "--db", str(file), "--sign", str(sign)])
 
     go("2022-03-17")
     assert amend("join", "bear", "architecture=rule", "rule=sell") == 0
@@ -439,18 +419,13 @@ def test_a_roster_that_lives_is_signed_counted_from_the_day_and_verified(
         " FROM amendments WHERE number = 1",
         "DELETE FROM decisions WHERE entry = 'bear' AND session = '2022-03-18'",
     ):
-        copy = tmp_path / "forged.db"
-        copy.write_bytes(file.read_bytes())
-        with closing(sqlite3.connect(copy)) as db:
-            assert db.execute(forged).rowcount, forged
-            db.commit()
-        assert verify_arena(str(copy)).contradicted, forged
+        assert verify_arena(str(altered(file, tmp_path / "forged.db", forged))).contradicted, forged
 
 
 @pytest.mark.slow
 def test_a_stranger_applies_is_approved_plays_and_is_revoked(tmp_path: Path) -> None:
     """The arena is started as a user starts it; the guest has nothing but HTTP, the operator the command line."""
-    port, file = free(), tmp_path / "arena.db"
+    port, file = free_port(), tmp_path / "arena.db"
     serve = [sys.executable, "-m", "tradeassay", "arena", "serve", "--replay", "synthetic", "--speed", "1d/4s"]
     with subprocess.Popen([*serve, "--apply", "--port", str(port), "--db", str(file)]) as serving:
         try:
@@ -467,12 +442,12 @@ def test_a_stranger_applies_is_approved_plays_and_is_revoked(tmp_path: Path) -> 
                 assert main(["arena", "amend", "approve", "guest", "--db", str(file)]) == 0
                 assert main(["arena", "amend", "approve", "guest", "--db", str(file)]) == 2
                 given = []
-                wait_for(
-                    lambda: (
-                        given.append(web.get("/agents/me/packet?wait=5", headers=mine))
-                        or given[-1].status_code == 200
-                    )
-                )
+
+                def came() -> bool:
+                    given.append(web.get("/agents/me/packet?wait=5", headers=mine))
+                    return given[-1].status_code == 200
+
+                wait_for(came)
                 told = given[-1].json()
                 offer = {"recommended_action": "BUY", "reasoning": "because", "confidence": 0.6}
                 sent = {"slot": told["slot"], "packet_sha256": told["packet_sha256"], **offer}
@@ -489,12 +464,6 @@ def test_a_stranger_applies_is_approved_plays_and_is_revoked(tmp_path: Path) -> 
         finally:
             serving.terminate()
             serving.wait(60)
-
-
-def free() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def wait_for(done: Callable[[], object], seconds: float = 120.0) -> None:

@@ -17,8 +17,9 @@ import msgspec
 import pytest
 from fastapi import FastAPI
 from sqlalchemy import event, select, update
+from tests.arena.conftest import seated
 
-from tradeassay.arena.agents import ConstantAction, EntryAgent
+from tradeassay.arena.agents import ConstantAction
 from tradeassay.arena.api.doors import (
     Doors,
     Notification,
@@ -57,29 +58,13 @@ SEASON = Season(
 )
 
 
-@pytest.fixture
-def store(tmp_path: Path):
-    engine = open_engine(str(tmp_path / "arena.db"), durable=False)
-    yield Store(engine)
-    engine.dispose()
-
-
-@pytest.fixture(scope="module")
-def crypto() -> SnapshotFeed:
-    return SnapshotFeed.open(SEASON)
-
-
 def founded(store: Store, season: Season = SEASON) -> Doors:
     store.found_season(season, NOW)
     return Doors(store)
 
 
 def runner(store: Store, feed: SnapshotFeed, deciding: dict[str, Any], season: Season = SEASON) -> Runner:
-    deciding = {
-        "buy-and-hold": EntryAgent(ConstantAction("BUY")),
-        **{id: EntryAgent(player) for id, player in deciding.items()},
-    }
-    return Runner(season=season, store=store, feed=feed, clock=ReplayClock(), agents=deciding)
+    return Runner(season=season, store=store, feed=feed, clock=ReplayClock(), agents=seated(**deciding))
 
 
 class Client:
@@ -98,13 +83,8 @@ class Client:
         return found.json()
 
     async def choose(self, told: dict[str, Any], action: str, key: str, **more: Any) -> httpx.Response:
-        body = {
-            "slot": told["slot"],
-            "packet_sha256": told["packet_sha256"],
-            "recommended_action": action,
-            "reasoning": "because",
-            **more,
-        }
+        named = {"slot": told["slot"], "packet_sha256": told["packet_sha256"]}
+        body = {**named, "recommended_action": action, "reasoning": "because", **more}
         head = {**self.head, "Idempotency-Key": key}
         return await self.http.post("/agents/me/choice", json=body, headers=head)
 
@@ -172,7 +152,7 @@ def test_who_can_be_registered(store: Store) -> None:
         doors.renew("doors", "anna")
 
 
-def test_two_agents_play_a_season_through_the_door(store: Store, crypto: SnapshotFeed) -> None:
+def test_two_agents_play_a_season_through_the_door(store: Store, feed: SnapshotFeed) -> None:
     doors = founded(store)
     mine = {id: doors.register("doors", id, now=NOW).token for id in ("anna", "bert")}
     deciding = {id: DoorAgent(OfferWatch(doors, poll_s=0.01), id) for id in mine}
@@ -195,7 +175,7 @@ def test_two_agents_play_a_season_through_the_door(store: Store, crypto: Snapsho
 
     async def talk(http: httpx.AsyncClient) -> None:
         anna, bert = Client(http, mine["anna"]), Client(http, mine["bert"])
-        season = asyncio.create_task(runner(store, crypto, deciding).run())
+        season = asyncio.create_task(runner(store, feed, deciding).run())
         await asyncio.gather(play(anna, bert, "BUY"), play(bert, anna, "SELL"))
         assert await season == 3
         own = (await anna.get("/decisions")).json()["items"]
@@ -220,13 +200,13 @@ def test_two_agents_play_a_season_through_the_door(store: Store, crypto: Snapsho
     }
 
 
-def test_when_a_round_opens_the_packets_are_made_once_for_all(store: Store, crypto: SnapshotFeed) -> None:
+def test_when_a_round_opens_the_packets_are_made_once_for_all(store: Store, feed: SnapshotFeed) -> None:
     doors = founded(store)
     anna, bert = (doors.register("doors", id, now=NOW).agent for id in ("anna", "bert"))
 
     async def talk() -> None:
         deciding = {id: DoorAgent(OfferWatch(doors, poll_s=0.01), id) for id in ("anna", "bert")}
-        season = asyncio.create_task(runner(store, crypto, deciding).run())
+        season = asyncio.create_task(runner(store, feed, deciding).run())
         while (hers := doors.waiting(anna)) is None:
             await asyncio.sleep(0.01)
         read: list[str] = []
@@ -248,7 +228,7 @@ def test_when_a_round_opens_the_packets_are_made_once_for_all(store: Store, cryp
 
 
 def test_answers_that_come_at_once_are_one_transaction_and_judged_each_by_itself(
-    store: Store, crypto: SnapshotFeed
+    store: Store, feed: SnapshotFeed
 ) -> None:
     doors = founded(store)
     anna, bert = (doors.register("doors", id, now=NOW).agent for id in ("anna", "bert"))
@@ -257,7 +237,7 @@ def test_answers_that_come_at_once_are_one_transaction_and_judged_each_by_itself
 
     async def talk() -> list[int | None]:
         deciding = {id: DoorAgent(OfferWatch(doors, poll_s=0.01), id) for id in ("anna", "bert")}
-        season = asyncio.create_task(runner(store, crypto, deciding).run())
+        season = asyncio.create_task(runner(store, feed, deciding).run())
         while (told := doors.all_waiting((anna, bert, anna)))[0] is None:
             await asyncio.sleep(0.01)
         hers, his, again = told
@@ -305,7 +285,7 @@ def test_one_question_that_cannot_be_asked_spoils_no_other() -> None:
     assert asked == [3, 1, 1, 1]
 
 
-def test_what_an_agent_is_sent_holds_nothing_of_the_others(store: Store, crypto: SnapshotFeed) -> None:
+def test_what_an_agent_is_sent_holds_nothing_of_the_others(store: Store, feed: SnapshotFeed) -> None:
     """Bert has decided and left a memory; neither is anywhere in what anna can read before settlement."""
     doors = founded(store)
     token = doors.register("doors", "anna", now=NOW).token
@@ -319,7 +299,7 @@ def test_what_an_agent_is_sent_holds_nothing_of_the_others(store: Store, crypto:
     async def talk(http: httpx.AsyncClient) -> None:
         anna = Client(http, token)
         season = asyncio.create_task(
-            runner(store, crypto, {"anna": DoorAgent(OfferWatch(doors), "anna"), "bert": Bert()}).run()
+            runner(store, feed, {"anna": DoorAgent(OfferWatch(doors), "anna"), "bert": Bert()}).run()
         )
         for day in range(3):
             told = await anna.packet()
@@ -333,7 +313,7 @@ def test_what_an_agent_is_sent_holds_nothing_of_the_others(store: Store, crypto:
     assert store.memory("doors", "bert", "AHVQ") == b"BERT-MEMORY"
 
 
-def test_bad_requests_are_refused(store: Store, crypto: SnapshotFeed) -> None:
+def test_bad_requests_are_refused(store: Store, feed: SnapshotFeed) -> None:
     doors = founded(store)
     token = doors.register("doors", "anna", now=NOW).token
 
@@ -359,17 +339,9 @@ def test_bad_requests_are_refused(store: Store, crypto: SnapshotFeed) -> None:
         assert await status({**good, "reasoning": "x" * 70_000}) == 413
         for broken in (b"", b"{", b"\xff", b"[]", b"null"):
             assert await status(broken) == 422
-        for changed in (
-            {"slot": 0},
-            {"slot": 2**40},
-            {"slot": "1"},
-            {"packet_sha256": "zz"},
-            {"recommended_action": "buy"},
-            {"confidence": 2},
-            {"allocation": -1},
-            {"unknown": 1},
-            {"reasoning": None},
-        ):
+        odd = {"packet_sha256": "zz", "recommended_action": "buy", "confidence": 2, "allocation": -1, "unknown": 1}
+        odd["reasoning"] = None
+        for changed in (*({"slot": slot} for slot in (0, 2**40, "1")), *({name: odd[name]} for name in odd)):
             assert await status({**good, **changed}) == 422, changed
         assert (await anna.get("/packet")).status_code == 204
         assert (await anna.get("/packet?wait=1000")).status_code == 422
@@ -379,7 +351,7 @@ def test_bad_requests_are_refused(store: Store, crypto: SnapshotFeed) -> None:
     through(doors, talk, limits=DoorLimits(per_minute=6000))
 
 
-def test_an_answer_to_another_packet_is_refused(store: Store, crypto: SnapshotFeed) -> None:
+def test_an_answer_to_another_packet_is_refused(store: Store, feed: SnapshotFeed) -> None:
     season = msgspec.structs.replace(SEASON, id="one", last="2022-06-01")
     doors = founded(store, season)
     token = doors.register("one", "anna", now=NOW).token
@@ -388,7 +360,7 @@ def test_an_answer_to_another_packet_is_refused(store: Store, crypto: SnapshotFe
     async def talk(http: httpx.AsyncClient) -> None:
         anna = Client(http, token)
         player = {"anna": DoorAgent(OfferWatch(doors), "anna"), "bert": ConstantAction("HOLD")}
-        playing = asyncio.create_task(runner(store, crypto, player, season).run())
+        playing = asyncio.create_task(runner(store, feed, player, season).run())
         told = await anna.packet()
         wrong = {**told, "packet_sha256": "0" * 64}
         assert (await anna.choose(wrong, "BUY", "key-00001")).status_code == 409
@@ -517,13 +489,8 @@ def test_players_are_made_from_a_season(store: Store) -> None:
         async with outside_agents(season, doors, objects={"dora": Dora()}) as found:
             return {id: type(player).__name__ for id, player in found.items()}
 
-    assert asyncio.run(run()) == {
-        "anna": "SeatedAgent",
-        "bert": "SeatedAgent",
-        "carl": "SubprocessAgent",
-        "dora": "PythonAgent",
-        "emil": "SeatedAgent",
-    }
+    seated = dict.fromkeys(("anna", "bert", "emil"), "SeatedAgent")
+    assert asyncio.run(run()) == {**seated, "carl": "SubprocessAgent", "dora": "PythonAgent"}
     with pytest.raises(UserError, match=r"no .class."):
         asyncio.run(missing(season, doors))
 
@@ -576,17 +543,17 @@ async def missing(season: Season, doors: Doors) -> None:
         raise AssertionError("made")
 
 
-def test_nobody_comes_and_the_slot_fails_by_time(store: Store, crypto: SnapshotFeed) -> None:
+def test_nobody_comes_and_the_slot_fails_by_time(store: Store, feed: SnapshotFeed) -> None:
     season = msgspec.structs.replace(SEASON, id="late", last="2022-06-01", timeout_s=1)
     doors = founded(store, season)
     token = doors.register("late", "anna", now=NOW).token
     deciding = {"anna": DoorAgent(OfferWatch(doors), "anna"), "bert": ConstantAction("HOLD")}
-    asyncio.run(runner(store, crypto, deciding, season).run())
+    asyncio.run(runner(store, feed, deciding, season).run())
     (own,) = doors.decisions(doors.who(token))
     assert (own.status, own.action, own.failures) == ("failed", "HOLD", ("timeout",))
 
 
-def test_an_answer_survives_the_process_that_was_waiting_for_it(store: Store, crypto: SnapshotFeed) -> None:
+def test_an_answer_survives_the_process_that_was_waiting_for_it(store: Store, feed: SnapshotFeed) -> None:
     """The choice is in the database: a round that is played again after a crash takes it, and asks nobody."""
     season = msgspec.structs.replace(SEASON, id="crash", last="2022-06-01")
     doors = founded(store, season)
@@ -594,7 +561,7 @@ def test_an_answer_survives_the_process_that_was_waiting_for_it(store: Store, cr
     deciding = {"anna": DoorAgent(OfferWatch(doors), "anna"), "bert": ConstantAction("HOLD")}
 
     async def first() -> None:
-        task = asyncio.create_task(runner(store, crypto, deciding, season).run())
+        task = asyncio.create_task(runner(store, feed, deciding, season).run())
         while (told := doors.waiting(agent)) is None:
             await asyncio.sleep(0.01)
         task.cancel()
@@ -606,16 +573,14 @@ def test_an_answer_survives_the_process_that_was_waiting_for_it(store: Store, cr
 
     asyncio.run(first())
     assert doors.decisions(agent) == ()
-    asyncio.run(runner(store, crypto, deciding, season).run())
+    asyncio.run(runner(store, feed, deciding, season).run())
     assert [d.action for d in doors.decisions(agent)] == ["SELL"]
     with store.engine.begin() as db:
         db.execute(update(decisions).values(status="open"))  # even then an answered slot does not wait again
     assert doors.waiting(agent) is None
 
 
-def test_no_page_or_interface_shows_what_is_not_settled(
-    store: Store, crypto: SnapshotFeed, tmp_path: Path
-) -> None:
+def test_no_page_or_interface_shows_what_is_not_settled(store: Store, feed: SnapshotFeed, tmp_path: Path) -> None:
     """Everything anybody can read from the arena while anna still thinks: bert's decision is nowhere in it."""
     from tradeassay.arena.web.app import Arena, create_app
     from tradeassay.arena.web.site import PageWriter
@@ -637,7 +602,7 @@ def test_no_page_or_interface_shows_what_is_not_settled(
         async with httpx.AsyncClient(transport=transport, base_url="http://arena") as http:
             anna = Client(http, token)
             deciding = {"anna": DoorAgent(OfferWatch(doors), "anna"), "bert": Bert()}
-            season = asyncio.create_task(runner(store, crypto, deciding).run())
+            season = asyncio.create_task(runner(store, feed, deciding).run())
             await anna.packet()
             while store.memory("doors", "bert", "AHVQ") is None:  # until bert has decided
                 await asyncio.sleep(0.01)

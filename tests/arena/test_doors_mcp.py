@@ -10,11 +10,12 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.arena.conftest import seated
 
 pytest.importorskip("mcp")
 from mcp import Client
 
-from tradeassay.arena.agents import ConstantAction, EntryAgent
+from tradeassay.arena.agents import ConstantAction
 from tradeassay.arena.api.doors import DoorDesk, Doors
 from tradeassay.arena.api.mcp_desk import ArenaDesk, mcp_app
 from tradeassay.arena.api.outside import DoorAgent, OfferWatch
@@ -23,7 +24,6 @@ from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, Season
-from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.frontends.mcp_episode import server_for
 
@@ -39,21 +39,15 @@ SEASON = Season(
 
 
 @pytest.fixture
-def doors(tmp_path: Path):
-    engine = open_engine(str(tmp_path / "arena.db"), durable=False)
-    store = Store(engine)
+def doors(store: Store) -> Doors:
     store.found_season(SEASON, NOW)
-    yield Doors(store)
-    engine.dispose()
+    return Doors(store)
 
 
 def runner(doors: Doors, *outside: str) -> Runner:
-    agents = {
-        id: EntryAgent(DoorAgent(OfferWatch(doors, poll_s=0.01), id) if id in outside else ConstantAction("HOLD"))
-        for id in ("anna", "bert")
-    }
-    agents["buy-and-hold"] = EntryAgent(ConstantAction("BUY"))
-    feed = SnapshotFeed.open(SEASON)
+    watch = OfferWatch(doors, poll_s=0.01)
+    deciding = {id: DoorAgent(watch, id) if id in outside else ConstantAction("HOLD") for id in ("anna", "bert")}
+    feed, agents = SnapshotFeed.open(SEASON), seated(**deciding)
     return Runner(season=SEASON, store=doors.store, feed=feed, clock=ReplayClock(), agents=agents)
 
 
@@ -79,14 +73,10 @@ def test_a_client_plays_its_seat(doors: Doors) -> None:
                 assert len(json.loads((await call("own_outcomes"))[0])) == day - 1
                 bad = {"slot": told["slot"], "recommended_action": "buy", "reasoning": ""}
                 assert (await call("submit_action", **bad))[1]
-                assert (
-                    await call("submit_action", slot=told["slot"] + 1, recommended_action="BUY", reasoning="")
-                )[1]
                 given = {"slot": told["slot"], "recommended_action": "SELL", "reasoning": "r"}
-                assert (await call("submit_action", **given)) == (
-                    f"Accepted: SELL for slot {told['slot']}.",
-                    False,
-                )
+                assert (await call("submit_action", **{**given, "slot": told["slot"] + 1}))[1]
+                taken = f"Accepted: SELL for slot {told['slot']}."
+                assert (await call("submit_action", **given)) == (taken, False)
                 assert (await call("submit_action", **given))[1]
             assert (await call("nonsense"))[1] and (await call("next_decision", wait_s="long"))[1]
         assert await season == 2

@@ -9,13 +9,14 @@ from pathlib import Path
 import msgspec
 import pytest
 from sqlalchemy import select
+from tests.arena.conftest import seated
 from tests.arena.postgres import server
 from tests.arena.test_doors import NOW
 from tests.arena.test_doors_rules import SHARED, feed_of
 
 pytest.importorskip("psycopg")
 
-from tradeassay.arena.agents import ConstantAction, EntryAgent
+from tradeassay.arena.agents import ConstantAction
 from tradeassay.arena.api.doors import Doors, Offer, TurnedAway
 from tradeassay.arena.api.outside import DoorAgent, OfferWatch
 from tradeassay.arena.clock import ReplayClock
@@ -38,11 +39,7 @@ def play(url: str) -> dict[str, float]:
     doors = Doors(store)
     agent = doors.who(doors.register(SEASON.id, "anna", now=NOW).token)
     assert agent is not None
-    agents = {
-        "anna": EntryAgent(DoorAgent(OfferWatch(doors, poll_s=0.01), "anna")),
-        "bert": EntryAgent(ConstantAction("SELL")),
-        "buy-and-hold": EntryAgent(ConstantAction("BUY")),
-    }
+    agents = seated(anna=DoorAgent(OfferWatch(doors, poll_s=0.01), "anna"), bert=ConstantAction("SELL"))
     feed = feed_of(SEASON.assets)
     run = Runner(season=SEASON, store=store, feed=feed, clock=ReplayClock(), agents=agents)
 
@@ -55,13 +52,8 @@ def play(url: str) -> dict[str, float]:
                 await asyncio.sleep(0.01)
                 continue
             count += 1
-            offer = Offer(
-                slot=told.slot,
-                packet_sha256=told.packet_sha256,
-                recommended_action="BUY",
-                reasoning="r\u00e9",
-                allocation=0.4,
-            )
+            said = {"recommended_action": "BUY", "reasoning": "r\u00e9", "allocation": 0.4}
+            offer = Offer(slot=told.slot, packet_sha256=told.packet_sha256, **said)
             doors.submit(agent, f"request-{count}", offer)
             with pytest.raises(TurnedAway) as refused:
                 doors.submit(agent, f"request-{count}", offer)

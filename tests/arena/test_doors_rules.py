@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
+from tests.arena.conftest import Killed, kill_after, seated
 
 from tradeassay.account.daily_target import SharedTarget
-from tradeassay.arena.agents import ConstantAction, EntryAgent
+from tradeassay.arena.agents import ConstantAction
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.queries.decisions import experiences
 from tradeassay.arena.rounds.feed import SnapshotFeed
@@ -54,10 +55,6 @@ class Plan:
         return AgentChoice(action=action, reasoning="", allocation=share, message=said)
 
 
-class Killed(BaseException):
-    """Stands for a process that is gone."""
-
-
 @cache
 def feed_of(assets: tuple[Asset, ...]) -> SnapshotFeed:
     return SnapshotFeed.open(msgspec.structs.replace(SEASON, assets=assets))
@@ -65,11 +62,7 @@ def feed_of(assets: tuple[Asset, ...]) -> SnapshotFeed:
 
 def play(path: Path, season: Season, players: dict[str, object], committed: object = None) -> Store:
     store = Store(open_engine(str(path), durable=False), committed)  # type: ignore[arg-type]  # a callable or None
-    agents = {
-        "buy-and-hold": EntryAgent(ConstantAction("BUY")),
-        **{id: EntryAgent(p) for id, p in players.items()},
-    }  # type: ignore[arg-type]
-    feed = feed_of(season.assets)
+    agents, feed = seated(**players), feed_of(season.assets)
     asyncio.run(Runner(season=season, store=store, feed=feed, clock=ReplayClock(), agents=agents).run())
     return store
 
@@ -134,11 +127,8 @@ def test_one_account_over_two_assets_by_hand(tmp_path: Path) -> None:
         days = db.execute(query.order_by(rounds.c.decision_time, rounds.c.id)).all()
         mine = {(s.asset, s.session): s for s in db.execute(select(slots).where(slots.c.entry == "anna"))}
         end = dict(db.execute(select(bookings.c.entry, bookings.c.nav).order_by(bookings.c.id)).all())
-        logged = (
-            db.execute(select(rewards.c.reward).where(rewards.c.entry == "anna").order_by(rewards.c.slot))
-            .scalars()
-            .all()
-        )
+        told = db.execute(select(rewards.c.reward).where(rewards.c.entry == "anna").order_by(rewards.c.slot))
+        logged = told.scalars().all()
     # The same once more, on paper: money behind each asset, fee 5 bp, revalued when its next round opens.
     plan = {"AHVQ": [("BUY", 0.6), ("HOLD", None), ("SELL", 0.25)], "AAJX": [("BUY", 0.8)]}
     value, money, open_moves = 1.0, {"AHVQ": 0.0, "AAJX": 0.0}, {}
@@ -215,15 +205,8 @@ def test_killed_between_any_two_commits_the_shared_account_ends_the_same(tmp_pat
     expected = everything(play(tmp_path / "whole.db", season, players, commits.append))
     at = [number for number, what in enumerate(commits) if what in ("executed", "settled")]
     for count in at:
-        left = [count]
-
-        def committed(what: str, left: list[int] = left) -> None:
-            left[0] -= 1
-            if left[0] < 0:
-                raise Killed(what)
-
         with pytest.raises(Killed):
-            play(tmp_path / f"{count}.db", season, players, committed)
+            play(tmp_path / f"{count}.db", season, players, kill_after(count))
         assert everything(play(tmp_path / f"{count}.db", season, players)) == expected
 
 

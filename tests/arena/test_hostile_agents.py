@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import httpx
 import msgspec
 import pytest
 from sqlalchemy import func, select
-from tests.arena.conftest import EchoModel, Table, TwoQuestions
+from tests.arena.conftest import EchoModel, Table, TwoQuestions, seated
 from tests.arena.test_doors import NOW, SEASON, Client, founded, runner, through
 
 from tradeassay.agents.foreign.ama import MAX_REASONING
@@ -21,7 +20,6 @@ from tradeassay.arena.api.outside import DoorAgent, OfferWatch
 from tradeassay.arena.api.router import DoorLimits
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.season import BudgetRules
-from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import calls, decisions, slots
 from tradeassay.core.dialogue import Usage
@@ -29,19 +27,7 @@ from tradeassay.core.dialogue import Usage
 ROOM = DoorLimits(per_minute=70_000)
 
 
-@pytest.fixture
-def store(tmp_path: Path):
-    engine = open_engine(str(tmp_path / "arena.db"), durable=False)
-    yield Store(engine)
-    engine.dispose()
-
-
-@pytest.fixture(scope="module")
-def crypto() -> SnapshotFeed:
-    return SnapshotFeed.open(SEASON)
-
-
-def test_of_forty_attacks_on_a_seat_none_gets_through(store: Store, crypto: SnapshotFeed, monkeypatch) -> None:
+def test_of_forty_attacks_on_a_seat_none_gets_through(store: Store, feed: SnapshotFeed, monkeypatch) -> None:
     season = msgspec.structs.replace(SEASON, id="one", last="2022-06-01", timeout_s=120)
     doors = founded(store, season)
     tokens = {id: doors.register("one", id, now=NOW).token for id in ("anna", "bert")}
@@ -52,15 +38,11 @@ def test_of_forty_attacks_on_a_seat_none_gets_through(store: Store, crypto: Snap
         anna, bert = (Client(http, tokens[id]) for id in ("anna", "bert"))
         watch = OfferWatch(doors, poll_s=0.01)
         playing = asyncio.create_task(
-            runner(store, crypto, {id: DoorAgent(watch, id) for id in tokens}, season).run()
+            runner(store, feed, {id: DoorAgent(watch, id) for id in tokens}, season).run()
         )
         told, theirs = await anna.packet(), await bert.packet()
-        good = {
-            "slot": told["slot"],
-            "packet_sha256": told["packet_sha256"],
-            "recommended_action": "SELL",
-            "reasoning": "r",
-        }
+        named = {"slot": told["slot"], "packet_sha256": told["packet_sha256"]}
+        good = {**named, "recommended_action": "SELL", "reasoning": "r"}
 
         async def attack(what: str, body: object, head: dict[str, str] | None = None, times: int = 1) -> None:
             content = body if isinstance(body, bytes) or hasattr(body, "__aiter__") else msgspec.json.encode(body)
@@ -133,11 +115,7 @@ class Lying(EchoModel):
 def spend(table: Table, model: EchoModel, budget: BudgetRules) -> tuple[int, int]:
     """Play a season and return how many decisions asked a model, and how many were refused for the budget."""
     season = msgspec.structs.replace(table.season, budget=budget, warmup=0, last="2022-06-06")
-    agents = {
-        "thinker": EntryAgent(TwoQuestions(), model),
-        "trend": EntryAgent(ConstantAction("HOLD")),
-        "buy-and-hold": EntryAgent(ConstantAction("BUY")),
-    }
+    agents = {"thinker": EntryAgent(TwoQuestions(), model), **seated(trend=ConstantAction("HOLD"))}
     table.play(season=season, agents=agents)
     found = table.runner()
     with found.store.read() as db:
@@ -161,9 +139,7 @@ def test_a_budget_is_kept_whatever_a_model_says_about_its_price(
     table: Table, usage: Usage, budget: BudgetRules, most: int
 ) -> None:
     asked, refused = spend(table, Lying(usage), budget)
-    assert (
-        1 <= asked <= most
-    )  # of the decisions under way when it ran out none is cut off: two assets, one more each
+    assert 1 <= asked <= most  # of those under way when it ran out none is cut off: two assets, one more each
     assert refused >= 4
 
 

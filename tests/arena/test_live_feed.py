@@ -94,13 +94,8 @@ def test_a_vendor_that_never_answers_costs_its_session_and_no_other(live) -> Non
 
 def test_stocks_follow_their_exchange() -> None:
     asset = Asset(symbol="TSLA", kind="stock", dataset="live/yfinance")
-    season = Season(
-        id="s",
-        assets=(asset,),
-        entries=(Entry(id="a", architecture="rule"),),
-        first="2025-11-26",
-        last="2025-12-01",
-    )
+    rule = Entry(id="a", architecture="rule")
+    season = Season(id="s", assets=(asset,), entries=(rule,), first="2025-11-26", last="2025-12-01")
     found = LiveFeed(clock=FixedClock(1_764_000_000 * 10**9)).due(season)
     assert [due.session for due in found] == ["2025-11-26", "2025-11-28", "2025-12-01", "2025-12-02", "2025-12-03"]
     assert (found[1].at // (60 * 10**9)) % 1440 == 18 * 60 + 15  # the day after Thanksgiving closes at one

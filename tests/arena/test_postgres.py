@@ -14,8 +14,8 @@ import msgspec
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import create_engine, text
+from tests.arena.conftest import Killed, kill_after
 from tests.arena.postgres import restartable, server
-from tests.arena.test_rounds import Killed, kill_after
 
 from tradeassay.arena.api.doors import Doors
 from tradeassay.arena.clock import ReplayClock

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 from sqlalchemy import func, select
+from tests.arena.conftest import Killed, kill_after
 from tests.arena.virtual import VirtualTime
 
 from tradeassay.account.daily_target import target_growth
@@ -21,22 +21,6 @@ from tradeassay.benchmarks.ama import positions
 from tradeassay.core import secrets
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import DAY, parse_iso
-
-
-class Killed(BaseException):
-    """Stands for a process that is gone."""
-
-
-def kill_after(count: int):
-    left = count
-
-    def committed(what: str) -> None:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise Killed(what)
-
-    return committed
 
 
 def rows(table, query):
@@ -93,23 +77,6 @@ def test_killed_between_any_two_commits_it_ends_the_same(table, tmp_path) -> Non
         again.play()
         assert again.everything() == expected, commits[count]
         assert again.model.asked == asked  # nothing that was answered is asked again
-
-
-@pytest.mark.slow
-def test_killed_again_and_again_it_ends_the_same(table, tmp_path) -> None:
-    table.play()
-    expected, asked = table.everything(), table.model.asked
-    again = type(table)(str(tmp_path / "killed.db"), table.season, table.feed)
-    deaths = 0
-    while True:
-        try:
-            again.play(kill_after(9))
-            break
-        except Killed:
-            deaths += 1
-    assert deaths > 20
-    assert again.everything() == expected
-    assert again.model.asked == asked
 
 
 def test_memory_is_written_with_the_decision(played) -> None:
@@ -186,20 +153,17 @@ def test_speeds() -> None:
             parse_speed(text)
 
 
-def test_replay_sleeps_as_its_speed_says() -> None:
+async def test_replay_sleeps_as_its_speed_says() -> None:
     slept = []
 
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    async def go() -> None:
-        clock = ReplayClock(speed=43_200, sleep=sleep)
-        await clock.wait_until(DAY)
-        await clock.wait_until(2 * DAY)
-        await clock.wait_until(DAY)
-        assert clock.now() == 2 * DAY
-
-    asyncio.run(go())
+    clock = ReplayClock(speed=43_200, sleep=sleep)
+    await clock.wait_until(DAY)
+    await clock.wait_until(2 * DAY)
+    await clock.wait_until(DAY)
+    assert clock.now() == 2 * DAY
     assert slept == [2.0]
 
 
@@ -225,10 +189,8 @@ def test_no_secret_is_written_to_the_database(tmp_path: Path) -> None:
     with engine.begin() as db:
         db.exec_driver_sql("CREATE TABLE told (text TEXT, raw BLOB)")
         db.exec_driver_sql("INSERT INTO told VALUES (?, ?)", (f"it is {key}", key.encode()))
-        assert db.exec_driver_sql("SELECT text, raw FROM told").one() == (
-            f"it is {secrets.REMOVED}",
-            secrets.REMOVED.encode(),
-        )
+        told = (f"it is {secrets.REMOVED}", secrets.REMOVED.encode())
+        assert db.exec_driver_sql("SELECT text, raw FROM told").one() == told
     engine.dispose()
     assert all(key.encode() not in path.read_bytes() for path in tmp_path.iterdir())
 

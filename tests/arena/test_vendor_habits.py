@@ -15,17 +15,16 @@ import msgspec
 import numpy as np
 import pytest
 from sqlalchemy import select
+from tests.arena.conftest import seated, worth
 from tests.arena.virtual import VirtualTime
 
-from tradeassay.account.daily_target import target_growth
-from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.rounds.feed import LiveFeed, parse_renamed
 from tradeassay.arena.rounds.prices import held_bars_of, revisions
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.state.tables import bookings, decisions, rounds
+from tradeassay.arena.state.tables import bookings, rounds
 from tradeassay.core.arena import AgentChoice
 from tradeassay.core.time import HOUR, MINUTE, Instant, midnight, parse_day
 from tradeassay.core.view import Instrument
@@ -240,31 +239,9 @@ def play(tmp_path: Path, symbols: list[str], last: str) -> tuple[Store, Season, 
     renamed = parse_renamed(season, [f"{old}={new}" for old, new in RENAMED.items() if old in symbols])
     feed = LiveFeed(home=tmp_path / "home", clock=wall, fetch=vendor.fetch, first=FIRST, renamed=renamed)
     store = Store(open_engine(str(tmp_path / "habits.db"), durable=False))
-    runner = Runner(
-        season=season,
-        store=store,
-        feed=feed,
-        clock=wall.clock(),
-        beat_s=6 * 3600.0,
-        agents={"whims": EntryAgent(Whims()), "buy-and-hold": EntryAgent(ConstantAction("BUY"))},
-        longest_s=60.0,
-    )
-    wall.run(runner.run())
+    agents, clock = seated(whims=Whims()), {"clock": wall.clock(), "beat_s": 6 * 3600.0, "longest_s": 60.0}
+    wall.run(Runner(season=season, store=store, feed=feed, agents=agents, **clock).run())
     return store, season, vendor
-
-
-def worth(store: Store, entry: str, symbol: str, prices: dict[str, float]) -> float:
-    """Return what the recorded decisions make on a vendor's final prices, in plain arithmetic."""
-    query = select(decisions.c.session, decisions.c.action, rounds.c.next_session)
-    query = query.join(rounds, rounds.c.id == decisions.c.round)
-    query = query.where(decisions.c.entry == entry, decisions.c.asset == symbol)
-    position, held, moved = 0, [], []
-    with store.read() as db:
-        for session, action, later in db.execute(query.order_by(decisions.c.session)):
-            position = {"BUY": 1, "SELL": -1, "HOLD": position}[action]
-            held.append(position)
-            moved.append(0.0 if later is None else prices[later] / prices[session] - 1.0)
-    return float(np.prod(target_growth(np.array(held, dtype=np.int64), np.array(moved), 5.0)))
 
 
 def check(tmp_path: Path, symbols: list[str], last: str) -> None:
@@ -300,11 +277,7 @@ def check(tmp_path: Path, symbols: list[str], last: str) -> None:
 RENAMED = {"FB": "META"}
 AFTER = ("2026-11-20", "2026-11-23", "2026-11-24", "2026-11-25", "2026-11-27", "2026-11-30", "2026-12-01")
 GONE = {
-    "LATE-ROW-DAY": ("no price of", D),
-    "NAN-DAY": ("no price of", D),
-    "ZERO-DAY": ("no price of", D),
-    "MINUS": ("no price of", D),
-    "INFINITE": ("no price of", D),
+    **dict.fromkeys(("LATE-ROW-DAY", "NAN-DAY", "ZERO-DAY", "MINUS", "INFINITE"), ("no price of", D)),
     "AWAY-KEY": ("KeyError", D),
     "TICK-DAY": ("the bar was doubted", D),
     "DELISTED": ("no price of", *AFTER),

@@ -6,6 +6,8 @@ import pytest
 
 from tradeassay.core.syntax import SourceFault, program_tree
 
+F_STRING = "an f-string that Python 3.11 cannot read begins here"
+
 
 @pytest.mark.parametrize(
     ("source", "error", "line", "words"),
@@ -23,18 +25,8 @@ from tradeassay.core.syntax import SourceFault, program_tree
         ("def f():", "IndentationError", 1, "the indentation fits no block: def f():"),
         # 3.12 closes none of these where 3.11 does, or reads what 3.11 refuses.
         ("x = 1\ny = f'{a['b']}'\n", "SyntaxError", 2, "this cannot be read as Python: y = f'{a['b']}'"),
-        (
-            "y = f'{a[\"b}'\n",
-            "SyntaxError",
-            1,
-            "an f-string that Python 3.11 cannot read begins here: y = f'{a[\"b}'",
-        ),
-        (
-            "y = f'{a + }'\n",
-            "SyntaxError",
-            1,
-            "an f-string that Python 3.11 cannot read begins here: y = f'{a + }'",
-        ),
+        ("y = f'{a[\"b}'\n", "SyntaxError", 1, f"{F_STRING}: y = f'{{a[\"b}}'"),
+        ("y = f'{a + }'\n", "SyntaxError", 1, f"{F_STRING}: y = f'{{a + }}'"),
         ("y = f'{\"\\n\".join(a)}'\n", "SyntaxError", 1, None),
         ("y = f'''{a # why\n}'''\n", "SyntaxError", 1, None),
         ("y = f'{a:{b:{c}}}'\n", "SyntaxError", 1, None),

@@ -69,6 +69,7 @@ def small_panel(seed: int = 0, sessions: int = 16, stocks: int = 6, **changes: o
         ),
         CorporateAction(symbol="S0", kind="dividend", ex_date=str(day[9]), known_at=int(opens[2]), value=0.5),
     )
+    end = str(day[0] - 30)
     contents: dict[str, object] = {
         "name": "small",
         "facts": PanelFacts(
@@ -89,13 +90,7 @@ def small_panel(seed: int = 0, sessions: int = 16, stocks: int = 6, **changes: o
         ),
         "indices": {"IDX": 1000 + np.cumsum(rng.normal(0, 1, sessions))},
         "fundamentals": tuple(
-            Fundamental(
-                symbol=f"S{i}",
-                field="eps",
-                period_end=str(day[0] - 30),
-                known_at=int(opens[2 + i]),
-                value=float(i),
-            )
+            Fundamental(symbol=f"S{i}", field="eps", period_end=end, known_at=int(opens[2 + i]), value=float(i))
             for i in range(4)
         ),
         "news": tuple(

@@ -20,6 +20,7 @@ from tradeassay.data.store.write import write_snapshot
 DAYS = np.busday_offset(np.datetime64("2024-01-01"), np.arange(8))
 OPENS = DAYS.astype(np.int64) * DAY + 14 * HOUR
 NAN = float("nan")
+Store = Callable[[Panel], Snapshot]
 
 
 def action(kind: Literal["split", "dividend"], row: int, value: float) -> CorporateAction:
@@ -42,10 +43,7 @@ def one_stock(
         open_time=OPENS[: len(closes)],
         close_time=OPENS[: len(closes)] + 6 * HOUR,
         bars={
-            "open": close,
-            "high": close,
-            "low": close,
-            "close": close,
+            **dict.fromkeys(("open", "high", "low", "close"), close),
             "volume": volume,
             "amount": volume * close,
         },
@@ -55,7 +53,7 @@ def one_stock(
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Callable[[Panel], Snapshot]:
+def store(tmp_path: Path) -> Store:
     def write(panel: Panel) -> Snapshot:
         write_snapshot(panel, tmp_path / "one", allow_faults=True)
         return open_snapshot(tmp_path / "one")
@@ -67,9 +65,7 @@ def closes(snapshot: Snapshot, row: int, phase: Literal["pre_open", "open", "clo
     return snapshot.at(row, phase).bars("close", adjust=adjust)[:, 0].tolist()  # type: ignore[arg-type]
 
 
-def test_a_split_is_undone_from_its_ex_dates_pre_open_on_and_not_before(
-    store: Callable[[Panel], Snapshot],
-) -> None:
+def test_a_split_is_undone_from_its_ex_dates_pre_open_on_and_not_before(store: Store) -> None:
     snapshot = store(one_stock([100, 102, 52, 53], action("split", 2, 2.0)))
     assert closes(snapshot, 1, "close", "split") == [100, 102]
     assert closes(snapshot, 2, "pre_open", "split") == [50, 51]
@@ -99,14 +95,8 @@ def test_a_dividend_with_a_split_on_one_day_is_per_old_share(store: Callable[[Pa
 
 def test_actions_during_a_suspension(store: Callable[[Panel], Snapshot]) -> None:
     # 100; suspended for three sessions in which it pays 10, splits 3:1 and pays 5; resumes at 25 = (100-10)/3 - 5.
-    snapshot = store(
-        one_stock(
-            [100, NAN, NAN, NAN, 25],
-            action("dividend", 1, 10.0),
-            action("split", 2, 3.0),
-            action("dividend", 3, 5.0),
-        )
-    )
+    events = (action("dividend", 1, 10.0), action("split", 2, 3.0), action("dividend", 3, 5.0))
+    snapshot = store(one_stock([100, NAN, NAN, NAN, 25], *events))
     assert closes(snapshot, 1, "pre_open", "total") == pytest.approx([90])
     assert closes(snapshot, 2, "pre_open", "total")[0] == pytest.approx(30)
     assert closes(snapshot, 4, "pre_open", "total")[0] == pytest.approx(25)
@@ -152,10 +142,9 @@ def test_an_ex_date_between_sessions_takes_effect_in_the_next_one(store: Callabl
 
 
 def test_actions_outside_the_panel_are_known_but_have_no_effect(store: Callable[[Panel], Snapshot]) -> None:
-    before = CorporateAction(
-        symbol="A", kind="split", ex_date="2020-05-05", known_at=int(OPENS[0]) - DAY, value=7.0
-    )
-    beyond = CorporateAction(symbol="A", kind="split", ex_date="2031-05-05", known_at=int(OPENS[1]), value=7.0)
+    split = action("split", 1, 7.0)
+    before = msgspec.structs.replace(split, ex_date="2020-05-05", known_at=int(OPENS[0]) - DAY)
+    beyond = msgspec.structs.replace(split, ex_date="2031-05-05", known_at=int(OPENS[1]))
     snapshot = store(one_stock([100, 101, 102], before, beyond))
     for row in range(3):
         assert snapshot.at(row, "pre_open").todays_actions() == ()

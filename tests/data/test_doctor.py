@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from tradeassay.core.time import DAY
+from tradeassay.core.time import DAY, MINUTE, parse_iso
 from tradeassay.core.view import CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.data.calendars import sessions_between
 from tradeassay.data.datasets import diagnose
@@ -32,14 +32,7 @@ def real_panel() -> Panel:
         sessions=found.days,
         open_time=found.open_time,
         close_time=found.close_time,
-        bars={
-            "open": close,
-            "high": close + 1,
-            "low": close - 1,
-            "close": close,
-            "volume": close,
-            "amount": close,
-        },
+        bars={**dict.fromkeys(("open", "close", "volume", "amount"), close), "high": close + 1, "low": close - 1},
         suspended=np.zeros(shape, dtype=bool),
     )
 
@@ -99,6 +92,28 @@ def with_minutes(panel: Panel, **changes: float) -> Panel:
     return replace(panel, minutes=MinutePanel(("A",), times, bars))
 
 
+def having(**changes: Any) -> Callable[[Panel], Panel]:
+    return lambda panel: replace(panel, **changes)
+
+
+def figure(period: str, known: int, value: float) -> Fundamental:
+    return Fundamental(symbol="A", field="eps", period_end=period, known_at=known, value=value)
+
+
+def news(at: int, title: str) -> NewsItem:
+    return NewsItem(id="n1", published_at=at, symbols=(), title=title)
+
+
+YEAR = "2024-01-01T00:00:00Z"
+LISTED = real_panel().listings
+ENDED = (LISTED[0], msgspec.structs.replace(LISTED[1], delisted="2024-01-18"))
+PAUSED = np.eye(13, 2, dtype=bool)[::-1] & (np.arange(13)[:, None] == 12)
+SPLITS = (action("split", "2024-03-05", 2.0), action("split", "2024-03-05", 3.0))
+SMALL, LARGE = action("dividend", "2024-01-15", 0.1), action("dividend", "2024-01-16", 60.0)
+BACKWARDS = (Membership(index="I", symbol="A", start="2024-01-05", end="2024-01-04"),)
+TWICE = tuple(Membership(index="I", symbol="A", start=day) for day in ("2024-01-03", "2024-01-04"))
+EARLY, NO_NUMBER = (figure("2024-03-31", parse_iso(YEAR), 1.0),), (figure("2023-12-31", 2**61, float("nan")),)
+LEVELS = np.where(np.arange(13) == 2, 0.0, 9.0)
 CASES: list[tuple[str, str, str, Callable[[Panel], Panel]]] = [
     ("price not positive", "error", "A on 2024-01-04: price 0 is", lambda p: changed(p, "low", 2, 0, 0.0)),
     ("high below low", "error", "high 40 is below low 49", lambda p: changed(p, "high", 2, 0, 40.0)),
@@ -115,109 +130,25 @@ CASES: list[tuple[str, str, str, Callable[[Panel], Panel]]] = [
     ("missing bars", "warning", "A has no bar in 1 of 13", lambda p: without(p, 3, 0)),
     ("missing bars", "error", "A has no bar in 7 of 13", lambda p: without(p, slice(3, 10), 0)),
     ("missing bars", "error", "A has no bar at all", lambda p: without(p, slice(None), 0)),
-    (
-        "bar while unlisted",
-        "error",
-        "outside its listing dates",
-        lambda p: replace(
-            p, listings=(p.listings[0], msgspec.structs.replace(p.listings[1], delisted="2024-01-18"))
-        ),
-    ),
-    (
-        "bar while suspended",
-        "error",
-        "while marked as suspended",
-        lambda p: replace(p, suspended=np.eye(13, 2, dtype=bool)[::-1] & (np.arange(13)[:, None] == 12)),
-    ),
-    (
-        "duplicate action",
-        "error",
-        "a second split of A",
-        lambda p: replace(p, actions=(action("split", "2024-03-05", 2.0), action("split", "2024-03-05", 3.0))),
-    ),
-    (
-        "ex-date is not a session",
-        "warning",
-        "2024-01-15 is not a session, 2024-01-16",
-        lambda p: replace(p, actions=(action("dividend", "2024-01-15", 0.1),)),
-    ),
-    (
-        "dividend above price",
-        "error",
-        "dividend 60 for a price of 50",
-        lambda p: replace(p, actions=(action("dividend", "2024-01-16", 60.0),)),
-    ),
-    (
-        "membership ends before it starts",
-        "error",
-        "from 2024-01-05 to 2024-01-04",
-        lambda p: replace(
-            p, memberships=(Membership(index="I", symbol="A", start="2024-01-05", end="2024-01-04"),)
-        ),
-    ),
-    (
-        "overlapping membership",
-        "error",
-        "A is twice in I on 2024-01-04",
-        lambda p: replace(
-            p,
-            memberships=(
-                Membership(index="I", symbol="A", start="2024-01-03"),
-                Membership(index="I", symbol="A", start="2024-01-04"),
-            ),
-        ),
-    ),
+    ("bar while unlisted", "error", "outside its listing dates", having(listings=ENDED)),
+    ("bar while suspended", "error", "while marked as suspended", having(suspended=PAUSED)),
+    ("duplicate action", "error", "a second split of A", having(actions=SPLITS)),
+    ("ex-date is not a session", "warning", "2024-01-15 is not a session, 2024-01-16", having(actions=(SMALL,))),
+    ("dividend above price", "error", "dividend 60 for a price of 50", having(actions=(LARGE,))),
+    ("membership ends before it starts", "error", "from 2024-01-05 to 2024-01-04", having(memberships=BACKWARDS)),
+    ("overlapping membership", "error", "A is twice in I on 2024-01-04", having(memberships=TWICE)),
     (
         "known before the period ended",
         "error",
-        "known at 2024-01-01T00:00:00Z, period ends 2024-03-31",
-        lambda p: replace(
-            p,
-            fundamentals=(
-                Fundamental(
-                    symbol="A", field="eps", period_end="2024-03-31", known_at=1_704_067_200_000_000_000, value=1.0
-                ),
-            ),
-        ),
+        f"known at {YEAR}, period ends 2024-03-31",
+        having(fundamentals=EARLY),
     ),
-    (
-        "no number",
-        "error",
-        "A eps of 2023-12-31 is nan",
-        lambda p: replace(
-            p,
-            fundamentals=(
-                Fundamental(
-                    symbol="A", field="eps", period_end="2023-12-31", known_at=2**60 * 2, value=float("nan")
-                ),
-            ),
-        ),
-    ),
-    (
-        "empty news",
-        "warning",
-        "n1 has neither title nor text",
-        lambda p: replace(p, news=(NewsItem(id="n1", published_at=DAY * 19000, symbols=(), title=" "),)),
-    ),
-    (
-        "undated news",
-        "error",
-        "n1 is dated 1970",
-        lambda p: replace(p, news=(NewsItem(id="n1", published_at=5, symbols=(), title="x"),)),
-    ),
-    (
-        "price not positive",
-        "error",
-        "index I on 2024-01-04: level 0",
-        lambda p: replace(p, indices={"I": np.where(np.arange(13) == 2, 0.0, 9.0)}),
-    ),
+    ("no number", "error", "A eps of 2023-12-31 is nan", having(fundamentals=NO_NUMBER)),
+    ("empty news", "warning", "n1 has neither title nor text", having(news=(news(DAY * 19000, " "),))),
+    ("undated news", "error", "n1 is dated 1970", having(news=(news(5, "x"),))),
+    ("price not positive", "error", "index I on 2024-01-04: level 0", having(indices={"I": LEVELS})),
     ("high below low", "error", "A at 2024-01-03T14:31:00Z: high 1", lambda p: with_minutes(p, high=1.0)),
-    (
-        "minute outside a session",
-        "warning",
-        "lies outside every session",
-        lambda p: with_minutes(p, shift=3_600_000_000_000),
-    ),
+    ("minute outside a session", "warning", "outside every session", lambda p: with_minutes(p, shift=60 * MINUTE)),
 ]
 
 

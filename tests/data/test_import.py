@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -90,10 +91,8 @@ def test_rows_without_trade_are_suspensions(tmp_path: Path) -> None:
 
 def test_headerless_files_with_given_columns(tmp_path: Path) -> None:
     rows = "20240102,0,1.0,2.0,0.5,1.5,100\n20240103,0,1.5,2.5,1.0,2.0,100\n"
-    config = FilesConfig(
-        path=str(write(tmp_path / "x", AAA=rows)),
-        header=("date", "ignore", "open", "high", "low", "close", "volume"),
-    )
+    header = ("date", "ignore", "open", "high", "low", "close", "volume")
+    config = FilesConfig(path=str(write(tmp_path / "x", AAA=rows)), header=header)
     panel = read_files(config).panel
     assert panel.bars["close"][:, 0].tolist() == [1.5, 2.0]
     with pytest.raises(UserError, match="no column for close among date, column 2"):
@@ -101,13 +100,8 @@ def test_headerless_files_with_given_columns(tmp_path: Path) -> None:
 
 
 def test_parquet_files(tmp_path: Path) -> None:
-    table = pa.table(
-        {
-            "Date": pa.array(np.array(US_DAYS, dtype="datetime64[ns]")),
-            "symbol": ["AAA"] * 5,
-            "Close": [1.0, 1.1, 1.2, 1.3, 1.4],
-        }
-    )
+    dates = pa.array(np.array(US_DAYS, dtype="datetime64[ns]"))
+    table = pa.table({"Date": dates, "symbol": ["AAA"] * 5, "Close": [1.0, 1.1, 1.2, 1.3, 1.4]})
     pa.parquet.write_table(table, tmp_path / "long.parquet")
     imported = read_files(FilesConfig(path=str(tmp_path)))
     assert imported.panel.symbols == ("AAA",) and imported.diagnose() == ()
@@ -217,9 +211,9 @@ def test_crypto_days_are_guessed_from_their_weekends(tmp_path: Path) -> None:
 
 
 def test_a_name_that_stops_counts_as_delisted(tmp_path: Path) -> None:
-    days = [
-        str(day) for day in np.busday_offset("2024-01-02", np.arange(40), holidays=["2024-01-15", "2024-02-19"])
-    ]
+    days = (
+        np.busday_offset("2024-01-02", np.arange(40), holidays=["2024-01-15", "2024-02-19"]).astype(str).tolist()
+    )
     folder = write(tmp_path / "x", AAA=HEAD + bars(days), BBB=HEAD + bars(days[:10]))
     panel = read_files(FilesConfig(path=str(folder))).panel
     assert [entry.delisted for entry in panel.listings] == [None, days[9]]
@@ -244,14 +238,9 @@ def test_minute_files(tmp_path: Path) -> None:
     panel = imported.panel
     assert panel.minutes is not None and panel.minutes.close_time.size == 6
     assert np.datetime64(int(panel.minutes.close_time[0]), "ns") == np.datetime64("2024-01-02T14:31")
-    assert {name: values[:, 0].tolist() for name, values in panel.bars.items()} == {
-        "open": [10, 10],
-        "high": [11, 12],
-        "low": [9, 8],
-        "close": [10.2, 10],
-        "volume": [15, 15],
-        "amount": [15 * 10.2, 150],
-    }
+    prices = {"open": [10, 10], "high": [11, 12], "low": [9, 8], "close": [10.2, 10]}
+    daily = {name: values[:, 0].tolist() for name, values in panel.bars.items()}
+    assert daily == {**prices, "volume": [15, 15], "amount": [15 * 10.2, 150]}
     import_files(FilesConfig(path=str(folder), timezone="America/New_York"), home=tmp_path)
     view = open_snapshot(tmp_path / "store" / "x").at(1, "close")
     assert view.minutes("AAA", 2)[1]["close"].tolist() == [10.1, 10]
@@ -384,11 +373,8 @@ def test_commas_group_thousands(tmp_path: Path) -> None:
 
 
 def test_an_empty_date_in_parquet_is_named(tmp_path: Path) -> None:
-    from datetime import date
-
-    pa.parquet.write_table(
-        pa.table({"date": [date(2024, 1, 2), None], "close": [1.0, 2.0]}), tmp_path / "A.parquet"
-    )
+    table = pa.table({"date": [date(2024, 1, 2), None], "close": [1.0, 2.0]})
+    pa.parquet.write_table(table, tmp_path / "A.parquet")
     (fault,) = read_files(FilesConfig(path=str(tmp_path))).faults
     assert (fault.check, fault.row) == ("unreadable date", 2)
 

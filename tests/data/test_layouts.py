@@ -28,42 +28,25 @@ def per_day(root: Path, symbols: tuple[str, ...]) -> None:
         folder.mkdir(parents=True)
         for row, day in enumerate(DAYS):
             price = 100.0 + shift + row
-            bar = {
-                "date": [day],
-                "open": [price],
-                "high": [price + 1],
-                "low": [price - 1],
-                "close": [price],
-                "volume": [1e6],
-            }
-            pl.DataFrame(bar).write_parquet(folder / f"{day}.parquet")
+            bar = {"open": price, "high": price + 1, "low": price - 1, "close": price, "volume": 1e6}
+            pl.DataFrame({"date": day, **bar}).write_parquet(folder / f"{day}.parquet")
 
 
 def test_the_storage_of_stockbench(tmp_path: Path) -> None:
     per_day(tmp_path / "storage" / "parquet", ("AAPL", "MSFT", "SPY"))
     cache = tmp_path / "storage" / "cache"
     (cache / "corporate_actions").mkdir(parents=True)
-    dividends = [
-        {"ex_dividend_date": "2025-03-05", "cash_amount": 0.25},
-        {"ex_dividend_date": "2012-08-09", "cash_amount": 9},
-    ]
+    paid = (("2025-03-05", 0.25), ("2012-08-09", 9))
+    dividends = [{"ex_dividend_date": day, "cash_amount": amount} for day, amount in paid]
     (cache / "corporate_actions" / "AAPL.dividends.json").write_text(json.dumps(dividends))
     (cache / "news_by_day" / "AAPL").mkdir(parents=True)
     item = {"title": "Apple, said", "description": "a body", "published_utc": "2025-03-04T22:35:30", "source": "x"}
     (cache / "news_by_day" / "AAPL" / "2025-03-04.json").write_text(json.dumps({"items": [item, item]}))
     (cache / "financials").mkdir()
+    income = {"diluted_earnings_per_share": {"value": 1.5}, "diluted_average_shares": {"value": 1e9}}
+    quarter = {"timeframe": "quarterly", "financials": {"income_statement": income}}
     quarters = [
-        {
-            "timeframe": "quarterly",
-            "end_date": f"2024-{month}-28",
-            "filing_date": f"2024-{month}-29",
-            "financials": {
-                "income_statement": {
-                    "diluted_earnings_per_share": {"value": 1.5},
-                    "diluted_average_shares": {"value": 1e9},
-                }
-            },
-        }
+        {**quarter, "end_date": f"2024-{month}-28", "filing_date": f"2024-{month}-29"}
         for month in ("03", "06", "09", "12")
     ]
     (cache / "financials" / "AAPL.all.json").write_text(json.dumps(quarters))
@@ -86,14 +69,8 @@ def test_a_qlib_store(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     factor = np.array([0.5] * 4 + [1.0] * 4)
     raw = np.array([20.0, 20.5, 21.0, 20.8, 10.4, 10.5, 10.6, 10.7])
-    fields = {
-        "open": raw * factor,
-        "high": raw * 1.01 * factor,
-        "low": raw * 0.99 * factor,
-        "close": raw * factor,
-        "volume": 1e6 / factor,
-        "factor": factor,
-    }
+    prices = {name: raw * k * factor for name, k in (("open", 1), ("high", 1.01), ("low", 0.99), ("close", 1))}
+    fields = {**prices, "volume": 1e6 / factor, "factor": factor}
     for name, values in fields.items():
         np.concatenate([[0.0], values]).astype("<f4").tofile(folder / f"{name}.day.bin")
     assert guess_layout(tmp_path) == "qlib"
@@ -113,9 +90,8 @@ def test_akshare_files_per_day_files_and_a_wide_table(tmp_path: Path) -> None:
     assert float(panel.bars["volume"][0, 0]) == 100_000.0 and float(panel.bars["close"][0, 0]) == 10.2
     days = tmp_path / "days"
     per_day(days, ("AAPL",))
-    assert guess_layout(days) == "per-day" and imported("per-day", days, calendar="XNYS").panel.symbols == (
-        "AAPL",
-    )
+    assert guess_layout(days) == "per-day"
+    assert imported("per-day", days, calendar="XNYS").panel.symbols == ("AAPL",)
     wide = tmp_path / "wide.csv"
     wide.write_text("date,AAPL,MSFT\n" + "\n".join(f"{day},{n + 1},{n + 2}" for n, day in enumerate(DAYS)))
     assert imported("wide", wide, calendar="XNYS").panel.symbols == ("AAPL", "MSFT")

@@ -15,6 +15,7 @@ from tradeassay.data.doctor import DROPS
 from tradeassay.data.tables.columns import FilesConfig
 from tradeassay.data.tables.folder import Imported, read_files
 
+FIGURES = "symbol,field,period_end,known_at,value\n"
 DAYS = ["2024-01-02", "2024-01-03", "2024-01-04", "2024-01-05"]
 BARS = "symbol,date,open,high,low,close,volume,amount\n" + "".join(
     f"{symbol},{day},10,11,9,10,100,1000\n" for symbol in ("600000.SH", "000001.SZ") for day in DAYS
@@ -70,12 +71,8 @@ def test_news(tmp_path: Path) -> None:
     )
     imported = load(tmp_path, news=text)
     first, second = imported.panel.news
-    assert (first.title, first.symbols, first.body, first.source) == (
-        "First",
-        ("600000.SH", "000001.SZ"),
-        "body",
-        "wire",
-    )
+    assert (first.title, first.body, first.source) == ("First", "body", "wire")
+    assert first.symbols == ("600000.SH", "000001.SZ")
     assert second.published_at == parse_iso("2024-01-04T00:00:00Z"), "a bare date counts from its end"
     assert "repeated" in str(imported.report)
 
@@ -94,12 +91,9 @@ def test_instruments_and_index_levels(tmp_path: Path) -> None:
     indices = "date,index,close\n2024-01-02,CSI300,3400\n2024-01-04,CSI300,3410\n2024-02-04,CSI300,3410\n"
     panel = load(tmp_path, instruments=instruments, indices=indices).panel
     known = next(entry for entry in panel.listings if entry.instrument.symbol == "600000.SH")
-    assert (known.instrument.name, known.instrument.sector, known.instrument.board) == (
-        "Bank",
-        "finance",
-        Board.STAR,
-    )
-    assert known.listed == "1999-11-10" and known.instrument.lot == 200 and known.instrument.currency == "CNY"
+    is_ = known.instrument
+    assert (is_.name, is_.sector, is_.board, is_.lot, is_.currency) == ("Bank", "finance", Board.STAR, 200, "CNY")
+    assert known.listed == "1999-11-10"
     assert panel.indices["CSI300"][[0, 2]].tolist() == [3400, 3410]
 
 
@@ -146,21 +140,11 @@ def test_wrong_side_files_name_file_line_and_column(tmp_path: Path, name: str, t
         ("actions", "symbol,ex_date,split,known_at\n600000,2024-01-04,2,soon\n", "undated record", 2),
         ("news", "published_at,title\nlately,x\n", "undated record", 2),
         ("news", "published_at,title\n2024-01-03,x\n,y\n", "undated record", 3),
+        ("fundamentals", FIGURES + "600000,eps,2023-12-31,2024-01-04,x\n", "bad figure", 2),
+        ("fundamentals", FIGURES + "600000,eps,2023-12-31,2024-01-04,inf\n", "bad figure", 2),
         (
             "fundamentals",
-            "symbol,field,period_end,known_at,value\n600000,eps,2023-12-31,2024-01-04,x\n",
-            "bad figure",
-            2,
-        ),
-        (
-            "fundamentals",
-            "symbol,field,period_end,known_at,value\n600000,eps,2023-12-31,2024-01-04,inf\n",
-            "bad figure",
-            2,
-        ),
-        (
-            "fundamentals",
-            "symbol,field,period_end,known_at,value\n600000,a,2023-12-31,2024-01-04,1\n600000,b,2023-12-31,,1\n",
+            FIGURES + "600000,a,2023-12-31,2024-01-04,1\n600000,b,2023-12-31,,1\n",
             "undated record",
             3,
         ),

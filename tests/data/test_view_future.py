@@ -211,19 +211,13 @@ def _other_records(
         if not any((m.index, m.symbol) == (index, symbol) for m in spells):
             spells.append(Membership(index=index, symbol=symbol, start=str(rng.choice(later))))
     figures = [f for f in panel.fundamentals if f.known_at <= clock]
-    figures += [
-        Fundamental(
-            symbol=str(rng.choice(symbols)), field="x", period_end="2023-01-01", known_at=future(), value=i
-        )
-        for i in range(int(rng.integers(0, 5)))
-    ]
+    for i in range(int(rng.integers(0, 5))):
+        whose = {"symbol": str(rng.choice(symbols)), "field": "x", "period_end": "2023-01-01"}
+        figures.append(Fundamental(**whose, known_at=future(), value=i))
     news = [n for n in panel.news if n.published_at <= clock]
-    news += [
-        NewsItem(
-            id=f"later{i}", published_at=future(), symbols=tuple(rng.choice(symbols, 2)), title="what will be"
-        )
-        for i in range(int(rng.integers(0, 9)))
-    ]
+    for i in range(int(rng.integers(0, 9))):
+        about = tuple(rng.choice(symbols, 2))
+        news.append(NewsItem(id=f"later{i}", published_at=future(), symbols=about, title="what will be"))
     order = rng.permutation(len(news))
     return {
         "actions": tuple(actions),

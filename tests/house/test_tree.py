@@ -25,27 +25,21 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def tracked(*patterns: str) -> list[Path]:
     try:
-        done = subprocess.run(
-            ["git", "ls-files", "--cached", "--others", "--exclude-standard", *patterns],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *patterns]
+        listed = subprocess.check_output(command, cwd=ROOT, stderr=subprocess.DEVNULL, text=True)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("not a git checkout")
-    return [ROOT / name for name in done.stdout.split("\n") if name and (ROOT / name).is_file()]
+    return [ROOT / name for name in listed.split("\n") if name and (ROOT / name).is_file()]
+
+
+def lines_with(pattern: str) -> list[str]:
+    sought = re.compile(pattern)
+    lines = ((path, line) for path in tracked("src/*.py") for line in path.read_text().splitlines())
+    return [f"{path.relative_to(ROOT)}: {line.strip()}" for path, line in lines if sought.search(line)]
 
 
 def test_nothing_is_left_unfinished() -> None:
-    marker = re.compile(r"NotImplementedError|TO" + r"DO|FIX" + r"ME|XX" + r"X\b")
-    found = [
-        f"{path.relative_to(ROOT)}: {line}"
-        for path in tracked("src/*.py")
-        for line in path.read_text().splitlines()
-        if marker.search(line)
-    ]
-    assert not found
+    assert not lines_with(r"NotImplementedError|TO" + r"DO|FIX" + r"ME|XX" + r"X\b")
 
 
 def test_every_package_says_what_it_is_for() -> None:
@@ -54,26 +48,13 @@ def test_every_package_says_what_it_is_for() -> None:
 
 
 def test_a_type_ignore_states_its_reason() -> None:
-    bare = re.compile(r"#\s*type:\s*ignore(\[[\w, -]+\])?\s*$")
-    found = [
-        f"{path.relative_to(ROOT)}: {line.strip()}"
-        for path in tracked("src/*.py")
-        for line in path.read_text().splitlines()
-        if bare.search(line)
-    ]
-    assert not found
+    assert not lines_with(r"#\s*type:\s*ignore(\[[\w, -]+\])?\s*$")
 
 
 def test_what_cannot_be_decoded_has_one_name() -> None:
     """A reader that catches one of the ways alone lets the others through as a traceback."""
-    alone = re.compile(r"except\b.*\bmsgspec\.(DecodeError|MsgspecError)")
-    found = [
-        f"{path.relative_to(ROOT)}: {line.strip()}"
-        for path in tracked("src/*.py")
-        for line in path.read_text().splitlines()
-        if alone.search(line)
-    ]
-    assert not found, "catch tradeassay.core.errors.UNDECODABLE"
+    alone = r"except\b.*\bmsgspec\.(DecodeError|MsgspecError)"
+    assert not lines_with(alone), "catch tradeassay.core.errors.UNDECODABLE"
 
 
 ROW = re.compile(r"^\| `(\w+)` \| .* \| ([^|]*) \|$", re.MULTILINE)
@@ -109,18 +90,7 @@ def test_the_map_of_the_house_is_true(imported: dict[str, set[str]]) -> None:
     assert not wrong, "mend the table in docs/concepts/house.md, or the import"
 
 
-HEAVY = (
-    "pandas",
-    "inspect_ai",
-    "numba",
-    "pyarrow",
-    "polars",
-    "scipy",
-    "plotly",
-    "exchange_calendars",
-    "rich",
-    "ray",
-)
+HEAVY = tuple("pandas inspect_ai numba pyarrow polars scipy plotly exchange_calendars rich ray".split())
 
 
 @pytest.mark.parametrize("module", ["tradeassay", "tradeassay.cli"])

@@ -50,22 +50,11 @@ def test_a_run_from_the_wheel_outside_the_checkout(wheel: Path, tmp_path: Path) 
     }
     # -S keeps the editable install's hook away, so that only the wheel can be imported.
     python = [sys.executable, "-S", "-m", "tradeassay"]
-    where = subprocess.run(
-        [sys.executable, "-S", "-c", "import tradeassay; print(tradeassay.__file__)"],
-        env=env,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert where.stdout.startswith(str(site))
+    there = {"env": env, "cwd": tmp_path, "text": True}
+    ask = [sys.executable, "-S", "-c", "import tradeassay; print(tradeassay.__file__)"]
+    assert subprocess.check_output(ask, **there).startswith(str(site))
     window = ["--first", "2022-12-01", "--last", "2022-12-31", "--executor", "inline"]
-    done = subprocess.run(
-        [*python, "run", "daily-crypto-v1", "-a", "cash", "-a", "equal-weight", *window, "--slug", "w"],
-        env=env,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
+    command = [*python, "run", "daily-crypto-v1", "-a", "cash", "-a", "equal-weight", *window, "--slug", "w"]
+    done = subprocess.run(command, capture_output=True, **there)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "runs/w/report.html").stat().st_size > 100_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,46 +29,28 @@ def only_loopback(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureReques
     if request.node.get_closest_marker("network"):
         yield
         return
-    connect, connect_ex, lookup = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
 
-    def guard(host: object) -> None:
-        if not _loopback(host):
-            raise AssertionError(f"a test tried to reach {host}")
+    def guard(where: Any, name: str, host: Callable[..., object]) -> None:
+        honest = getattr(where, name)
 
-    def guarded_connect(self: socket.socket, address: Any) -> Any:
-        if isinstance(address, tuple):
-            guard(address[0])
-        return connect(self, address)
+        def guarded(*given: Any, **named: Any) -> Any:
+            if not _loopback(host(*given)):
+                raise AssertionError(f"a test tried to reach {host(*given)}")
+            return honest(*given, **named)
 
-    def guarded_connect_ex(self: socket.socket, address: Any) -> Any:
-        if isinstance(address, tuple):
-            guard(address[0])
-        return connect_ex(self, address)
+        monkeypatch.setattr(where, name, guarded)
 
-    def guarded_lookup(host: Any, *args: Any, **named: Any) -> Any:
-        guard(host)
-        return lookup(host, *args, **named)
-
-    monkeypatch.setattr(socket.socket, "connect", guarded_connect)
-    monkeypatch.setattr(socket.socket, "connect_ex", guarded_connect_ex)
-    monkeypatch.setattr(socket, "getaddrinfo", guarded_lookup)
+    for name in ("connect", "connect_ex"):
+        guard(socket.socket, name, lambda _, to: to[0] if isinstance(to, tuple) else None)
+    guard(socket, "getaddrinfo", lambda host, *_: host)
     yield
 
 
 @pytest.fixture(autouse=True)
 def stand_in_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (
-        "OPENAI_BASE_URL",
-        "ANTHROPIC_BASE_URL",
-        "ANTHROPIC_AUTH_TOKEN",
-        "INSPECT_EVAL_MODEL_BASE_URL",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "ALL_PROXY",
-        "http_proxy",
-        "https_proxy",
-        "all_proxy",
-    ):
+    proxies = [f"{kind}_proxy" for kind in ("http", "https", "all")]
+    servers = "OPENAI_BASE_URL ANTHROPIC_BASE_URL ANTHROPIC_AUTH_TOKEN INSPECT_EVAL_MODEL_BASE_URL".split()
+    for name in (*servers, *proxies, *(proxy.upper() for proxy in proxies)):
         monkeypatch.delenv(name, raising=False)
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "STANDIN_API_KEY"):
         monkeypatch.setenv(name, "stand-in")

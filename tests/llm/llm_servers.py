@@ -7,18 +7,10 @@ import json
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from http.client import responses as REASONS
 from typing import Any
 
-REASONS = {
-    200: "OK",
-    400: "Bad Request",
-    401: "Unauthorized",
-    404: "Not Found",
-    429: "Too Many Requests",
-    500: "Internal Server Error",
-    503: "Service Unavailable",
-    529: "Overloaded",
-}
+MANY = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
 
 
 @dataclass
@@ -139,42 +131,17 @@ def chat(
     body: dict[str, Any] = {"role": "assistant", "content": text, **message}
     if made:
         body["tool_calls"] = made
-    return as_json(
-        {
-            "id": "chatcmpl-1",
-            "object": "chat.completion",
-            "created": 1,
-            "model": "stand-in",
-            "choices": [
-                {"index": 0, "message": body, "finish_reason": finish or ("tool_calls" if made else "stop")}
-            ],
-            "usage": usage or {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
-        }
-    )
+    choice = {"index": 0, "message": body, "finish_reason": finish or ("tool_calls" if made else "stop")}
+    head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "stand-in"}
+    return as_json({**head, "choices": [choice], "usage": usage or MANY})
 
 
 def chat_stream(pieces: Iterable[dict[str, Any]], finish: str = "tool_calls") -> Said:
     """OpenAI chat completions, streamed: each piece is one delta."""
-
-    def chunk(delta: dict[str, Any], finished: str | None = None) -> dict[str, Any]:
-        return {
-            "id": "chatcmpl-1",
-            "object": "chat.completion.chunk",
-            "created": 1,
-            "model": "stand-in",
-            "choices": [{"index": 0, "delta": delta, "finish_reason": finished}],
-        }
-
-    usage = {
-        "id": "chatcmpl-1",
-        "object": "chat.completion.chunk",
-        "created": 1,
-        "model": "stand-in",
-        "choices": [],
-        "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
-    }
-    events: list[tuple[str | None, Any]] = [(None, chunk(piece)) for piece in pieces]
-    return as_events([*events, (None, chunk({}, finish)), (None, usage), (None, "[DONE]")])
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "stand-in"}
+    told = [(piece, None) for piece in pieces] + [({}, finish)]
+    chunks = [{**head, "choices": [{"index": 0, "delta": d, "finish_reason": end}]} for d, end in told]
+    return as_events((None, one) for one in (*chunks, {**head, "choices": [], "usage": MANY}, "[DONE]"))
 
 
 def responses(
@@ -189,26 +156,12 @@ def _responses_body(
 ) -> dict[str, Any]:
     output: list[dict[str, Any]] = []
     if text is not None:
-        output.append(
-            {
-                "type": "message",
-                "id": "msg_1",
-                "role": "assistant",
-                "status": "completed",
-                "content": [{"type": "output_text", "text": text, "annotations": []}],
-            }
-        )
-    output += [
-        {
-            "type": "function_call",
-            "id": f"fc_{id_}",
-            "call_id": id_,
-            "name": name,
-            "arguments": arguments,
-            "status": "completed",
-        }
-        for id_, name, arguments in calls
-    ]
+        content = [{"type": "output_text", "text": text, "annotations": []}]
+        message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
+        output.append({**message, "content": content})
+    done = {"type": "function_call", "status": "completed"}
+    for id_, name, arguments in calls:
+        output.append({**done, "id": f"fc_{id_}", "call_id": id_, "name": name, "arguments": arguments})
     return {
         "id": "resp_1",
         "object": "response",
@@ -236,29 +189,18 @@ def responses_stream(name: str, pieces: Iterable[str]) -> Said:
     """OpenAI responses, streamed: one function call whose arguments come in pieces."""
     pieces = list(pieces)
     whole = "".join(pieces)
-    item = {
-        "type": "function_call",
-        "id": "fc_1",
-        "call_id": "c1",
-        "name": name,
-        "arguments": "",
-        "status": "in_progress",
-    }
+    item = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": name}
     done = {**item, "arguments": whole, "status": "completed"}
+    item |= {"arguments": "", "status": "in_progress"}
     final = _responses_body(None, [("c1", name, whole)], "completed")
     final["output"] = [done]
     begun = {**final, "output": [], "status": "in_progress", "usage": None}
+    here = {"item_id": "fc_1", "output_index": 0}
     plain: list[tuple[str, dict[str, Any]]] = [
         ("response.created", {"response": begun}),
         ("response.output_item.added", {"output_index": 0, "item": item}),
-        *(
-            ("response.function_call_arguments.delta", {"item_id": "fc_1", "output_index": 0, "delta": piece})
-            for piece in pieces
-        ),
-        (
-            "response.function_call_arguments.done",
-            {"item_id": "fc_1", "output_index": 0, "arguments": whole, "name": name},
-        ),
+        *(("response.function_call_arguments.delta", {**here, "delta": piece}) for piece in pieces),
+        ("response.function_call_arguments.done", {**here, "arguments": whole, "name": name}),
         ("response.output_item.done", {"output_index": 0, "item": done}),
         ("response.completed", {"response": final}),
     ]
@@ -267,27 +209,17 @@ def responses_stream(name: str, pieces: Iterable[str]) -> Said:
     )
 
 
+CLAUDE = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-stand-in", "stop_sequence": None}
+
+
 def messages(text: str | None = None, calls: Iterable[tuple[str, str, Any]] = (), stop: str | None = None) -> Said:
     """Anthropic messages, in one piece. ``calls`` are (id, name, input)."""
     content: list[dict[str, Any]] = [{"type": "text", "text": text}] if text is not None else []
     content += [{"type": "tool_use", "id": id_, "name": name, "input": given} for id_, name, given in calls]
-    return as_json(
-        {
-            "id": "msg_1",
-            "type": "message",
-            "role": "assistant",
-            "model": "claude-stand-in",
-            "content": content,
-            "stop_reason": stop or ("tool_use" if calls else "end_turn"),
-            "stop_sequence": None,
-            "usage": {
-                "input_tokens": 100,
-                "output_tokens": 20,
-                "cache_read_input_tokens": 30,
-                "cache_creation_input_tokens": 10,
-            },
-        }
-    )
+    usage = {"input_tokens": 100, "output_tokens": 20}
+    usage |= {"cache_read_input_tokens": 30, "cache_creation_input_tokens": 10}
+    reason = stop or ("tool_use" if calls else "end_turn")
+    return as_json({**CLAUDE, "content": content, "stop_reason": reason, "usage": usage})
 
 
 def messages_stream(
@@ -295,58 +227,20 @@ def messages_stream(
 ) -> Said:
     """Anthropic messages, streamed. ``calls`` are (id, name, pieces of input)."""
     calls = list(calls)
-    events: list[tuple[str, dict[str, Any]]] = [
-        (
-            "message_start",
-            {
-                "message": {
-                    "id": "msg_1",
-                    "type": "message",
-                    "role": "assistant",
-                    "model": "claude-stand-in",
-                    "content": [],
-                    "stop_reason": None,
-                    "stop_sequence": None,
-                    "usage": {"input_tokens": 100, "output_tokens": 1},
-                }
-            },
-        )
-    ]
-    at = 0
+    begun = {**CLAUDE, "content": [], "stop_reason": None, "usage": {"input_tokens": 100, "output_tokens": 1}}
+    events: list[tuple[str, dict[str, Any]]] = [("message_start", {"message": begun})]
+    blocks: list[tuple[dict[str, Any], list[dict[str, Any]]]] = []
     if text is not None:
-        events += [
-            ("content_block_start", {"index": 0, "content_block": {"type": "text", "text": ""}}),
-            *(
-                ("content_block_delta", {"index": 0, "delta": {"type": "text_delta", "text": char}})
-                for char in text
-            ),
-            ("content_block_stop", {"index": 0}),
-        ]
-        at = 1
+        blocks.append(({"type": "text", "text": ""}, [{"type": "text_delta", "text": char} for char in text]))
     for id_, name, pieces in calls:
-        events += [
-            (
-                "content_block_start",
-                {"index": at, "content_block": {"type": "tool_use", "id": id_, "name": name, "input": {}}},
-            ),
-            *(
-                (
-                    "content_block_delta",
-                    {"index": at, "delta": {"type": "input_json_delta", "partial_json": piece}},
-                )
-                for piece in pieces
-            ),
-            ("content_block_stop", {"index": at}),
-        ]
-        at += 1
-    reason = stop or ("tool_use" if calls else "end_turn")
-    events += [
-        (
-            "message_delta",
-            {"delta": {"stop_reason": reason, "stop_sequence": None}, "usage": {"output_tokens": 20}},
-        ),
-        ("message_stop", {}),
-    ]
+        block = {"type": "tool_use", "id": id_, "name": name, "input": {}}
+        blocks.append((block, [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]))
+    for at, (block, deltas) in enumerate(blocks):
+        events.append(("content_block_start", {"index": at, "content_block": block}))
+        events += [("content_block_delta", {"index": at, "delta": delta}) for delta in deltas]
+        events.append(("content_block_stop", {"index": at}))
+    ended = {"stop_reason": stop or ("tool_use" if calls else "end_turn"), "stop_sequence": None}
+    events += [("message_delta", {"delta": ended, "usage": {"output_tokens": 20}}), ("message_stop", {})]
     return as_events((kind, {"type": kind, **body}) for kind, body in events)
 
 

@@ -119,79 +119,67 @@ def test_connections_are_shared() -> None:
         AskingModel(Listed(), connections=0, retry=RetryPolicy())
 
 
-def test_over_the_wire_retry_after_and_one_budget_per_attempt() -> None:
+async def test_over_the_wire_retry_after_and_one_budget_per_attempt() -> None:
     """Twice turned away, then answered: three attempts, each with a reservation, one of them paid for."""
 
-    async def main() -> None:
-        slept = Slept()
-        busy = openai_error(429, "slow down", headers={"retry-after": "9"})
-        async with StandIn(busy, openai_error(500, "oops"), chat("ok")) as server:
-            budget = Budget(1.0)
-            access = Access(base_url=f"{server.url}/v1", sleep=slept)
-            params = ModelParams(max_tokens=100)
-            async with open_model("openai/gpt-4o", params, budget=budget, access=access) as model:
-                reply = await model.ask(PLAIN, place())
-        assert reply.text == "ok" and len(server.heard) == 3
-        assert slept.seconds[0] == 9.0 and 1.0 <= slept.seconds[1] <= 2.0
-        assert budget.spent_usd == pytest.approx(reply.usage.usd) and budget.reserved_usd == 0.0
-
-    asyncio.run(main())
+    slept = Slept()
+    busy = openai_error(429, "slow down", headers={"retry-after": "9"})
+    async with StandIn(busy, openai_error(500, "oops"), chat("ok")) as server:
+        budget = Budget(1.0)
+        access = Access(base_url=f"{server.url}/v1", sleep=slept)
+        params = ModelParams(max_tokens=100)
+        async with open_model("openai/gpt-4o", params, budget=budget, access=access) as model:
+            reply = await model.ask(PLAIN, place())
+    assert reply.text == "ok" and len(server.heard) == 3
+    assert slept.seconds[0] == 9.0 and 1.0 <= slept.seconds[1] <= 2.0
+    assert budget.spent_usd == pytest.approx(reply.usage.usd) and budget.reserved_usd == 0.0
 
 
-def test_over_the_wire_twenty_callers_share_four_connections() -> None:
-    async def main() -> None:
-        gate = asyncio.Event()
-        said = chat("ok")
-        said.gate = gate
-        async with StandIn(said) as server:
-            async with open_model(NAME, connections=4, access=Access(base_url=f"{server.url}/v1")) as model:
-                asks = [asyncio.create_task(model.ask(SUBMIT, place(at))) for at in range(20)]
-                while server.at_once < 4:
-                    await asyncio.sleep(0.01)
-                for _ in range(20):
-                    await asyncio.sleep(0)
-                assert server.at_once == 4 and len(server.heard) == 4
-                gate.set()
-                assert {reply.text for reply in await asyncio.gather(*asks)} == {"ok"}
-            assert server.most_at_once == 4 and len(server.heard) == 20
-
-    asyncio.run(main())
-
-
-def test_a_cancelled_caller_frees_its_connection() -> None:
-    async def main() -> None:
-        gate = asyncio.Event()
-        said = chat("ok")
-        said.gate = gate
-        async with (
-            StandIn(said) as server,
-            open_model(NAME, connections=1, access=Access(base_url=f"{server.url}/v1")) as model,
-        ):
-            first = asyncio.create_task(model.ask(PLAIN, place(0)))
-            while not server.heard:
+async def test_over_the_wire_twenty_callers_share_four_connections() -> None:
+    gate = asyncio.Event()
+    said = chat("ok")
+    said.gate = gate
+    async with StandIn(said) as server:
+        async with open_model(NAME, connections=4, access=Access(base_url=f"{server.url}/v1")) as model:
+            asks = [asyncio.create_task(model.ask(SUBMIT, place(at))) for at in range(20)]
+            while server.at_once < 4:
                 await asyncio.sleep(0.01)
-            first.cancel()
+            for _ in range(20):
+                await asyncio.sleep(0)
+            assert server.at_once == 4 and len(server.heard) == 4
             gate.set()
-            reply = await model.ask(PLAIN, place(1))
-            assert reply.text == "ok" and first.cancelled()
-
-    asyncio.run(main())
+            assert {reply.text for reply in await asyncio.gather(*asks)} == {"ok"}
+        assert server.most_at_once == 4 and len(server.heard) == 20
 
 
-def test_a_provider_that_has_gone_silent_stops_the_run() -> None:
+async def test_a_cancelled_caller_frees_its_connection() -> None:
+    gate = asyncio.Event()
+    said = chat("ok")
+    said.gate = gate
+    async with (
+        StandIn(said) as server,
+        open_model(NAME, connections=1, access=Access(base_url=f"{server.url}/v1")) as model,
+    ):
+        first = asyncio.create_task(model.ask(PLAIN, place(0)))
+        while not server.heard:
+            await asyncio.sleep(0.01)
+        first.cancel()
+        gate.set()
+        reply = await model.ask(PLAIN, place(1))
+        assert reply.text == "ok" and first.cancelled()
+
+
+async def test_a_provider_that_has_gone_silent_stops_the_run() -> None:
     """Time-outs in a row are counted per episode; an answer, or another kind of failure, starts anew."""
     late = Attempt(reply=failed_reply("timeout", "no answer", billed=True))
     gone = Attempt(reply=failed_reply("refused", "no"))
 
-    async def main() -> None:
-        says = [late, late, GOOD, late, late, gone, late, late, late]
-        model = AskingModel(Listed(*says), connections=1, retry=RetryPolicy(silences=3), sleep=Slept())
-        other = AskingModel(Listed(*[late] * 40), connections=1, retry=RetryPolicy(silences=None), sleep=Slept())
-        for at in range(8):
-            await model.ask(PLAIN, place(at))
-        with pytest.raises(RunError, match=r"3 questions in a row.*resume"):
-            await model.ask(PLAIN, place(9))
-        for at in range(40):
-            await other.ask(PLAIN, place(at))
-
-    asyncio.run(main())
+    says = [late, late, GOOD, late, late, gone, late, late, late]
+    model = AskingModel(Listed(*says), connections=1, retry=RetryPolicy(silences=3), sleep=Slept())
+    other = AskingModel(Listed(*[late] * 40), connections=1, retry=RetryPolicy(silences=None), sleep=Slept())
+    for at in range(8):
+        await model.ask(PLAIN, place(at))
+    with pytest.raises(RunError, match=r"3 questions in a row.*resume"):
+        await model.ask(PLAIN, place(9))
+    for at in range(40):
+        await other.ask(PLAIN, place(at))

@@ -39,67 +39,58 @@ class Costly:
     async def aclose(self) -> None: ...
 
 
-def test_reserve_settle_refuse() -> None:
-    async def main() -> None:
-        budget = Budget(1.0)
-        first = await budget.reserve(0.6)
-        assert first is not None and budget.left_usd == pytest.approx(0.4)
-        waiting = asyncio.create_task(budget.reserve(0.6))
-        await asyncio.sleep(0)
-        assert not waiting.done()  # the first may still give money back
-        budget.settle(first, 0.1)
-        second = await waiting
-        assert second is not None and budget.spent_usd == pytest.approx(0.1)
-        budget.settle(second, 0.6)
-        assert await budget.reserve(0.6) is None  # nothing is under way: no is no
-        small = await budget.reserve(0.3)
-        assert small is not None
-        budget.settle(small, None)
-        assert budget.spent_usd == pytest.approx(1.0) and budget.uncertain_usd == pytest.approx(0.3)
-        with pytest.raises(ValueError, match="once"):
-            budget.settle(small, 0.0)
-
-    asyncio.run(main())
+async def test_reserve_settle_refuse() -> None:
+    budget = Budget(1.0)
+    first = await budget.reserve(0.6)
+    assert first is not None and budget.left_usd == pytest.approx(0.4)
+    waiting = asyncio.create_task(budget.reserve(0.6))
+    await asyncio.sleep(0)
+    assert not waiting.done()  # the first may still give money back
+    budget.settle(first, 0.1)
+    second = await waiting
+    assert second is not None and budget.spent_usd == pytest.approx(0.1)
+    budget.settle(second, 0.6)
+    assert await budget.reserve(0.6) is None  # nothing is under way: no is no
+    small = await budget.reserve(0.3)
+    assert small is not None
+    budget.settle(small, None)
+    assert budget.spent_usd == pytest.approx(1.0) and budget.uncertain_usd == pytest.approx(0.3)
+    with pytest.raises(ValueError, match="once"):
+        budget.settle(small, 0.0)
 
 
-def test_a_waiting_call_that_cannot_be_paid_is_refused_when_the_last_one_settles() -> None:
-    async def main() -> None:
-        budget = Budget(1.0)
-        first = await budget.reserve(0.9)
-        assert first is not None
-        tasks = [asyncio.create_task(budget.reserve(0.5)) for _ in range(3)]
-        await asyncio.sleep(0)
-        budget.settle(first, 0.9)
-        assert await asyncio.gather(*tasks) == [None, None, None]
-        assert budget.left_usd == pytest.approx(0.1) and budget.reserved_usd == 0.0
-
-    asyncio.run(main())
+async def test_a_waiting_call_that_cannot_be_paid_is_refused_when_the_last_one_settles() -> None:
+    budget = Budget(1.0)
+    first = await budget.reserve(0.9)
+    assert first is not None
+    tasks = [asyncio.create_task(budget.reserve(0.5)) for _ in range(3)]
+    await asyncio.sleep(0)
+    budget.settle(first, 0.9)
+    assert await asyncio.gather(*tasks) == [None, None, None]
+    assert budget.left_usd == pytest.approx(0.1) and budget.reserved_usd == 0.0
 
 
-def test_first_come_first_served_and_cancelled_waiters_leave_no_trace() -> None:
-    async def main() -> None:
-        budget = Budget(1.0)
-        first = await budget.reserve(0.8)
-        assert first is not None
-        big = asyncio.create_task(budget.reserve(0.9))
-        small = asyncio.create_task(budget.reserve(0.1))
-        await asyncio.sleep(0)
-        assert not small.done()  # it would fit, but the big one came first
-        big.cancel()
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        held = await small
-        assert held is not None
-        late = asyncio.create_task(budget.reserve(0.5))
-        await asyncio.sleep(0)
-        budget.settle(first, 0.1)  # grants the waiting call ...
-        late.cancel()  # ... which is cancelled before it hears of it
-        await asyncio.gather(late, return_exceptions=True)
-        assert budget.reserved_usd == pytest.approx(0.1)
-        budget.settle(held, 0.0)
-        assert budget.reserved_usd == 0.0
-
-    asyncio.run(main())
+async def test_first_come_first_served_and_cancelled_waiters_leave_no_trace() -> None:
+    budget = Budget(1.0)
+    first = await budget.reserve(0.8)
+    assert first is not None
+    big = asyncio.create_task(budget.reserve(0.9))
+    small = asyncio.create_task(budget.reserve(0.1))
+    await asyncio.sleep(0)
+    assert not small.done()  # it would fit, but the big one came first
+    big.cancel()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    held = await small
+    assert held is not None
+    late = asyncio.create_task(budget.reserve(0.5))
+    await asyncio.sleep(0)
+    budget.settle(first, 0.1)  # grants the waiting call ...
+    late.cancel()  # ... which is cancelled before it hears of it
+    await asyncio.gather(late, return_exceptions=True)
+    assert budget.reserved_usd == pytest.approx(0.1)
+    budget.settle(held, 0.0)
+    assert budget.reserved_usd == 0.0
 
 
 def test_bad_amounts() -> None:
@@ -141,56 +132,45 @@ def test_concurrent_callers_never_overshoot(cap: float, calls: list[tuple[float,
     asyncio.run(main())
 
 
-def test_a_provider_is_paid_by_what_it_used() -> None:
+async def test_a_provider_is_paid_by_what_it_used() -> None:
     worst = PRICE.worst_usd(most_request(SUBMIT), 100)
     assert worst == pytest.approx((most_request(SUBMIT) * 1.25 + 100 * 2.0) / 1e6)
 
-    async def main() -> None:
-        budget = Budget(worst * 2.5)
-        costly = Costly([worst / 2, None, worst / 4, 0.0])
-        paid = BudgetedProvider(costly, ModelParams(max_tokens=100), budget, PRICE)
-        assert (await paid.attempt(SUBMIT, place())).reply.text == "ok"
-        assert budget.spent_usd == pytest.approx(worst / 2)
-        await paid.attempt(SUBMIT, place())  # lost: counted in full
-        assert budget.spent_usd == pytest.approx(worst * 1.5) and budget.uncertain_usd == pytest.approx(worst)
-        await paid.attempt(SUBMIT, place())
-        refused = (await paid.attempt(SUBMIT, place())).reply
-        assert (
-            refused.error_kind == "over_budget" and refused.usage.usd == 0.0 and "dollars" in (refused.error or "")
-        )
-        assert costly.asked == 3
-
-    asyncio.run(main())
+    budget = Budget(worst * 2.5)
+    costly = Costly([worst / 2, None, worst / 4, 0.0])
+    paid = BudgetedProvider(costly, ModelParams(max_tokens=100), budget, PRICE)
+    assert (await paid.attempt(SUBMIT, place())).reply.text == "ok"
+    assert budget.spent_usd == pytest.approx(worst / 2)
+    await paid.attempt(SUBMIT, place())  # lost: counted in full
+    assert budget.spent_usd == pytest.approx(worst * 1.5) and budget.uncertain_usd == pytest.approx(worst)
+    await paid.attempt(SUBMIT, place())
+    refused = (await paid.attempt(SUBMIT, place())).reply
+    assert refused.error_kind == "over_budget" and refused.usage.usd == 0.0 and "dollars" in (refused.error or "")
+    assert costly.asked == 3
 
 
-def test_many_concurrent_calls_stay_under_the_cap() -> None:
+async def test_many_concurrent_calls_stay_under_the_cap() -> None:
     worst = PRICE.worst_usd(most_request(PLAIN), 100)
 
-    async def main() -> None:
-        budget = Budget(worst * 5)
-        costly = Costly([worst * 0.9] * 100, yields=3)
-        paid = BudgetedProvider(costly, ModelParams(max_tokens=100), budget, PRICE)
-        attempts = await asyncio.gather(*(paid.attempt(PLAIN, place(at)) for at in range(50)))
-        answered = [attempt for attempt in attempts if attempt.reply.error is None]
-        # 0.9 each: after four answers 1.4 are left, which pays for one more; then 0.5 are too little.
-        assert len(answered) == 5
-        assert budget.spent_usd <= worst * 5
-
-    asyncio.run(main())
+    budget = Budget(worst * 5)
+    costly = Costly([worst * 0.9] * 100, yields=3)
+    paid = BudgetedProvider(costly, ModelParams(max_tokens=100), budget, PRICE)
+    attempts = await asyncio.gather(*(paid.attempt(PLAIN, place(at)) for at in range(50)))
+    answered = [attempt for attempt in attempts if attempt.reply.error is None]
+    # 0.9 each: after four answers 1.4 are left, which pays for one more; then 0.5 are too little.
+    assert len(answered) == 5
+    assert budget.spent_usd <= worst * 5
 
 
-def test_a_bug_settles_too() -> None:
+async def test_a_bug_settles_too() -> None:
     class Buggy(Costly):
         async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
             raise ZeroDivisionError
 
-    async def main() -> None:
-        budget = Budget(1.0)
-        with pytest.raises(ZeroDivisionError):
-            await BudgetedProvider(Buggy([]), ModelParams(), budget, PRICE).attempt(PLAIN, place())
-        assert budget.reserved_usd == 0.0 and budget.uncertain_usd > 0
-
-    asyncio.run(main())
+    budget = Budget(1.0)
+    with pytest.raises(ZeroDivisionError):
+        await BudgetedProvider(Buggy([]), ModelParams(), budget, PRICE).attempt(PLAIN, place())
+    assert budget.reserved_usd == 0.0 and budget.uncertain_usd > 0
 
 
 def test_an_unknown_price_cannot_be_capped_but_can_be_counted() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -38,11 +38,8 @@ class Counting:
         await asyncio.sleep(0)
         if self.replies:
             return self.replies.pop(0)
-        return ModelReply(
-            text=f"answer {number}",
-            calls=(ToolCall(id="c", name="t", arguments="{é"),),
-            usage=Usage(input_tokens=3, usd=0.25),
-        )
+        calls = (ToolCall(id="c", name="t", arguments="{é"),)
+        return ModelReply(text=f"answer {number}", calls=calls, usage=Usage(input_tokens=3, usd=0.25))
 
 
 def record(folder: Path, model: Counting, *requests: tuple[AskModel, QuestionPlace]) -> list[ModelReply]:
@@ -164,19 +161,12 @@ def test_other_parameters_another_model_and_nothing_at_all(tmp_path: Path) -> No
 def test_calls_that_differ_are_told_apart(tmp_path: Path) -> None:
     def conversation(arguments: str, call_id: str = "1") -> AskModel:
         call = ToolCall(id=call_id, name="t", arguments=arguments)
-        return AskModel(
-            purpose="x",
-            messages=(
-                *OPENING,
-                Message(role="assistant", text="", calls=(call,)),
-                Message(role="tool", text="{}", call_id=call_id),
-            ),
-        )
+        said = Message(role="assistant", text="", calls=(call,))
+        return AskModel(purpose="x", messages=(*OPENING, said, Message(role="tool", text="{}", call_id=call_id)))
 
     record(tmp_path, Counting(), (conversation('{"a": 1}'), place()))
-    with pytest.raises(
-        CassetteMismatch, match=r"message 2 .assistant. differs: in the arguments of t, at character 6"
-    ):
+    where = r"message 2 .assistant. differs: in the arguments of t, at character 6"
+    with pytest.raises(CassetteMismatch, match=where):
         replay(tmp_path, (conversation('{"a": 2}'), place()))
     with pytest.raises(CassetteMismatch, match="ids of its calls"):
         replay(tmp_path, (conversation('{"a": 1}', "2"), place()))
@@ -225,14 +215,8 @@ def test_threads_and_stores_may_write_at_once(tmp_path: Path) -> None:
             question = asked(NAME, PARAMS, request, place(at))
             store.record("episode-1", key_of(question), question, request, ModelReply(text=str(at)))
 
-    threads = [
-        threading.Thread(target=write, args=(store, start))
-        for store, start in ((shared, 0), (shared, 100), (other, 200), (other, 300))
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, (shared, shared, other, other), (0, 100, 200, 300)))
     found = {record.asked.index: record for record in CassetteStore(tmp_path).recorded("episode-1")}
     assert sorted(found) == [*range(50), *range(100, 150), *range(200, 250), *range(300, 350)]
     assert all(record.reply.text == str(at) and str(at) in record.messages[2].text for at, record in found.items())

@@ -69,20 +69,8 @@ def test_what_is_no_program_stays_none() -> None:
 
 def test_an_object_that_lacks_more_than_its_last_brace_stays_none() -> None:
     whole = '{"action": "BUY", "confidence": 0.7, "reasoning": "it rose"'
-    assert unclosed_object(f"```json\n{whole}\n```") == {
-        "action": "BUY",
-        "confidence": 0.7,
-        "reasoning": "it rose",
-    }
-    for text in (
-        whole[:-1],
-        whole + "}",
-        whole + ",",
-        '{"a": {"b": 1',
-        "BUY",
-        "",
-        "{",
-        whole + "} or so",
-        "[" + whole,
-    ):
+    read = {"action": "BUY", "confidence": 0.7, "reasoning": "it rose"}
+    assert unclosed_object(f"```json\n{whole}\n```") == read
+    near = (whole[:-1], whole + "}", whole + ",", whole + "} or so", "[" + whole)
+    for text in (*near, '{"a": {"b": 1', "BUY", "", "{"):
         assert unclosed_object(text) is None, text

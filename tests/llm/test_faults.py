@@ -155,11 +155,8 @@ def test_a_stream_that_ends_in_the_middle_is_the_cable_s_fault() -> None:
 def test_a_count_that_cannot_be_true_never_lowers_the_bill(usage: dict[str, int] | None) -> None:
     text = "I hold everything, because nothing has changed since yesterday and costs are real. " * 5
     honest = {"prompt_tokens": 40, "completion_tokens": 90, "total_tokens": 130}
-    first, second = replies(
-        ask_provider(
-            "openai-api/vendor/model", [chat(text, usage=usage), chat(text, usage=honest)], PLAIN, api_key="k"
-        )[0]
-    )
+    said = [chat(text, usage=usage), chat(text, usage=honest)]
+    first, second = replies(ask_provider("openai-api/vendor/model", said, PLAIN, api_key="k")[0])
     assert first.usage.estimated and not second.usage.estimated
     assert first.usage.input_tokens >= 5 and first.usage.output_tokens >= 60
     assert (second.usage.input_tokens, second.usage.output_tokens) == (40, 90)

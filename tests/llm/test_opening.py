@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from llm_asking import PLAIN, SUBMIT, place
 from llm_servers import StandIn, chat
 
-from tradeassay.core.dialogue import ModelReply
+from tradeassay.core.dialogue import AskModel, ModelReply, ToolSpec
 from tradeassay.core.errors import MissingExtra, UserError
 from tradeassay.llm import Access, Budget, CassetteStore, ModelParams, check_model, open_model, parse_name
 from tradeassay.llm.budget import most_request
@@ -42,17 +43,19 @@ def test_names_taken_apart() -> None:
     assert parse_name("local//data/model.gguf").gguf == Path("/data/model.gguf")
 
 
-def test_unknown_things_are_named() -> None:
-    with pytest.raises(UserError, match="did you mean sensible"):
-        open_and_ask("scripted/sensibel")
-    with pytest.raises(UserError, match="nosuch/model"):
-        open_and_ask("nosuch/model")
-    with pytest.raises(UserError, match="without recorded answers"):
-        open_and_ask("openai/gpt-5", replay=True)
-    with pytest.raises(UserError, match="no local model 'smollm3'"):
-        open_and_ask("local/smollm3")
-    with pytest.raises(UserError, match="price of openai/gpt-99 is unknown"):
-        open_and_ask("openai/gpt-99", budget=Budget(1.0))
+@pytest.mark.parametrize(
+    ("name", "how", "said"),
+    [
+        ("scripted/sensibel", {}, "did you mean sensible"),
+        ("nosuch/model", {}, "nosuch/model"),
+        ("openai/gpt-5", {"replay": True}, "without recorded answers"),
+        ("local/smollm3", {}, "no local model 'smollm3'"),
+        ("openai/gpt-99", {"budget": Budget(1.0)}, "price of openai/gpt-99 is unknown"),
+    ],
+)
+def test_unknown_things_are_named(name: str, how: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        open_and_ask(name, **how)
 
 
 def test_a_missing_key_fails_every_answer_and_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,24 +70,16 @@ def test_a_missing_key_fails_every_answer_and_the_check(monkeypatch: pytest.Monk
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
+    def without(real: Any) -> Any:
+        def load(name: str, *args: Any, **named: Any) -> Any:
+            if name.split(".")[0] in ("inspect_ai", "xllamacpp"):
+                raise ImportError(name)
+            return real(name, *args, **named)
 
-    def without(name: str, *args: Any, **named: Any) -> Any:
-        if name.split(".")[0] in ("inspect_ai", "xllamacpp"):
-            raise ImportError(name)
-        return real(name, *args, **named)
+        return load
 
-    monkeypatch.setattr(builtins, "__import__", without)
-    import importlib
-
-    loaded = importlib.import_module
-
-    def import_module(name: str, *args: Any) -> Any:
-        if name.split(".")[0] in ("inspect_ai", "xllamacpp"):
-            raise ImportError(name)
-        return loaded(name, *args)
-
-    monkeypatch.setattr(importlib, "import_module", import_module)
+    monkeypatch.setattr(builtins, "__import__", without(builtins.__import__))
+    monkeypatch.setattr(importlib, "import_module", without(importlib.import_module))
     with pytest.raises(MissingExtra, match=r"tradeassay\[models\]"):
         open_and_ask("openai/gpt-5")
     with pytest.raises(MissingExtra, match=r"tradeassay\[local\]"):
@@ -153,35 +148,20 @@ def test_importing_the_package_is_cheap() -> None:
     assert done.stdout.split() == []
 
 
-def test_a_bug_of_ours_still_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_bug_or_a_bad_schema_of_ours_still_raises(monkeypatch: pytest.MonkeyPatch) -> None:
     from tradeassay.llm.via_inspect import provider
 
     def wrong(*args: object, **named: object) -> None:
         raise KeyError("a bug")
 
-    monkeypatch.setattr(provider, "to_reply", wrong)
-
-    async def main() -> None:
-        async with StandIn(chat("ok")) as server:
-            async with open_model("openai-api/standin/m", access=Access(base_url=f"{server.url}/v1")) as model:
-                await model.ask(PLAIN, place())
-
-    with pytest.raises(KeyError, match="a bug"):
-        asyncio.run(main())
-
-
-def test_a_bad_schema_of_ours_raises_too() -> None:
-    from tradeassay.core.dialogue import AskModel, ToolSpec
-
     tool = ToolSpec(name="t", description="", schema="{not json")
-
-    async def main() -> None:
-        async with StandIn(chat("ok")) as server:
-            async with open_model("openai-api/standin/m", access=Access(base_url=f"{server.url}/v1")) as model:
+    async with StandIn(chat("ok")) as server:
+        async with open_model("openai-api/standin/m", access=Access(base_url=f"{server.url}/v1")) as model:
+            with pytest.raises(Exception, match="malformed"):
                 await model.ask(AskModel(purpose="p", messages=PLAIN.messages, tools=(tool,)), place())
-
-    with pytest.raises(Exception, match="malformed"):
-        asyncio.run(main())
+            monkeypatch.setattr(provider, "to_reply", wrong)
+            with pytest.raises(KeyError, match="a bug"):
+                await model.ask(PLAIN, place())
 
 
 def test_params_are_checked() -> None:

@@ -15,29 +15,15 @@ from tradeassay.llm import Access, ModelParams, open_model, scripted_models
 from tradeassay.llm.scripted.traders import Question, Slow
 
 NAMES = (
-    "broken-json",
-    "code-judge",
-    "contrarian",
-    "future-asker",
-    "news-reader",
-    "injector",
-    "never-submits",
-    "overspender",
-    "sensible",
-    "slow",
-)
+    "broken-json code-judge contrarian future-asker news-reader injector never-submits overspender sensible slow"
+).split()
 BUILDERS = ("builder-gold", "builder-mends", "builder-peeps")
 CODERS = ("away", "coder-cheat", "coder-gold", "coder-mends", "coder-silent", "coder-sma")
 TOOLS = tuple(
     ToolSpec(name=name, description=name, schema='{"type":"object"}')
     for name in (
-        "get_market_context",
-        "screen_candidates",
-        "get_stock_snapshot",
-        "compare_candidates",
-        "portfolio_state",
-        "risk_check",
-    )
+        "get_market_context screen_candidates get_stock_snapshot compare_candidates portfolio_state risk_check"
+    ).split()
 )
 SUBMIT = (ToolSpec(name="submit_action", description="", schema='{"type":"object"}'),)
 
@@ -51,7 +37,7 @@ def beside(payload: dict[str, Any], *failures: dict[str, Any]) -> Given:
 def test_every_name_of_the_contract_is_there_and_says_what_it_does() -> None:
     # Other tests register models of their own under names that begin with tiny-.
     known = [name for name in scripted_models.names() if not name.startswith("tiny-")]
-    assert sorted(known) == sorted(NAMES + CODERS + BUILDERS)
+    assert sorted(known) == sorted((*NAMES, *CODERS, *BUILDERS))
     assert all(len(scripted_models.get(name).summary) > 20 for name in known)
 
 
@@ -85,23 +71,16 @@ def test_the_text_of_a_prompt_is_not_read() -> None:
 
 
 def test_objections_to_an_earlier_answer_are_seen() -> None:
-    failures = [
-        {"kind": "schema", "detail": "no JSON"},
-        {"kind": "constraint", "detail": "heavy", "stock_id": "a"},
-    ]
+    heavy = {"kind": "constraint", "detail": "heavy", "stock_id": "a"}
+    failures = [{"kind": "schema", "detail": "no JSON"}, heavy]
     asked = Question(AskModel(purpose="p", messages=(), attempt=2, given=beside({"kind": "two"}, *failures)))
     assert asked.kind == "two" and asked.objected == {"a"} and asked.attempt == 2
 
 
-def test_opened_by_name_they_count_tokens_and_cost_nothing() -> None:
-    async def main() -> None:
-        async with open_model("scripted/sensible") as model:
-            reply = await model.ask(
-                AskModel(purpose="p", messages=(Message(role="user", text="x" * 400),)), place()
-            )
-        assert reply.usage.input_tokens == 100 and reply.usage.output_tokens > 0 and reply.usage.usd == 0.0
-
-    asyncio.run(main())
+async def test_opened_by_name_they_count_tokens_and_cost_nothing() -> None:
+    async with open_model("scripted/sensible") as model:
+        reply = await model.ask(AskModel(purpose="p", messages=(Message(role="user", text="x" * 400),)), place())
+    assert reply.usage.input_tokens == 100 and reply.usage.output_tokens > 0 and reply.usage.usd == 0.0
 
 
 def test_the_slow_one_waits_and_sometimes_never_comes() -> None:

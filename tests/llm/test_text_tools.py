@@ -37,18 +37,16 @@ def test_a_forced_call_becomes_an_answer_that_must_fit_its_schema() -> None:
     assert sent.tools == () and sent.must_call is None and sent.answer_schema == ACTION.schema
     assert "submit_action" in sent.messages[0].text and "portfolio_state" not in sent.messages[0].text
     assert sent.messages[0].text.startswith("You trade.") and sent.messages[1:] == OPENING[1:]
-    assert [(call.name, call.arguments, call.found_in) for call in reply.calls] == [
-        ("submit_action", GOOD, "json")
-    ]
+    (call,) = reply.calls
+    assert (call.name, call.arguments, call.found_in) == ("submit_action", GOOD, "json")
 
 
 def test_free_calls_are_described_and_found() -> None:
     text = 'Let me look.\n```json\n{"name": "portfolio_state", "arguments": {}}\n```'
     reply, sent = ask(RESEARCH, ModelReply(text=text))
     assert sent.answer_schema is None and all(tool.name in sent.messages[0].text for tool in TOOLS)
-    assert [(call.id, call.name, call.found_in) for call in reply.calls] == [
-        ("text-2-0", "portfolio_state", "fenced")
-    ]
+    (call,) = reply.calls
+    assert (call.id, call.name, call.found_in) == ("text-2-0", "portfolio_state", "fenced")
     assert reply.text == text
 
 
@@ -63,14 +61,7 @@ def test_calls_and_results_of_the_past_are_told_in_words() -> None:
         Message(role="tool", text='{"cash": 2}', call_id="2"),
     )
     sent = tools_into_text(AskModel(purpose="research", messages=messages, tools=TOOLS))
-    assert [message.role for message in sent.messages] == [
-        "system",
-        "user",
-        "assistant",
-        "user",
-        "assistant",
-        "user",
-    ]
+    assert [message.role for message in sent.messages] == "system user assistant user assistant user".split()
     assert sent.messages[2].text == '```json\n{"name": "portfolio_state", "arguments": {}}\n```'
     assert sent.messages[3].text == 'Result of portfolio_state:\n{"cash": 1}'
     assert sent.messages[4].text == "```json\n...\n```"

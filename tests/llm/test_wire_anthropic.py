@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from llm_asking import BROKEN, GOOD, PLAIN, TOOLS, ask_provider, replies
-from llm_servers import anthropic_error, as_events, messages, messages_stream
+from llm_servers import CLAUDE, anthropic_error, as_events, messages, messages_stream
 
 from tradeassay.core.dialogue import AskModel, Message, ToolCall
 from tradeassay.llm import ModelParams
@@ -25,9 +25,8 @@ def test_input_as_object() -> None:
     attempts, heard = ask_provider(NAME, says)
     first, second, third = replies(attempts)
     assert first.text == "hm" and first.stop == "tool_calls"
-    assert first.calls == (
-        ToolCall(id="t1", name="submit_action", arguments='{"orders":[],"overall_reason":"x"}'),
-    )
+    made = ToolCall(id="t1", name="submit_action", arguments='{"orders":[],"overall_reason":"x"}')
+    assert first.calls == (made,)
     assert [call.arguments for call in second.calls] == ["{}", "{}"]
     assert third.calls[0].found_in == "fenced"
     assert heard[0].body["tool_choice"] == {"type": "tool", "name": "submit_action"}
@@ -70,27 +69,10 @@ def test_usage_counts_cache_reads_and_writes_at_their_own_price() -> None:
 
 
 def test_refusal_and_errors() -> None:
-    broken_stream = as_events(
-        [
-            (
-                "message_start",
-                {
-                    "type": "message_start",
-                    "message": {
-                        "id": "m",
-                        "type": "message",
-                        "role": "assistant",
-                        "model": "x",
-                        "content": [],
-                        "stop_reason": None,
-                        "stop_sequence": None,
-                        "usage": {"input_tokens": 1, "output_tokens": 1},
-                    },
-                },
-            ),
-            ("error", {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
-        ]
-    )
+    begun = {**CLAUDE, "content": [], "stop_reason": None, "usage": {"input_tokens": 1, "output_tokens": 1}}
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    start = ("message_start", {"type": "message_start", "message": begun})
+    broken_stream = as_events([start, ("error", error)])
     says = [
         messages_stream("I will not.", stop="refusal"),
         anthropic_error(429, "rate_limit_error", "slow down", headers={"retry-after": "11"}),
@@ -129,9 +111,8 @@ def test_a_conversation_with_a_tool_result() -> None:
 
 
 def test_events_split_anywhere_are_mended_alike() -> None:
-    stream = messages_stream(
-        "hm", [("t1", "submit_action", list(BROKEN)), ("t2", "portfolio_state", ["{", "}"])]
-    ).body
+    calls = [("t1", "submit_action", list(BROKEN)), ("t2", "portfolio_state", ["{", "}"])]
+    stream = messages_stream("hm", calls).body
     crlf = stream.replace(b"\n", b"\r\n")
 
     async def mended(raw: bytes, step: int) -> bytes:

@@ -6,8 +6,8 @@ import asyncio
 import json
 
 import pytest
-from llm_asking import BROKEN, GOOD, PLAIN, RESEARCH, SUBMIT, TOOLS, ask_provider, replies
-from llm_servers import as_json, chat, chat_stream, openai_error
+from llm_asking import BROKEN, GOOD, PLAIN, RESEARCH, SUBMIT, TOOLS, ask_provider, place, replies
+from llm_servers import Said, as_json, chat, chat_stream, openai_error
 
 from tradeassay.core.dialogue import AskModel, Message, ToolCall
 from tradeassay.llm import ModelParams
@@ -27,15 +27,8 @@ def test_arguments_as_text_as_object_malformed_and_absent() -> None:
     ]
     attempts, heard = ask_provider(NAME, says)
     arguments = [[call.arguments for call in reply.calls] for reply in replies(attempts)]
-    assert arguments == [
-        [GOOD],
-        ['{"orders":[],"overall_reason":"é"}'],
-        [BROKEN],
-        ["sell everything"],
-        [f'{GOOD}""'],
-        [""],
-        ["{}", "[1]"],
-    ]
+    single = (GOOD, '{"orders":[],"overall_reason":"é"}', BROKEN, "sell everything", f'{GOOD}""', "")
+    assert arguments == [*([one] for one in single), ["{}", "[1]"]]
     assert all(call.found_in == "call" for reply in replies(attempts) for call in reply.calls)
     assert {reply.stop for reply in replies(attempts)} == {"tool_calls"}
     assert replies(attempts)[-1].text == "thinking aloud"
@@ -49,12 +42,8 @@ def test_arguments_as_text_as_object_malformed_and_absent() -> None:
 
 def test_arguments_in_pieces() -> None:
     def pieces(text: str) -> list[dict[str, object]]:
-        first = {
-            "index": 0,
-            "id": "c1",
-            "type": "function",
-            "function": {"name": "submit_action", "arguments": ""},
-        }
+        made = {"name": "submit_action", "arguments": ""}
+        first = {"index": 0, "id": "c1", "type": "function", "function": made}
         rest = [{"tool_calls": [{"index": 0, "function": {"arguments": char}}]} for char in text]
         return [{"role": "assistant", "tool_calls": [first]}, *rest]
 
@@ -119,13 +108,9 @@ def test_a_call_found_in_text_goes_back_as_the_text_it_was() -> None:
 
 
 def test_stops_refusals_and_usage() -> None:
-    usage = {
-        "prompt_tokens": 1000,
-        "completion_tokens": 200,
-        "total_tokens": 1200,
-        "prompt_tokens_details": {"cached_tokens": 400},
-        "completion_tokens_details": {"reasoning_tokens": 50},
-    }
+    usage = {"prompt_tokens": 1000, "completion_tokens": 200, "total_tokens": 1200}
+    usage["prompt_tokens_details"] = {"cached_tokens": 400}
+    usage["completion_tokens_details"] = {"reasoning_tokens": 50}
     says = [
         chat("cut off", finish="length"),
         chat(None, refusal="I cannot help with that."),
@@ -168,10 +153,8 @@ def test_odd_counts_are_read_or_made_by_the_house(count: object, read: int | Non
 
 def test_an_answer_in_parts_and_a_call_without_an_id() -> None:
     parted = json.loads(chat("").body)
-    parted["choices"][0]["message"]["content"] = [
-        {"type": "text", "text": "four "},
-        {"type": "text", "text": "two"},
-    ]
+    parts = [{"type": "text", "text": text} for text in ("four ", "two")]
+    parted["choices"][0]["message"]["content"] = parts
     nameless = json.loads(chat(None, [("0", "portfolio_state", "{}")]).body)
     del nameless["choices"][0]["message"]["tool_calls"][0]["id"]
     attempts, _ = ask_provider(NAME, [as_json(parted), as_json(nameless)], RESEARCH)
@@ -218,24 +201,15 @@ def test_trouble_has_a_name() -> None:
     seen = [
         (attempt.reply.error_kind, attempt.again, attempt.wait_s, attempt.reply.usage.usd) for attempt in attempts
     ]
-    assert seen == [
-        ("rate_limited", True, 7.0, 0.0),
-        ("rate_limited", True, 1.5, 0.0),
-        ("rejected", False, None, 0.0),
-        ("unreachable", True, None, 0.0),
-        ("unreachable", True, 3.0, 0.0),
-        ("rejected", False, None, 0.0),
-        ("rejected", False, None, 0.0),
-        ("context", False, None, 0.0),
-        ("unreachable", True, None, None),
-    ]
+    no, away = ("rejected", False, None, 0.0), ("unreachable", True)
+    limited = [("rate_limited", True, 7.0, 0.0), ("rate_limited", True, 1.5, 0.0), no]
+    unwell = [(*away, None, 0.0), (*away, 3.0, 0.0), no, no, ("context", False, None, 0.0), (*away, None, None)]
+    assert seen == [*limited, *unwell]
     assert replies(attempts)[0].error == "429: slow down"
     assert all(reply.stop == "error" and reply.text == "" and reply.calls == () for reply in replies(attempts))
 
 
 def test_nonsense_with_status_200_is_unreadable() -> None:
-    from llm_servers import Said, as_json
-
     says = [Said(b"<html>hello</html>", kind="text/html"), as_json({"hello": 1}), as_json(["no", "object"])]
     attempts, _ = ask_provider(NAME, says, PLAIN)
     kinds = [attempt.reply.error_kind for attempt in attempts]
@@ -251,18 +225,11 @@ def test_a_time_out() -> None:
     assert reply.usage.usd is None and not attempts[0].again
 
 
-def test_nobody_is_there() -> None:
+async def test_nobody_is_there() -> None:
     from tradeassay.llm.via_inspect.provider import open_provider
 
-    async def main() -> object:
-        provider = open_provider("openai/gpt-4o", ModelParams(), None, base_url="http://127.0.0.1:9/v1")
-        try:
-            from llm_asking import place
-
-            return await provider.attempt(SUBMIT, place())
-        finally:
-            await provider.aclose()
-
-    attempt = asyncio.run(main())
-    assert attempt.reply.error_kind == "unreachable" and attempt.again  # type: ignore[attr-defined]
-    assert attempt.reply.usage.usd == 0.0  # type: ignore[attr-defined]  # never sent, never billed
+    provider = open_provider("openai/gpt-4o", ModelParams(), None, base_url="http://127.0.0.1:9/v1")
+    attempt = await provider.attempt(SUBMIT, place())
+    await provider.aclose()
+    assert attempt.reply.error_kind == "unreachable" and attempt.again
+    assert attempt.reply.usage.usd == 0.0  # never sent, never billed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -63,152 +64,57 @@ def test_reasoning_alone_is_an_answer_without_a_call() -> None:
     assert reply.error is None and not reply.calls and reply.text == ""
 
 
-FAULTS: list[tuple[str, Said, str, bool, str]] = [
-    ("ollama/qwen3:8b", openai_error(404, "model 'qwen3:8b' not found"), "rejected", False, "not found"),
-    ("ollama/qwen3:8b", Said(b"404 page not found", 404, "text/plain"), "rejected", False, "page not found"),
-    ("ollama/qwen3:8b", openai_error(400, "gemma:2b does not support tools"), "rejected", False, "tools"),
-    ("ollama/qwen3:8b", openai_error(500, "requires more system memory"), "unreachable", True, "memory"),
-    (
-        "vllm/Qwen/Qwen3-8B",
-        as_json(
-            {"object": "error", "message": "This model's maximum context length is 4096 tokens.", "code": 400},
-            status=400,
+NO, AWAY = ("rejected", False), ("unreachable", True)
+BUSY, LONG = ("rate_limited", True), ("context", False)
+DIED = {"code": 502, "message": "Upstream died"}
+BROKE_OFF = {"index": 0, "finish_reason": "error", "error": DIED, "message": {"role": "assistant", "content": ""}}
+TOO_LONG = "This model's maximum context length is 4096 tokens."
+ABSENT = {"object": "error", "message": "The model `x` does not exist."}
+FAULTS: dict[str, list[tuple[Said, tuple[str, bool], str]]] = {
+    "ollama/qwen3:8b": [
+        (openai_error(404, "model 'qwen3:8b' not found"), NO, "not found"),
+        (Said(b"404 page not found", 404, "text/plain"), NO, "page not found"),
+        (openai_error(400, "gemma:2b does not support tools"), NO, "tools"),
+        (openai_error(500, "requires more system memory"), AWAY, "memory"),
+    ],
+    "vllm/Qwen/Qwen3-8B": [
+        (
+            as_json({"object": "error", "message": TOO_LONG, "code": 400}, status=400),
+            LONG,
+            "maximum context length",
         ),
-        "context",
-        False,
-        "maximum context length",
-    ),
-    (
-        "vllm/Qwen/Qwen3-8B",
-        as_json({"object": "error", "message": "The model `x` does not exist.", "code": 404}, status=404),
-        "rejected",
-        False,
-        "does not exist",
-    ),
-    ("deepseek/deepseek-chat", openai_error(402, "Insufficient Balance"), "rejected", False, "Balance"),
-    ("deepseek/deepseek-chat", openai_error(503, "Service is too busy."), "unreachable", True, "too busy"),
-    (
-        "deepseek/deepseek-chat",
-        chat("half an ans", finish="insufficient_system_resource"),
-        "unreachable",
-        True,
-        "insufficient_system_resource",
-    ),
-    (
-        "openrouter/x/y",
-        as_json({"error": {"code": 402, "message": "requires more credits"}}, status=402),
-        "rejected",
-        False,
-        "credits",
-    ),
-    (
-        "openrouter/x/y",
-        as_json({"error": {"code": 502, "message": "Provider returned error"}}),
-        "unreachable",
-        True,
-        "Provider returned error",
-    ),
-    (
-        "openrouter/x/y",
-        as_json({"error": {"code": 429, "message": "free-models-per-min"}}),
-        "rate_limited",
-        True,
-        "free-models-per-min",
-    ),
-    (
-        "openrouter/x/y",
-        as_json(
-            {
-                "id": "g",
-                "object": "chat.completion",
-                "created": 1,
-                "model": "m",
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "error",
-                        "error": {"code": 502, "message": "Upstream died"},
-                        "message": {"role": "assistant", "content": ""},
-                    }
-                ],
-            }
-        ),
-        "unreachable",
-        True,
-        "Upstream died",
-    ),
-    (
-        "openai-api/bedrock/x",
-        amazon(429, "ThrottlingException", "Too many requests"),
-        "rate_limited",
-        True,
-        "Too many",
-    ),
-    (
-        "openai-api/bedrock/x",
-        amazon(400, "ServiceQuotaExceededException", "exceeds the quota"),
-        "rate_limited",
-        True,
-        "quota",
-    ),
-    (
-        "openai-api/bedrock/x",
-        amazon(403, "AccessDeniedException", "You don't have access"),
-        "rejected",
-        False,
-        "access",
-    ),
-    (
-        "openai-api/bedrock/x",
-        amazon(403, "ExpiredTokenException", "The security token is expired"),
-        "rejected",
-        False,
-        "expired",
-    ),
-    (
-        "openai-api/bedrock/x",
-        as_json({"Message": "User x is not authorized"}, status=403),
-        "rejected",
-        False,
-        "not authorized",
-    ),
-    (
-        "openai-api/bedrock/x",
-        amazon(400, "ValidationException", "Input is too long for requested model."),
-        "context",
-        False,
-        "too long",
-    ),
-    (
-        "openai-api/bedrock/x",
-        amazon(424, "ModelErrorException", "failed", originalStatusCode=500),
-        "unreachable",
-        True,
-        "failed",
-    ),
-    (
-        "openai-api/bedrock/x",
-        amazon(408, "ModelTimeoutException", "Model has timed out"),
-        "unreachable",
-        True,
-        "timed out",
-    ),
-    (
-        "openai-api/bedrock/x",
-        amazon(503, "ServiceUnavailableException", "unable to process"),
-        "unreachable",
-        True,
-        "unable",
-    ),
-]
+        (as_json({**ABSENT, "code": 404}, status=404), NO, "does not exist"),
+    ],
+    "deepseek/deepseek-chat": [
+        (openai_error(402, "Insufficient Balance"), NO, "Balance"),
+        (openai_error(503, "Service is too busy."), AWAY, "too busy"),
+        (chat("half an ans", finish="insufficient_system_resource"), AWAY, "insufficient_system_resource"),
+    ],
+    "openrouter/x/y": [
+        (as_json({"error": {"code": 402, "message": "requires more credits"}}, status=402), NO, "credits"),
+        (as_json({"error": {"code": 502, "message": "Provider returned error"}}), AWAY, "Provider returned error"),
+        (as_json({"error": {"code": 429, "message": "free-models-per-min"}}), BUSY, "free-models-per-min"),
+        (as_json({**json.loads(chat("").body), "choices": [BROKE_OFF]}), AWAY, "Upstream died"),
+    ],
+    "openai-api/bedrock/x": [
+        (amazon(429, "ThrottlingException", "Too many requests"), BUSY, "Too many"),
+        (amazon(400, "ServiceQuotaExceededException", "exceeds the quota"), BUSY, "quota"),
+        (amazon(403, "AccessDeniedException", "You don't have access"), NO, "access"),
+        (amazon(403, "ExpiredTokenException", "The security token is expired"), NO, "expired"),
+        (as_json({"Message": "User x is not authorized"}, status=403), NO, "not authorized"),
+        (amazon(400, "ValidationException", "Input is too long for requested model."), LONG, "too long"),
+        (amazon(424, "ModelErrorException", "failed", originalStatusCode=500), AWAY, "failed"),
+        (amazon(408, "ModelTimeoutException", "Model has timed out"), AWAY, "timed out"),
+        (amazon(503, "ServiceUnavailableException", "unable to process"), AWAY, "unable"),
+    ],
+}
 
 
-@pytest.mark.parametrize("name", sorted({case[0] for case in FAULTS}))
+@pytest.mark.parametrize("name", FAULTS)
 def test_faults_are_named_for_what_they_are(name: str) -> None:
-    mine = [case for case in FAULTS if case[0] == name]
-    attempts, _ = ask_provider(name, [case[1] for case in mine], SUBMIT, api_key=KEY)
-    for attempt, (_, _, kind, again, words) in zip(attempts, mine, strict=True):
-        assert (attempt.reply.error_kind, attempt.again) == (kind, again), attempt
+    attempts, _ = ask_provider(name, [said for said, _, _ in FAULTS[name]], SUBMIT, api_key=KEY)
+    for attempt, (_, what, words) in zip(attempts, FAULTS[name], strict=True):
+        assert (attempt.reply.error_kind, attempt.again) == what, attempt
         assert not attempt.reply.calls and words in str(attempt.reply.error), attempt
 
 

@@ -48,7 +48,8 @@ def real_panel() -> Panel:
     for values in (opens, closes):
         values[:late, -1] = np.nan
     volume = np.where(np.isnan(closes), np.nan, rng.uniform(1e5, 1e6, closes.shape).round())
-    midnights = days.astype("datetime64[ns]").astype(np.int64)
+    traded = {"volume": volume, "amount": volume * closes}
+    midnights, published = days.astype("datetime64[ns]").astype(np.int64), _at("2024-01-16", 22)
     listings = [Listing(instrument=item, listed=str(days[0])) for item in INSTRUMENTS]
     listings.append(Listing(instrument=LATE, listed="2024-02-01"))
     return Panel(
@@ -63,33 +64,23 @@ def real_panel() -> Panel:
             "high": np.fmax(opens, closes),
             "low": np.fmin(opens, closes),
             "close": closes,
-            "volume": volume,
-            "amount": volume * closes,
+            **traded,
         },
         suspended=np.zeros((rows, columns), dtype=bool),
-        actions=(
-            CorporateAction(
-                symbol="AAPL", kind="dividend", ex_date="2024-01-18", known_at=_at("2024-01-10", 12), value=0.5
-            ),
-            CorporateAction(
-                symbol="D", kind="split", ex_date="2024-01-22", known_at=_at("2024-01-12", 12), value=2.0
-            ),
+        actions=tuple(
+            CorporateAction(symbol=symbol, kind=kind, ex_date=day, known_at=_at(known, 12), value=value)
+            for symbol, kind, day, known, value in (
+                ("AAPL", "dividend", "2024-01-18", "2024-01-10", 0.5),
+                ("D", "split", "2024-01-22", "2024-01-12", 2.0),
+            )
         ),
         memberships=tuple(
             Membership(index="IDX", symbol=item.symbol, start=str(days[0])) for item in INSTRUMENTS[2:10]
         ),
         indices={"IDX": 3400.0 * np.exp(rng.normal(0, 0.01, rows).cumsum())},
-        fundamentals=(
-            Fundamental(
-                symbol="AAPL", field="eps", period_end="2023-12-31", known_at=_at("2024-01-16", 22), value=2.1
-            ),
-            Fundamental(
-                symbol="AAPL",
-                field="market_cap",
-                period_end="2023-12-31",
-                known_at=_at("2024-01-16", 22),
-                value=3e12,
-            ),
+        fundamentals=tuple(
+            Fundamental(symbol="AAPL", field=field, period_end="2023-12-31", known_at=published, value=value)
+            for field, value in (("eps", 2.1), ("market_cap", 3e12))
         ),
         news=(
             NewsItem(
@@ -136,18 +127,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Snapshot]
 
     def make(name: str) -> Snapshot:
         if name not in made:
-            config = preset(name, seed=5, sessions=140, minutes=1 if name == "crypto" else 0)
-            if name != "futures":
-                config = preset(
-                    name,
-                    seed=5,
-                    sessions=140,
-                    names=24,
-                    index_members=12,
-                    new_listings=3,
-                    delistings=1,
-                    minutes=1 if name == "crypto" else 0,
-                )
+            some = {"names": 24, "index_members": 12, "new_listings": 3, "delistings": 1}
+            some = {} if name == "futures" else some
+            config = preset(name, seed=5, sessions=140, minutes=1 if name == "crypto" else 0, **some)
             folder = tmp_path_factory.mktemp("worlds") / name
             write_snapshot(generate(config).panel, folder, allow_faults=True)
             made[name] = open_snapshot(folder)

@@ -25,9 +25,8 @@ DAYS = ("2023-11-01", "2023-12-29", "2024-01-02", "2024-01-26", "2024-02-01", "2
 
 def opened(market: Snapshot, level: str = "blinded", seed: int = 0, **options: bool) -> Gate:
     config = MaskConfig(level=level, **options)  # type: ignore[arg-type]
-    return Mask(config, market, "2024-01-02", "2024-03-28", np.random.default_rng(seed)).gate(
-        market.at(ROW, "open")
-    )
+    mask = Mask(config, market, "2024-01-02", "2024-03-28", np.random.default_rng(seed))
+    return mask.gate(market.at(ROW, "open"))
 
 
 @pytest.fixture
@@ -110,14 +109,13 @@ def test_hand_worked_json(gate: Gate) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"alias": "AAPL"},
-        {"aliases": ["600519"]},
-        {"stock_id": 600519},
-        {"stock_id": "asset_12"},
-        {"symbol": ""},
-        {"date": "2024-01-26"},
-        {"since": "January 26, 2024"},
-        {"orders": [{"stock_id": "Apple"}]},
+        *({"alias": "AAPL"}, {"aliases": ["600519"]}, {"stock_id": 600519}, {"stock_id": "asset_12"}),
+        *(
+            {"symbol": ""},
+            {"date": "2024-01-26"},
+            {"since": "January 26, 2024"},
+            {"orders": [{"stock_id": "Apple"}]},
+        ),
     ],
 )
 def test_real_names_are_refused_and_not_repeated(gate: Gate, arguments: dict[str, Any]) -> None:
@@ -180,9 +178,8 @@ def test_decisions_come_back(market: Snapshot, batch: list[Order], level: str, r
 def test_a_decision_may_not_name_what_is_hidden(gate: Gate) -> None:
     with pytest.raises(UnknownAlias):
         gate.real_decision(Decision(orders=(Order(symbol="AAPL", amount=1.0),)))
-    said = gate.real_decision(
-        Decision(reason="Apple", failures=(Failure(kind="schema", detail="2024-01-26 AAPL"),))
-    )
+    failed = Failure(kind="schema", detail="2024-01-26 AAPL")
+    said = gate.real_decision(Decision(reason="Apple", failures=(failed,)))
     assert (said.reason, said.failures[0].detail) == ("[name]", "[date] [name]")
 
 

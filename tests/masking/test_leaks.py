@@ -21,22 +21,14 @@ TRUTH = Truth(
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("buy AAPL.", "symbol"),
-        ("x_AAPL_y", "symbol"),
-        ("GE", "symbol"),
-        ("$D", "symbol"),
-        ("(ALL)", "symbol"),
-        ("NYSE: D", "symbol"),
-        ("600519", "symbol"),
-        ("sh600519", "symbol"),
-        ("BRK-B", "symbol"),
-        ("买600519吧", "symbol"),
-        ("Apple rose", "name"),
-        ("APPLE", "name"),
-        ("General Electric Company", "name"),
-        ("Dominion", "name"),
-        ("买入贵州茅台", "name"),
-        ("茅台", "name"),
+        *(
+            (one, "symbol")
+            for one in "buy AAPL.|x_AAPL_y|GE|$D|(ALL)|NYSE: D|600519|sh600519|BRK-B|买600519吧".split("|")
+        ),
+        *(
+            (one, "name")
+            for one in "Apple rose|APPLE|General Electric Company|Dominion|买入贵州茅台|茅台".split("|")
+        ),
         (r'{"t": "\u8d35\u5dde\u8305\u53f0"}', "name"),
         (r'{"t": "a\nAAPL"}', "symbol"),
         *((f"on {form}.", "date") for form in date_forms("2024-03-05")),

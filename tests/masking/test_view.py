@@ -58,12 +58,8 @@ def test_every_number_is_the_true_one_under_the_alias(
         if opens is not None and true_opens is not None:
             assert opens[here] == true_opens[there]
         facts, true_facts = seen.instrument(alias), true.instrument(symbol)
-        assert (facts.board, facts.sector, facts.lot, facts.kind) == (
-            true_facts.board,
-            true_facts.sector,
-            true_facts.lot,
-            true_facts.kind,
-        )
+        for fact in ("board", "sector", "lot", "kind"):
+            assert getattr(facts, fact) == getattr(true_facts, fact)
         assert [f.value for f in seen.fundamentals(alias)] == [f.value for f in true.fundamentals(symbol)]
     assert sorted(seen.members("IDX")) == sorted(map(gate.alias, true.members("IDX")))
     np.testing.assert_array_equal(seen.index_levels("IDX"), true.index_levels("IDX"))
@@ -148,10 +144,11 @@ def test_news_by_since_and_symbol(mask: Callable[..., Mask], market: Snapshot) -
     first = items[1]
     assert first.symbols == (apple,)
     assert first.title == f"{apple} ({apple}) beats rival Notexco ([name])"
-    assert (
-        first.body
-        == f"On Saturday, day_+13 {apple} said [period] sales rose.\nday_+13，{moutai}（{moutai}）上涨。"
+    english, chinese = (
+        f"On Saturday, day_+13 {apple} said [period] sales rose.",
+        f"day_+13，{moutai}（{moutai}）上涨。",
     )
+    assert first.body == f"{english}\n{chinese}"
     assert first.url == "" and first.id.startswith("news_") and "aapl" not in first.id
     assert items[0].symbols == () and items[0].title == "[name] plans to list"
     assert items[0].body == "It all depends on the cost."
@@ -193,14 +190,8 @@ def test_errors_are_masked_and_keep_their_kind(mask: Callable[..., Mask], market
 def test_arrays_are_read_only(mask: Callable[..., Mask], market: Snapshot) -> None:
     for hardened in (False, True):
         seen = mask(rebase_prices=hardened, scale_volumes=hardened).view(market.at(ROW, "open"))
-        for array in (
-            seen.bars("close"),
-            seen.opens(),
-            seen.tradable(),
-            seen.sessions(),
-            seen.index_levels("IDX"),
-        ):
-            assert array is not None and not array.flags.writeable
+        arrays = (seen.bars("close"), seen.opens(), seen.tradable(), seen.sessions(), seen.index_levels("IDX"))
+        assert all(array is not None and not array.flags.writeable for array in arrays)
 
 
 def observed(market: Snapshot) -> Observation:
@@ -239,12 +230,7 @@ def test_an_observation(mask: Callable[..., Mask], market: Snapshot, hardened: b
     factor = made.scales.price(true.view, "AAPL")
     assert (factor == 1.0) == (not hardened)
     assert position.mark == pytest.approx(12.0 * factor) and position.sellable == pytest.approx(200.0 / factor)
-    shown = [
-        msgspec.to_builtins(seen.account),
-        *map(msgspec.to_builtins, seen.since_last),
-        seen.session,
-        *seen.universe,
-    ]
+    shown = [*map(msgspec.to_builtins, (seen.account, *seen.since_last)), seen.session, *seen.universe]
     assert find_leaks(shown, Truth.of(true.view, made.config)) == []
 
 
@@ -271,9 +257,8 @@ def test_rebased_prices(mask: Callable[..., Mask], market: Snapshot) -> None:
     assert eps["eps"] == pytest.approx(2.1 * made.scales.price(true, "AAPL")) and eps["market_cap"] == 3e12
     levels = seen.index_levels("IDX") / true.index_levels("IDX")
     assert np.ptp(levels) < 1e-12 and levels[0] != 1.0
-    assert (
-        np.corrcoef(made.view(start).opens() or shown, market.at(42, "pre_open").bars("close", 1)[0])[0, 1] < 0.9
-    )
+    opens = made.view(start).opens() or shown
+    assert np.corrcoef(opens, market.at(42, "pre_open").bars("close", 1)[0])[0, 1] < 0.9
 
 
 def test_a_later_listing_is_rebased_to_its_first_open(mask: Callable[..., Mask], market: Snapshot) -> None:

@@ -85,13 +85,8 @@ def test_nothing_and_nonsense() -> None:
 
 
 def test_windows_that_share_days_share_a_cluster() -> None:
-    windows = [
-        ("2024-03-01", "2024-04-30"),
-        ("2024-01-01", "2024-02-15"),
-        ("2024-02-15", "2024-02-20"),
-        ("2025-01-01", "2025-01-02"),
-    ]
-    assert overlapping_clusters(windows) == [1, 0, 0, 2]
+    touching = [("2024-03-01", "2024-04-30"), ("2024-01-01", "2024-02-15"), ("2024-02-15", "2024-02-20")]
+    assert overlapping_clusters([*touching, ("2025-01-01", "2025-01-02")]) == [1, 0, 0, 2]
     assert overlapping_clusters([]) == []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -162,16 +164,10 @@ def test_ratings_maximise_the_likelihood(seed: int) -> None:
 
     best = optimize.minimize(against, np.zeros(4), tol=1e-10).x
     names = "abcd"
-    made = [
-        comparison
-        for i in range(4)
-        for j in range(4)
-        for comparison in games(names[i], names[j], int(wins[i, j]), 0)
-    ]
-    found = ratings(made)
-    assert [found[name].value for name in names] == pytest.approx(
-        1500 + 400 / np.log(10) * (best - best.mean()), abs=0.05
-    )
+    pairs = product(range(4), repeat=2)
+    found = ratings([one for i, j in pairs for one in games(names[i], names[j], int(wins[i, j]), 0)])
+    expected = 1500 + 400 / np.log(10) * (best - best.mean())
+    assert [found[name].value for name in names] == pytest.approx(expected, abs=0.05)
 
 
 def test_somebody_who_never_lost_has_a_rating() -> None:

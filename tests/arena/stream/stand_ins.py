@@ -11,7 +11,14 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote
 
+from tradeassay.arena.stream import RawItem
+
 DAY = "Wed, 01 Jun 2022 {} GMT"
+
+
+def raw(id: str, **more: str) -> RawItem:
+    usual = {"kind": "news", "asset": "ACME", "source": "Wire", "url": "", "title": "", "text": ""}
+    return RawItem(id=id, **{**usual, **more})  # type: ignore[arg-type]  # a test's own mapping
 
 
 def item(title: str, text: str = "", *, at: str = DAY.format("12:00:00"), guid: str = "") -> str:

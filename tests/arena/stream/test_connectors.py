@@ -8,8 +8,6 @@ import json
 import pytest
 
 from tradeassay.arena.season import Asset, Entry, Season
-from tradeassay.arena.state.engine import open_engine
-from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream.connectors import EdgarFilings, RssNews, WebReader, collect
 from tradeassay.arena.stream.store import StreamStore
 from tradeassay.core.errors import SourceError, UserError
@@ -73,10 +71,9 @@ def test_only_the_web_is_fetched() -> None:
         WebReader(WallClock())("file:///etc/hosts")
 
 
-def test_the_inbox_knows_when_it_got_what(tmp_path) -> None:
+def test_the_inbox_knows_when_it_got_what(store) -> None:
     asset = Asset(symbol="ACME", kind="stock", dataset="synthetic/us:7")
     season = Season(id="s", assets=(asset,), entries=(Entry(id="a", architecture="rule"),), first="2025-04-01")
-    store = Store(open_engine(str(tmp_path / "s.db"), durable=False))
     good = RssNews(asset="ACME", url="https://x.example", source="X", words=("acme",), fetch=lambda _: RSS)
 
     def broken(_: str) -> bytes:
@@ -94,4 +91,3 @@ def test_the_inbox_knows_when_it_got_what(tmp_path) -> None:
     assert len(inbox("ACME", since, NOW + DAY)) == 2
     with pytest.raises(UserError, match="has no asset"):
         asyncio.run(collect(store, season, [RssNews(asset="B", url="https://x", source="X", fetch=broken)], clock))
-    store.engine.dispose()

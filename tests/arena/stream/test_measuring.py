@@ -6,14 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
+from tests.arena.stream.stand_ins import raw
 
 from tradeassay.arena.rounds.feed import Due
 from tradeassay.arena.season import Asset, Entry, Season
-from tradeassay.arena.state.engine import open_engine
-from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream import confirm, item_page, quality
-from tradeassay.arena.stream.items import RawItem, StreamItem, clean
+from tradeassay.arena.stream.items import StreamItem, clean
 from tradeassay.arena.stream.reviews import recorded_accuracy
 from tradeassay.arena.stream.store import Edition, StreamStore
 from tradeassay.arena.stream.summary import summarise
@@ -79,18 +78,9 @@ def test_opposites_are_not_merged_and_repeats_are() -> None:
 
 def test_an_extract_of_any_source_passes_the_checks_of_fact() -> None:
     for _, story in labelled.stories():
-        raw = RawItem(
-            id=story.id,
-            kind="news",
-            asset="X",
-            source="S",
-            url="",
-            published_at=story.published_at,
-            fetched_at=story.published_at,
-            title="",
-            text=clean(story.source),
-        )
-        made = advance(summarise(raw, None, story.language))
+        came, at = clean(story.source), story.published_at
+        told = raw(story.id, published_at=at, fetched_at=at, text=came)
+        made = advance(summarise(told, None, story.language))
         assert isinstance(made, Ended)
         checks = {check.name: check for check in made.result.checks}
         for name in ("numbers", "dates", "names", "language"):
@@ -98,36 +88,19 @@ def test_an_extract_of_any_source_passes_the_checks_of_fact() -> None:
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(store):
     asset = Asset(symbol="ACME", kind="stock", dataset="synthetic/us:7")
     season = Season(id="s", assets=(asset,), entries=(Entry(id="a", architecture="rule"),), first="2025-04-01")
-    made = Store(open_engine(str(tmp_path / "s.db"), durable=False))
-    made.found_season(season, "2025-04-01T00:00:00Z")
-    at = "2025-04-01T20:00:00Z"
-    one = StreamItem(
-        id="i0",
-        season="s",
-        asset="ACME",
-        session="2025-04-01",
-        kind="news",
-        raw_id="0",
-        source="Wire",
-        url="",
-        published_at=at,
-        fetched_at=at,
-        content_sha256="0" * 64,
-        language="en",
-        title="T",
-        text="X",
-        status="published",
-        summary_by="extractive",
-    )
+    store.found_season(season, "2025-04-01T00:00:00Z")
+    at, day = "2025-04-01T20:00:00Z", "2025-04-01"
+    kept = {"season": "s", "session": day, "raw_id": "0", "content_sha256": "0" * 64, "language": "en"}
+    told = asdict(raw("i", published_at=at, fetched_at=at, title="T", text="X"))
+    one = StreamItem(**told, **kept, status="published", summary_by="extractive")
     added = [replace(one, id=f"i{n}") for n in range(4)]
     added[3] = replace(added[3], status="rejected", reason="numbers: '5' is not in the source", source="Talk")
-    due = Due(at=parse_iso(at), place=0, asset="ACME", session="2025-04-01")
-    StreamStore(made, "s").write(due, Edition(items=tuple(added), news=()))
-    yield made
-    made.engine.dispose()
+    due = Due(at=parse_iso(at), place=0, asset="ACME", session=day)
+    StreamStore(store, "s").write(due, Edition(items=tuple(added), news=()))
+    return store
 
 
 def test_experts_confirm_and_their_agreement_is_reported(store) -> None:
@@ -140,10 +113,8 @@ def test_experts_confirm_and_their_agreement_is_reported(store) -> None:
     assert found.agreement.value == pytest.approx(8 / 15)  # worked by hand in tests/metrics/test_ranks.py
     assert found.confirmed.value == pytest.approx(4 / 6) and found.rightly_rejected.value == 0.5
     assert found.rejected.value == 0.25 and found.rejections == {"numbers": 1}
-    assert [(s["source"], s["published"], s["rejected"]) for s in found.sources] == [
-        ("Talk", 0, 1),
-        ("Wire", 3, 0),
-    ]
+    fates = [(s["source"], s["published"], s["rejected"]) for s in found.sources]
+    assert fates == [("Talk", 0, 1), ("Wire", 3, 0)]
 
 
 def test_a_second_verdict_replaces_the_first_and_nonsense_is_refused(store) -> None:

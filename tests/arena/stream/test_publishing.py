@@ -9,12 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import event
+from tests.arena.stream.stand_ins import raw
 
 from tradeassay.arena.rounds.feed import AssetFacts, Due
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.stream import RawItem, item_page, items, stream_publisher
+from tradeassay.arena.stream import item_page, items, stream_publisher
 from tradeassay.arena.stream.store import StreamStore
 from tradeassay.arena.stream.summary import MARK
 from tradeassay.core.arena import NewsShown
@@ -35,11 +36,9 @@ TEXT = "Quarterly earnings of Acme came in 5.8% above forecasts. Margins widened
 
 
 @pytest.fixture
-def store(tmp_path):
-    made = Store(open_engine(str(tmp_path / "s.db"), durable=False))
-    made.found_season(SEASON, "2025-04-01T00:00:00Z")
-    yield made
-    made.engine.dispose()
+def store(store):
+    store.found_season(SEASON, "2025-04-01T00:00:00Z")
+    return store
 
 
 def due(session: str = "2025-04-02") -> Due:
@@ -52,16 +51,9 @@ def news(id: str, text: str, hours: float = 5.0, source: str = "Wire", title: st
 
 def facts(*told: NewsShown) -> AssetFacts:
     urls = {item.id: f"https://news.example/{item.id}" for item in told}
-    return AssetFacts(
-        price=101.5,
-        history=(),
-        momentum=None,
-        news=told,
-        annual_report="Period to 2024-12-31. revenue: 5",
-        quarterly_report=None,
-        urls=urls,
-        annual_at="2025-02-01T00:00:00Z",
-    )
+    annual = {"annual_report": "Period to 2024-12-31. revenue: 5", "annual_at": "2025-02-01T00:00:00Z"}
+    rest = {"history": (), "momentum": None, "quarterly_report": None, **annual}
+    return AssetFacts(price=101.5, news=told, urls=urls, **rest)
 
 
 class Summariser:
@@ -86,10 +78,8 @@ def test_an_item_is_published_with_all_its_sources(store) -> None:
     (shown,) = publish(due(), told)  # type: ignore[misc]  # without a model it is no awaitable
     assert shown.text == TEXT and shown.source == "Wire"
     page = item_page(store, "s", shown.id)
-    assert [(p["source"], p["url"]) for p in page.provenances] == [
-        ("Wire", "https://news.example/1"),
-        ("Ledger", "https://news.example/2"),
-    ]
+    found = [(p["source"], p["url"]) for p in page.provenances]
+    assert found == [("Wire", "https://news.example/1"), ("Ledger", "https://news.example/2")]
     assert all(check.ok for check in page.item.checks) and page.item.summary_by == "extractive"
     kinds = {item.kind for item in items(store, "s", kind=None)}
     assert kinds == {"news", "filing", "price"}
@@ -221,20 +211,11 @@ def test_nothing_later_than_the_decision_reaches_an_agent(tmp_path_factory, from
     engine = open_engine(str(tmp_path_factory.mktemp("wall") / "s.db"), durable=False)
     store = Store(engine)
     store.found_season(SEASON, "2025-04-01T00:00:00Z")
-    boxed = [
-        RawItem(
-            id=str(n),
-            kind="news",
-            asset="ACME",
-            source=f"box {n}",
-            url="",
-            title=f"Notice {n * 7 + 11}",
-            published_at=iso(AT + published + fraction),
-            fetched_at=iso(AT + got + fraction),
-            text="",
-        )
-        for n, (published, got) in enumerate(fetched)
-    ]
+    boxed = []
+    for n, moments in enumerate(fetched):
+        published, got = (iso(AT + moment + fraction) for moment in moments)
+        named = {"source": f"box {n}", "title": f"Notice {n * 7 + 11}"}
+        boxed.append(raw(str(n), published_at=published, fetched_at=got, **named))
     StreamStore(store, "s").put(boxed)
     told = [
         news(f"f{n}", f"Plant {n * 13 + 5} opens.", -(offset + fraction) / HOUR)
@@ -260,9 +241,7 @@ def test_nothing_later_than_the_decision_reaches_an_agent(tmp_path_factory, from
 
 
 def test_what_another_worker_fetched_in_the_same_moment_is_no_trouble(store) -> None:
-    came, at = {"kind": "news", "asset": "ACME", "source": "Wire", "url": "", "text": ""}, iso(AT)
-    item = RawItem(id="1", title="Notice", published_at=at, fetched_at=at, **came)
-    faster = []
+    item, faster = raw("1", title="Notice", published_at=iso(AT), fetched_at=iso(AT)), []
 
     @event.listens_for(store.engine, "before_cursor_execute")
     def write_first(connection, cursor, statement, parameters, context, executemany) -> None:

@@ -7,8 +7,9 @@ import asyncio
 import msgspec
 import pytest
 from sqlalchemy import select
+from tests.arena.conftest import Killed, seated
 
-from tradeassay.arena.agents import ConstantAction, EntryAgent, Trend
+from tradeassay.arena.agents import Trend
 from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
@@ -16,10 +17,6 @@ from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import rounds, stream_items, stream_rounds
 from tradeassay.arena.stream import quality, stream_publisher
-
-
-class Killed(BaseException):
-    """Stands for a process that is gone."""
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +27,7 @@ def short(season):
 
 def play(url, season, feed, committed=None) -> None:
     store = Store(open_engine(url, durable=False), committed)
-    agents = {"trend": EntryAgent(Trend()), "buy-and-hold": EntryAgent(ConstantAction("BUY"))}
-    publish = stream_publisher(store, season)
+    agents, publish = seated(trend=Trend()), stream_publisher(store, season)
     runner = Runner(season=season, store=store, feed=feed, clock=ReplayClock(), agents=agents, publish=publish)
     try:
         asyncio.run(runner.run())
@@ -59,12 +55,12 @@ def test_killed_after_any_of_its_commits_the_stream_ends_the_same(tmp_path, shor
     assert made.count("stream") == sum(not due.closing for due in feed.due(short))
     expected = everything(whole)
     killed = str(tmp_path / "killed.db")
+
+    def die(what: str) -> None:
+        if what == "stream":
+            raise Killed
+
     for _ in range(3 + made.count("stream")):
-
-        def die(what: str) -> None:
-            if what == "stream":
-                raise Killed
-
         try:
             play(killed, short, feed, die)
         except Killed:

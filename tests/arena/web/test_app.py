@@ -43,26 +43,16 @@ def test_what_was_had_is_not_sent_again(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "status"),
-    [
-        ("/seasons/none/", 404),
-        ("/seasons/small/entries/none/", 404),
-        ("/seasons/small/../../conftest.py", 404),
-        ("/seasons/small/.written.json", 404),
-        ("/.lock", 404),
-        ("/%00", 404),
-        ("/seasons/%00/", 404),
-        ("/seasons/small/%1f", 404),
-        ("/seasons/%2e%2e/x", 404),
-        ("//etc/passwd", 404),
-        ("/seasons/small", 308),
-        ("/static/none.js", 404),
-        ("/zh/none", 404),
-    ],
+    "path",
+    (
+        "/seasons/none/ /seasons/small/entries/none/ /seasons/small/../../conftest.py /.lock /%00 /seasons/%00/ "
+        "/seasons/small/.written.json /seasons/small/%1f /seasons/%2e%2e/x //etc/passwd /seasons/small "
+        "/static/none.js /zh/none"
+    ).split(),
 )
-def test_wrong_addresses_are_told_so(client: TestClient, path: str, status: int) -> None:
+def test_wrong_addresses_are_told_so(client: TestClient, path: str) -> None:
     answer = client.get(path, follow_redirects=False)
-    assert answer.status_code == status
+    assert answer.status_code == (308 if path == "/seasons/small" else 404)
     if path.startswith("/zh/"):
         assert "<main" in answer.text and 'lang="zh-Hans"' in answer.text
     for missing in ("/api/none", "/seasons/none/now.json"):
@@ -105,9 +95,8 @@ def test_experts_judge_with_their_key_and_no_other(web_store: Store, tmp_path: P
         assert client.post(where, data={"key": keys["ann"], "verdict": "confirm"}).status_code == 415
         long = {"key": keys["ann"], "verdict": "confirm", "note": "x" * 9000}
         assert client.post(where, json=long).status_code == 413
-        nowhere = client.post(
-            "/api/seasons/small/items/none/reviews", json={"key": keys["ann"], "verdict": "confirm"}
-        )
+        mine = {"key": keys["ann"], "verdict": "confirm"}
+        nowhere = client.post("/api/seasons/small/items/none/reviews", json=mine)
         assert nowhere.status_code == 404 and nowhere.json()["detail"]
         codes = [client.post(where, json={"key": "y", "verdict": "confirm"}).status_code for _ in range(12)]
         assert codes[-1] == 429

@@ -26,20 +26,7 @@ def digest_minutes(minutes: MinutePanel) -> str:
     return total.hexdigest()
 
 
-LISTED = (
-    "symbol",
-    "name",
-    "kind",
-    "board",
-    "sector",
-    "currency",
-    "lot",
-    "step",
-    "tick",
-    "multiplier",
-    "expiry",
-    "root",
-)
+LISTED = "symbol name kind board sector currency lot step tick multiplier expiry root".split()
 
 
 def _records(panel: Panel) -> Iterator[tuple[object, ...]]:

@@ -28,14 +28,8 @@ GOLDEN = {
 
 
 def digests(**environment: str) -> dict[str, str]:
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", str(Path(__file__).with_name("digest.py"))],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, **environment},
-    )
-    return json.loads(done.stdout)
+    command = [sys.executable, "-W", "ignore", str(Path(__file__).with_name("digest.py"))]
+    return json.loads(subprocess.check_output(command, env={**os.environ, **environment}))
 
 
 def test_the_version_is_the_one_of_the_digests() -> None:
@@ -62,14 +56,9 @@ def test_worlds_are_the_same_without_vector_instructions() -> None:
         "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX2,-FMA",
         "PYTHONHASHSEED": "2",
     }
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", probe],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, **environment},
-    )
-    assert int(done.stdout) == 0, "the features are really off"
+    command = [sys.executable, "-W", "ignore", "-c", probe]
+    done = subprocess.check_output(command, env={**os.environ, **environment})
+    assert int(done) == 0, "the features are really off"
     assert digests(**environment) == GOLDEN
 
 

@@ -87,18 +87,7 @@ def test_a_key_survives_its_file(world, tmp_path: Path) -> None:
     path = key.save(tmp_path / "keys" / "crypto.key")
     back = AnswerKey.load(path)
     assert back.facts == key.facts and np.array_equal(back.sessions, key.sessions)
-    for field in (
-        "market",
-        "styles",
-        "sectors",
-        "exposures",
-        "news",
-        "decline",
-        "residual",
-        "beta",
-        "alpha",
-        "sector",
-    ):
+    for field in "market styles sectors exposures news decline residual beta alpha sector".split():
         assert np.array_equal(getattr(back, field), getattr(key, field)), field
     assert key.save(tmp_path / "again").read_bytes() == path.read_bytes()
     assert key.column(key.facts.symbols[3]) == 3

@@ -18,21 +18,12 @@ SPLIT = "\1"
 END = b"<![CDATA[]]>\n"
 PAGE = 2000
 
-DIVIDEND_FIELDS = (
-    "code",
-    "dividPreNoticeDate",
-    "dividAgmPumDate",
-    "dividPlanAnnounceDate",
-    "dividPlanDate",
-    "dividRegistDate",
-    "dividOperateDate",
-    "dividPayDate",
-    "dividStockMarketDate",
-    "dividCashPsBeforeTax",
-    "dividCashPsAfterTax",
-    "dividStocksPs",
-    "dividCashStock",
-    "dividReserveToStockPs",
+DIVIDEND_FIELDS = tuple(
+    (
+        "code dividPreNoticeDate dividAgmPumDate dividPlanAnnounceDate dividPlanDate dividRegistDate "
+        "dividOperateDate dividPayDate dividStockMarketDate dividCashPsBeforeTax dividCashPsAfterTax "
+        "dividStocksPs dividCashStock dividReserveToStockPs"
+    ).split()
 )
 
 

@@ -9,14 +9,10 @@ from pathlib import Path
 
 import pytest
 
-HOSTS = (
-    "*.yahoo.com",
-    "*.finance.yahoo.com",
-    "api.binance.com",
-    "api.kraken.com",
-    "www.bitstamp.net",
-    "*.eastmoney.com",
-    "localhost",
+HOSTS = tuple(
+    (
+        "*.yahoo.com *.finance.yahoo.com api.binance.com api.kraken.com www.bitstamp.net *.eastmoney.com localhost"
+    ).split()
 )
 
 
