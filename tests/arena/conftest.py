@@ -6,13 +6,16 @@ import asyncio
 import shutil
 import socket
 import sqlite3
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
+import uvicorn
 from sqlalchemy import select
 
 from tradeassay.account.daily_target import target_growth
@@ -24,7 +27,8 @@ from tradeassay.arena.season import Asset, Entry, Season, demo_season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import bookings, calls, decisions, memories, rounds, slots
-from tradeassay.arena.web.serving import play
+from tradeassay.arena.web.app import Arena, create_app
+from tradeassay.arena.web.serving import ArenaServer, play
 from tradeassay.core.arena import AgentChoice, Contribution, Deliberation, Packet
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.llm import QuestionPlace
@@ -108,6 +112,21 @@ def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
+
+
+@contextmanager
+def listening(arena: Arena) -> Iterator[int]:
+    """Serve an arena in a thread; gives its port."""
+    taken = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(create_app(arena), log_level="error", http="h11", timeout_graceful_shutdown=1)
+    server = ArenaServer(config, arena.doors.closing)
+    thread = threading.Thread(target=server.run, args=([taken],), daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield int(taken.getsockname()[1])
+    server.should_exit = True
+    thread.join(60)
 
 
 @pytest.fixture

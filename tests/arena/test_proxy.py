@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.arena.conftest import free_port
 
 NGINX = shutil.which("nginx") or "/usr/sbin/nginx"
 pytestmark = [
@@ -34,17 +34,10 @@ http {{
 """
 
 
-def free() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
-
-
 @contextmanager
 def proxied(folder: Path, *options: str) -> Iterator[str]:
     """Serve an empty arena as a user does, behind nginx; gives nginx's address."""
-    port, behind = free(), free()
+    port, behind = free_port(), free_port()
     (folder / "nginx.conf").write_text(CONFIG.format(folder=folder, port=port, behind=behind))
     serve = [sys.executable, "-m", "tradeassay", "arena", "serve", "--db", str(folder / "arena.db")]
     running = [

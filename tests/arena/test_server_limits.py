@@ -3,54 +3,30 @@
 from __future__ import annotations
 
 import socket
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
-import uvicorn
+from tests.arena.conftest import listening
 
 from tradeassay.arena.api.doors import Doors
-from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
-from tradeassay.arena.web.app import Arena, create_app
-from tradeassay.arena.web.serving import ArenaServer
+from tradeassay.arena.web.app import Arena
 from tradeassay.arena.web.site import PageWriter, static_address
 
 
 @pytest.fixture
-def port(tmp_path: Path) -> Iterator[int]:
-    store = Store(open_engine(str(tmp_path / "arena.db"), durable=False))
-    doors = Doors(store)
+def port(store: Store, tmp_path: Path) -> Iterator[int]:
     PageWriter(store, tmp_path / "site").update()
-    app = create_app(Arena(doors=doors, folder=tmp_path / "site"))
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
-    found: int = listening.getsockname()[1]
-    config = uvicorn.Config(app, log_level="error", http="h11", timeout_graceful_shutdown=1)
-    server = ArenaServer(config, doors.closing)
-    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield found
-    server.should_exit = True
-    thread.join(60)
-    store.engine.dispose()
+    with listening(Arena(doors=Doors(store), folder=tmp_path / "site")) as found:
+        yield found
 
 
 def test_head_is_get_without_its_body(port: int) -> None:
     with httpx.Client(base_url=f"http://127.0.0.1:{port}") as reader:
-        for path in (
-            "/seasons/",
-            "/healthz",
-            "/metrics",
-            "/seasons/now.json",
-            static_address("arena.css"),
-            "/health",
-        ):
+        dynamic = ("/healthz", "/metrics", "/health")
+        for path in ("/seasons/", "/seasons/now.json", static_address("arena.css"), *dynamic):
             asked, whole = reader.head(path), reader.get(path)
             assert (asked.status_code, asked.content) == (200, b"") and whole.content
             assert asked.headers["content-type"] == whole.headers["content-type"]

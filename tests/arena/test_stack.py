@@ -156,21 +156,14 @@ def test_the_compose_file_starts_what_there_is() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 @with_nginx
-def test_a_live_season_survives_everything_around_it_behind_the_proxy() -> None:
+def test_a_live_season_survives_everything_around_it_behind_the_proxy(short: Path) -> None:
     pytest.importorskip("yfinance", reason="the extra 'us' is not installed")
     pytest.importorskip("ccxt", reason="the extra 'crypto' is not installed")
     import arena_year
 
-    # PostgreSQL's socket needs a short path that its user may enter.
-    folder = Path(tempfile.mkdtemp(prefix="ta-", dir="/tmp"))
-    try:
-        found = arena_year.run(folder, 12)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    assert found["accounts"] == 4 * 22 and found["answers acknowledged"] and len(found["what was done"]) == 16, (
-        found
-    )
-    assert arena_year.good(found), found
+    found = arena_year.run(short, 12)  # PostgreSQL's socket needs a short path that its user may enter
+    assert found["accounts"] == 4 * 22 and found["answers acknowledged"], found
+    assert len(found["what was done"]) == 16 and arena_year.good(found), found
 
 
 def test_a_backup_of_a_file_comes_back_as_it_was(tmp_path: Path) -> None:

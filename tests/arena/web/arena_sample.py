@@ -72,14 +72,10 @@ def make_season(**changed: object) -> Season:
     return Season(**{**plan, **changed})  # type: ignore[arg-type]  # a test's own mapping
 
 
-AGENTS = {
-    "one-a": EntryAgent(Talker(0), Echo(), each_call=False),
-    "one-b": EntryAgent(Talker(1), Echo(), each_call=False),
-    "two-a": EntryAgent(Talker(0), Echo(), each_call=False),
-    "two-b": EntryAgent(ConstantAction("SELL")),
-    "trend": EntryAgent(Trend()),
-    "buy-and-hold": EntryAgent(ConstantAction("BUY")),
-}
+SIDES = {"one-a": 0, "one-b": 1, "two-a": 0}
+AGENTS = {id: EntryAgent(Talker(side), Echo(), each_call=False) for id, side in SIDES.items()}
+RULES = {"two-b": ConstantAction("SELL"), "trend": Trend(), "buy-and-hold": ConstantAction("BUY")}
+AGENTS |= {id: EntryAgent(rule) for id, rule in RULES.items()}
 FAST = BoardConfig(bootstrap=BootstrapConfig(draws=100))
 
 

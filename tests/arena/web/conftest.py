@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(1, str(Path(__file__).parents[2] / "report"))  # its browser
 
-from arena_sample import AGENTS, FAST, Late, make_season, open_store, play
+from arena_sample import FAST, Late, make_season, open_store, play
 
 from tradeassay.arena.api.doors import Doors
 from tradeassay.arena.rounds.feed import SnapshotFeed
@@ -33,13 +33,9 @@ def web_store(tmp_path_factory: pytest.TempPathFactory, web_feed: SnapshotFeed) 
     store = open_store(tmp_path_factory.mktemp("web") / "arena.db")
     season = make_season()
     play(store, season, web_feed, "2022-06-07")
-    late = {"clock": Late(), "agents": AGENTS}
-    play(store, season, web_feed, "2022-06-08", **late)
-    sealed = make_season(
-        id="sealed",
-        first="2022-06-01",
-        entries=(Entry(id="one-a", architecture="http", params={"url": "http://10.0.0.1/secret"}),),
-    )
+    play(store, season, web_feed, "2022-06-08", clock=Late())
+    outside = Entry(id="one-a", architecture="http", params={"url": "http://10.0.0.1/secret"})
+    sealed = make_season(id="sealed", first="2022-06-01", entries=(outside,))
     play(store, sealed, web_feed, "2022-06-06")
     yield store
     store.engine.dispose()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import date
 from typing import Any
@@ -25,14 +22,13 @@ class Served:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    import uvicorn
     from arena_sample import FAST, make_season, open_store, play
+    from tests.arena.conftest import listening
 
     from tradeassay.arena.api.doors import Doors
     from tradeassay.arena.rounds.feed import SnapshotFeed
     from tradeassay.arena.rounds.health import Health, Mark
-    from tradeassay.arena.web.app import Arena, create_app
-    from tradeassay.arena.web.serving import ArenaServer
+    from tradeassay.arena.web.app import Arena
     from tradeassay.arena.web.site import PageWriter
 
     store = open_store(tmp_path_factory.mktemp("browser") / "arena.db")
@@ -43,17 +39,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     own = Health(season.id, "me", live=True)
     writer, doors = PageWriter(store, site, FAST, own=lambda: own), Doors(store)
     writer.update()
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
-    port = listening.getsockname()[1]
-    config = uvicorn.Config(
-        create_app(Arena(doors=doors, folder=site)), log_level="error", timeout_graceful_shutdown=3
-    )
-    server = ArenaServer(config, doors.closing)
-    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.02)
 
     def play_on(day: str) -> None:
         play(store, season, feed, day)
@@ -65,9 +50,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         own.marks["AAJX"] = Mark(session=last.session, growth=growth, at="2022-06-02T15:00:00Z")
         writer.update()
 
-    yield Served(f"http://127.0.0.1:{port}", play_on, mark)
-    server.should_exit = True
-    thread.join(60)
+    with listening(Arena(doors=doors, folder=site)) as port:
+        yield Served(f"http://127.0.0.1:{port}", play_on, mark)
     store.engine.dispose()
 
 
