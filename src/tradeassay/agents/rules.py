@@ -453,16 +453,11 @@ class Reversal(Rebalancer[ReversalConfig]):
         return {observation.universe[i]: 1.0 / k for i in chosen}
 
 
-class CashConfig(AgentConfig, frozen=True, kw_only=True):
-    """There is nothing to set."""
-
-
 @agents.register("cash")
-class KeepsCash(Rule[CashConfig]):
+class KeepsCash(Rule[AgentConfig]):
     """Keeps everything in cash."""
 
     summary: ClassVar[str] = "keeps everything in cash and never trades"
-    Config: ClassVar[type[AgentConfig]] = CashConfig
 
     def decide(self, observation: Observation) -> Decision:
         return _STAYS
