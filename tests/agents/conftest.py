@@ -1,7 +1,5 @@
 """A market in memory, as an agent sees it: enough of a view to test rules without a store."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -74,7 +72,7 @@ Watch = Callable[..., Observation]
 
 
 @pytest.fixture
-def observe() -> Watch:
+def observe():
     """Return a function that makes an observation out of closes and a few wishes."""
 
     def make(

@@ -4,8 +4,6 @@ It trades a little, so that its results differ from doing nothing, and remembers
 the request alone. With ``LOG`` every request is written there.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """The agents' checker: everything registered passes, and every kind of bad agent is caught."""
 
-from __future__ import annotations
-
 import datetime
 import random
 import time
@@ -22,7 +20,7 @@ SHIPPED = [name for name, cls in agents.items() if cls.__module__.startswith("tr
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_everything_registered_passes(name: str) -> None:
+def test_everything_registered_passes(name):
     check_agent(name)
 
 
@@ -37,7 +35,7 @@ def test_everything_registered_passes(name: str) -> None:
         ("sector-equal", {"every": 1, "band": 0.0}),
     ],
 )
-def test_rules_pass_with_unusual_parameters(name: str, params: dict[str, float]) -> None:
+def test_rules_pass_with_unusual_parameters(name, params):
     check_agent(name, params)
 
 
@@ -65,7 +63,7 @@ class Good:
         return Decision(orders=(Order(symbol=symbol, amount=weight, unit="target_weight"),) if symbol else ())
 
 
-def test_a_plain_class_can_be_checked_before_it_is_registered() -> None:
+def test_a_plain_class_can_be_checked_before_it_is_registered():
     check_agent(Good)
 
 
@@ -155,7 +153,7 @@ class ThawedConfig(AgentConfig, frozen=False, kw_only=True):
         (LooksIntoTheStore, "when only the future after step"),
     ],
 )
-def test_each_fault_is_caught_and_named(bad: type, said: str) -> None:
+def test_each_fault_is_caught_and_named(bad, said):
     with pytest.raises(CheckFailed) as caught:
         check_agent(bad)
     assert said in str(caught.value)
@@ -172,6 +170,6 @@ def test_each_fault_is_caught_and_named(bad: type, said: str) -> None:
         ({"answer": None}, "no method 'answer'"),
     ],
 )
-def test_a_class_without_its_papers_is_refused(changes: dict[str, Any], said: str) -> None:
+def test_a_class_without_its_papers_is_refused(changes, said):
     with pytest.raises(CheckFailed, match=said):
         check_agent(type("Paperless", (Good,), changes))

@@ -1,9 +1,5 @@
 """What factor models see and how their agent behaves, as far as it can be said without Qlib."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import msgspec
 import numpy as np
 import pytest
@@ -34,14 +30,14 @@ EIGHTEEN = (
 )
 
 
-def test_the_eighteen_of_the_paper_are_there() -> None:
+def test_the_eighteen_of_the_paper_are_there():
     assert [model.title for model in FACTOR_MODELS.values()] == EIGHTEEN.split(", ")
     assert sum(model.sequence for model in FACTOR_MODELS.values()) == 11
     with pytest.raises(UserError, match="lightgbm"):
         factor_model("lightgmb")
 
 
-def test_features_are_z_scores_by_factor_then_by_session() -> None:
+def test_features_are_z_scores_by_factor_then_by_session():
     raw = np.zeros((9, 2, 3))
     raw[0, 0] = [1.0, 2.0, 3.0]
     raw[0, 1] = [5.0, 5.0, 8.0]
@@ -56,14 +52,14 @@ def test_features_are_z_scores_by_factor_then_by_session() -> None:
     assert known.all() and np.isfinite(matrix).all()
 
 
-def test_a_name_with_few_factors_is_not_scored() -> None:
+def test_a_name_with_few_factors_is_not_scored():
     raw = np.random.default_rng(0).normal(size=(9, 1, 3))
     raw[:4, 0, 0] = np.nan
     raw[:5, 0, 1] = np.nan
     assert features(raw)[1].tolist() == [True, False, True]
 
 
-def test_following_views_gives_what_history_gives() -> None:
+def test_following_views_gives_what_history_gives():
     world = small_world("ashare")
     first = int(np.searchsorted(world.snapshot.sessions, np.datetime64(world.config.first)))
     feed, skipping = FeatureFeed(4), FeatureFeed(4)
@@ -79,7 +75,7 @@ def test_following_views_gives_what_history_gives() -> None:
     assert FeatureFeed(4).raw(world.snapshot.at(0, "pre_open"), np.arange(3)) is None
 
 
-def test_shuffling_deals_outcomes_out_within_a_day() -> None:
+def test_shuffling_deals_outcomes_out_within_a_day():
     days = np.repeat(np.array(["2024-01-01", "2024-01-02"], dtype="datetime64[D]"), [40, 30])
     values = np.arange(70.0)
     samples = Samples(
@@ -92,7 +88,7 @@ def test_shuffling_deals_outcomes_out_within_a_day() -> None:
     assert [(rows.start, rows.stop) for rows in samples.by_day()] == [(0, 40), (40, 70)]
 
 
-def test_qlibs_defaults_are_changed_in_nothing_but_what_the_data_forces() -> None:
+def test_qlibs_defaults_are_changed_in_nothing_but_what_the_data_forces():
     forced = {"d_feat", "fea_dim", "pt_model_kwargs", "allow_writing_files"}
     forced |= {"deterministic", "force_row_wise", "verbosity"}
     for model in FACTOR_MODELS.values():
@@ -103,7 +99,7 @@ def test_qlibs_defaults_are_changed_in_nothing_but_what_the_data_forces() -> Non
 
 
 @pytest.fixture
-def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrainedBaseline:
+def stored(tmp_path, monkeypatch):
     """A baseline with a model file that nobody can read."""
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path))
     what = {"model": "linear", "dataset": "d", "data_sha256": "0", "universe": "IDX", "features": "f", "window": 1}
@@ -130,7 +126,7 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TrainedBaseline:
     return facts
 
 
-def test_a_stored_baseline_is_found_by_the_start_of_its_key(stored: TrainedBaseline) -> None:
+def test_a_stored_baseline_is_found_by_the_start_of_its_key(stored):
     assert list_trained() == (stored,) and find_trained("abcdef") == stored
     store_trained(msgspec.structs.replace(stored, key="abcdef9999999999"), b"x")
     with pytest.raises(UserError, match="start of 2 keys"):
@@ -140,9 +136,7 @@ def test_a_stored_baseline_is_found_by_the_start_of_its_key(stored: TrainedBasel
             find_trained(wrong)
 
 
-def test_a_damaged_baseline_is_refused_and_not_listed(
-    stored: TrainedBaseline, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_baseline_is_refused_and_not_listed(stored, monkeypatch):
     monkeypatch.setattr(world_of_qlib, "find_spec", lambda name: object())
     folder = baselines_folder() / stored.key
     (folder / "model.bin").write_bytes(b"y")
@@ -154,7 +148,7 @@ def test_a_damaged_baseline_is_refused_and_not_listed(
         find_trained(stored.key)
 
 
-def test_an_agent_without_a_key_decides_nothing_and_says_why() -> None:
+def test_an_agent_without_a_key_decides_nothing_and_says_why():
     world = small_world("ashare")
     market, agent = Market(world.snapshot, world.config), make_agent("factor-model")
     agent.begin(EpisodeInfo(episode="e", seed=1, rules=market.rules), np.random.default_rng(1))
@@ -162,20 +156,20 @@ def test_an_agent_without_a_key_decides_nothing_and_says_why() -> None:
     assert decision.status == "failed" and "key" in decision.reason and not decision.orders
 
 
-def test_a_wrong_key_is_refused_before_a_run(stored: TrainedBaseline) -> None:
+def test_a_wrong_key_is_refused_before_a_run(stored):
     with pytest.raises(UserError, match="no trained baseline"):
         make_agent("factor-model", {"key": "0000000000"})
     with pytest.raises(UserError, match="is a linear, not a gru"):
         make_agent("factor-model", {"key": stored.key, "model": "gru"})
 
 
-def test_without_qlib_the_extra_is_named(stored: TrainedBaseline, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_qlib_the_extra_is_named(stored, monkeypatch):
     monkeypatch.setattr(world_of_qlib, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"tradeassay\[qlib\]"):
         make_agent("factor-model", {"key": stored.key})
 
 
-def test_a_day_that_training_has_seen_is_refused(stored: TrainedBaseline, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_day_that_training_has_seen_is_refused(stored, monkeypatch):
     monkeypatch.setattr(world_of_qlib, "find_spec", lambda name: object())
     world = small_world("ashare")
     market = Market(world.snapshot, world.config)

@@ -1,7 +1,5 @@
 """Foreign agents play every benchmark that trades: over HTTP, on a pipe, as a Python class."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal
@@ -10,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
@@ -92,7 +90,7 @@ class Server:
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
+def server():
     made = Server()
     yield made
     made.stop()
@@ -138,7 +136,7 @@ def python(cls: str, **params: Any) -> AgentSpec:
 
 
 @pytest.mark.parametrize("benchmark", WINDOWS)
-def test_every_door_leads_to_every_benchmark(benchmark: str, server: Server, tmp_path: Path) -> None:
+def test_every_door_leads_to_every_benchmark(benchmark, server, tmp_path):
     """The same mind behind a server, on a pipe and as a class gives the same journal, and it trades."""
     asked: list[bytes] = []
     for name, agent in (("http", server.spec()), ("pipe", pipe()), ("python", python("Mind"))):
@@ -172,7 +170,7 @@ def strict_schema(benchmark: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("benchmark", WINDOWS)
-def test_the_schema_and_the_manual_describe_what_is_sent(benchmark: str, server: Server, tmp_path: Path) -> None:
+def test_the_schema_and_the_manual_describe_what_is_sent(benchmark, server, tmp_path):
     schema = strict_schema(benchmark)
     play(server.spec(), tmp_path / "r", benchmark)
     assert {asked["stage"] for asked in server.heard} >= {"orders"} if benchmark == "daily-us-v1" else server.heard
@@ -189,11 +187,11 @@ def test_the_schema_and_the_manual_describe_what_is_sent(benchmark: str, server:
         assert name in page, name
 
 
-def test_an_awaited_class_plays_too(tmp_path: Path) -> None:
+def test_an_awaited_class_plays_too(tmp_path):
     assert not play(python("Waits"), tmp_path / "r", last="2022-07-05").failed
 
 
-def test_no_true_name_or_date_reaches_a_masked_agent(server: Server, tmp_path: Path) -> None:
+def test_no_true_name_or_date_reaches_a_masked_agent(server, tmp_path):
     """KTD-Fin hides names and days by default; feedback and tool results are masked as the prompts are."""
     done = play(server.spec(), tmp_path / "r", "ktdfin-v1")
     told = json.dumps(server.heard)
@@ -208,14 +206,14 @@ def test_no_true_name_or_date_reaches_a_masked_agent(server: Server, tmp_path: P
     assert failures(done) == ["schema"]
 
 
-def test_the_answer_schema_is_part_of_the_request(server: Server, tmp_path: Path) -> None:
+def test_the_answer_schema_is_part_of_the_request(server, tmp_path):
     play(server.spec(), tmp_path / "r", last="2022-07-01")
     schemas = {asked["stage"]: asked["answer_schema"] for asked in server.heard}
     assert schemas["overview"]["required"] == ["analyse"] and schemas["analysis"] is None
     assert schemas["decision"]["required"] == ["decisions"]
 
 
-def test_killed_and_resumed_it_ends_with_the_same_bytes(server: Server, tmp_path: Path) -> None:
+def test_killed_and_resumed_it_ends_with_the_same_bytes(server, tmp_path):
     """The process is killed while the agent thinks, in the middle of a day."""
     whole = play(server.spec(), tmp_path / "whole")
     asked = len(server.heard)
@@ -252,7 +250,7 @@ def interrupting(at: int) -> Callable[[ProgressEvent], None]:
     return interrupt
 
 
-def test_interrupted_in_the_middle_of_a_day_a_pipe_goes_on(tmp_path: Path) -> None:
+def test_interrupted_in_the_middle_of_a_day_a_pipe_goes_on(tmp_path):
     whole = play(pipe(), tmp_path / "whole", "daily-us-v1")
     with pytest.raises(KeyboardInterrupt):
         play(pipe(), tmp_path / "r", "daily-us-v1", progress=interrupting(4))
@@ -260,7 +258,7 @@ def test_interrupted_in_the_middle_of_a_day_a_pipe_goes_on(tmp_path: Path) -> No
     assert bytes_of(tmp_path / "r") == bytes_of(whole.folder)
 
 
-def test_feedback_is_still_there_after_an_interruption_within_a_day(server: Server, tmp_path: Path) -> None:
+def test_feedback_is_still_there_after_an_interruption_within_a_day(server, tmp_path):
     good = server.said
     server.said = lambda asked: (500, {}) if len(server.heard) == 1 else good(asked)
     with pytest.raises(KeyboardInterrupt):
@@ -272,7 +270,7 @@ def test_feedback_is_still_there_after_an_interruption_within_a_day(server: Serv
     assert server.heard[0]["feedback"]["failures"][0]["kind"] == "status"
 
 
-def test_a_replay_asks_nobody(server: Server, tmp_path: Path) -> None:
+def test_a_replay_asks_nobody(server, tmp_path):
     done = play(server.spec(), tmp_path / "r")
     heard = len(server.heard)
     server.said = lambda asked: (500, {})
@@ -281,7 +279,7 @@ def test_a_replay_asks_nobody(server: Server, tmp_path: Path) -> None:
     assert bytes_of(tmp_path / "again") == bytes_of(done.folder)
 
 
-def test_a_server_that_dies_ends_the_episode_and_one_that_is_back_goes_on(tmp_path: Path) -> None:
+def test_a_server_that_dies_ends_the_episode_and_one_that_is_back_goes_on(tmp_path):
     """A broken cable is no trading result: the episode fails as unreachable, and is finished later."""
     server = Server()
     whole = play(server.spec(), tmp_path / "whole")
@@ -323,7 +321,7 @@ def test_a_server_that_dies_ends_the_episode_and_one_that_is_back_goes_on(tmp_pa
     ],
     ids=["parse", "schema", "nameless", "empty", "both", "status", "redirect", "too-large"],
 )
-def test_a_bad_answer_is_a_failure_of_that_day(said: Any, kind: str, server: Server, tmp_path: Path) -> None:
+def test_a_bad_answer_is_a_failure_of_that_day(said, kind, server, tmp_path):
     """Session 1 is answered badly, three times; the others are played as ever."""
     server.said = lambda asked: said if asked["step"] == 1 else foreign_mind.reply(asked)
     done = play(server.spec(), tmp_path / "r", last="2022-07-06")
@@ -353,7 +351,7 @@ for line in sys.stdin:
 
 
 @pytest.mark.parametrize("nameless", [False, True])
-def test_a_surplus_line_is_counted_and_shifts_nothing(nameless: bool, tmp_path: Path) -> None:
+def test_a_surplus_line_is_counted_and_shifts_nothing(nameless, tmp_path):
     """An agent says its second answer twice. What it says later must not be taken for what it said before."""
     (tmp_path / "extra.py").write_text(EXTRA)
     command = f"{sys.executable} {tmp_path / 'extra.py'} {'nameless' if nameless else ''}"
@@ -370,7 +368,7 @@ def test_a_surplus_line_is_counted_and_shifts_nothing(nameless: bool, tmp_path: 
     assert [reason.rsplit(" ", 1)[-1] for reason in reasons] == ["0", "1", "2", "3", "4"]
 
 
-def test_an_answer_to_another_question_over_http_is_counted(server: Server, tmp_path: Path) -> None:
+def test_an_answer_to_another_question_over_http_is_counted(server, tmp_path):
     """A server that answers from a queue of its own is one question behind, once."""
     late: list[dict[str, Any]] = []
 
@@ -386,7 +384,7 @@ def test_an_answer_to_another_question_over_http_is_counted(server: Server, tmp_
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_one_dropped_connection_is_tried_again(times: int, server: Server, tmp_path: Path) -> None:
+def test_one_dropped_connection_is_tried_again(times, server, tmp_path):
     dropped: list[str] = []
 
     def drops(asked: dict[str, Any]) -> Any:
@@ -405,7 +403,7 @@ def test_one_dropped_connection_is_tried_again(times: int, server: Server, tmp_p
         assert "unreachable on 2022-03-02" in error and 'after it answered 200: {"half": "an ans' in error
 
 
-def test_feedback_says_why_at_the_next_stage_of_a_step_too(server: Server, tmp_path: Path) -> None:
+def test_feedback_says_why_at_the_next_stage_of_a_step_too(server, tmp_path):
     """KTD-Fin goes on to the submission after a lost round of research; a server's own words are quoted."""
 
     def falls(asked: dict[str, Any]) -> Any:
@@ -419,7 +417,7 @@ def test_feedback_says_why_at_the_next_stage_of_a_step_too(server: Server, tmp_p
     assert told[0] == {"failures": [{"kind": "status", "detail": detail}]}
 
 
-def test_a_late_answer_is_a_failure_of_that_day(server: Server, tmp_path: Path) -> None:
+def test_a_late_answer_is_a_failure_of_that_day(server, tmp_path):
     def slow(asked: dict[str, Any]) -> Any:
         if asked["step"] == 0:
             time.sleep(3)
@@ -434,7 +432,7 @@ def test_a_late_answer_is_a_failure_of_that_day(server: Server, tmp_path: Path) 
     assert [asked["feedback"] for asked in server.heard[:4]] == [None, late, late, None]
 
 
-def test_a_class_that_raises_and_a_program_that_ends(tmp_path: Path) -> None:
+def test_a_class_that_raises_and_a_program_that_ends(tmp_path):
     done = play(python("Breaks"), tmp_path / "r", "daily-us-v1", last="2022-03-02")
     first, second = (record.decision for record in done.records(mine(done)))
     assert first.status == "ok" and second.status == "failed"
@@ -459,14 +457,12 @@ def test_a_class_that_raises_and_a_program_that_ends(tmp_path: Path) -> None:
         ("python", {"clas": "foreign_mind:Mind"}, "did you mean class"),
     ],
 )
-def test_an_agent_that_cannot_be_asked_is_refused_before_anything_runs(
-    name: str, params: dict[str, str], said: str
-) -> None:
+def test_an_agent_that_cannot_be_asked_is_refused_before_anything_runs(name, params, said):
     with pytest.raises(UserError, match=said):
         check_agent(name, params)
 
 
-def test_answers_are_read_in_the_benchmarks_own_form() -> None:
+def test_answers_are_read_in_the_benchmarks_own_form():
     place = QuestionPlace(episode="e", step=3, sample=0, index=1)
     given = Given(session="day_0007", rules="{}", observation='{"a":1}')
     free = AskModel(purpose="decision", messages=(Message(role="user", text="?"),), given=given)
@@ -485,13 +481,13 @@ def test_answers_are_read_in_the_benchmarks_own_form() -> None:
     assert other["episode"] != sent["episode"], "nobody can list the episodes that there may be"
 
 
-def test_nobody_is_asked_in_a_conversation_unless_named() -> None:
+def test_nobody_is_asked_in_a_conversation_unless_named():
     """Without agents, a run plays every rule; models and foreign agents have to be named."""
     chosen = {agent.name for agent in make_spec(benchmarks=("daily-us-v1",)).agents}
     assert "equal-weight" in chosen and not chosen & {"model", "http", "pipe", "python"}
 
 
-def test_an_answer_cannot_claim_more_tokens_than_can_be_added_up() -> None:
+def test_an_answer_cannot_claim_more_tokens_than_can_be_added_up():
     request = AskModel(purpose="decide", attempt=1, messages=(Message(role="user", text="?"),))
     place = QuestionPlace(episode="e", step=0, sample=0, index=0)
     body = b'{"text": "x", "usage": {"input_tokens": %d}}'

@@ -1,13 +1,10 @@
 """ai-hedge-fund, in an environment of its own, plays through the pipe with a model server of the test."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
@@ -73,7 +70,7 @@ class Web(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def web(monkeypatch):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Web)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     Web.asked, Web.broken = [], False
@@ -86,7 +83,7 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def environment(tmp_path_factory):
     """An environment with the real package; ``AIHF_ENV`` names one that is there already."""
     known = os.environ.get("AIHF_ENV")
     folder = Path(known) if known else tmp_path_factory.mktemp("aihf") / "env"
@@ -107,7 +104,7 @@ def played(environment: Path, benchmark: str, last: str, folder: Path) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("benchmark", "last"), [("daily-us-v1", "2022-01-14"), ("stockbench-v1", "2022-06-28")])
-def test_the_real_package_plays(environment: Path, web: str, benchmark: str, last: str, tmp_path: Path) -> None:
+def test_the_real_package_plays(environment, web, benchmark, last, tmp_path):
     run = played(environment, benchmark, last, tmp_path / "run")
     assert not run.failed and not tradeassay.verify(run.folder).contradicted
     frames = run.frames("pandas")
@@ -122,21 +119,21 @@ def test_the_real_package_plays(environment: Path, web: str, benchmark: str, las
 
 
 @pytest.mark.slow
-def test_a_model_that_is_gone_is_a_failure_and_not_a_decision(environment: Path, web: str, tmp_path: Path) -> None:
+def test_a_model_that_is_gone_is_a_failure_and_not_a_decision(environment, web, tmp_path):
     Web.broken = True
     run = played(environment, "daily-us-v1", "2022-01-10", tmp_path / "run")
     (told,) = run.failed.values()
     assert "9 of 12 opinions were lost" in told and "out of order" in told
 
 
-def test_without_its_environment_it_says_how_to_make_one(tmp_path: Path) -> None:
+def test_without_its_environment_it_says_how_to_make_one(tmp_path):
     asked = subprocess.run(
         [sys.executable, SCRIPT, "--env", tmp_path / "nothing"], capture_output=True, text=True, check=False
     )
     assert asked.returncode == 2 and "--install" in asked.stderr
 
 
-def test_several_variables_are_named_on_the_command_line() -> None:
+def test_several_variables_are_named_on_the_command_line():
     agent = parse_agent("pipe:command=python x.py,env=ONE,TWO,timeout_s=9")
     assert agent.params == {"command": "python x.py", "env": "ONE,TWO", "timeout_s": 9}
     with pytest.raises(UserError, match="is not a parameter"):

@@ -14,12 +14,12 @@ NAMES = "cash equal-weight index-hold min-variance momentum-12-1 momentum-weight
 NAMES += ["sector-equal", "vol-target"]
 
 
-def test_the_ten_rules_are_there() -> None:
+def test_the_ten_rules_are_there():
     assert set(NAMES) <= set(agents.names())
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_parameter_is_documented_and_has_a_default(name: str) -> None:
+def test_every_parameter_is_documented_and_has_a_default(name):
     cls = agents.get(name)
     assert cls.summary and cls.summary[0].islower()
     for parameter in parameters(name):
@@ -27,7 +27,7 @@ def test_every_parameter_is_documented_and_has_a_default(name: str) -> None:
     assert make_agent(name) is not make_agent(name)
 
 
-def test_text_from_a_command_line_is_read() -> None:
+def test_text_from_a_command_line_is_read():
     agent = make_agent("momentum-12-1", {"k": "7", "buffer": "0.1"})
     assert agent.config.k == 7
     assert agent.config.buffer == 0.1
@@ -46,13 +46,13 @@ def test_text_from_a_command_line_is_read() -> None:
         ("cash", {"k": 1}, "it has none"),
     ],
 )
-def test_a_wrong_name_or_value_is_named(name: str, params: dict[str, float | str], said: str) -> None:
+def test_a_wrong_name_or_value_is_named(name, params, said):
     with pytest.raises(UserError) as caught:
         make_agent(name, params)
     assert said in str(caught.value)
 
 
-def test_a_config_made_in_code_is_checked_too() -> None:
+def test_a_config_made_in_code_is_checked_too():
     with pytest.raises(UserError, match="k"):
         agents.get("momentum-12-1")(MomentumConfig(k=-1))
 
@@ -92,5 +92,5 @@ def digest(**env: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_same_decisions_on_an_older_cpu() -> None:
+def test_the_same_decisions_on_an_older_cpu():
     assert digest(PYTHONHASHSEED="0") == digest(**OLD_CPU)

@@ -31,28 +31,28 @@ def straight(*ends: float, rows: int = 300) -> np.ndarray:
     return np.linspace(np.full(len(ends), 100.0), np.array(ends), rows)
 
 
-def test_cash_does_nothing(observe: Any) -> None:
+def test_cash_does_nothing(observe):
     assert ask("cash", observe([[1.0]])) == Decision(reason="stays in cash")
 
 
-def test_equal_weight_buys_once_and_holds(observe: Any) -> None:
+def test_equal_weight_buys_once_and_holds(observe):
     decision = ask("equal-weight", observe([[10.0, 20.0, np.nan, 5.0]], suspended=["S3"]), buffer=0.1)
     assert weights(decision) == {"S0": 0.45, "S1": 0.45}
     assert ask("equal-weight", observe([[10.0, 20.0]], held={"S0": (1, 10.0)})).orders == ()
 
 
-def test_equal_weight_takes_the_most_traded_where_positions_are_few(observe: Any) -> None:
+def test_equal_weight_takes_the_most_traded_where_positions_are_few(observe):
     seen = observe([[10.0, 40.0, 20.0, 30.0]], max_positions=2)
     decision = ask("equal-weight", seen, buffer=0.0)
     assert weights(decision) == {"S1": 0.5, "S3": 0.5}, "the whole account is invested, in two names"
 
 
-def test_equal_weight_waits_for_a_price(observe: Any) -> None:
+def test_equal_weight_waits_for_a_price(observe):
     assert "no name" in ask("equal-weight", observe(np.empty((0, 2)))).reason
     assert "one lot" in ask("equal-weight", observe([[10.0]], cash=1.0)).reason
 
 
-def test_index_hold_buys_the_fund_of_the_benchmark(observe: Any) -> None:
+def test_index_hold_buys_the_fund_of_the_benchmark(observe):
     funds = (Instrument(symbol=symbol, kind="index") for symbol in ("OTHERF", "IDXF"))
     names = (Instrument(symbol="A"), *funds)
     seen = observe([[1.0, 2.0, 3.0]], instruments=names, benchmark_index="IDX")
@@ -60,26 +60,26 @@ def test_index_hold_buys_the_fund_of_the_benchmark(observe: Any) -> None:
     assert weights(ask("index-hold", observe([[1.0, 2.0, 3.0]], instruments=names), buffer=0.0)) == {"OTHERF": 1.0}
 
 
-def test_index_hold_fails_without_a_fund(observe: Any) -> None:
+def test_index_hold_fails_without_a_fund(observe):
     decision = ask("index-hold", observe([[1.0]]))
     assert decision.status == "failed"
     assert decision.failures[0].kind == "unsupported"
     assert "no index fund" in decision.reason
 
 
-def test_momentum_takes_the_winners(observe: Any) -> None:
+def test_momentum_takes_the_winners(observe):
     seen = observe(straight(90.0, 130.0, 110.0, 120.0, 80.0, 70.0))
     assert weights(ask("momentum-12-1", seen, k=2, buffer=0.0)) == {"S1": 0.5, "S3": 0.5}
     assert weights(ask("momentum-12-1", observe(straight(90.0, 130.0, 110.0)), k=20, buffer=0.0)) == {"S1": 1.0}
 
 
-def test_momentum_leaves_out_the_last_month(observe: Any) -> None:
+def test_momentum_leaves_out_the_last_month(observe):
     table = straight(120.0, 110.0)
     table[-20:, 1] = 500.0
     assert weights(ask("momentum-12-1", observe(table), k=1, buffer=0.0)) == {"S0": 1.0}
 
 
-def test_momentum_is_measured_between_the_two_stated_closes(observe: Any) -> None:
+def test_momentum_is_measured_between_the_two_stated_closes(observe):
     table = np.full((300, 2), 100.0)
     table[300 - 252, 0] = 50.0  # exactly at the start: S0 has doubled
     table[300 - 253, 1] = 1.0  # one day earlier: does not count
@@ -88,14 +88,14 @@ def test_momentum_is_measured_between_the_two_stated_closes(observe: Any) -> Non
     assert weights(ask("momentum-12-1", observe(table), k=1, buffer=0.0)) == {"S1": 1.0}
 
 
-def test_momentum_keeps_a_held_name_that_still_ranks(observe: Any) -> None:
+def test_momentum_keeps_a_held_name_that_still_ranks(observe):
     table = straight(130.0, 120.0, 110.0)
     seen = observe(table, held={"S1": (1_000, 100.0)}, cash=1_000)
     assert ask("momentum-12-1", seen, k=1, keep=2.0, band=0.5).orders == ()
     assert [o.symbol for o in ask("momentum-12-1", seen, k=1, keep=1.0).orders] == ["S1", "S0"]
 
 
-def test_a_gap_is_read_a_few_sessions_earlier(observe: Any) -> None:
+def test_a_gap_is_read_a_few_sessions_earlier(observe):
     table = straight(130.0, 150.0)
     table[300 - 21, 1] = np.nan
     assert weights(ask("momentum-12-1", observe(table), k=1, buffer=0.0)) == {"S1": 1.0}
@@ -113,31 +113,31 @@ def test_a_gap_is_read_a_few_sessions_earlier(observe: Any) -> None:
         ("vol-target", 21),
     ],
 )
-def test_a_short_history_is_a_reason_to_abstain(observe: Any, name: str, needs: int) -> None:
+def test_a_short_history_is_a_reason_to_abstain(observe, name, needs):
     decision = ask(name, observe(straight(110.0, 120.0, rows=needs - 1)))
     assert decision == Decision(reason=f"needs {needs} sessions of history, has {needs - 1}")
     noise = np.random.default_rng(0).uniform(0.99, 1.01, (needs, 2))
     assert ask(name, observe(straight(110.0, 120.0, rows=needs) * noise)).orders
 
 
-def test_momentum_weighted_follows_the_size_of_the_rise(observe: Any) -> None:
+def test_momentum_weighted_follows_the_size_of_the_rise(observe):
     seen = observe(straight(110.0, 130.0, 80.0, rows=63))
     assert weights(ask("momentum-weighted", seen, buffer=0.0, cap=1.0)) == {"S0": 0.25, "S1": 0.75}
     assert weights(ask("momentum-weighted", seen, buffer=0.0, cap=0.4)) == {"S0": 0.25, "S1": 0.4}
 
 
-def test_momentum_weighted_sells_when_nothing_rises(observe: Any) -> None:
+def test_momentum_weighted_sells_when_nothing_rises(observe):
     seen = observe(straight(90.0, 80.0, rows=63), held={"S0": (10, 90.0)})
     assert [(o.symbol, o.amount, o.side) for o in ask("momentum-weighted", seen).orders] == [("S0", 10, "SELL")]
 
 
-def test_reversal_takes_the_losers_of_the_last_five_sessions(observe: Any) -> None:
+def test_reversal_takes_the_losers_of_the_last_five_sessions(observe):
     table = np.full((20, 3), 100.0)
     table[-6, 1], table[-7, 2] = 150.0, 900.0
     assert weights(ask("reversal", observe(table), k=1, buffer=0.0)) == {"S1": 1.0}
 
 
-def test_sectors_rotate_into_those_that_rose_most(observe: Any) -> None:
+def test_sectors_rotate_into_those_that_rose_most(observe):
     names = tuple(Instrument(symbol=s, sector=sector) for s, sector in zip("ABC", ["x", "x", "y"], strict=True))
     table = np.full((10, 3), 100.0)
     table[-1] = 110.0, 106.0, 107.0  # x rose by 8 on average, y by 7
@@ -145,7 +145,7 @@ def test_sectors_rotate_into_those_that_rose_most(observe: Any) -> None:
     assert weights(ask("sector-equal", seen, buffer=0.0, best=1, lookback=5)) == {"A": 0.5, "B": 0.5}
 
 
-def test_sector_equal_splits_twice(observe: Any) -> None:
+def test_sector_equal_splits_twice(observe):
     names = tuple(
         Instrument(symbol=s, sector=sector) for s, sector in zip("ABCD", ["x", "x", "y", None], strict=True)
     )
@@ -154,14 +154,14 @@ def test_sector_equal_splits_twice(observe: Any) -> None:
     assert weights(ask("sector-equal", seen, buffer=0.0)) == {"A": sixth, "B": sixth, "C": third, "D": third}
 
 
-def test_random_depends_on_its_generator_alone(observe: Any) -> None:
+def test_random_depends_on_its_generator_alone(observe):
     seen = observe([[10.0] * 30])
     one, same, other = (ask("random", seen, seed, k=5) for seed in (1, 1, 2))
     assert one == same != other
     assert len(one.orders) == 5
 
 
-def test_random_exchanges_the_stated_share(observe: Any) -> None:
+def test_random_exchanges_the_stated_share(observe):
     agent = make_agent("random", {"k": 10, "turnover": 0.5, "every": 1})
     seen = observe([[10.0] * 200])
     agent.begin(EpisodeInfo(episode="e", seed=0, rules=seen.rules), np.random.default_rng(0))
@@ -178,7 +178,7 @@ def test_random_exchanges_the_stated_share(observe: Any) -> None:
     assert 4.0 < np.mean(changed) < 6.0
 
 
-def test_min_variance_prefers_the_calm_name(observe: Any) -> None:
+def test_min_variance_prefers_the_calm_name(observe):
     rng = np.random.default_rng(3)
     # Two independent names: the weights go as 1 / variance, here 4 to 1.
     steps = rng.choice([-1.0, 1.0], size=(126, 2)) * np.array([0.01, 0.02])
@@ -192,7 +192,7 @@ def test_min_variance_prefers_the_calm_name(observe: Any) -> None:
     assert weights(ask("min-variance", observe(table), cap=0.6, buffer=0.0)) == {"S0": 0.6, "S1": 0.4}
 
 
-def test_min_variance_shuns_a_name_that_never_moved(observe: Any) -> None:
+def test_min_variance_shuns_a_name_that_never_moved(observe):
     table = np.random.default_rng(0).uniform(90, 110, (127, 3))
     table[:, 2] = 50.0
     assert set(weights(ask("min-variance", observe(table), cap=1.0))) == {"S0", "S1"}
@@ -207,7 +207,7 @@ def test_vol_target_holds_less_when_it_swings_more(observe: Any) -> None:
     assert weights(ask("vol-target", observe(closes), buffer=0.0, volatility=9.0)) == {"S0": 1.0}
 
 
-def test_rules_rest_between_rebalancings_and_repeat_themselves_when_asked_again(observe: Any) -> None:
+def test_rules_rest_between_rebalancings_and_repeat_themselves_when_asked_again(observe):
     agent = make_agent("sector-equal", {"every": 2})
     seen = observe([[10.0, 10.0]])
     agent.begin(EpisodeInfo(episode="e", seed=0, rules=seen.rules), np.random.default_rng(0))
@@ -218,7 +218,7 @@ def test_rules_rest_between_rebalancings_and_repeat_themselves_when_asked_again(
 
 
 @given(st.integers(1, 12), st.integers(0, 10_000), st.floats(0.05, 1.0))
-def test_projection_is_feasible_and_nearest(n: int, seed: int, cap: float) -> None:
+def test_projection_is_feasible_and_nearest(n, seed, cap):
     cap = max(cap, 1.0 / n)
     rng = np.random.default_rng(seed)
     point = rng.normal(size=n)
@@ -231,7 +231,7 @@ def test_projection_is_feasible_and_nearest(n: int, seed: int, cap: float) -> No
         assert pull[free_to_rise].max() <= pull[free_to_fall].min() + 1e-8
 
 
-def test_projection_by_hand() -> None:
+def test_projection_by_hand():
     assert np.allclose(onto_capped_simplex(np.array([0.5, 0.5]), 1.0), [0.5, 0.5])
     assert np.allclose(onto_capped_simplex(np.array([2.0, 0.0]), 1.0), [1.0, 0.0])
     assert np.allclose(onto_capped_simplex(np.array([2.0, 0.0, 0.0]), 0.5), [0.5, 0.25, 0.25])
@@ -239,7 +239,7 @@ def test_projection_by_hand() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(2, 30), st.integers(0, 10_000), st.sampled_from([0.1, 0.3, 1.0]))
-def test_no_shift_between_two_names_lowers_the_variance(n: int, seed: int, cap: float) -> None:
+def test_no_shift_between_two_names_lowers_the_variance(n, seed, cap):
     returns = np.random.default_rng(seed).normal(size=(60, n)) * np.linspace(0.005, 0.05, n)
     covariance = shrunk_covariance(returns)
     weights = least_variance(covariance, cap)
@@ -251,7 +251,7 @@ def test_no_shift_between_two_names_lowers_the_variance(n: int, seed: int, cap: 
         assert gradient[rise].min() >= gradient[fall].max() - 1e-5 * np.abs(gradient).max()
 
 
-def test_shrinkage_by_hand() -> None:
+def test_shrinkage_by_hand():
     returns = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0], [0.0, -2.0]])
     # The sample covariance is diag(0.5, 2), the mean variance 1.25.
     assert np.allclose(shrunk_covariance(returns, 0.0), np.diag([0.5, 2.0]))
@@ -264,7 +264,7 @@ def test_shrinkage_by_hand() -> None:
     )
 
 
-def test_shrinkage_agrees_with_the_textbook_sum() -> None:
+def test_shrinkage_agrees_with_the_textbook_sum():
     rng = np.random.default_rng(5)
     x = rng.normal(size=(40, 8)) * np.linspace(1, 2, 8)
     x -= x.mean(axis=0)
@@ -277,7 +277,7 @@ def test_shrinkage_agrees_with_the_textbook_sum() -> None:
     assert np.allclose(shrunk_covariance(x), weight * mean * np.eye(p) + (1 - weight) * sample)
 
 
-def test_a_missing_return_counts_as_the_mean() -> None:
+def test_a_missing_return_counts_as_the_mean():
     returns = np.array([[1.0, 1.0], [-1.0, np.nan], [0.0, -1.0]])
     assert np.allclose(np.diag(shrunk_covariance(returns, 0.0)), [2 / 3, 2 / 3])
 
@@ -286,7 +286,7 @@ def weight(symbol: str, amount: float) -> Order:
     return Order(symbol=symbol, amount=pytest.approx(amount), unit="target_weight")
 
 
-def test_buys_are_scaled_to_leave_the_buffer(observe: Any) -> None:
+def test_buys_are_scaled_to_leave_the_buffer(observe):
     seen = observe([[10.0, 20.0]])
     orders = trades_towards(seen, {"S0": 0.5, "S1": 0.5}, buffer=0.1, band=0.0)
     assert orders == (weight("S0", 0.45), weight("S1", 0.45))
@@ -299,7 +299,7 @@ def test_sells_come_before_buys_and_a_name_without_target_is_sold_whole(observe:
     assert orders == (Order(symbol="S0", amount=6_000, side="SELL"), weight("S1", 0.5), weight("S2", 0.5))
 
 
-def test_a_reduction_is_a_sale_and_comes_first(observe: Any) -> None:
+def test_a_reduction_is_a_sale_and_comes_first(observe):
     seen = observe([[10.0, 20.0]], held={"S1": (4_000, 20.0)}, cash=20_000)
     orders = trades_towards(seen, {"S0": 0.5, "S1": 0.5}, buffer=0.0, band=0.1)
     assert [order.symbol for order in orders] == ["S1", "S0"]
@@ -325,31 +325,31 @@ def test_a_suspended_holding_is_paid_for_by_the_others(observe: Any) -> None:
     assert orders == (weight("S1", 0.3), weight("S2", 0.3))
 
 
-def test_only_the_unlocked_part_is_sold(observe: Any) -> None:
+def test_only_the_unlocked_part_is_sold(observe):
     seen = observe([[10.0, 10.0]], held={"S0": (4_000, 10.0)}, cash=60_000, locked={"S0": 1_000})
     orders = trades_towards(seen, {"S1": 1.0}, buffer=0.0, band=0.0)
     # 10,000 of S0 stays locked, so 90 % is free for S1.
     assert orders == (Order(symbol="S0", amount=3_000, side="SELL"), weight("S1", 0.9))
 
 
-def test_limits_of_the_market_are_kept(observe: Any) -> None:
+def test_limits_of_the_market_are_kept(observe):
     seen = observe([[10.0] * 4], max_weight=0.2, max_positions=3)
     orders = trades_towards(seen, dict.fromkeys(seen.universe, 0.25), buffer=0.0, band=0.0)
     assert orders == tuple(weight(f"S{i}", 0.2) for i in range(3))
 
 
-def test_today_s_open_is_the_price_when_it_is_known(observe: Any) -> None:
+def test_today_s_open_is_the_price_when_it_is_known(observe):
     seen = observe([[49.0]], lot=100.0, cash=5_000.0, opens=[51.0])
     assert trades_towards(seen, {"S0": 1.0}, buffer=0.0, band=0.0) == ()
 
 
-def test_an_account_without_money_asks_for_nothing(observe: Any) -> None:
+def test_an_account_without_money_asks_for_nothing(observe):
     assert trades_towards(observe([[10.0]], cash=0.0), {"S0": 1.0}, buffer=0.0, band=0.0) == ()
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_what_is_asked_for_can_be_paid(observe: Any, data: st.DataObject) -> None:
+def test_what_is_asked_for_can_be_paid(observe, data):
     n = data.draw(st.integers(1, 6))
     prices = data.draw(st.lists(st.floats(1.0, 500.0), min_size=n, max_size=n))
     held = {

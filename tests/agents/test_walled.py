@@ -1,7 +1,5 @@
 """Agents of a file behind walls: they see the view and decide as they would without, and find nothing else."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re
@@ -86,7 +84,7 @@ def said(attempt):
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("walled")
     world.write_world(folder)
     world.register()
@@ -119,7 +117,7 @@ def decisions(one: Run) -> list[object]:
     return [record.decision for record in one.records(key)]
 
 
-def test_it_plays_as_it_would_with_files_open(home: Path, tmp_path: Path) -> None:
+def test_it_plays_as_it_would_with_files_open(home, tmp_path):
     text = written(tmp_path / "agent")
     found = []
     for given in ({}, {"files": "open"}):
@@ -136,7 +134,7 @@ def test_it_plays_as_it_would_with_files_open(home: Path, tmp_path: Path) -> Non
     assert all("FutureDataError" in one.reason for one in found[0])
 
 
-def test_a_run_records_whether_files_were_open(home: Path, tmp_path: Path) -> None:
+def test_a_run_records_whether_files_were_open(home, tmp_path):
     one = played(written(tmp_path / "agent"), home, tmp_path / "shut")
     by = next(episode.agent for episode in one.episodes if episode.label == "Mine")
     assert by.params["files"] == "closed" and not files_open(by.name, by.params)
@@ -148,7 +146,7 @@ def test_a_run_records_whether_files_were_open(home: Path, tmp_path: Path) -> No
     assert files_open("python", {}) and not files_open("equal-weight", {})
 
 
-def test_nothing_beside_the_view_can_be_reached(home: Path, tmp_path: Path) -> None:
+def test_nothing_beside_the_view_can_be_reached(home, tmp_path):
     tries = ", ".join(f"{what!r}: said(lambda: {how.format(home=str(home))})" for what, how in READS.items())
     text = written(tmp_path / "agent", f"lambda: repr({{{tries}}})")
     path = tmp_path / "agent" / "mine.py"
@@ -170,7 +168,7 @@ def test_nothing_beside_the_view_can_be_reached(home: Path, tmp_path: Path) -> N
     assert "mine.py, line" in str(caught.value) and "Permission denied" in str(caught.value)
 
 
-def test_a_file_that_needs_the_data_is_refused_before_it_plays(home: Path, tmp_path: Path) -> None:
+def test_a_file_that_needs_the_data_is_refused_before_it_plays(home, tmp_path):
     text = written(tmp_path / "agent")
     path = tmp_path / "agent" / "mine.py"
     path.write_text("from tradeassay.data import load_dataset\n" + path.read_text())
@@ -180,7 +178,7 @@ def test_a_file_that_needs_the_data_is_refused_before_it_plays(home: Path, tmp_p
     assert "files=open" in str(caught.value)
 
 
-def test_a_file_is_not_run_outside_the_walls(home: Path, tmp_path: Path) -> None:
+def test_a_file_is_not_run_outside_the_walls(home, tmp_path):
     """To leave what it reads where it finds it later: not even to see which methods its class has."""
     text = written(tmp_path / "agent")
     path = tmp_path / "agent" / "mine.py"
@@ -199,7 +197,7 @@ def test_a_file_is_not_run_outside_the_walls(home: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_a_leak_test_says_whether_files_were_open(home: Path, tmp_path: Path) -> None:
+def test_a_leak_test_says_whether_files_were_open(home, tmp_path):
     text = written(tmp_path / "agent")
     for given, said in ({}, False), ({"files": "open"}, True):
         report = leak_test(text, "tiny-us-v1", params=given, config=LeakTestConfig(sessions=6), home=home)
@@ -207,7 +205,7 @@ def test_a_leak_test_says_whether_files_were_open(home: Path, tmp_path: Path) ->
         assert ("files were open to it" in report.sentence) is said, report.sentence
 
 
-def test_the_walls_know_every_package_that_carries_prices() -> None:
+def test_the_walls_know_every_package_that_carries_prices():
     text = files("tradeassay.data.catalogue").joinpath("entries.toml").read_text(encoding="utf-8")
     named = {
         one["name"].replace("-", "_") for entry in tomllib.loads(text)["entries"] for one in entry["packages"]
@@ -215,7 +213,7 @@ def test_the_walls_know_every_package_that_carries_prices() -> None:
     assert named == {one.partition("/")[0] for one in CARRY_DATA}
 
 
-def test_a_child_that_dies_is_a_failed_day(home: Path, tmp_path: Path) -> None:
+def test_a_child_that_dies_is_a_failed_day(home, tmp_path):
     text = written(tmp_path / "agent", "lambda: os._exit(3)")
     found = decisions(played(text, home, tmp_path / "run"))
     assert all(one.status == "failed" for one in found)

@@ -1,7 +1,5 @@
 """A small season on synthetic days, and a player that asks, remembers and says who it heard."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import socket
@@ -130,7 +128,7 @@ def listening(arena: Arena) -> Iterator[int]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(tmp_path):
     """An arena's database with nothing in it."""
     made = Store(open_engine(str(tmp_path / "arena.db"), durable=False))
     yield made
@@ -138,7 +136,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture(scope="session")
-def season() -> Season:
+def season():
     return Season(
         id="small",
         assets=(
@@ -156,7 +154,7 @@ def season() -> Season:
 
 
 @pytest.fixture(scope="session")
-def feed(season: Season) -> SnapshotFeed:
+def feed(season):
     return SnapshotFeed.open(season)
 
 
@@ -205,12 +203,12 @@ class Table:
 
 
 @pytest.fixture
-def table(tmp_path: Path, season: Season, feed: SnapshotFeed) -> Table:
+def table(tmp_path, season, feed):
     return Table(str(tmp_path / "arena.db"), season, feed)
 
 
 @pytest.fixture(scope="session")
-def scripted_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def scripted_db(tmp_path_factory):
     """The database of a small season that scripted models played; whoever has it leaves it as it is."""
     demo = demo_season(first="2022-03-14", last="2022-03-23", warmup=2)
     kept = [entry for entry in demo.entries if entry.id in ("investor-sensible", "trade-contrarian", "trend")]
@@ -223,7 +221,7 @@ def scripted_db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory, season: Season, feed: SnapshotFeed) -> tuple[Table, int]:
+def played(tmp_path_factory, season, feed):
     """A season that was played once, and how many rounds that were; whoever has it leaves it as it is."""
     made = Table(str(tmp_path_factory.mktemp("played") / "arena.db"), season, feed)
     return made, made.play()

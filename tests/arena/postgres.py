@@ -1,7 +1,5 @@
 """A PostgreSQL server of one's own: in a temporary folder, on a socket, gone afterwards."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

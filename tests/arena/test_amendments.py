@@ -1,7 +1,5 @@
 """What only appears when a season runs for long: clocks jump, assets halt, calendars end, operators amend."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shutil
@@ -139,7 +137,7 @@ class World:
             return list(db.execute(query).scalars())
 
 
-def test_a_clock_that_is_wrong_for_a_minute_loses_nothing(tmp_path: Path) -> None:
+def test_a_clock_that_is_wrong_for_a_minute_loses_nothing(tmp_path):
     """A year ahead for a minute, half a day back for ten seconds; a clock that stays set is believed."""
     world = World(tmp_path)
 
@@ -165,7 +163,7 @@ def test_a_clock_that_is_wrong_for_a_minute_loses_nothing(tmp_path: Path) -> Non
     assert clock.now() == (601 + YEAR_S) * SECOND and clock.certain and not clock.jumped
 
 
-def test_a_halted_asset_is_an_alarm_and_can_be_retired(tmp_path: Path) -> None:
+def test_a_halted_asset_is_an_alarm_and_can_be_retired(tmp_path):
     world = World(tmp_path)
     world.market.missing = lambda symbol, day: symbol == "HALT" and day >= DAYS[2]
 
@@ -182,7 +180,7 @@ def test_a_halted_asset_is_an_alarm_and_can_be_retired(tmp_path: Path) -> None:
     assert {gap.session for gap in world.store.skipped("long")} == {*DAYS[2:4]}  # and none after it was retired
 
 
-def test_a_withdrawn_entry_is_not_asked_any_more(tmp_path: Path) -> None:
+def test_a_withdrawn_entry_is_not_asked_any_more(tmp_path):
     world = World(tmp_path)
     world.run(lambda: None, lambda: world.amend("withdraw", "bull", by="operator"))
     mine = select(decisions).filter_by(entry="bull", asset="GOOD").order_by(decisions.c.session)
@@ -195,7 +193,7 @@ def test_a_withdrawn_entry_is_not_asked_any_more(tmp_path: Path) -> None:
             world.amend("withdraw", what, by="x")
 
 
-def test_a_skipped_session_is_reopened_while_nothing_later_was_played(tmp_path: Path) -> None:
+def test_a_skipped_session_is_reopened_while_nothing_later_was_played(tmp_path):
     world = World(tmp_path)
     told: list[str] = []
     world.market.missing = lambda symbol, day: symbol == "HALT" and day == DAYS[1] and not told
@@ -214,7 +212,7 @@ def test_a_skipped_session_is_reopened_while_nothing_later_was_played(tmp_path: 
         world.amend("reopen", DAYS[1], by="x")
 
 
-def test_only_what_stops_the_season_makes_the_arena_unwell(tmp_path: Path) -> None:
+def test_only_what_stops_the_season_makes_the_arena_unwell(tmp_path):
     store = Store(open_engine(str(tmp_path / "arena.db"), durable=False))
     health = Health("s", "w", live=True)
     health.trouble("news", SourceError("a feed answers 404"), "warning")
@@ -229,7 +227,7 @@ def test_only_what_stops_the_season_makes_the_arena_unwell(tmp_path: Path) -> No
     assert health.told().state == "live" and len(health.told().troubles) == 2
 
 
-def test_a_database_that_takes_no_beat_is_an_alarm_until_it_does(tmp_path: Path) -> None:
+def test_a_database_that_takes_no_beat_is_an_alarm_until_it_does(tmp_path):
     """A full disk lets itself be read: nothing but the beat is written between two rounds."""
     store = Store(open_engine(str(tmp_path / "arena.db"), durable=False))
     health, said = Health("long", "main", live=True), list[str]()
@@ -245,7 +243,7 @@ def test_a_database_that_takes_no_beat_is_an_alarm_until_it_does(tmp_path: Path)
     assert health.beat(store, force=True) and health.told().state == "live" and said[1:] == ["all is well again"]
 
 
-def test_a_calendar_that_ends_is_said_months_before_and_goes_on_by_weekdays() -> None:
+def test_a_calendar_that_ends_is_said_months_before_and_goes_on_by_weekdays():
     asset = Asset(symbol="600519.SS", kind="stock", dataset="live/yfinance")
     season = Season(id="s", assets=(asset,), entries=(), first="2026-12-28")
     now = midnight(parse_day("2027-01-04"))
@@ -261,9 +259,7 @@ def test_a_calendar_that_ends_is_said_months_before_and_goes_on_by_weekdays() ->
     assert calendars_end(over, now) == ("", False)
 
 
-def test_an_amended_season_is_verified_with_its_amendments(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_amended_season_is_verified_with_its_amendments(tmp_path, capsys):
     """Through the command line: played half way, amended, played to its end, verified, forged."""
     demo = demo_season(first="2022-03-14", last="2022-03-22", warmup=1)
     kept = tuple(entry for entry in demo.entries if entry.id in ("investor-sensible", "trend"))
@@ -295,7 +291,7 @@ def test_an_amended_season_is_verified_with_its_amendments(
 
 
 @pytest.fixture
-def key(tmp_path: Path) -> Path:
+def key(tmp_path):
     if shutil.which("ssh-keygen") is None:
         pytest.skip("ssh-keygen is not installed (Debian: openssh-client)")
     for name in ("operator", "stranger"):
@@ -306,9 +302,7 @@ def key(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_roster_that_lives_is_signed_counted_from_the_day_and_verified(
-    tmp_path: Path, key: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_roster_that_lives_is_signed_counted_from_the_day_and_verified(tmp_path, key, capsys):
     """Through the command line: an entry joins, is renamed, an asset comes, the fee changes, the season lasts."""
     demo = demo_season(first="2022-03-14", last="2022-04-06", warmup=1)
     public = " ".join(Path(f"{key}.pub").read_text().split()[:2])
@@ -423,7 +417,7 @@ def test_a_roster_that_lives_is_signed_counted_from_the_day_and_verified(
 
 
 @pytest.mark.slow
-def test_a_stranger_applies_is_approved_plays_and_is_revoked(tmp_path: Path) -> None:
+def test_a_stranger_applies_is_approved_plays_and_is_revoked(tmp_path):
     """The arena is started as a user starts it; the guest has nothing but HTTP, the operator the command line."""
     port, file = free_port(), tmp_path / "arena.db"
     serve = [sys.executable, "-m", "tradeassay", "arena", "serve", "--replay", "synthetic", "--speed", "1d/4s"]

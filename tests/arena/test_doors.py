@@ -1,7 +1,5 @@
 """The doors: an agent comes with its token, fetches its packet, decides once, and sees nobody else's cards."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import socket
@@ -20,14 +18,7 @@ from sqlalchemy import event, select, update
 from tests.arena.conftest import seated
 
 from tradeassay.arena.agents import ConstantAction
-from tradeassay.arena.api.doors import (
-    Doors,
-    Notification,
-    Offer,
-    Offered,
-    RegisteredAgent,
-    TurnedAway,
-)
+from tradeassay.arena.api.doors import Doors, Notification, Offer, Offered, RegisteredAgent, TurnedAway
 from tradeassay.arena.api.outside import DoorAgent, OfferWatch, SeatedAgent, addresses, outside_agents
 from tradeassay.arena.api.router import DoorLimits, SharedCounts, router
 from tradeassay.arena.clock import ReplayClock
@@ -101,7 +92,7 @@ def through(doors: Doors, talk: Callable[[httpx.AsyncClient], Awaitable[None]], 
     asyncio.run(run())
 
 
-def test_a_token_is_shown_once_and_only_its_hash_is_kept(store: Store) -> None:
+def test_a_token_is_shown_once_and_only_its_hash_is_kept(store):
     doors = founded(store)
     issued = doors.register("doors", "anna", now=NOW)
     with store.read() as db:
@@ -119,7 +110,7 @@ def test_a_token_is_shown_once_and_only_its_hash_is_kept(store: Store) -> None:
     assert not doors.revoke("doors", "anna", now=NOW)
 
 
-def test_an_operator_registers_at_the_database(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_operator_registers_at_the_database(tmp_path, capsys):
     db = str(tmp_path / "arena.db")
     doors = founded(Store(open_engine(db)))
 
@@ -138,7 +129,7 @@ def test_an_operator_registers_at_the_database(tmp_path: Path, capsys: pytest.Ca
     doors.store.engine.dispose()
 
 
-def test_who_can_be_registered(store: Store) -> None:
+def test_who_can_be_registered(store):
     doors = founded(store)
     for season, entry, address in (
         ("none", "anna", None),
@@ -152,7 +143,7 @@ def test_who_can_be_registered(store: Store) -> None:
         doors.renew("doors", "anna")
 
 
-def test_two_agents_play_a_season_through_the_door(store: Store, feed: SnapshotFeed) -> None:
+def test_two_agents_play_a_season_through_the_door(store, feed):
     doors = founded(store)
     mine = {id: doors.register("doors", id, now=NOW).token for id in ("anna", "bert")}
     deciding = {id: DoorAgent(OfferWatch(doors, poll_s=0.01), id) for id in mine}
@@ -200,7 +191,7 @@ def test_two_agents_play_a_season_through_the_door(store: Store, feed: SnapshotF
     }
 
 
-def test_when_a_round_opens_the_packets_are_made_once_for_all(store: Store, feed: SnapshotFeed) -> None:
+def test_when_a_round_opens_the_packets_are_made_once_for_all(store, feed):
     doors = founded(store)
     anna, bert = (doors.register("doors", id, now=NOW).agent for id in ("anna", "bert"))
 
@@ -227,9 +218,7 @@ def test_when_a_round_opens_the_packets_are_made_once_for_all(store: Store, feed
     asyncio.run(talk())
 
 
-def test_answers_that_come_at_once_are_one_transaction_and_judged_each_by_itself(
-    store: Store, feed: SnapshotFeed
-) -> None:
+def test_answers_that_come_at_once_are_one_transaction_and_judged_each_by_itself(store, feed):
     doors = founded(store)
     anna, bert = (doors.register("doors", id, now=NOW).agent for id in ("anna", "bert"))
     commits: list[object] = []
@@ -269,7 +258,7 @@ def test_answers_that_come_at_once_are_one_transaction_and_judged_each_by_itself
     assert asyncio.run(talk()) == [None, 409, 409, 404, 409, 422, 422, None]
 
 
-def test_one_question_that_cannot_be_asked_spoils_no_other() -> None:
+def test_one_question_that_cannot_be_asked_spoils_no_other():
     asked: list[int] = []
 
     def do(numbers: Sequence[int]) -> list[int]:
@@ -285,7 +274,7 @@ def test_one_question_that_cannot_be_asked_spoils_no_other() -> None:
     assert asked == [3, 1, 1, 1]
 
 
-def test_what_an_agent_is_sent_holds_nothing_of_the_others(store: Store, feed: SnapshotFeed) -> None:
+def test_what_an_agent_is_sent_holds_nothing_of_the_others(store, feed):
     """Bert has decided and left a memory; neither is anywhere in what anna can read before settlement."""
     doors = founded(store)
     token = doors.register("doors", "anna", now=NOW).token
@@ -313,7 +302,7 @@ def test_what_an_agent_is_sent_holds_nothing_of_the_others(store: Store, feed: S
     assert store.memory("doors", "bert", "AHVQ") == b"BERT-MEMORY"
 
 
-def test_bad_requests_are_refused(store: Store, feed: SnapshotFeed) -> None:
+def test_bad_requests_are_refused(store, feed):
     doors = founded(store)
     token = doors.register("doors", "anna", now=NOW).token
 
@@ -351,7 +340,7 @@ def test_bad_requests_are_refused(store: Store, feed: SnapshotFeed) -> None:
     through(doors, talk, limits=DoorLimits(per_minute=6000))
 
 
-def test_an_answer_to_another_packet_is_refused(store: Store, feed: SnapshotFeed) -> None:
+def test_an_answer_to_another_packet_is_refused(store, feed):
     season = msgspec.structs.replace(SEASON, id="one", last="2022-06-01")
     doors = founded(store, season)
     token = doors.register("one", "anna", now=NOW).token
@@ -374,7 +363,7 @@ def test_an_answer_to_another_packet_is_refused(store: Store, feed: SnapshotFeed
     assert kept == script  # kept as it was said; pages escape it
 
 
-def test_an_agent_that_waits_is_sent_away_when_the_arena_stops(store: Store) -> None:
+def test_an_agent_that_waits_is_sent_away_when_the_arena_stops(store):
     doors = founded(store)
     token = doors.register("doors", "anna", now=NOW).token
 
@@ -387,7 +376,7 @@ def test_an_agent_that_waits_is_sent_away_when_the_arena_stops(store: Store) -> 
     through(doors, talk)
 
 
-def test_too_many_requests(store: Store) -> None:
+def test_too_many_requests(store):
     doors = founded(store)
     token = doors.register("doors", "anna", now=NOW).token
 
@@ -403,7 +392,7 @@ def test_too_many_requests(store: Store) -> None:
     through(doors, talk, limits=DoorLimits(per_minute=3, strangers=2))
 
 
-def test_wrong_tokens_never_lock_a_right_one_out(store: Store) -> None:
+def test_wrong_tokens_never_lock_a_right_one_out(store):
     doors = founded(store)
     token = doors.register("doors", "anna", now=NOW).token
 
@@ -416,7 +405,7 @@ def test_wrong_tokens_never_lock_a_right_one_out(store: Store) -> None:
     through(doors, talk, limits=DoorLimits(strangers=5))
 
 
-def test_limits_are_shared_between_processes(store: Store) -> None:
+def test_limits_are_shared_between_processes(store):
     doors = founded(store)
     clocks = [FixedClock(6000 * SECOND) for _ in range(2)]
     mine, theirs = (SharedCounts(Doors(store, clock), every_s=0.0) for clock in clocks)
@@ -432,7 +421,7 @@ def test_limits_are_shared_between_processes(store: Store) -> None:
         DoorLimits(strangers=0)
 
 
-def test_the_operator_registers_over_http(store: Store) -> None:
+def test_the_operator_registers_over_http(store):
     doors = founded(store)
     key = doors.issue_key("operator", "operator", now=NOW)
 
@@ -458,7 +447,7 @@ def test_the_operator_registers_over_http(store: Store) -> None:
     through(doors, absent)
 
 
-def test_a_registration_counts_from_the_next_decision_on(store: Store) -> None:
+def test_a_registration_counts_from_the_next_decision_on(store):
     doors = founded(store)
     seat = SeatedAgent(addresses(doors, "doors"), SEASON, SEASON.entry("anna"), OfferWatch(doors))
     assert asyncio.run(seat.address()) == ""  # it fetches its packets itself
@@ -468,7 +457,7 @@ def test_a_registration_counts_from_the_next_decision_on(store: Store) -> None:
     assert asyncio.run(seat.address()) == ""
 
 
-def test_players_are_made_from_a_season(store: Store) -> None:
+def test_players_are_made_from_a_season(store):
     doors = founded(store)
     doors.register("doors", "anna", now=NOW, address="https://agent.example")
     season = msgspec.structs.replace(
@@ -496,14 +485,14 @@ def test_players_are_made_from_a_season(store: Store) -> None:
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9", "http://localhost:9", "http://[::1]:9", "http://10.0.0.1"])
-def test_no_season_is_spent_on_an_address_that_nobody_allowed(store: Store, url: str) -> None:
+def test_no_season_is_spent_on_an_address_that_nobody_allowed(store, url):
     here = msgspec.structs.replace(SEASON, entries=(Entry(id="emil", architecture="http", params={"url": url}),))
     with pytest.raises(UserError, match=r"'emil'.*not a public address.*--allow"):
         asyncio.run(play(here, store, None))
     assert not list(store.rows(select(seasons)))
 
 
-def test_an_address_in_use_is_said_before_anything_is_played(tmp_path: Path) -> None:
+def test_an_address_in_use_is_said_before_anything_is_played(tmp_path):
     said: list[str] = []
     with socket.create_server(("127.0.0.1", 0)) as taken:
         how = Serving(db=str(tmp_path / "arena.db"), port=taken.getsockname()[1], register=True)
@@ -513,7 +502,7 @@ def test_an_address_in_use_is_said_before_anything_is_played(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("broken", [b"no database at all, just text" * 40, b"SQLite format 3\0" + b"\7" * 3000])
-def test_a_file_that_is_no_database_is_one_line(tmp_path: Path, broken: bytes) -> None:
+def test_a_file_that_is_no_database_is_one_line(tmp_path, broken):
     (tmp_path / "arena.db").write_bytes(broken)
     with pytest.raises(UserError, match="cannot be read"):
         open_engine(str(tmp_path / "arena.db"))
@@ -543,7 +532,7 @@ async def missing(season: Season, doors: Doors) -> None:
         raise AssertionError("made")
 
 
-def test_nobody_comes_and_the_slot_fails_by_time(store: Store, feed: SnapshotFeed) -> None:
+def test_nobody_comes_and_the_slot_fails_by_time(store, feed):
     season = msgspec.structs.replace(SEASON, id="late", last="2022-06-01", timeout_s=1)
     doors = founded(store, season)
     token = doors.register("late", "anna", now=NOW).token
@@ -553,7 +542,7 @@ def test_nobody_comes_and_the_slot_fails_by_time(store: Store, feed: SnapshotFee
     assert (own.status, own.action, own.failures) == ("failed", "HOLD", ("timeout",))
 
 
-def test_an_answer_survives_the_process_that_was_waiting_for_it(store: Store, feed: SnapshotFeed) -> None:
+def test_an_answer_survives_the_process_that_was_waiting_for_it(store, feed):
     """The choice is in the database: a round that is played again after a crash takes it, and asks nobody."""
     season = msgspec.structs.replace(SEASON, id="crash", last="2022-06-01")
     doors = founded(store, season)
@@ -580,7 +569,7 @@ def test_an_answer_survives_the_process_that_was_waiting_for_it(store: Store, fe
     assert doors.waiting(agent) is None
 
 
-def test_no_page_or_interface_shows_what_is_not_settled(store: Store, feed: SnapshotFeed, tmp_path: Path) -> None:
+def test_no_page_or_interface_shows_what_is_not_settled(store, feed, tmp_path):
     """Everything anybody can read from the arena while anna still thinks: bert's decision is nowhere in it."""
     from tradeassay.arena.web.app import Arena, create_app
     from tradeassay.arena.web.site import PageWriter

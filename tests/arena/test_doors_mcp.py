@@ -1,7 +1,5 @@
 """A client of MCP in an arena's seat."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from contextlib import asynccontextmanager
@@ -24,7 +22,6 @@ from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, Season
-from tradeassay.arena.state.store import Store
 from tradeassay.frontends.mcp_episode import server_for
 
 NOW = "2022-06-01T00:00:00Z"
@@ -39,7 +36,7 @@ SEASON = Season(
 
 
 @pytest.fixture
-def doors(store: Store) -> Doors:
+def doors(store):
     store.found_season(SEASON, NOW)
     return Doors(store)
 
@@ -51,7 +48,7 @@ def runner(doors: Doors, *outside: str) -> Runner:
     return Runner(season=SEASON, store=doors.store, feed=feed, clock=ReplayClock(), agents=agents)
 
 
-def test_a_client_plays_its_seat(doors: Doors) -> None:
+def test_a_client_plays_its_seat(doors):
     agent = doors.register("mcp", "anna", now=NOW).agent
 
     async def play() -> None:
@@ -99,7 +96,7 @@ async def alive(app: Any):
     await task
 
 
-def test_over_http_a_token_reaches_its_own_seat_only(doors: Doors) -> None:
+def test_over_http_a_token_reaches_its_own_seat_only(doors):
     tokens = {id: doors.register("mcp", id, now=NOW).token for id in ("anna", "bert")}
 
     async def talk() -> None:
@@ -135,7 +132,7 @@ def test_over_http_a_token_reaches_its_own_seat_only(doors: Doors) -> None:
     asyncio.run(talk())
 
 
-def test_behind_a_proxy_only_the_names_that_were_configured_are_answered(doors: Doors) -> None:
+def test_behind_a_proxy_only_the_names_that_were_configured_are_answered(doors):
     token = doors.register("mcp", "anna", now=NOW).token
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 
@@ -151,7 +148,7 @@ def test_behind_a_proxy_only_the_names_that_were_configured_are_answered(doors: 
     assert asyncio.run(asked(proxy, "evil.example")) == asyncio.run(asked((), "arena.example.org")) == 421
 
 
-def test_the_example_client_plays_a_season(doors: Doors) -> None:
+def test_the_example_client_plays_a_season(doors):
     import importlib.util
 
     path = Path(__file__).resolve().parents[2] / "examples" / "agents" / "mcp_client.py"

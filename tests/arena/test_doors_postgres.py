@@ -1,10 +1,7 @@
 """The doors and the shared account on PostgreSQL end as they do on SQLite."""
 
-from __future__ import annotations
-
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -67,14 +64,14 @@ def play(url: str) -> dict[str, float]:
     return found
 
 
-def test_it_ends_as_on_sqlite(tmp_path: Path) -> None:
+def test_it_ends_as_on_sqlite(tmp_path):
     expected = play(str(tmp_path / "arena.db"))
     assert expected["anna"] != 1.0
     with server() as address:
         assert play(address) == expected
 
 
-def test_processes_that_count_the_same_agents_do_not_wait_for_each_other_for_ever() -> None:
+def test_processes_that_count_the_same_agents_do_not_wait_for_each_other_for_ever():
     keys = [f"agent-{number}" for number in range(40)]
     with server() as address:
         first, second = (Doors(Store(open_engine(address, durable=False))) for _ in range(2))

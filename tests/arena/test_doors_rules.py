@@ -1,7 +1,5 @@
 """The optional rules: one account over all assets, messages between agents, and the reward log."""
 
-from __future__ import annotations
-
 import asyncio
 from functools import cache
 from pathlib import Path
@@ -84,15 +82,13 @@ SHARED = msgspec.structs.replace(SEASON, id="shared", rules=OptionalRules(cross_
         ("BUY", 0.0, {"value": 2.0, "before": 0.5, "others": 0.0}, (0.0, 0.005)),
     ],
 )
-def test_sizes_by_hand(
-    action: Action, share: float, state: dict[str, float], expected: tuple[float, float]
-) -> None:
+def test_sizes_by_hand(action, share, state, expected):
     made = SharedTarget(hold="keep", fee_bp=100.0).execute(action, share, **state)
     assert (made.exposure, made.fee) == pytest.approx(expected)
     assert made.nav == state["value"] - made.fee
 
 
-def test_hold_closes_where_the_convention_says_so() -> None:
+def test_hold_closes_where_the_convention_says_so():
     made = SharedTarget(hold="flat", fee_bp=100.0).execute("HOLD", 1.0, value=1.0, before=0.5, others=0.0)
     assert (made.exposure, made.fee) == (0.0, 0.005)
 
@@ -106,9 +102,7 @@ def test_hold_closes_where_the_convention_says_so() -> None:
     st.sampled_from(["keep", "flat"]),
     st.floats(0, 500),
 )
-def test_no_decision_binds_more_than_the_account(
-    action: Action, share: float, value: float, before: float, others: float, hold: str, fee_bp: float
-) -> None:
+def test_no_decision_binds_more_than_the_account(action, share, value, before, others, hold, fee_bp):
     before, others = before * value, others * value * (1 - abs(before))
     policy = SharedTarget(hold=hold, fee_bp=fee_bp)  # type: ignore[arg-type]  # drawn by hypothesis
     made = policy.execute(action, share, value=value, before=before, others=others)
@@ -116,7 +110,7 @@ def test_no_decision_binds_more_than_the_account(
     assert 0 <= made.fee <= 2 * value * fee_bp / 10_000 + 1e-12
 
 
-def test_one_account_over_two_assets_by_hand(tmp_path: Path) -> None:
+def test_one_account_over_two_assets_by_hand(tmp_path):
     """Anna puts 0.6 into the coin, asks for 0.8 of the stock and gets what is left; then all by arithmetic."""
     anna = Plan({"AHVQ": [("BUY", 0.6), ("HOLD", None), ("SELL", 0.25)], "AAJX": [("BUY", 0.8)]})
     store = play(tmp_path / "a.db", SHARED, {"anna": anna, "bert": ConstantAction("HOLD")})
@@ -169,7 +163,7 @@ def test_one_account_over_two_assets_by_hand(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("convention", ["sound", "paper"])
-def test_with_one_asset_and_long_only_it_is_the_ordinary_account(tmp_path: Path, convention: str) -> None:
+def test_with_one_asset_and_long_only_it_is_the_ordinary_account(tmp_path, convention):
     plan = {"AHVQ": [("BUY", 1.0), ("BUY", 1.0), ("HOLD", None), ("BUY", 1.0)]}
     ends = []
     for shared in (False, True):
@@ -185,7 +179,7 @@ def test_with_one_asset_and_long_only_it_is_the_ordinary_account(tmp_path: Path,
     assert ends[0] == pytest.approx(ends[1], rel=1e-12)
 
 
-def test_killed_between_any_two_commits_the_shared_account_ends_the_same(tmp_path: Path) -> None:
+def test_killed_between_any_two_commits_the_shared_account_ends_the_same(tmp_path):
     season = msgspec.structs.replace(SHARED, last="2022-06-02")
 
     class Steady:
@@ -210,7 +204,7 @@ def test_killed_between_any_two_commits_the_shared_account_ends_the_same(tmp_pat
         assert everything(play(tmp_path / f"{count}.db", season, players)) == expected
 
 
-def test_messages_are_read_from_the_next_session_on_and_only_where_allowed(tmp_path: Path) -> None:
+def test_messages_are_read_from_the_next_session_on_and_only_where_allowed(tmp_path):
     season = msgspec.structs.replace(SEASON, assets=(COIN,), rules=OptionalRules(messages=True), last="2022-06-04")
     anna, bert = Plan({}, say="anna"), Plan({}, say="bert")
     store = play(tmp_path / "a.db", season, {"anna": anna, "bert": bert})

@@ -1,7 +1,5 @@
 """Agents that lie, hurry, repeat themselves and talk without end: how much of it gets through."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -18,16 +16,14 @@ from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.api import router as door
 from tradeassay.arena.api.outside import DoorAgent, OfferWatch
 from tradeassay.arena.api.router import DoorLimits
-from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.season import BudgetRules
-from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import calls, decisions, slots
 from tradeassay.core.dialogue import Usage
 
 ROOM = DoorLimits(per_minute=70_000)
 
 
-def test_of_forty_attacks_on_a_seat_none_gets_through(store: Store, feed: SnapshotFeed, monkeypatch) -> None:
+def test_of_forty_attacks_on_a_seat_none_gets_through(store, feed, monkeypatch):
     season = msgspec.structs.replace(SEASON, id="one", last="2022-06-01", timeout_s=120)
     doors = founded(store, season)
     tokens = {id: doors.register("one", id, now=NOW).token for id in ("anna", "bert")}
@@ -135,15 +131,13 @@ def spend(table: Table, model: EchoModel, budget: BudgetRules) -> tuple[int, int
         (Usage(input_tokens=-99, output_tokens=100, usd=0.0), BudgetRules(tokens=6), 4),
     ],
 )
-def test_a_budget_is_kept_whatever_a_model_says_about_its_price(
-    table: Table, usage: Usage, budget: BudgetRules, most: int
-) -> None:
+def test_a_budget_is_kept_whatever_a_model_says_about_its_price(table, usage, budget, most):
     asked, refused = spend(table, Lying(usage), budget)
     assert 1 <= asked <= most  # of those under way when it ran out none is cut off: two assets, one more each
     assert refused >= 4
 
 
-def test_a_budget_of_a_day_begins_anew_and_a_restart_does_not(table: Table) -> None:
+def test_a_budget_of_a_day_begins_anew_and_a_restart_does_not(table):
     table.model = Lying(Usage(input_tokens=10, output_tokens=1, usd=1.0))
     for _ in range(2):  # the same season, continued
         asked, _ = spend(table, table.model, BudgetRules(usd_per_day=1.0))

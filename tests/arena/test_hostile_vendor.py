@@ -4,8 +4,6 @@ What gets through without a second source is what one series cannot tell: a tick
 limit, another symbol's bar of about the same price. The shares are printed in docs/reference/arena.md.
 """
 
-from __future__ import annotations
-
 import math
 import random
 
@@ -70,15 +68,15 @@ PLAINLY = ("not a number", "negative", "zero", "close outside the range", "split
 
 
 @pytest.mark.parametrize("kind", [*PLAINLY, "wrong tick, times 10"])
-def test_what_cannot_be_true_never_gets_through(kind: str) -> None:
+def test_what_cannot_be_true_never_gets_through(kind):
     assert through(kind, second=False) == through(kind, second=True) == 0.0
 
 
-def test_honest_bars_are_believed() -> None:
+def test_honest_bars_are_believed():
     assert through("honest", second=False) == through("honest", second=True) == 1.0
 
 
-def test_a_second_source_catches_what_one_series_cannot() -> None:
+def test_a_second_source_catches_what_one_series_cannot():
     assert through("wrong tick, 5 to 30 %", second=False) == 1.0  # such days happen
     assert through("wrong tick, 5 to 30 %", second=True) == 0.0
     assert 0.1 < through("another symbol's bar", second=False) < 0.5

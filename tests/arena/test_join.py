@@ -2,8 +2,6 @@
 page.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -39,7 +37,7 @@ def printed(tmp_path: Path) -> list[Path]:
     return found
 
 
-def test_the_printed_seasons_are_seasons(tmp_path: Path) -> None:
+def test_the_printed_seasons_are_seasons(tmp_path):
     spring, winter = (load_season(file) for file in printed(tmp_path))
     for season in (spring, winter):
         check_entries(season)
@@ -55,7 +53,7 @@ def test_the_printed_seasons_are_seasons(tmp_path: Path) -> None:
     assert stages == {True, False}
 
 
-def test_the_papers_season_has_the_papers_days() -> None:
+def test_the_papers_season_has_the_papers_days():
     season = load_season(ROOT / "examples/arena/paper.toml")
     check_entries(season)
     assert (season.convention, season.money.hold, season.money.fee_bp) == ("paper", "flat", 0.0)
@@ -67,7 +65,7 @@ def test_the_papers_season_has_the_papers_days() -> None:
     assert len(met) == len(season.entries) == 6 * 2  # every architecture with every model
 
 
-def test_exchanges_have_their_own_calendars() -> None:
+def test_exchanges_have_their_own_calendars():
     assert calendar_of(Asset(symbol="600519.SS", kind="stock", dataset="live/yfinance")) == "XSHG"
     assert calendar_of(Asset(symbol="600519", kind="stock", dataset="live/akshare")) == "XSHG"
     assert calendar_of(Asset(symbol="TSLA", kind="stock", dataset="live/yfinance")) == "XNYS"
@@ -75,7 +73,7 @@ def test_exchanges_have_their_own_calendars() -> None:
     assert calendar_of(Asset(symbol="BTC/USDT", kind="crypto", dataset="live/ccxt")) == "24/7"
 
 
-def test_what_is_wrong_in_a_season_is_named(tmp_path: Path) -> None:
+def test_what_is_wrong_in_a_season_is_named(tmp_path):
     file = tmp_path / "s.toml"
     body = 'id = "s"\nfirst = "2022-01-03"\n[[assets]]\nsymbol = "A"\nkind = "stock"\ndataset = "live/x"\n'
     entry = '[[entries]]\nid = "a"\narchitecture = "rule"\n'
@@ -103,9 +101,7 @@ def test_what_is_wrong_in_a_season_is_named(tmp_path: Path) -> None:
         connectors_of(load_season(file), WallClock())
 
 
-def test_a_password_need_not_stand_in_the_list_of_processes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_password_need_not_stand_in_the_list_of_processes(tmp_path, monkeypatch, capsys):
     from tradeassay.cli import main
 
     monkeypatch.setenv("TRADEASSAY_ARENA_DB", str(tmp_path / "nowhere.db"))
@@ -117,7 +113,7 @@ def test_a_password_need_not_stand_in_the_list_of_processes(
 
 
 @pytest.mark.slow
-def test_printed_keys_work_at_once(tmp_path: Path) -> None:
+def test_printed_keys_work_at_once(tmp_path):
     """The operator's key registers, and the expert's judges, in the process that printed them."""
     port = free_port()
     command = [sys.executable, "-m", "tradeassay", "arena", "serve", "--open", "--register", "--expert", "anna"]
@@ -151,7 +147,7 @@ def test_printed_keys_work_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_five_commands_lead_to_a_decision_on_the_page(tmp_path: Path) -> None:
+def test_five_commands_lead_to_a_decision_on_the_page(tmp_path):
     """As printed, but for the installation, the port and the folder."""
     commands = re.search(r"\$ pip install.*?```", GUIDE, re.S)[0]
     assert commands.count("$ ") == 5

@@ -1,7 +1,5 @@
 """Real processes, really killed, at random moments: the season ends as if nothing had happened."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal
@@ -57,7 +55,7 @@ def expected(table, tmp_path, season) -> bytes:
     return whole.everything()
 
 
-def test_processes_are_killed_and_nothing_is_lost(table, tmp_path) -> None:
+def test_processes_are_killed_and_nothing_is_lost(table, tmp_path):
     again = type(table)(str(tmp_path / "killed.db"), table.season, table.feed)
     died = killed_so_often(again, 12, seed=1)
     assert died >= 3
@@ -67,7 +65,7 @@ def test_processes_are_killed_and_nothing_is_lost(table, tmp_path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1500)  # two hundred processes are started, killed and waited for
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_two_hundred_kills_over_a_season(table, tmp_path, kind: str) -> None:
+def test_two_hundred_kills_over_a_season(table, tmp_path, kind):
     season = msgspec.structs.replace(table.season, last="2022-12-30")
     wanted = expected(table, tmp_path, season)
     if kind == "sqlite":

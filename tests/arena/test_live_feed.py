@@ -1,7 +1,5 @@
 """Live rounds with a vendor that is late, fails, and comes back. The wall clock is the test's own."""
 
-from __future__ import annotations
-
 import shutil
 import time
 
@@ -59,7 +57,7 @@ def rows(runner, query):
         return db.execute(query).all()
 
 
-def test_a_vendor_that_is_late_is_asked_again_in_time(live) -> None:
+def test_a_vendor_that_is_late_is_asked_again_in_time(live):
     runner, vendor, wall = live({"2022-06-02": 3})
     found = rows(runner, select(rounds.c.session, rounds.c.phase, rounds.c.opened_at).order_by(rounds.c.session))
     assert [row.session for row in found] == [f"2022-06-0{n}" for n in range(1, 6)]
@@ -73,14 +71,14 @@ def test_a_vendor_that_is_late_is_asked_again_in_time(live) -> None:
     runner.store.engine.dispose()
 
 
-def test_a_vendor_that_is_late_at_the_very_end_settles_the_last_decision_all_the_same(live) -> None:
+def test_a_vendor_that_is_late_at_the_very_end_settles_the_last_decision_all_the_same(live):
     runner, _, _ = live({"2022-06-06": 4})
     found = rows(runner, select(rounds.c.phase, rounds.c.next_session).where(rounds.c.session == "2022-06-05"))
     assert [tuple(row) for row in found] == [("settled", "2022-06-06")]
     runner.store.engine.dispose()
 
 
-def test_a_vendor_that_never_answers_costs_its_session_and_no_other(live) -> None:
+def test_a_vendor_that_never_answers_costs_its_session_and_no_other(live):
     runner, _, _ = live({"2022-06-03": 10_000})
     found = [row.session for row in rows(runner, select(rounds.c.session).order_by(rounds.c.session))]
     assert found == ["2022-06-01", "2022-06-02", "2022-06-04", "2022-06-05"]
@@ -92,7 +90,7 @@ def test_a_vendor_that_never_answers_costs_its_session_and_no_other(live) -> Non
     runner.store.engine.dispose()
 
 
-def test_stocks_follow_their_exchange() -> None:
+def test_stocks_follow_their_exchange():
     asset = Asset(symbol="TSLA", kind="stock", dataset="live/yfinance")
     rule = Entry(id="a", architecture="rule")
     season = Season(id="s", assets=(asset,), entries=(rule,), first="2025-11-26", last="2025-12-01")
@@ -109,7 +107,7 @@ def test_stocks_follow_their_exchange() -> None:
         is_live(mixed)
 
 
-def test_daylight_saving_is_the_exchanges_and_not_the_machines(monkeypatch) -> None:
+def test_daylight_saving_is_the_exchanges_and_not_the_machines(monkeypatch):
     """New York changes on 8 March 2026, Europe on the 29th, China never."""
     monkeypatch.setenv("TZ", "Europe/Berlin")
     time.tzset()
@@ -129,7 +127,7 @@ def test_daylight_saving_is_the_exchanges_and_not_the_machines(monkeypatch) -> N
     assert set(found["600519.SS"].values()) == {"07:15"}
 
 
-def test_a_clock_that_is_set_back_and_a_resting_vendor_are_only_troubles() -> None:
+def test_a_clock_that_is_set_back_and_a_resting_vendor_are_only_troubles():
     asked_: list[dict] = []
 
     def fetch(source: str, name: str, options: dict) -> None:
@@ -153,7 +151,7 @@ def test_a_clock_that_is_set_back_and_a_resting_vendor_are_only_troubles() -> No
     assert feed.facts(*ask) is None and len(asked_) == 3
 
 
-def test_a_season_is_refused_at_the_start_for_a_source_that_is_not_there() -> None:
+def test_a_season_is_refused_at_the_start_for_a_source_that_is_not_there():
     for source, why in (("yfinanse", "yfinance"), ("csv", "cannot be asked")):
         asset = Asset(symbol="TSLA", kind="stock", dataset=f"live/{source}")
         with pytest.raises(UserError, match=why):

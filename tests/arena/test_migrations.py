@@ -1,10 +1,7 @@
 """A database of an older format becomes one of this format when it is opened; a copy is kept, a failure undone."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, select, text
@@ -26,7 +23,7 @@ def fails(db: Connection) -> None:
 
 
 @pytest.fixture
-def old(tmp_path: Path) -> Path:
+def old(tmp_path):
     """A season as format 1 has it: amendments had no value and no signature."""
     path = tmp_path / "a.db"
     play(path, SHARED, AGENTS).engine.dispose()
@@ -39,7 +36,7 @@ def old(tmp_path: Path) -> Path:
     return path
 
 
-def test_an_older_format_is_converted_and_kept_beside(old: Path) -> None:
+def test_an_older_format_is_converted_and_kept_beside(old):
     with closing(sqlite3.connect(old)) as was:
         before = list(was.iterdump())
         booked = was.execute("SELECT * FROM bookings ORDER BY id").fetchall()
@@ -54,7 +51,7 @@ def test_an_older_format_is_converted_and_kept_beside(old: Path) -> None:
     play(old, SHARED, AGENTS).engine.dispose()  # nothing is left to do, and nothing is in the way
 
 
-def test_a_conversion_that_fails_leaves_it_as_it_was(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_conversion_that_fails_leaves_it_as_it_was(old, monkeypatch):
     monkeypatch.setitem(engine.MIGRATIONS, 1, fails)
     with pytest.warns(TradeassayWarning), pytest.raises(DataError, match="does not add up"):
         open_engine(str(old))
@@ -63,7 +60,7 @@ def test_a_conversion_that_fails_leaves_it_as_it_was(old: Path, monkeypatch: pyt
         assert "value" not in [row[1] for row in connection.execute("PRAGMA table_info(amendments)")]
 
 
-def test_a_format_that_nobody_converts_is_refused(old: Path) -> None:
+def test_a_format_that_nobody_converts_is_refused(old):
     with closing(sqlite3.connect(old)) as connection:
         connection.execute("UPDATE arena_schema SET version = 0")
         connection.commit()

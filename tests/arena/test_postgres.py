@@ -1,12 +1,9 @@
 """The same season on PostgreSQL: killed, continued, shared by two workers; always the same end as on SQLite."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time
 import uuid
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -30,13 +27,13 @@ pytest.importorskip("psycopg")
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+def address():
     with server() as found:
         yield found
 
 
 @pytest.fixture
-def database(address: str) -> str:
+def database(address):
     """A fresh database on the server."""
     name = f"d{uuid.uuid4().hex}"
     engine = create_engine(address, isolation_level="AUTOCOMMIT")
@@ -51,7 +48,7 @@ def short(table):
     return msgspec.structs.replace(table.season, last="2022-06-06", warmup=1)
 
 
-def test_killed_again_and_again_it_ends_as_on_sqlite(table, short, database, tmp_path) -> None:
+def test_killed_again_and_again_it_ends_as_on_sqlite(table, short, database, tmp_path):
     whole = type(table)(str(tmp_path / "whole.db"), short, table.feed)
     whole.play()
     again = type(table)(database, short, table.feed)
@@ -67,7 +64,7 @@ def test_killed_again_and_again_it_ends_as_on_sqlite(table, short, database, tmp
     assert again.model.asked == whole.model.asked
 
 
-def test_two_workers_never_decide_twice(table, short, database, tmp_path) -> None:
+def test_two_workers_never_decide_twice(table, short, database, tmp_path):
     whole = type(table)(str(tmp_path / "whole.db"), short, table.feed)
     whole.play()
     shared = type(table)(database, short, table.feed)
@@ -83,7 +80,7 @@ def test_two_workers_never_decide_twice(table, short, database, tmp_path) -> Non
     assert shared.model.asked == whole.model.asked
 
 
-def test_many_workers_may_start_on_an_empty_database(short, database) -> None:
+def test_many_workers_may_start_on_an_empty_database(short, database):
     """Each makes the tables it misses; they are made once, and nobody falls over the others."""
     begun = threading.Barrier(6)
 
@@ -100,7 +97,7 @@ def test_many_workers_may_start_on_an_empty_database(short, database) -> None:
         assert list(pool.map(start, range(6))) == [1] * 6
 
 
-def test_processes_beside_each_other_have_names_of_their_own(tmp_path) -> None:
+def test_processes_beside_each_other_have_names_of_their_own(tmp_path):
     first, held = own_name("here", str(tmp_path))
     second, beside = own_name("here", str(tmp_path))
     elsewhere, other = own_name("here", str(tmp_path / "another"))
@@ -116,7 +113,7 @@ def test_processes_beside_each_other_have_names_of_their_own(tmp_path) -> None:
 
 
 @pytest.mark.slow
-def test_no_question_is_lost_to_a_server_that_was_restarted() -> None:
+def test_no_question_is_lost_to_a_server_that_was_restarted():
     with restartable() as postgres:
         store = Store(open_engine(postgres.address))
         assert season_ids(store) == ()
@@ -129,7 +126,7 @@ def test_no_question_is_lost_to_a_server_that_was_restarted() -> None:
         store.engine.dispose()
 
 
-def test_a_restart_of_the_database_ends_nothing(table, short, tmp_path) -> None:
+def test_a_restart_of_the_database_ends_nothing(table, short, tmp_path):
     whole = type(table)(str(tmp_path / "whole.db"), short, table.feed)
     whole.play()
     with restartable() as postgres:

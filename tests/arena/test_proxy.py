@@ -1,7 +1,5 @@
 """Behind a real nginx everybody is counted by their own address, and the proxy not at all."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys
@@ -66,7 +64,7 @@ def answers(address: str, client: str, count: int) -> set[int]:
         return {one.get("/agents/me/packet", headers=wrong).status_code for _ in range(count)}
 
 
-def test_limits_count_clients_and_not_the_proxy(tmp_path: Path) -> None:
+def test_limits_count_clients_and_not_the_proxy(tmp_path):
     with proxied(tmp_path, "--proxy", "127.0.0.1") as address:
         assert answers(address, "127.0.0.2", 80) == {401, 429}
         assert answers(address, "127.0.0.3", 3) == {401}  # somebody else has done nothing
@@ -77,7 +75,7 @@ def test_limits_count_clients_and_not_the_proxy(tmp_path: Path) -> None:
         assert set(found) == {200}
 
 
-def test_what_an_unknown_proxy_says_is_not_believed(tmp_path: Path) -> None:
+def test_what_an_unknown_proxy_says_is_not_believed(tmp_path):
     with proxied(tmp_path) as address:
         for _ in range(5):
             minute = time.time() // 60  # knocks are counted by the minute

@@ -1,7 +1,5 @@
 """A season's answers are packed and played again: the same decisions and standings, or a word about it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -23,7 +21,7 @@ AGAIN = "tradeassay arena run --season season.toml --db arena.db"
 
 
 @pytest.fixture(scope="module")
-def packed(scripted_db: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def packed(scripted_db, tmp_path_factory):
     """The recording of a small season that scripted models played."""
     place = tmp_path_factory.mktemp("season")
     shutil.copyfile(scripted_db, place / "arena.db")
@@ -43,7 +41,7 @@ def changed(packed: Path, place: Path, change: Callable[[dict[str, bytes]], None
 
 
 @pytest.fixture(scope="module")
-def again(packed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def again(packed, tmp_path_factory):
     """The database of that season, played again from its recording."""
     place = tmp_path_factory.mktemp("again")
     with pytest.MonkeyPatch.context() as patch:
@@ -53,14 +51,14 @@ def again(packed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "again.db"
 
 
-def test_a_recorded_season_comes_out_again(packed: Path, again: Path, tmp_path: Path) -> None:
+def test_a_recorded_season_comes_out_again(packed, again, tmp_path):
     assert season_differences(open_recording(packed, tmp_path / "home"), again) == []
     assert main(["recordings", "record", str(again), "-o", str(tmp_path / "second.tar.xz"), "--json"]) == 0
     first, second = dict(read_members(packed)), dict(read_members(tmp_path / "second.tar.xz"))
     assert {name for name in first if first[name] != second[name]} == {"recording.json"}
 
 
-def test_no_text_of_a_question_is_in_it(packed: Path, tmp_path: Path) -> None:
+def test_no_text_of_a_question_is_in_it(packed, tmp_path):
     opened = open_recording(packed, tmp_path)
     assert recording_faults(opened) == []
     assert b"You " not in b"".join(one for name, one in read_members(packed) if name.startswith("models/"))
@@ -79,15 +77,13 @@ def words_beside_a_decision(content: dict[str, bytes]) -> None:
 
 
 @pytest.mark.parametrize("change", [better_standings, another_decision, words_beside_a_decision])
-def test_a_change_with_a_label_that_fits_is_found_by_playing(
-    packed: Path, again: Path, tmp_path: Path, change: Callable[[dict[str, bytes]], None]
-) -> None:
+def test_a_change_with_a_label_that_fits_is_found_by_playing(packed, again, tmp_path, change):
     opened = open_recording(changed(packed, tmp_path, change), tmp_path / "home")
     assert recording_faults(opened) == []
     assert season_differences(opened, again)
 
 
-def test_another_answer_is_found_by_playing(packed: Path, tmp_path: Path) -> None:
+def test_another_answer_is_found_by_playing(packed, tmp_path):
     def sold(content: dict[str, bytes]) -> None:
         for name in [one for one in content if one.startswith("models/")]:
             lines = [json.loads(line) for line in content[name].splitlines()]
@@ -102,7 +98,7 @@ def test_another_answer_is_found_by_playing(packed: Path, tmp_path: Path) -> Non
     assert found
 
 
-def test_a_question_that_was_not_recorded_stops_the_replay(packed: Path, tmp_path: Path) -> None:
+def test_a_question_that_was_not_recorded_stops_the_replay(packed, tmp_path):
     def shorter(content: dict[str, bytes]) -> None:
         name = next(one for one in content if one.startswith("models/"))
         content[name] = b"".join(content[name].splitlines(keepends=True)[:-1])
@@ -113,7 +109,7 @@ def test_a_question_that_was_not_recorded_stops_the_replay(packed: Path, tmp_pat
         replayed_differences(opened)
 
 
-def test_what_cannot_be_played_again_is_not_recorded(tmp_path: Path) -> None:
+def test_what_cannot_be_played_again_is_not_recorded(tmp_path):
     store = Store(open_engine(str(tmp_path / "new.db")))
     store.found_season(demo_season(), "2022-03-01T00:00:00Z")
     store.engine.dispose()

@@ -1,9 +1,5 @@
 """A season is played once, whatever happens on the way."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import msgspec
 import numpy as np
 import pytest
@@ -31,7 +27,7 @@ def rows(table, query):
     return found
 
 
-def test_every_slot_is_decided_once_and_settled_by_the_next_price(played) -> None:
+def test_every_slot_is_decided_once_and_settled_by_the_next_price(played):
     table, finished = played
     assert finished == sum(not due.closing for due in table.feed.due(table.season))
     by_status = dict(rows(table, select(slots.c.status, func.count()).group_by(slots.c.status)))
@@ -40,7 +36,7 @@ def test_every_slot_is_decided_once_and_settled_by_the_next_price(played) -> Non
     assert table.model.asked == 2 * finished
 
 
-def test_earnings_are_those_of_the_rules(played) -> None:
+def test_earnings_are_those_of_the_rules(played):
     table, _ = played
     live = (slots.c.entry == "thinker", slots.c.asset == "AHVQ", slots.c.stage == "live")
     query = select(slots.c.action, slots.c.earned, slots.c.nav, rounds.c.price).where(*live)
@@ -52,7 +48,7 @@ def test_earnings_are_those_of_the_rules(played) -> None:
     assert found[-2].nav == pytest.approx(float(np.prod(1 + expected)), rel=1e-12)
 
 
-def test_a_second_process_finds_nothing_left_to_do(played) -> None:
+def test_a_second_process_finds_nothing_left_to_do(played):
     table, _ = played
     before = table.everything()
     asked = table.model.asked
@@ -62,7 +58,7 @@ def test_a_second_process_finds_nothing_left_to_do(played) -> None:
 
 
 @pytest.mark.slow
-def test_killed_between_any_two_commits_it_ends_the_same(table, tmp_path) -> None:
+def test_killed_between_any_two_commits_it_ends_the_same(table, tmp_path):
     """For every commit of a short season: die right after it, start again, compare everything."""
     short = msgspec.structs.replace(table.season, assets=table.season.assets[1:], last="2022-06-03", warmup=1)
     whole = type(table)(str(tmp_path / "whole.db"), short, table.feed)
@@ -79,7 +75,7 @@ def test_killed_between_any_two_commits_it_ends_the_same(table, tmp_path) -> Non
         assert again.model.asked == asked  # nothing that was answered is asked again
 
 
-def test_memory_is_written_with_the_decision(played) -> None:
+def test_memory_is_written_with_the_decision(played):
     table, _ = played
     runner = table.runner()
     count = len([due for due in table.feed.due(table.season) if due.asset == "AAJX" and not due.closing])
@@ -87,7 +83,7 @@ def test_memory_is_written_with_the_decision(played) -> None:
     runner.store.engine.dispose()
 
 
-def test_a_changed_spec_is_refused(played) -> None:
+def test_a_changed_spec_is_refused(played):
     table, _ = played
     changed = msgspec.structs.replace(table.season, warmup=3)
     with pytest.raises(UserError, match="frozen with another spec"):
@@ -97,7 +93,7 @@ def test_a_changed_spec_is_refused(played) -> None:
     store.engine.dispose()
 
 
-def test_live_a_session_whose_time_is_over_is_missed_and_never_decided(table) -> None:
+def test_live_a_session_whose_time_is_over_is_missed_and_never_decided(table):
     due = table.feed.due(table.season)
     middle = due[len(due) // 2]
     table.play(time=VirtualTime(middle.at + 60 * 10**9))
@@ -112,7 +108,7 @@ def test_live_a_session_whose_time_is_over_is_missed_and_never_decided(table) ->
     assert [row.position for row in held] == [0]
 
 
-def test_a_broken_agent_is_a_counted_failure_that_holds(table) -> None:
+def test_a_broken_agent_is_a_counted_failure_that_holds(table):
     from tradeassay.arena.agents import ConstantAction, EntryAgent
 
     class Broken:
@@ -128,7 +124,7 @@ def test_a_broken_agent_is_a_counted_failure_that_holds(table) -> None:
     assert "has no agent" in by_entry["trend"].failures
 
 
-def test_agents_are_told_only_what_was_known(table) -> None:
+def test_agents_are_told_only_what_was_known(table):
     table.play()
     runner = table.runner()
     for due in table.feed.due(table.season):
@@ -144,7 +140,7 @@ def test_agents_are_told_only_what_was_known(table) -> None:
     runner.store.engine.dispose()
 
 
-def test_speeds() -> None:
+def test_speeds():
     assert parse_speed("1d/2s") == 43_200
     assert parse_speed("6h/s") == 21_600
     assert parse_speed("max") is None
@@ -153,7 +149,7 @@ def test_speeds() -> None:
             parse_speed(text)
 
 
-async def test_replay_sleeps_as_its_speed_says() -> None:
+async def test_replay_sleeps_as_its_speed_says():
     slept = []
 
     async def sleep(seconds: float) -> None:
@@ -167,7 +163,7 @@ async def test_replay_sleeps_as_its_speed_says() -> None:
     assert slept == [2.0]
 
 
-def test_bad_seasons_are_refused() -> None:
+def test_bad_seasons_are_refused():
     asset = Asset(symbol="A", kind="stock", dataset="synthetic/us:7")
     entry = Entry(id="a", architecture="rule")
     for changed, words in (
@@ -182,7 +178,7 @@ def test_bad_seasons_are_refused() -> None:
             Season(**plan)
 
 
-def test_no_secret_is_written_to_the_database(tmp_path: Path) -> None:
+def test_no_secret_is_written_to_the_database(tmp_path):
     key = "gsk_Zb1Nm7Qw4Er9Ty2Ui6Op8As3"
     secrets.remember(key)
     engine = open_engine(str(tmp_path / "arena.db"), durable=False)
@@ -195,7 +191,7 @@ def test_no_secret_is_written_to_the_database(tmp_path: Path) -> None:
     assert all(key.encode() not in path.read_bytes() for path in tmp_path.iterdir())
 
 
-def test_what_is_said_of_a_season_is_true(table) -> None:
+def test_what_is_said_of_a_season_is_true(table):
     """Not "final" while decisions wait for their price, and no next decision in the past."""
     from sqlalchemy import update
 

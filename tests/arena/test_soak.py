@@ -272,7 +272,7 @@ def examine(store: Store, world: World, runners: list[Runner]) -> None:
     assert sum(runner.health.rounds for runner in runners) == total  # round counts add up
 
 
-def test_a_short_season_survives_every_kind_of_fault(tmp_path: Path) -> None:
+def test_a_short_season_survives_every_kind_of_fault(tmp_path):
     store, world, runners = soak(tmp_path, 28, len(KINDS), seed=1)
     assert sorted(world.faults.values()) == sorted(KINDS)
     examine(store, world, runners)
@@ -280,7 +280,7 @@ def test_a_short_season_survives_every_kind_of_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_year_with_forty_faults(tmp_path: Path) -> None:
+def test_a_year_with_forty_faults(tmp_path):
     store, world, runners = soak(tmp_path, 250, 40, seed=2)
     assert len(world.faults) == 40 and set(world.faults.values()) == set(KINDS)
     examine(store, world, runners)
@@ -288,7 +288,7 @@ def test_a_year_with_forty_faults(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_one_account_over_all_assets_is_corrected_too(tmp_path: Path) -> None:
+def test_one_account_over_all_assets_is_corrected_too(tmp_path):
     season = season_of(12, rules=OptionalRules(cross_asset=True, feedback=True))
     days = {"2026-01-04": "revision", "2026-01-07": "revision", "2026-01-08": "revision"}
     worth = []
@@ -332,7 +332,7 @@ def refuses_forged_revisions(db: Path) -> None:
         assert verify_arena(str(forged)).exit_code == 1, change
 
 
-def test_a_doubted_bar_waits_for_a_word(tmp_path: Path) -> None:
+def test_a_doubted_bar_waits_for_a_word(tmp_path):
     from tradeassay.arena.rounds.prices import held_bars_of, say_word
 
     season = season_of(6)
@@ -380,9 +380,7 @@ def sell(doors: Doors, agent: RegisteredAgent, nonce: str) -> int:
     return told.slot
 
 
-def test_an_acknowledged_answer_counts_though_nobody_was_there_to_take_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_acknowledged_answer_counts_though_nobody_was_there_to_take_it(tmp_path, monkeypatch):
     """The worker dies, the agent answers in time, the worker comes back after the time to decide is over."""
     season, time, world, store, doors, anna = behind_a_door(tmp_path, monkeypatch)
 
@@ -416,9 +414,7 @@ def test_an_acknowledged_answer_counts_though_nobody_was_there_to_take_it(
     store.engine.dispose()
 
 
-def test_an_acknowledged_answer_counts_though_whoever_waited_had_just_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_acknowledged_answer_counts_though_whoever_waited_had_just_given_up(tmp_path, monkeypatch):
     season, time, world, store, doors, anna = behind_a_door(tmp_path, monkeypatch)
     taken = []
 

@@ -1,7 +1,5 @@
 """The processes of compose.yaml without Docker, while parts of them are killed; a backup comes back."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys
@@ -65,7 +63,7 @@ def proxy(folder: Path, *options: str) -> Iterator[tuple[str, Any]]:
 
 
 @pytest.fixture
-def short() -> Iterator[Path]:
+def short():
     """A folder that nginx's user may enter."""
     folder = Path(tempfile.mkdtemp(prefix="ta-", dir="/tmp"))
     folder.chmod(0o755)
@@ -74,12 +72,9 @@ def short() -> Iterator[Path]:
 
 
 @with_nginx
-def test_pages_behind_the_proxy_are_framed_by_whom_the_operator_names(short: Path) -> None:
+def test_pages_behind_the_proxy_are_framed_by_whom_the_operator_names(short):
     blog = "https://blog.example.org"
-    for place, options, frames, reads in (
-        ("nobody", (), "'none'", None),
-        ("blog", ("--embed", blog), blog, blog),
-    ):
+    for place, options, frames, reads in (("nobody", (), "'none'", None), ("blog", ("--embed", blog), blog, blog)):
         with proxy(short / place, *options) as (address, _):
             answer = httpx.get(f"{address}/", timeout=10)
         assert answer.text == "<main>here</main>" and answer.headers["cache-control"] == "no-cache"
@@ -88,7 +83,7 @@ def test_pages_behind_the_proxy_are_framed_by_whom_the_operator_names(short: Pat
 
 
 @with_nginx
-def test_a_worker_that_says_it_is_unwell_is_asked_again(short: Path) -> None:
+def test_a_worker_that_says_it_is_unwell_is_asked_again(short):
     """One answer of 503 closed the doors to everybody for five seconds."""
     with proxy(short / "unwell") as (address, stack):
         worker = ThreadingHTTPServer(("127.0.0.1", stack.ports[0]), Unwell)
@@ -105,7 +100,7 @@ def test_a_worker_that_says_it_is_unwell_is_asked_again(short: Path) -> None:
 
 @pytest.mark.slow
 @with_nginx
-def test_one_address_does_not_take_all_connections(short: Path) -> None:
+def test_one_address_does_not_take_all_connections(short):
     class Slow(Unwell):
         def do_GET(self) -> None:
             time.sleep(1.5)
@@ -126,7 +121,7 @@ def test_one_address_does_not_take_all_connections(short: Path) -> None:
     assert found.count(200) >= 100 and 429 in found and set(found) <= {200, 429, 502}
 
 
-def test_the_compose_file_starts_what_there_is() -> None:
+def test_the_compose_file_starts_what_there_is():
     """Without Docker: what it names exists, and its commands and settings are ones that the program knows."""
     yaml = pytest.importorskip("yaml")
     from tradeassay.cli.arena import arena
@@ -156,7 +151,7 @@ def test_the_compose_file_starts_what_there_is() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
 @with_nginx
-def test_a_live_season_survives_everything_around_it_behind_the_proxy(short: Path) -> None:
+def test_a_live_season_survives_everything_around_it_behind_the_proxy(short):
     pytest.importorskip("yfinance", reason="the extra 'us' is not installed")
     pytest.importorskip("ccxt", reason="the extra 'crypto' is not installed")
     import arena_year
@@ -166,7 +161,7 @@ def test_a_live_season_survives_everything_around_it_behind_the_proxy(short: Pat
     assert len(found["what was done"]) == 16 and arena_year.good(found), found
 
 
-def test_a_backup_of_a_file_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_a_backup_of_a_file_comes_back_as_it_was(tmp_path):
     import sqlite3
 
     from tradeassay.cli import main

@@ -1,7 +1,5 @@
 """Standings, behaviour, luck and the split of variance on lines whose answers are known."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 
@@ -67,7 +65,7 @@ def noise(seed: int, mean: float = 0.0, n: int = 60) -> np.ndarray:
     return np.random.default_rng(seed).normal(mean, 0.01, n)
 
 
-def test_the_better_one_is_first_and_the_baseline_has_no_rank() -> None:
+def test_the_better_one_is_first_and_the_baseline_has_no_rank():
     market = noise(1, n=120)
     spec = season(("a", "m"), ("b", "m"))
     lines = {
@@ -84,7 +82,7 @@ def test_the_better_one_is_first_and_the_baseline_has_no_rank() -> None:
     assert first.usd == 0.5
 
 
-def test_ahead_is_said_only_by_bands_that_hold_at_every_look() -> None:
+def test_ahead_is_said_only_by_bands_that_hold_at_every_look():
     spec, market = season(("a", "m"), ("b", "m")), noise(1, n=240)
     earned = {"a-m": market + noise(2, n=240), "b-m": market + noise(3, 0.006, n=240), "buy-and-hold": market}
 
@@ -104,7 +102,7 @@ def test_ahead_is_said_only_by_bands_that_hold_at_every_look() -> None:
     assert all(np.diff(band.low) >= 0) and all(np.diff(band.high) <= 0)
 
 
-def test_equals_share_the_chance_of_being_first() -> None:
+def test_equals_share_the_chance_of_being_first():
     spec = season(("a", "m"), ("b", "m"))
     lines = {("a-m", "X"): line("a-m", "X", noise(2)), ("b-m", "X"): line("b-m", "X", noise(3))}
     chances = [row.best.value for row in standings(spec, lines, FAST).rows]
@@ -112,7 +110,7 @@ def test_equals_share_the_chance_of_being_first() -> None:
     assert all(c is not None and 0.02 < c < 0.98 for c in chances)
 
 
-def test_exact_equals_share_rank_and_chance() -> None:
+def test_exact_equals_share_rank_and_chance():
     spec = season(("a", "m"), ("b", "m"), ("c", "m"))
     lines = {(f"{n}-m", "X"): line(f"{n}-m", "X", noise(2) - 0.01 * (n == "c")) for n in "abc"}
     rows = standings(spec, lines, FAST).rows
@@ -120,7 +118,7 @@ def test_exact_equals_share_rank_and_chance() -> None:
     assert [row.best.value for row in rows] == [0.5, 0.5, 0.0]
 
 
-def test_an_account_over_two_assets_is_the_mean_of_both() -> None:
+def test_an_account_over_two_assets_is_the_mean_of_both():
     spec = season(("a", "m"), assets=("X", "Y"))
     lines = {("a-m", "X"): line("a-m", "X", [0.10, 0.0]), ("a-m", "Y"): line("a-m", "Y", [-0.10])}
     row = standings(spec, lines, FAST).rows[0]
@@ -128,7 +126,7 @@ def test_an_account_over_two_assets_is_the_mean_of_both() -> None:
     assert row.measures["CR"].note is not None
 
 
-def test_too_few_sessions_carry_no_probability() -> None:
+def test_too_few_sessions_carry_no_probability():
     spec = season(("a", "m"), ("b", "m"))
     lines = {("a-m", "X"): line("a-m", "X", noise(2)[:5]), ("b-m", "X"): line("b-m", "X", noise(3)[:5])}
     board = standings(spec, lines, FAST)
@@ -136,14 +134,14 @@ def test_too_few_sessions_carry_no_probability() -> None:
     assert board.rows[0].best.value is None
 
 
-def test_two_programs_over_http_are_told_apart_by_their_own_names() -> None:
+def test_two_programs_over_http_are_told_apart_by_their_own_names():
     anna, bert = (Entry(id=name, architecture="http") for name in ("anna", "bert"))
     assert (anna.shown, bert.shown) == ("http: anna", "http: bert")
     assert Entry(id="x", architecture="http", label="Bull").shown == "http: Bull"
     assert Entry(id="x", architecture="analyst", model="openai/gpt-5").shown == "analyst · openai/gpt-5"
 
 
-def test_behaviour_by_hand() -> None:
+def test_behaviour_by_hand():
     held = [1, 1, -1, 0, 1, 1]
     trailing = [0.1, 0.2, 0.3, 0.1, -0.1, 0.1]
     moved = [0.01, -0.01, -0.01, 0.01, 0.02, 0.0]
@@ -160,12 +158,12 @@ def test_behaviour_by_hand() -> None:
     assert behaviour("b", []).style == "not scored"
 
 
-def test_the_first_day_shows_who_began_how() -> None:
+def test_the_first_day_shows_who_began_how():
     lines = {("a", "X"): line("a", "X", [0.1]), ("b", "X"): line("b", "X", [0.1])}
     assert first_day(lines) == {"X": {"a": "BUY", "b": "BUY"}}
 
 
-def test_luck_puts_a_seer_on_top_and_a_coin_in_the_middle() -> None:
+def test_luck_puts_a_seer_on_top_and_a_coin_in_the_middle():
     market = noise(5, n=60)
     seer = np.where(market > 0, 1, -1)
     coin = np.where(np.random.default_rng(11).random(60) < 0.5, 1, -1)
@@ -181,7 +179,7 @@ def test_luck_puts_a_seer_on_top_and_a_coin_in_the_middle() -> None:
     assert luck_percentiles(lines, "Y", 0.0) == {}
 
 
-def test_random_traders_change_as_often_as_the_entries() -> None:
+def test_random_traders_change_as_often_as_the_entries():
     from tradeassay.arena.standings.luck import _random_positions
 
     drawn = _random_positions(400, 200, np.array([0.3, 0.2, 0.5]), 0.1, np.random.default_rng(0))
@@ -201,7 +199,7 @@ def effects(architecture: float, model: float, asset: float):
     return spec, lines
 
 
-def test_variance_goes_where_it_was_put() -> None:
+def test_variance_goes_where_it_was_put():
     spec, lines = effects(0.01, 0.0, 0.0)
     found = split_variance(spec, lines, FAST.bootstrap)
     assert found.shares["architecture"].value == pytest.approx(1.0, abs=1e-3)
@@ -213,7 +211,7 @@ def test_variance_goes_where_it_was_put() -> None:
     assert found.architectures == ("a", "b") and found.models == ("m", "n")
 
 
-def test_days_are_aligned_by_date_and_none_is_dropped() -> None:
+def test_days_are_aligned_by_date_and_none_is_dropped():
     """A coin has sessions on days on which the stock has none: both are whole, and each day is one day."""
     spec, lines = effects(0.0, 0.01, 0.0)
     weekdays = [n for n, day in enumerate(DAYS) if np.datetime64(day).item().weekday() < 5]
@@ -232,7 +230,7 @@ def test_days_are_aligned_by_date_and_none_is_dropped() -> None:
     assert split_variance(spec, mixed, FAST.bootstrap).shares["model"].n == len(DAYS) + len(weekdays)
 
 
-def test_what_cannot_be_said_yet_is_not_a_share_of_zero() -> None:
+def test_what_cannot_be_said_yet_is_not_a_share_of_zero():
     spec, lines = effects(0.0, 0.0, 0.0)
     short = {key: line(key[0], key[1], one.earned[:5]) for key, one in lines.items()}
     for parts in (split_variance(spec, short).shares, split_variance(spec, short).nested):
@@ -242,7 +240,7 @@ def test_what_cannot_be_said_yet_is_not_a_share_of_zero() -> None:
 
 
 @pytest.mark.parametrize("others", [(), ("Y",)])
-def test_a_ruined_account_is_last_with_its_day(others: tuple[str, ...]) -> None:
+def test_a_ruined_account_is_last_with_its_day(others):
     lost = np.full(40, 0.001)
     lost[10], lost[11:] = -1.0, 0.0
     spec = season(("gone", "m"), ("slow", "m"), ("good", "m"), assets=("X", *others))
@@ -258,7 +256,7 @@ def test_a_ruined_account_is_last_with_its_day(others: tuple[str, ...]) -> None:
     assert gone.excess.value == pytest.approx(-1.0) and gone.excess.high <= 0
 
 
-def test_an_incomplete_design_uses_its_largest_block() -> None:
+def test_an_incomplete_design_uses_its_largest_block():
     _, lines = effects(0.01, 0.0, 0.0)
     wide = season(("a", "m"), ("a", "n"), ("b", "m"), ("b", "n"), ("a", "o"), assets=("X", "Y"))
     more = {**lines, ("a-o", "X"): line("a-o", "X", noise(99)), ("a-o", "Y"): line("a-o", "Y", noise(98))}
@@ -268,7 +266,7 @@ def test_an_incomplete_design_uses_its_largest_block() -> None:
     assert split_variance(alone, {("a-m", "X"): line("a-m", "X", noise(1))}).shares["model"].value is None
 
 
-def test_lines_come_from_the_database_and_obey_filters(table) -> None:
+def test_lines_come_from_the_database_and_obey_filters(table):
     table.play()
     store = table.runner().store
     lines = read_lines(store, table.season)
@@ -285,7 +283,7 @@ def test_lines_come_from_the_database_and_obey_filters(table) -> None:
     store.engine.dispose()
 
 
-def test_lines_that_grew_are_those_that_are_read_at_once(table) -> None:
+def test_lines_that_grew_are_those_that_are_read_at_once(table):
     runner = table.runner()
     book, seen = LineBook(runner.store, table.season), []
 
@@ -310,7 +308,7 @@ def test_lines_that_grew_are_those_that_are_read_at_once(table) -> None:
     runner.store.engine.dispose()
 
 
-def test_who_never_decided_has_no_rank() -> None:
+def test_who_never_decided_has_no_rank():
     silent = replace(line("b-m", "X", np.zeros(60)), statuses=("missed",) * 59 + ("failed",))
     lines = {("a-m", "X"): line("a-m", "X", noise(1, -0.01)), ("b-m", "X"): silent}
     lines["c-m", "X"] = line("c-m", "X", noise(2, -0.02))
@@ -321,7 +319,7 @@ def test_who_never_decided_has_no_rank() -> None:
     assert found["a-m"].best.value + found["c-m"].best.value == pytest.approx(1.0)
 
 
-def test_the_nested_model_finds_what_was_planted() -> None:
+def test_the_nested_model_finds_what_was_planted():
     from tradeassay.arena.standings.variance import _nested, _ranges
 
     generator = np.random.default_rng(5)

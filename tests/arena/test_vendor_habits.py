@@ -4,8 +4,6 @@ Every account must end at what its recorded decisions make on the vendor's final
 must be on record with its cause.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable
@@ -299,16 +297,16 @@ CORRECTED = {"TWICE", "BACK", "LAGGING", "STALE-OTHER-UNIT", "SPLIT-LATE", "LOST
 RESTATED = ("RESTATED-FIRST", "RESTATED-UP")
 
 
-def test_a_few_habits(tmp_path: Path) -> None:
+def test_a_few_habits(tmp_path):
     check(tmp_path, ["TWICE", "LATE-ROW", "ZERO-DAY", "PHANTOM-OLD", "DOUBLED", "LOST-AND-TICK", *RESTATED], NEXT)
 
 
 @pytest.mark.slow
-def test_all_habits(tmp_path: Path) -> None:
+def test_all_habits(tmp_path):
     check(tmp_path, [*(name for name in HABITS if name not in ("LOCAL", "META")), "FB"], LAST)
 
 
-def test_days_told_in_another_zone_are_refused_until_they_are_right(tmp_path: Path) -> None:
+def test_days_told_in_another_zone_are_refused_until_they_are_right(tmp_path):
     store, season, _ = play(tmp_path, ["LOCAL"], NEXT)
     assert [skip.session for skip in store.skipped(season.id)] == [D, NEXT]
     assert all("when XNYS has no session" in skip.cause for skip in store.skipped(season.id))

@@ -1,7 +1,5 @@
 """A season in its database is played again from its data and replies; whatever was changed is contradicted."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -54,7 +52,7 @@ def played(path: Path, season: Season, how: PlayOptions | None = None) -> Path:
 
 
 @pytest.fixture(scope="module")
-def season(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def season(tmp_path_factory):
     """A season that was played honestly; whoever has it leaves it as it is."""
     return played(tmp_path_factory.mktemp("season") / "arena.db", tiny())
 
@@ -65,7 +63,7 @@ def said(path: Path, **more: object) -> str:
     return "\n".join(map(str, (*found.claims, *found.violations)))
 
 
-def test_an_honest_season_is_re_derived_whole(season: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_honest_season_is_re_derived_whole(season, capsys):
     before = season.read_bytes()
     found = verify_arena(str(season))
     assert (found.violations, found.exit_code) == ((), 0)
@@ -142,9 +140,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_changed_season_is_contradicted(
-    season: Path, tmp_path: Path, change: Callable[[sqlite3.Connection], object]
-) -> None:
+def test_a_changed_season_is_contradicted(season, tmp_path, change):
     try:
         assert verify_arena(str(forged(season, tmp_path / "f.db", change))).exit_code == 1
     except TradeassayError:
@@ -225,9 +221,7 @@ CHEATS = (hindsight, contrary_to_its_reply, free_of_charge, dearer_prices, withh
 
 
 @pytest.mark.parametrize("cheat", [*CHEATS, somebody_else])
-def test_a_season_played_by_a_cheat_is_contradicted(
-    tmp_path: Path, cheat: Callable[[pytest.MonkeyPatch], Season]
-) -> None:
+def test_a_season_played_by_a_cheat_is_contradicted(tmp_path, cheat):
     with pytest.MonkeyPatch.context() as patch:
         played(tmp_path / "f.db", cheat(patch))
     assert verify_arena(str(tmp_path / "f.db")).exit_code == 1
@@ -236,7 +230,7 @@ def test_a_season_played_by_a_cheat_is_contradicted(
 # -- what cannot be made again is named
 
 
-def test_a_model_that_did_not_answer_is_named_with_its_count(tmp_path: Path) -> None:
+def test_a_model_that_did_not_answer_is_named_with_its_count(tmp_path):
     """A runner who drops a reply and says that none came cannot be contradicted, and does not pass in silence."""
     live = tuple(msgspec.structs.replace(one, model="openai/gpt-x" if one.model else "") for one in tiny().entries)
     scripted = played(tmp_path / "scripted.db", tiny())
@@ -264,9 +258,7 @@ def test_a_model_that_did_not_answer_is_named_with_its_count(tmp_path: Path) -> 
 
 @pytest.mark.slow_for("busy machine")
 @pytest.mark.parametrize("busy", [False, True], ids=["hangs", "busy machine"])
-def test_a_scripted_model_that_ran_out_of_time_is_named_and_not_accused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy: bool
-) -> None:
+def test_a_scripted_model_that_ran_out_of_time_is_named_and_not_accused(tmp_path, monkeypatch, busy):
     """Whoever says so where the replies are there is contradicted, and whoever takes them away is counted."""
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "home"))
     demo = demo_season(first="2022-03-14", last="2022-03-16", warmup=1)
@@ -320,14 +312,14 @@ def test_a_scripted_model_that_ran_out_of_time_is_named_and_not_accused(
     assert late.format(2) in said(forged(db, tmp_path / "g.db", without_replies))
 
 
-def test_decisions_over_the_budget_are_named_and_not_accused(tmp_path: Path) -> None:
+def test_decisions_over_the_budget_are_named_and_not_accused(tmp_path):
     path = played(tmp_path / "f.db", msgspec.structs.replace(tiny(), budget=BudgetRules(tokens=9000)))
     found = verify_arena(str(path))
     assert found.exit_code == 3 and not found.violations
     assert any("decisions were over the budget" in one for one in found.unchecked)
 
 
-def test_a_season_that_is_cut_short_says_so(season: Path, tmp_path: Path) -> None:
+def test_a_season_that_is_cut_short_says_so(season, tmp_path):
     def cut(db: sqlite3.Connection) -> None:
         ids = "SELECT id FROM rounds WHERE session > '2022-03-15'"
         for table in ("bookings", "calls"):
@@ -338,7 +330,7 @@ def test_a_season_that_is_cut_short_says_so(season: Path, tmp_path: Path) -> Non
     assert "played yet" in said(forged(season, tmp_path / "f.db", cut))
 
 
-def test_a_season_under_way_is_not_accused(tmp_path: Path) -> None:
+def test_a_season_under_way_is_not_accused(tmp_path):
     """A replay that is killed after any transaction leaves a journal that verifies, and says what is missing."""
 
     for after in (9, 30, 41):
@@ -354,7 +346,7 @@ def test_a_season_under_way_is_not_accused(tmp_path: Path) -> None:
 # -- pages
 
 
-def test_written_pages_are_those_of_the_journal(season: Path, tmp_path: Path) -> None:
+def test_written_pages_are_those_of_the_journal(season, tmp_path):
     shutil.copyfile(season, tmp_path / "arena.db")
     site = tmp_path / "site"
     assert main(["site", str(tmp_path / "arena.db"), "-o", str(site)]) == 0
@@ -370,9 +362,7 @@ def test_written_pages_are_those_of_the_journal(season: Path, tmp_path: Path) ->
     assert "seasons/tiny/winner.html is no page of this arena" in words
 
 
-def test_standings_come_from_the_journal_alone(
-    season: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_standings_come_from_the_journal_alone(season, tmp_path, capsys):
     """No table but those that verify plays again moves a figure."""
     assert main(["arena", "standings", "--db", str(season), "--json"]) == 0
     honest = json.loads(capsys.readouterr().out)
@@ -403,9 +393,7 @@ os._exit(0)
 
 @pytest.mark.parametrize("mode", ["DELETE", "WAL"])
 @pytest.mark.parametrize("end", ["commit", "crash"])
-def test_a_writer_that_died_is_undone_or_kept_as_everybody_reads_it(
-    season: Path, tmp_path: Path, mode: str, end: str
-) -> None:
+def test_a_writer_that_died_is_undone_or_kept_as_everybody_reads_it(season, tmp_path, mode, end):
     path = Path(shutil.copyfile(season, tmp_path / "arena.db"))
     subprocess.run([sys.executable, "-c", WRITER, str(path), mode, end], check=True, env={**os.environ})
     beside = {one.name: one.stat().st_size for one in tmp_path.iterdir()}
@@ -417,7 +405,7 @@ def test_a_writer_that_died_is_undone_or_kept_as_everybody_reads_it(
     }
 
 
-def test_a_damaged_database_is_refused_in_one_line(season: Path, tmp_path: Path) -> None:
+def test_a_damaged_database_is_refused_in_one_line(season, tmp_path):
     content = season.read_bytes()
     (tmp_path / "f.db").write_bytes(content[: len(content) // 2])
     with pytest.raises(TradeassayError):
@@ -431,7 +419,7 @@ def test_a_damaged_database_is_refused_in_one_line(season: Path, tmp_path: Path)
         "CREATE TRIGGER t AFTER INSERT ON seasons BEGIN DELETE FROM rewards; END",
     ],
 )
-def test_a_database_that_computes_is_not_read(season: Path, tmp_path: Path, program: str) -> None:
+def test_a_database_that_computes_is_not_read(season, tmp_path, program):
     """A view in a table's place could keep a reader busy for ever."""
     with pytest.raises(RunError, match="which no arena has"):
         verify_arena(str(forged(season, tmp_path / "arena.db", lambda db: db.execute(program))))

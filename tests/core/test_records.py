@@ -19,7 +19,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
 @given(amount=finite, price=finite, text=st.text(max_size=30))
-def test_a_step_survives_the_journal_to_the_bit(amount: float, price: float, text: str) -> None:
+def test_a_step_survives_the_journal_to_the_bit(amount, price, text):
     events: tuple[Event, ...] = (
         Filled("0.0", "AAA", amount, price, price, 0.0, 0.0, -price),
         Rejected("0.1", text, "lot", text),
@@ -33,18 +33,18 @@ def test_a_step_survives_the_journal_to_the_bit(amount: float, price: float, tex
     assert ENCODER.encode(STEP_DECODER.decode(line)) == line
 
 
-def test_every_event_has_a_tag_of_its_own() -> None:
+def test_every_event_has_a_tag_of_its_own():
     tags = [kind.__struct_config__.tag for kind in Event.__args__]
     assert len(set(tags)) == len(tags)
     assert all(kind.__struct_config__.frozen for kind in Event.__args__)
 
 
-def test_records_cannot_be_changed() -> None:
+def test_records_cannot_be_changed():
     with pytest.raises(AttributeError):
         Decision().reason = "later"  # type: ignore[misc]
 
 
-def test_a_measure_has_a_value_or_a_reason_never_both_or_neither() -> None:
+def test_a_measure_has_a_value_or_a_reason_never_both_or_neither():
     assert not_scored("no index").value is None
     with pytest.raises(ValueError, match="either a value or a reason"):
         Measure(value=None)
@@ -52,20 +52,20 @@ def test_a_measure_has_a_value_or_a_reason_never_both_or_neither() -> None:
         Measure(value=1.0, reason="why")
 
 
-def test_canonical_json_does_not_depend_on_key_order() -> None:
+def test_canonical_json_does_not_depend_on_key_order():
     assert canonical_json({"b": 1, "a": 2}) == canonical_json({"a": 2, "b": 1}) == b'{"a":2,"b":1}'
     assert sha256_of({"b": 1, "a": 2}) == sha256_of({"a": 2, "b": 1})
     assert sha256_of(1.0) != sha256_of(1.5)
 
 
-def test_errors_keep_their_mend_across_processes() -> None:
+def test_errors_keep_their_mend_across_processes():
     error = pickle.loads(pickle.dumps(DataError("no file x", hint="make one")))
     assert type(error) is DataError
     assert (error.message, error.hint) == ("no file x", "make one")
     assert str(error) == "no file x (make one)"
 
 
-def test_a_missing_extra_is_named() -> None:
+def test_a_missing_extra_is_named():
     with pytest.raises(MissingExtra, match=r"pip install 'tradeassay\[moon\]'"):
         require("no_such_module_anywhere", "moon")
     assert require("msgspec", "moon") is msgspec
@@ -91,7 +91,7 @@ print(schema_text(Answer))
     "before",
     ["", "Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]", "Annotated[float, msgspec.Meta(ge=0, le=1.0)]"],
 )
-def test_bounds_are_written_one_way(before: str) -> None:
+def test_bounds_are_written_one_way(before):
     said = subprocess.run(
         [sys.executable, "-c", _DECLARED.format(before=before)], capture_output=True, text=True, check=True
     ).stdout
@@ -102,7 +102,7 @@ def test_bounds_are_written_one_way(before: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_arena_asks_the_same_whatever_was_imported_before() -> None:
+def test_the_arena_asks_the_same_whatever_was_imported_before():
     asks = (
         "from tradeassay.agents.ama.desk import Opinion, Verdict\n"
         "from tradeassay.core.dialogue import schema_text\n"

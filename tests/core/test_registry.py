@@ -1,9 +1,6 @@
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -12,36 +9,34 @@ from tradeassay.core.registry import Registry
 
 
 @pytest.fixture
-def fruits() -> Registry[int]:
+def fruits():
     registry: Registry[int] = Registry("fruit")
     registry.add("apple", 1)
     registry.add("pear", 2)
     return registry
 
 
-def test_the_decorator_files_and_returns_its_object(fruits: Registry[int]) -> None:
+def test_the_decorator_files_and_returns_its_object(fruits):
     assert fruits.register("plum")(3) == 3
     assert fruits.names() == ("apple", "pear", "plum")
     assert dict(fruits.items())["plum"] == 3
     assert "plum" in fruits
 
 
-def test_a_duplicate_name_is_refused(fruits: Registry[int]) -> None:
+def test_a_duplicate_name_is_refused(fruits):
     with pytest.raises(UserError, match="'apple' is registered twice"):
         fruits.add("apple", 9)
     assert fruits.get("apple") == 1
 
 
-def test_an_unknown_name_gets_near_ones(fruits: Registry[int]) -> None:
+def test_an_unknown_name_gets_near_ones(fruits):
     with pytest.raises(UserError, match="did you mean apple"):
         fruits.get("aple")
     with pytest.raises(UserError, match="known: apple, pear"):
         fruits.get("zzzzz")
 
 
-def test_entry_points_of_other_packages_are_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fruits: Registry[int]
-) -> None:
+def test_entry_points_of_other_packages_are_found(tmp_path, monkeypatch, fruits):
     (tmp_path / "orchard.py").write_text("QUINCE = 4\n")
     info = tmp_path / "orchard-1.0.dist-info"
     info.mkdir()
@@ -52,9 +47,7 @@ def test_entry_points_of_other_packages_are_found(
     assert "quince" in fruits.names()
 
 
-def test_one_broken_package_does_not_take_the_others_down(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fruits: Registry[int]
-) -> None:
+def test_one_broken_package_does_not_take_the_others_down(tmp_path, monkeypatch, fruits):
     info = tmp_path / "rotten-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rotten\nVersion: 1.0\n")
@@ -81,7 +74,7 @@ else:
 
 
 @pytest.fixture
-def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def house(tmp_path, monkeypatch):
     folder = tmp_path / "lazy_house"
     folder.mkdir()
     (folder / "__init__.py").write_text(PACKAGE)
@@ -93,7 +86,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "lazy_house"
 
 
-def test_a_name_is_imported_when_it_is_asked_for(house: str) -> None:
+def test_a_name_is_imported_when_it_is_asked_for(house):
     package = importlib.import_module(house)
     assert "lazy_house.cellar" not in sys.modules
     assert package.dig() == package.DEPTH == 3
@@ -103,7 +96,7 @@ def test_a_name_is_imported_when_it_is_asked_for(house: str) -> None:
     assert set(dir(package)) >= set(package.__all__)
 
 
-def test_a_name_that_is_not_listed_is_refused(house: str) -> None:
+def test_a_name_that_is_not_listed_is_refused(house):
     package = importlib.import_module(house)
     with pytest.raises(AttributeError, match="'lazy_house' has no attribute 'attic'"):
         _ = package.attic
@@ -112,12 +105,12 @@ def test_a_name_that_is_not_listed_is_refused(house: str) -> None:
 
 
 @pytest.mark.parametrize("package", ["tradeassay", "tradeassay.assay", "tradeassay.runs", "tradeassay.report"])
-def test_every_listed_name_is_there(package: str) -> None:
+def test_every_listed_name_is_there(package):
     module = importlib.import_module(package)
     assert all(getattr(module, name) is not None for name in module.__all__)
 
 
-def test_importing_the_assay_loads_nothing_heavy() -> None:
+def test_importing_the_assay_loads_nothing_heavy():
     heavy = {"pandas", "inspect_ai", "numba", "scipy", "arch"}
     code = f"import sys, tradeassay.assay; loaded = {heavy!r} & sys.modules.keys(); assert not loaded, loaded"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -21,7 +21,7 @@ KEY = "sk-proj-Qz7_wR4tYk2Lm9Xc5Vb8Nh3Jg6+Fd1/Sa0PoIu"
 
 
 @pytest.fixture
-def known(monkeypatch: pytest.MonkeyPatch) -> Secrets:
+def known(monkeypatch):
     made = Secrets()
     made.add(KEY)
     monkeypatch.setattr(secrets, "KNOWN", made)
@@ -48,7 +48,7 @@ def spellings(key: str) -> list[str]:
 
 
 @pytest.mark.parametrize("spelled", spellings(KEY))
-def test_every_spelling_goes(known: Secrets, spelled: str) -> None:
+def test_every_spelling_goes(known, spelled):
     cleaned = known.clean(f'{{"seen": "{spelled}", "rest": 1}}'.encode()).decode()
     assert REMOVED in cleaned and cleaned.startswith('{"seen": "') and cleaned.endswith('", "rest": 1}')
     core = base64.b64encode(KEY.encode())[4:-4].decode()
@@ -57,7 +57,7 @@ def test_every_spelling_goes(known: Secrets, spelled: str) -> None:
 
 
 @given(st.integers(8, 34), st.integers(12, 40), st.text(max_size=20), st.text(max_size=20))
-def test_any_piece_of_twelve_goes(start: int, size: int, before: str, after: str) -> None:
+def test_any_piece_of_twelve_goes(start, size, before, after):
     known = Secrets()
     known.add(KEY)
     piece = KEY[start : start + size]
@@ -67,7 +67,7 @@ def test_any_piece_of_twelve_goes(start: int, size: int, before: str, after: str
     assert piece.encode() not in known.clean(raw)
 
 
-def test_half_of_a_shorter_key_goes() -> None:
+def test_half_of_a_shorter_key_goes():
     known = Secrets()
     known.add("a7Bq2Zx9Kd4Wm1Pv")
     assert known.clean(b"it begins a7Bq2Zx9 and so on") == f"it begins {REMOVED} and so on".encode()
@@ -75,12 +75,12 @@ def test_half_of_a_shorter_key_goes() -> None:
 
 
 @pytest.mark.parametrize("cut", range(20, len(KEY) - 11))
-def test_split_over_two_messages_both_parts_go(known: Secrets, cut: int) -> None:
+def test_split_over_two_messages_both_parts_go(known, cut):
     spoken = json.dumps([{"role": "assistant", "text": KEY[:cut]}, {"role": "assistant", "text": KEY[cut:]}])
     assert [one["text"] for one in json.loads(known.clean(spoken.encode()))] == [REMOVED, REMOVED]
 
 
-def test_several_keys_in_one_text_go_and_the_rest_stays(known: Secrets) -> None:
+def test_several_keys_in_one_text_go_and_the_rest_stays(known):
     known.add("a7Bq2Zx9Kd4Wm1Pv")
     text = f"{KEY} and a7Bq2Zx9Kd4Wm1Pv, {KEY}{KEY}"
     assert known.clean(text.encode()).decode() == f"{REMOVED} and {REMOVED}, {REMOVED}"
@@ -95,17 +95,17 @@ def test_several_keys_in_one_text_go_and_the_rest_stays(known: Secrets) -> None:
         "".join(f"{one:08.3f} " for one in range(3000)).encode(),
     ],
 )
-def test_honest_texts_that_look_alike_stay(known: Secrets, honest: bytes) -> None:
+def test_honest_texts_that_look_alike_stay(known, honest):
     assert known.clean(honest) is honest
 
 
-def test_what_is_outside_the_threat_is_known_to_stay(known: Secrets) -> None:
+def test_what_is_outside_the_threat_is_known_to_stay(known):
     """Ciphers, other alphabets and keys torn into letters: docs/concepts/threats.md says so."""
     for hidden in (codecs.encode(KEY, "rot13"), base64.b85encode(KEY.encode()).decode(), " ".join(KEY), KEY[::-1]):
         assert known.clean(hidden.encode()) == hidden.encode()
 
 
-def test_json_stays_json() -> None:
+def test_json_stays_json():
     known = Secrets()
     known.add('pa"ss\\wo\trd-1234-xyz')
     for text in ('pa"ss\\wo\trd-1234-xyz', 'before "pa"ss\\wo\trd-1234-xyz" after\\'):
@@ -113,7 +113,7 @@ def test_json_stays_json() -> None:
         assert "1234" not in json.loads(known.clean(line))["a"]
 
 
-def test_words_short_values_paths_and_public_beginnings_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_short_values_paths_and_public_beginnings_stay(monkeypatch):
     known = Secrets()
     settings = {
         "A_API_KEY": "none",
@@ -134,7 +134,7 @@ def test_words_short_values_paths_and_public_beginnings_stay(monkeypatch: pytest
     assert known.clean(b"it is super-secret-key-value.") == f"it is {REMOVED}.".encode()
 
 
-def test_passwords_inside_addresses_are_secrets() -> None:
+def test_passwords_inside_addresses_are_secrets():
     known = Secrets()
     known.add_settings({"HTTPS_PROXY": "http://me:pr0xy%2Fpa55@proxy:80"})
     known.add_address("postgresql://arena:hunter22@db/x")
@@ -142,20 +142,20 @@ def test_passwords_inside_addresses_are_secrets() -> None:
         assert known.clean(b"at " + password + b"!") == f"at {REMOVED}!".encode()
 
 
-def test_an_authorization_is_its_token() -> None:
+def test_an_authorization_is_its_token():
     known = Secrets()
     known.add("Bearer abc123def456ghi789")
     assert known.clean(b"abc123def456ghi789 Bearer") == f"{REMOVED} Bearer".encode()
 
 
-def test_lookalikes_are_counted_and_kept(known: Secrets) -> None:
+def test_lookalikes_are_counted_and_kept(known):
     text = "use sk-0123456789abcdef0123, or Authorization: Bearer 0123456789abcdefghij"
     assert secrets.clean_words(text) == text
     assert known.lookalikes == 2
     assert "look like a key" in str(secrets.lookalikes())
 
 
-def test_errors_are_scrubbed_with_what_they_wrap(known: Secrets) -> None:
+def test_errors_are_scrubbed_with_what_they_wrap(known):
     class Told(Exception):
         def __init__(self, message: str) -> None:
             super().__init__(message)
@@ -174,7 +174,7 @@ def test_errors_are_scrubbed_with_what_they_wrap(known: Secrets) -> None:
         assert error.message == str(error) == f"outer {REMOVED}" and str(error.__cause__) == f"inner {REMOVED}"
 
 
-def test_screen_and_log_show_nothing(known: Secrets, capsys: pytest.CaptureFixture[str]) -> None:
+def test_screen_and_log_show_nothing(known, capsys):
     written = io.StringIO()
     with clean_screen(), clean_log():
         handler = logging.StreamHandler(written)
@@ -195,7 +195,7 @@ def test_screen_and_log_show_nothing(known: Secrets, capsys: pytest.CaptureFixtu
     assert KEY not in written.getvalue() + shown.out + shown.err
 
 
-def test_nothing_is_copied_where_there_is_nothing(known: Secrets) -> None:
+def test_nothing_is_copied_where_there_is_nothing(known):
     tree = {"a": [1, "b", {"c": ("d", None)}]}
     assert secrets.clean_tree(tree) is tree
     text = "plain"
@@ -216,5 +216,5 @@ def test_nothing_is_copied_where_there_is_nothing(known: Secrets) -> None:
         ("python agent.py", False),
     ],
 )
-def test_addresses_and_commands_with_a_key_in_them_are_known(text: str, held: bool) -> None:
+def test_addresses_and_commands_with_a_key_in_them_are_known(text, held):
     assert secrets.holds_key(text) is held

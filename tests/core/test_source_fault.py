@@ -34,9 +34,7 @@ F_STRING = "an f-string that Python 3.11 cannot read begins here"
         ("def f[T](a: T): pass\n", "SyntaxError", 1, None),
     ],
 )
-def test_a_fault_has_its_kind_its_line_and_our_words(
-    source: str, error: str, line: int, words: str | None
-) -> None:
+def test_a_fault_has_its_kind_its_line_and_our_words(source, error, line, words):
     found = program_tree(source)
     assert isinstance(found, SourceFault) and found.syntax
     assert (found.error, found.line) == (error, line)
@@ -56,19 +54,19 @@ def test_a_fault_has_its_kind_its_line_and_our_words(
         "x = 'a\\\nb'\nif x:\n    y = x[1:2]\n",
     ],
 )
-def test_what_python_3_11_reads_is_read(source: str) -> None:
+def test_what_python_3_11_reads_is_read(source):
     found = program_tree(source)
     assert isinstance(found, ast.Module)
     assert ast.dump(found) == ast.dump(ast.parse(source))
 
 
-def test_a_long_line_is_cut_and_a_deep_program_is_given_up() -> None:
+def test_a_long_line_is_cut_and_a_deep_program_is_given_up():
     found = program_tree("x = 1 1" + " " * 5 + "+ 2" * 500)
     assert isinstance(found, SourceFault) and len(found.words) < 250
     assert isinstance(program_tree("x = " + "(" * 5_000 + ")" * 5_000), SourceFault)
     assert isinstance(program_tree("x = " + "-" * 100_000 + "1"), SourceFault)
 
 
-def test_a_program_need_not_compile_to_be_parsed() -> None:
+def test_a_program_need_not_compile_to_be_parsed():
     assert isinstance(program_tree("return 1", compiles=False), ast.Module)
     assert isinstance(program_tree("return 1"), SourceFault)

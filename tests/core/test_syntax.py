@@ -1,11 +1,8 @@
 """Sources are read in several threads at once: in the event loop's, and in those that examine programs."""
 
-from __future__ import annotations
-
 import ast
 import gc
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -19,7 +16,7 @@ SOURCE = "\n".join(
 
 
 @pytest.fixture
-def busy() -> Iterator[None]:
+def busy():
     """Let garbage be collected in the middle of a tree, and another thread go on meanwhile."""
     interval, often = sys.getswitchinterval(), gc.get_threshold()
 
@@ -35,7 +32,7 @@ def busy() -> Iterator[None]:
     gc.callbacks.remove(notice)
 
 
-def test_threads_do_not_disturb_each_others_trees(busy: None) -> None:
+def test_threads_do_not_disturb_each_others_trees(busy):
     with ThreadPoolExecutor(3) as threads:
         read = [threads.submit(read_source, SOURCE, compiles=True) for _ in range(12)]
         made = [threads.submit(syntax_tree, SOURCE) for _ in range(12)]

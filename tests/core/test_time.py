@@ -15,7 +15,7 @@ def test_the_open_of_new_york_by_hand() -> None:
     assert iso(instant(local)) == "2025-03-03T14:30:00Z"
 
 
-def test_a_naive_time_is_refused_with_the_mend() -> None:
+def test_a_naive_time_is_refused_with_the_mend():
     with pytest.raises(UserError, match="no time zone") as caught:
         instant(datetime(2025, 3, 3, 9, 30))  # noqa: DTZ001 - the point of the test
     assert caught.value.hint
@@ -25,12 +25,12 @@ EARLY, LATE = (datetime(year, 1, 1) for year in (1900, 2200))  # noqa: DTZ001 - 
 
 
 @given(st.datetimes(timezones=st.just(UTC), min_value=EARLY, max_value=LATE))
-def test_a_moment_survives_the_round_trip(at: datetime) -> None:
+def test_a_moment_survives_the_round_trip(at):
     assert moment(instant(at)) == at
     assert parse_iso(iso(instant(at))) == instant(at)
 
 
-def test_midnight_and_days() -> None:
+def test_midnight_and_days():
     assert midnight(date(1970, 1, 2)) == DAY
     assert parse_day("2024-02-29") == date(2024, 2, 29)
     with pytest.raises(UserError, match="2023-02-29"):
@@ -39,7 +39,7 @@ def test_midnight_and_days() -> None:
         parse_iso("yesterday")
 
 
-def test_a_clock_cannot_go_back() -> None:
+def test_a_clock_cannot_go_back():
     clock = FixedClock(10)
     clock.advance(11)
     assert clock.now() == 11

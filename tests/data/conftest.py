@@ -1,16 +1,11 @@
 """A small market with everything in it, made from a seed."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from tradeassay.core.time import DAY, HOUR, MINUTE
 from tradeassay.core.view import FIELDS, CorporateAction, Fundamental, Instrument, NewsItem
-from tradeassay.data.snapshot import Snapshot, open_snapshot
+from tradeassay.data.snapshot import open_snapshot
 from tradeassay.data.source import Listing, Membership, MinutePanel, Panel, PanelFacts, action_known_at
 from tradeassay.data.store.write import write_snapshot
 
@@ -104,16 +99,16 @@ def small_panel(seed: int = 0, sessions: int = 16, stocks: int = 6, **changes: o
 
 
 @pytest.fixture(scope="session")
-def make_panel() -> Callable[..., Panel]:
+def make_panel():
     return small_panel
 
 
 @pytest.fixture
-def panel() -> Panel:
+def panel():
     return small_panel()
 
 
 @pytest.fixture
-def snapshot(tmp_path: Path, panel: Panel) -> Snapshot:
+def snapshot(tmp_path, panel):
     write_snapshot(panel, tmp_path / "small")
     return open_snapshot(tmp_path / "small")

@@ -1,10 +1,7 @@
 """Adjustment as of the clock, worked by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -53,7 +50,7 @@ def one_stock(
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path):
     def write(panel: Panel) -> Snapshot:
         write_snapshot(panel, tmp_path / "one", allow_faults=True)
         return open_snapshot(tmp_path / "one")
@@ -65,7 +62,7 @@ def closes(snapshot: Snapshot, row: int, phase: Literal["pre_open", "open", "clo
     return snapshot.at(row, phase).bars("close", adjust=adjust)[:, 0].tolist()  # type: ignore[arg-type]
 
 
-def test_a_split_is_undone_from_its_ex_dates_pre_open_on_and_not_before(store: Store) -> None:
+def test_a_split_is_undone_from_its_ex_dates_pre_open_on_and_not_before(store):
     snapshot = store(one_stock([100, 102, 52, 53], action("split", 2, 2.0)))
     assert closes(snapshot, 1, "close", "split") == [100, 102]
     assert closes(snapshot, 2, "pre_open", "split") == [50, 51]
@@ -105,14 +102,14 @@ def test_actions_during_a_suspension(store: Callable[[Panel], Snapshot]) -> None
     assert snapshot.at(3, "close").session_bars().prev_close.tolist() == pytest.approx([25])
 
 
-def test_prev_close_is_exact_where_nothing_happened_today(store: Callable[[Panel], Snapshot]) -> None:
+def test_prev_close_is_exact_where_nothing_happened_today(store):
     prices = [10.01, 10.02, 9.97, 9.99]
     snapshot = store(one_stock(prices, action("dividend", 1, 0.07)))
     assert [float(snapshot.at(row, "close").session_bars().prev_close[0]) for row in (2, 3)] == prices[1:3]
     assert np.isnan(snapshot.at(0, "close").session_bars().prev_close[0])
 
 
-def test_what_the_vendor_adjusted_is_not_adjusted_or_paid_again(store: Callable[[Panel], Snapshot]) -> None:
+def test_what_the_vendor_adjusted_is_not_adjusted_or_paid_again(store):
     events = (action("split", 2, 2.0), action("dividend", 3, 1.0))
     total = store(one_stock([50, 51, 52, 53], *events, adjusted="total"))
     view = total.at(3, "close")
@@ -123,7 +120,7 @@ def test_what_the_vendor_adjusted_is_not_adjusted_or_paid_again(store: Callable[
     assert total.facts.live_actions == () and any("hindsight" in bias for bias in total.facts.biases)
 
 
-def test_a_split_adjusted_panel_still_pays_dividends(store: Callable[[Panel], Snapshot]) -> None:
+def test_a_split_adjusted_panel_still_pays_dividends(store):
     events = (action("split", 2, 2.0), action("dividend", 3, 2.0))
     snapshot = store(one_stock([50, 50, 50, 48], *events, adjusted="split"))
     assert closes(snapshot, 3, "close", "split") == [50, 50, 50, 48]
@@ -132,7 +129,7 @@ def test_a_split_adjusted_panel_still_pays_dividends(store: Callable[[Panel], Sn
     assert snapshot.at(2, "pre_open").todays_actions() == ()
 
 
-def test_an_ex_date_between_sessions_takes_effect_in_the_next_one(store: Callable[[Panel], Snapshot]) -> None:
+def test_an_ex_date_between_sessions_takes_effect_in_the_next_one(store):
     saturday = "2024-01-06"
     split = msgspec.structs.replace(action("split", 5, 2.0), ex_date=saturday, known_at=int(OPENS[1]))
     snapshot = store(one_stock([100, 100, 100, 100, 100, 50], split))
@@ -141,7 +138,7 @@ def test_an_ex_date_between_sessions_takes_effect_in_the_next_one(store: Callabl
     assert closes(snapshot, 5, "pre_open", "split") == [50] * 5
 
 
-def test_actions_outside_the_panel_are_known_but_have_no_effect(store: Callable[[Panel], Snapshot]) -> None:
+def test_actions_outside_the_panel_are_known_but_have_no_effect(store):
     split = action("split", 1, 7.0)
     before = msgspec.structs.replace(split, ex_date="2020-05-05", known_at=int(OPENS[0]) - DAY)
     beyond = msgspec.structs.replace(split, ex_date="2031-05-05", known_at=int(OPENS[1]))
@@ -153,13 +150,13 @@ def test_actions_outside_the_panel_are_known_but_have_no_effect(store: Callable[
     assert snapshot.at(1, "open").actions(0) == (before, beyond)
 
 
-def test_a_split_and_its_reverse_still_adjust_what_lies_between(store: Callable[[Panel], Snapshot]) -> None:
+def test_a_split_and_its_reverse_still_adjust_what_lies_between(store):
     snapshot = store(one_stock([100, 50, 50, 100, 100], action("split", 1, 2.0), action("split", 3, 0.5)))
     assert closes(snapshot, 4, "close", "split") == [100, 100, 100, 100, 100]
     assert snapshot.at(4, "close").bars("close", 3)[:, 0].tolist() == [100, 100, 100]
 
 
-def test_an_uneventful_window_is_not_copied(store: Callable[[Panel], Snapshot]) -> None:
+def test_an_uneventful_window_is_not_copied(store):
     snapshot = store(one_stock([100, 50, 51, 52, 53], action("split", 1, 2.0)))
     view = snapshot.at(4, "close")
     raw, adjusted = view.bars("close", 4, adjust="none"), view.bars("close", 4)
@@ -167,7 +164,7 @@ def test_an_uneventful_window_is_not_copied(store: Callable[[Panel], Snapshot]) 
     assert not np.shares_memory(view.bars("close", adjust="none"), view.bars("close"))
 
 
-def test_only_touched_columns_change(make_panel: Callable[..., Panel], tmp_path: Path) -> None:
+def test_only_touched_columns_change(make_panel, tmp_path):
     panel = make_panel(3)
     write_snapshot(panel, tmp_path / "x")
     write_snapshot(replace(panel, actions=()), tmp_path / "y", allow_faults=True)

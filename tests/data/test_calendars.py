@@ -1,7 +1,5 @@
 """Sessions of the three markets, checked against days anybody can look up."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 
 import numpy as np
@@ -16,7 +14,7 @@ def at(*parts: int) -> int:
     return instant(datetime(*parts, tzinfo=UTC))
 
 
-def test_new_york_with_a_holiday_an_early_close_and_summer_time() -> None:
+def test_new_york_with_a_holiday_an_early_close_and_summer_time():
     week = sessions_between("XNYS", "2024-11-25", "2024-12-02")
     assert week.days.astype(str).tolist() == ["2024-11-25", "2024-11-26", "2024-11-27", "2024-11-29", "2024-12-02"]
     assert week.early.tolist() == [False, False, False, True, False]
@@ -25,19 +23,19 @@ def test_new_york_with_a_holiday_an_early_close_and_summer_time() -> None:
     assert sessions_between("XNYS", "2024-07-01", "2024-07-01").open_time[0] == at(2024, 7, 1, 13, 30)
 
 
-def test_shanghai_at_national_day() -> None:
+def test_shanghai_at_national_day():
     days = sessions_between("XSHG", date(2024, 9, 27), date(2024, 10, 9))
     assert days.days.astype(str).tolist() == ["2024-09-27", "2024-09-30", "2024-10-08", "2024-10-09"]
     assert days.open_time[0] == at(2024, 9, 27, 1, 30) and days.close_time[0] == at(2024, 9, 27, 7)
 
 
-def test_crypto_never_sleeps_and_its_days_touch() -> None:
+def test_crypto_never_sleeps_and_its_days_touch():
     days = sessions_between("24/7", "2024-02-28", "2024-03-01")
     assert days.days.size == 3 and np.all(days.close_time[:-1] == days.open_time[1:])
     assert days.open_time[0] == at(2024, 2, 28) and days.close_time[0] - days.open_time[0] == DAY
 
 
-def test_old_days_do_not_depend_on_todays_date() -> None:
+def test_old_days_do_not_depend_on_todays_date():
     assert sessions_between("XNYS", "1987-10-19", "1987-10-19").days.size == 1
     assert sessions_between("XNYS", "2001-09-10", "2001-09-18").days.astype(str).tolist() == [
         "2001-09-10",
@@ -46,7 +44,7 @@ def test_old_days_do_not_depend_on_todays_date() -> None:
     ]
 
 
-def test_days_beyond_the_known_holidays_are_refused() -> None:
+def test_days_beyond_the_known_holidays_are_refused():
     latest = known_range("XSHG")[1]
     assert latest is not None
     beyond = str(np.datetime64(latest) + 10)
@@ -56,7 +54,7 @@ def test_days_beyond_the_known_holidays_are_refused() -> None:
         sessions_between("XSHG", "1980-01-01", "1995-01-01")
 
 
-def test_wrong_questions() -> None:
+def test_wrong_questions():
     with pytest.raises(UserError, match="no calendar 'XLON'"):
         sessions_between("XLON", "2024-01-01", "2024-01-02")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="exchange the two"):

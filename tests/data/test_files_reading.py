@@ -1,7 +1,5 @@
 """Columns, dates, numbers and codes as vendors spell them."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 from pathlib import Path
@@ -42,17 +40,17 @@ from tradeassay.data.tables.columns import guess_columns, parse_columns
         ("open_time,close,quote_volume", {"date": "open_time", "amount": "quote_volume"}),
     ],
 )
-def test_column_names_are_guessed(names: str, roles: dict[str, str]) -> None:
+def test_column_names_are_guessed(names, roles):
     found = guess_columns(names.split(","), "f.csv").roles
     assert {role: found.get(role) for role in roles} == roles
 
 
-def test_the_guess_is_shown_and_can_be_overruled() -> None:
+def test_the_guess_is_shown_and_can_be_overruled():
     columns = guess_columns(["date", "last", "close", "note"], "f.csv", {"close": "last"})
     assert str(columns) == "date=date, close=last; unused: close, note"
 
 
-def test_missing_columns_are_one_clear_line() -> None:
+def test_missing_columns_are_one_clear_line():
     with pytest.raises(UserError) as caught:
         guess_columns(["when", "Last Price"], "a/b.csv")
     text = str(caught.value)
@@ -64,7 +62,7 @@ def test_missing_columns_are_one_clear_line() -> None:
         guess_columns(["date", "close"], "f.csv", {"price": "close"})
 
 
-def test_the_columns_option() -> None:
+def test_the_columns_option():
     assert parse_columns("close=Last, volume=Vol") == ({"close": "Last", "volume": "Vol"}, ())
     assert parse_columns("date,ignore,open,close") == ({}, ("date", "ignore", "open", "close"))
     for wrong, message in (
@@ -96,14 +94,14 @@ def test_the_columns_option() -> None:
         (["2024/1/2 9:31"], ["2024-01-02T09:31"], "year-month-day"),
     ],
 )
-def test_dates_are_read_in_many_spellings(cells: list[str], expected: list[str], spelling: str) -> None:
+def test_dates_are_read_in_many_spellings(cells, expected, spelling):
     text = "d,x\n" + "\n".join(f'"{cell}",1' for cell in cells)
     stamps, faults = read_stamps(read_csv(text.encode(), "f.csv"), "d")
     assert not faults and stamps.spelling == spelling
     assert stamps.local.tolist() == np.array(expected, dtype="datetime64[ns]").astype(np.int64).tolist()
 
 
-def test_zones_are_kept() -> None:
+def test_zones_are_kept():
     table = read_csv(b"d,x\n2024-01-02 00:00:00-05:00,1\n2024-07-02T12:00:00Z,1\n2024-07-02 12:00:00,1\n", "f.csv")
     stamps, _ = read_stamps(table, "d")
     assert stamps.zoned.tolist() == [True, True, False]
@@ -111,14 +109,14 @@ def test_zones_are_kept() -> None:
     assert stamps.midnight.tolist() == [True, False, False]
 
 
-def test_a_time_of_day_in_its_own_column() -> None:
+def test_a_time_of_day_in_its_own_column():
     table = read_csv(b"d,t\n20240102,931\n20240102,1500\n20240102,93100\n", "f.csv")
     stamps, _ = read_stamps(table, "d", "t")
     found = stamps.local.astype("datetime64[ns]").astype("datetime64[m]").astype(str)
     assert found.tolist() == [f"2024-01-02T{time}" for time in ("09:31", "15:00", "09:31")]
 
 
-def test_an_unreadable_date_names_its_line() -> None:
+def test_an_unreadable_date_names_its_line():
     _, faults = read_stamps(read_csv(b"d,x\n2024-01-02,1\nsoon,2\n2024-13-01,3\n,4\n", "f.csv"), "d")
     assert [str(fault) for fault in faults] == [
         "f.csv:3: d 'soon' is not a date",
@@ -127,14 +125,14 @@ def test_an_unreadable_date_names_its_line() -> None:
     ]
 
 
-def test_numbers() -> None:
+def test_numbers():
     table = read_csv('a\n1.5\n"1,234"\n2M\n3万\n--\n\nnan\nx\n'.encode(), "f.csv")
     values, faults = to_floats(table, "a")
     assert values[:4].tolist() == [1.5, 1234, 2e6, 3e4] and np.isnan(values[4:]).all()
     assert [str(fault) for fault in faults] == ["f.csv:9: a 'x' is not a number"]
 
 
-def test_line_numbers_survive_comments_blank_and_broken_lines() -> None:
+def test_line_numbers_survive_comments_blank_and_broken_lines():
     text = b'#made by hand\n#\nd,x\n2024-01-02,1\n\n2024-01-03\n2024-01-04,"a\nb"\n2024-01-05,5\n'
     table = read_csv(text, "f.csv")
     assert table.rows.tolist() == [4, 7, 9]
@@ -142,12 +140,12 @@ def test_line_numbers_survive_comments_blank_and_broken_lines() -> None:
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_delimiters(delimiter: str) -> None:
+def test_delimiters(delimiter):
     table = read_csv(f"date{delimiter}close\r\n2024-01-02{delimiter}1\r\n".encode(), "f.csv")
     assert list(table.columns) == ["date", "close"] and table.columns["close"].to_pylist() == ["1"]
 
 
-def test_encodings_and_packed_files(tmp_path: Path) -> None:
+def test_encodings_and_packed_files(tmp_path):
     text = "日期,收盘\n20240102,1\n"
     for content in (text.encode(), text.encode("gb18030"), b"\xef\xbb\xbf" + text.encode()):
         assert list(read_csv(content, "f.csv").columns) == ["日期", "收盘"]
@@ -171,7 +169,7 @@ def test_encodings_and_packed_files(tmp_path: Path) -> None:
         read_csv(b"\n", "e.csv")
 
 
-def test_the_name_of_a_file_is_its_symbol() -> None:
+def test_the_name_of_a_file_is_its_symbol():
     assert stem_of(Path("x/600000.SH.csv.gz")) == "600000.SH"
     assert stem_of(Path("BRK.B.parquet")) == "BRK.B"
 
@@ -195,5 +193,5 @@ def test_the_name_of_a_file_is_its_symbol() -> None:
         ("12345", None, Board.NONE),
     ],
 )
-def test_ashare_codes_and_boards(symbol: str, code: str | None, board: Board) -> None:
+def test_ashare_codes_and_boards(symbol, code, board):
     assert ashare_code(symbol) == code and board_of(symbol) == board

@@ -1,7 +1,5 @@
 """Whole folders: what is read, what is guessed, and where the faults are."""
 
-from __future__ import annotations
-
 import os
 from datetime import date
 from pathlib import Path
@@ -45,7 +43,7 @@ def write(folder: Path, **files: str) -> Path:
     return folder
 
 
-def test_one_file_per_symbol(tmp_path: Path) -> None:
+def test_one_file_per_symbol(tmp_path):
     folder = write(tmp_path / "us", AAA=HEAD + bars(US_DAYS), BBB=HEAD + bars(US_DAYS[2:], 20))
     imported = read_files(FilesConfig(path=str(folder)))
     panel = imported.panel
@@ -63,7 +61,7 @@ def test_one_file_per_symbol(tmp_path: Path) -> None:
     assert "AAA.csv and 1 more: date=date, open=open" in text and "2024-01-02 to 2024-01-08" in text
 
 
-def test_an_ashare_panel_imports_as_it_is(tmp_path: Path) -> None:
+def test_an_ashare_panel_imports_as_it_is(tmp_path):
     rows = LONG
     rows += bars(CN_DAYS, 10, "600000.SH", amount=True)
     rows += bars([CN_DAYS[0], CN_DAYS[1], CN_DAYS[4]], 30, "SH688981", amount=True)
@@ -80,7 +78,7 @@ def test_an_ashare_panel_imports_as_it_is(tmp_path: Path) -> None:
     assert panel.bars["amount"][0, 0] == 10_000
 
 
-def test_rows_without_trade_are_suspensions(tmp_path: Path) -> None:
+def test_rows_without_trade_are_suspensions(tmp_path):
     rows = LONG + bars(CN_DAYS, 10, "600000", amount=True)
     rows += "000001,20240102,9,9,9,9,100,900\n000001,20240103,0,0,0,9,0,0\n000001,20240104,9,9,9,9,100,900\n"
     panel = read_files(FilesConfig(path=str(write(tmp_path / "cn", panel=rows)))).panel
@@ -89,7 +87,7 @@ def test_rows_without_trade_are_suspensions(tmp_path: Path) -> None:
     assert np.isnan(panel.bars["close"][1, column])
 
 
-def test_headerless_files_with_given_columns(tmp_path: Path) -> None:
+def test_headerless_files_with_given_columns(tmp_path):
     rows = "20240102,0,1.0,2.0,0.5,1.5,100\n20240103,0,1.5,2.5,1.0,2.0,100\n"
     header = ("date", "ignore", "open", "high", "low", "close", "volume")
     config = FilesConfig(path=str(write(tmp_path / "x", AAA=rows)), header=header)
@@ -99,7 +97,7 @@ def test_headerless_files_with_given_columns(tmp_path: Path) -> None:
         read_files(FilesConfig(path=config.path))
 
 
-def test_parquet_files(tmp_path: Path) -> None:
+def test_parquet_files(tmp_path):
     dates = pa.array(np.array(US_DAYS, dtype="datetime64[ns]"))
     table = pa.table({"Date": dates, "symbol": ["AAA"] * 5, "Close": [1.0, 1.1, 1.2, 1.3, 1.4]})
     pa.parquet.write_table(table, tmp_path / "long.parquet")
@@ -113,7 +111,7 @@ def test_parquet_files(tmp_path: Path) -> None:
     assert panel.symbols == ("000001",) and panel.facts.calendar == "XSHG"
 
 
-def test_adjusted_closes_are_used_when_asked(tmp_path: Path) -> None:
+def test_adjusted_closes_are_used_when_asked(tmp_path):
     rows = "Date,Open,High,Low,Close,Adj Close,Volume\n"
     rows += "2024-01-02,100,110,90,100,50,10\n2024-01-03,50,55,45,50,50,10\n"
     folder = write(tmp_path / "x", AAA=rows)
@@ -140,7 +138,7 @@ FAULTY = HEAD + (
 )
 
 
-def test_every_fault_is_named_with_file_and_line(tmp_path: Path) -> None:
+def test_every_fault_is_named_with_file_and_line(tmp_path):
     folder = write(tmp_path / "bad", AAA=FAULTY)
     faults = diagnose(folder)
     found = {(fault.check, fault.file, fault.row) for fault in faults if fault.severity == "error"}
@@ -162,7 +160,7 @@ def test_every_fault_is_named_with_file_and_line(tmp_path: Path) -> None:
     assert missing == ["2024-01-10", "2024-01-11", "2024-01-12"]
 
 
-def test_faults_refuse_the_import_until_they_are_accepted(tmp_path: Path) -> None:
+def test_faults_refuse_the_import_until_they_are_accepted(tmp_path):
     config = FilesConfig(path=str(write(tmp_path / "bad", AAA=FAULTY)))
     with pytest.raises(DataRefused, match="accept all faults"):
         import_files(config, home=tmp_path / "home")
@@ -175,21 +173,21 @@ def test_faults_refuse_the_import_until_they_are_accepted(tmp_path: Path) -> Non
     assert [fault.row for fault in result.manifest.faults.listed if fault.check == "duplicate"] == [6]
 
 
-def test_prices_of_which_none_can_be_read_are_no_market_whatever_is_accepted(tmp_path: Path) -> None:
+def test_prices_of_which_none_can_be_read_are_no_market_whatever_is_accepted(tmp_path):
     rows = "date;open;high;low;close;volume\n" + "".join(f"{d};10,5;11,5;9,5;10,5;7\n" for d in US_DAYS)
     config = FilesConfig(path=str(write(tmp_path / "x", AAA=rows)))
     with pytest.raises(DataRefused, match=r"no price that can be read: .*decimals with a point\)$"):
         import_files(config, home=tmp_path / "home", allow_faults=True)
 
 
-def test_who_is_refused_is_not_sent_to_an_option_that_does_not_help(tmp_path: Path) -> None:
+def test_who_is_refused_is_not_sent_to_an_option_that_does_not_help(tmp_path):
     rows = HEAD + bars(["2024-01-12", "2024-01-15", "2024-01-16"])
     with pytest.raises(DataRefused, match="calendar=XSHG") as refused:
         import_files(FilesConfig(path=str(write(tmp_path / "x", AAA=rows))), home=tmp_path / "home")
     assert "1 bar on a holiday" in str(refused.value) and "--drop" not in str(refused.value)
 
 
-def test_only_named_faults_can_be_accepted(tmp_path: Path) -> None:
+def test_only_named_faults_can_be_accepted(tmp_path):
     rows = HEAD + bars(US_DAYS[:2]) + "2024-01-04,300,301,299,300,5\n2024-01-04,300,301,299,300,5\n"
     config = FilesConfig(path=str(write(tmp_path / "x", AAA=rows)))
     with pytest.raises(DataRefused, match="1 duplicate"):
@@ -197,20 +195,20 @@ def test_only_named_faults_can_be_accepted(tmp_path: Path) -> None:
     import_files(config, home=tmp_path, allow_faults=("gap without corporate action", "duplicate"))
 
 
-def test_descending_files_are_fine(tmp_path: Path) -> None:
+def test_descending_files_are_fine(tmp_path):
     rows = HEAD + "\n".join(reversed(bars(US_DAYS).strip().split("\n"))) + "\n"
     imported = read_files(FilesConfig(path=str(write(tmp_path / "x", AAA=rows))))
     assert imported.diagnose() == () and imported.panel.bars["close"][0, 0] == 100
 
 
-def test_crypto_days_are_guessed_from_their_weekends(tmp_path: Path) -> None:
+def test_crypto_days_are_guessed_from_their_weekends(tmp_path):
     days = [f"2024-01-{day:02d}" for day in range(1, 15)]
     panel = read_files(FilesConfig(path=str(write(tmp_path / "x", BTC=HEAD + bars(days))))).panel
     assert panel.facts.calendar == "24/7" and panel.listings[0].instrument.kind == "crypto"
     assert panel.listings[0].instrument.step == 1e-8
 
 
-def test_a_name_that_stops_counts_as_delisted(tmp_path: Path) -> None:
+def test_a_name_that_stops_counts_as_delisted(tmp_path):
     days = (
         np.busday_offset("2024-01-02", np.arange(40), holidays=["2024-01-15", "2024-02-19"]).astype(str).tolist()
     )
@@ -227,7 +225,7 @@ def minutes(day: str, first: str, count: int, zone: str = "") -> str:
     return "".join(f"{start + i}:00{zone},10,11,9,{10 + i / 10:g},5\n" for i in range(count))
 
 
-def test_minute_files(tmp_path: Path) -> None:
+def test_minute_files(tmp_path):
     rows = HEAD + minutes("2024-01-02", "09:31", 3) + minutes("2024-01-03", "09:31", 2)
     rows += "2024-01-03T16:00:00,10,12,8,10,5\n"
     folder = write(tmp_path / "x", AAA=rows)
@@ -246,7 +244,7 @@ def test_minute_files(tmp_path: Path) -> None:
     assert view.minutes("AAA", 2)[1]["close"].tolist() == [10.1, 10]
 
 
-def test_minute_stamps_at_the_start_of_the_bar(tmp_path: Path) -> None:
+def test_minute_stamps_at_the_start_of_the_bar(tmp_path):
     rows = HEAD + minutes("2024-01-02", "09:30", 3, "-05:00") + minutes("2024-01-03", "09:30", 2, "-05:00")
     panel = read_files(FilesConfig(path=str(write(tmp_path / "x", AAA=rows)))).panel
     assert panel.minutes is not None
@@ -255,20 +253,20 @@ def test_minute_stamps_at_the_start_of_the_bar(tmp_path: Path) -> None:
         read_files(FilesConfig(path=str(tmp_path / "x"), timezone="Mars"))
 
 
-def test_a_fault_in_a_minute_names_its_line(tmp_path: Path) -> None:
+def test_a_fault_in_a_minute_names_its_line(tmp_path):
     rows = HEAD + minutes("2024-01-02", "09:30", 3, "-05:00") + "2024-01-02T09:33:00-05:00,10,9,11,10,5\n"
     faults = read_files(FilesConfig(path=str(write(tmp_path / "x", AAA=rows)))).diagnose()
     assert ("high below low", "AAA.csv", 5) in {(f.check, f.file, f.row) for f in faults}
 
 
-def test_volume_in_lots_is_noticed(tmp_path: Path) -> None:
+def test_volume_in_lots_is_noticed(tmp_path):
     rows = LONG + "".join(f"600000,{day},10,11,9,10,50,50000\n" for day in CN_DAYS)
     folder = write(tmp_path / "x", panel=rows)
     assert [f.check for f in diagnose(folder)] == ["volume unit"]
     assert diagnose(FilesConfig(path=str(folder), volume_unit=100.0)) == ()
 
 
-def test_nothing_to_read(tmp_path: Path) -> None:
+def test_nothing_to_read(tmp_path):
     with pytest.raises(UserError, match="does not exist"):
         read_files(FilesConfig(path=str(tmp_path / "nowhere")))
     (tmp_path / "empty").mkdir()
@@ -281,7 +279,7 @@ def test_nothing_to_read(tmp_path: Path) -> None:
         read_files(FilesConfig(path=str(write(tmp_path / "x", AAA=HEAD + "soon,1,1,1,1,1\n"))))
 
 
-def test_sources_take_options_by_name(tmp_path: Path) -> None:
+def test_sources_take_options_by_name(tmp_path):
     folder = write(tmp_path / "x", AAA=HEAD + bars(US_DAYS))
     manifest = fetch_dataset("csv", "mine", {"path": str(folder), "volume_unit": "100"}, home=tmp_path)
     assert manifest.name == "mine" and manifest.shapes.sessions == 5
@@ -294,19 +292,19 @@ def test_sources_take_options_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["20240102", "2024-01-02", "2024_01_02", "01-02-2024"])
-def test_a_file_named_after_a_day_is_not_a_symbol(tmp_path: Path, name: str) -> None:
+def test_a_file_named_after_a_day_is_not_a_symbol(tmp_path, name):
     (tmp_path / f"{name}.csv").write_text("date,close\n2024-01-02,1\n")
     with pytest.raises(UserError, match="its name is a date"):
         read_files(FilesConfig(path=str(tmp_path)))
 
 
-def test_a_column_of_days_is_not_a_column_of_symbols(tmp_path: Path) -> None:
+def test_a_column_of_days_is_not_a_column_of_symbols(tmp_path):
     (tmp_path / "a.csv").write_text("code,day,close\n2024-01-02,2024-01-02,1\n")
     with pytest.raises(UserError, match="holds the date '2024-01-02'"):
         read_files(FilesConfig(path=str(tmp_path)))
 
 
-def test_infinite_numbers_are_named(tmp_path: Path) -> None:
+def test_infinite_numbers_are_named(tmp_path):
     rows = "2024-01-02,1,1,1,1,inf\n2024-01-03,1,1,1,1,5\n2024-01-04,1,1,1,Infinity,1e999\n"
     (tmp_path / "AAA.csv").write_text("date,open,high,low,close,volume\n" + rows)
     found = [fault for fault in read_files(FilesConfig(path=str(tmp_path))).faults if fault.check == "no number"]
@@ -317,7 +315,7 @@ def test_infinite_numbers_are_named(tmp_path: Path) -> None:
     ]
 
 
-def test_a_column_of_lists_is_one_line(tmp_path: Path) -> None:
+def test_a_column_of_lists_is_one_line(tmp_path):
     pq = pa.parquet
     pq.write_table(pa.table({"date": ["2024-01-02"], "close": [[1.0, 2.0]]}), tmp_path / "AAA.parquet")
     with pytest.raises(UserError, match=r"AAA\.parquet: column close holds list"):
@@ -327,7 +325,7 @@ def test_a_column_of_lists_is_one_line(tmp_path: Path) -> None:
         read_files(FilesConfig(path=str(tmp_path)))
 
 
-def test_faults_are_shown_by_kind(tmp_path: Path) -> None:
+def test_faults_are_shown_by_kind(tmp_path):
     from tradeassay.data.doctor import DataFault, grouped
 
     faults = [DataFault(check="high below low", file=f"f{n % 3}", row=n, reason="r") for n in range(1, 1658)]
@@ -344,7 +342,7 @@ def test_faults_are_shown_by_kind(tmp_path: Path) -> None:
         ("symbol,date,close\nA,2024-01-02,1\n  ,2024-01-02,1\n", "a.csv:3: the row has no symbol"),
     ],
 )
-def test_an_empty_symbol_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_an_empty_symbol_is_refused(tmp_path, text, said):
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(UserError, match=said):
         read_files(FilesConfig(path=str(tmp_path)))
@@ -359,20 +357,20 @@ def test_an_empty_symbol_is_refused(tmp_path: Path, text: str, said: str) -> Non
         ("2024-01-02;10\n2024-01-03;1e-320\n", "impossible price", "prices from 9.99989e-321"),
     ],
 )
-def test_what_could_be_misread_is_named(tmp_path: Path, rows: str, check: str, reason: str) -> None:
+def test_what_could_be_misread_is_named(tmp_path, rows, check, reason):
     (tmp_path / "AAA.csv").write_text("date;close\n" + rows)
     found = [fault for fault in read_files(FilesConfig(path=str(tmp_path))).diagnose() if fault.check == check]
     assert len(found) == 1
     assert reason in found[0].reason
 
 
-def test_commas_group_thousands(tmp_path: Path) -> None:
+def test_commas_group_thousands(tmp_path):
     (tmp_path / "AAA.csv").write_text('date,close,volume\n2024-01-02,"1,234.5","1,234,567"\n')
     panel = read_files(FilesConfig(path=str(tmp_path))).panel
     assert (panel.bars["close"][0, 0], panel.bars["volume"][0, 0]) == (1234.5, 1234567.0)
 
 
-def test_an_empty_date_in_parquet_is_named(tmp_path: Path) -> None:
+def test_an_empty_date_in_parquet_is_named(tmp_path):
     table = pa.table({"date": [date(2024, 1, 2), None], "close": [1.0, 2.0]})
     pa.parquet.write_table(table, tmp_path / "A.parquet")
     (fault,) = read_files(FilesConfig(path=str(tmp_path))).faults
@@ -380,7 +378,7 @@ def test_an_empty_date_in_parquet_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("row", "lost"), [(1, 4), (4, 1)])
-def test_every_line_that_a_quote_swallows_is_counted(tmp_path: Path, row: int, lost: int) -> None:
+def test_every_line_that_a_quote_swallows_is_counted(tmp_path, row, lost):
     lines = bars(US_DAYS).splitlines()
     lines[row] = lines[row].replace("2024", '"2024', 1)
     write(tmp_path / "d", AAA=HEAD + "\n".join(lines) + "\n", BBB=HEAD + bars(US_DAYS))
@@ -393,7 +391,7 @@ def test_every_line_that_a_quote_swallows_is_counted(tmp_path: Path, row: int, l
         assert [fault.row for fault in broken] == list(range(row + 2, row + 2 + lost))
 
 
-def test_what_is_named_like_a_table_and_is_no_file_is_said_and_never_waited_for(tmp_path: Path) -> None:
+def test_what_is_named_like_a_table_and_is_no_file_is_said_and_never_waited_for(tmp_path):
     folder = write(tmp_path / "d", AAA=HEAD + bars(US_DAYS))
     os.mkfifo(folder / "BBB.csv")
     (folder / "CCC.csv").symlink_to(folder / "gone")

@@ -1,7 +1,5 @@
 """Layouts of other projects become data sets; what they do not hold is left out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -32,7 +30,7 @@ def per_day(root: Path, symbols: tuple[str, ...]) -> None:
             pl.DataFrame({"date": day, **bar}).write_parquet(folder / f"{day}.parquet")
 
 
-def test_the_storage_of_stockbench(tmp_path: Path) -> None:
+def test_the_storage_of_stockbench(tmp_path):
     per_day(tmp_path / "storage" / "parquet", ("AAPL", "MSFT", "SPY"))
     cache = tmp_path / "storage" / "cache"
     (cache / "corporate_actions").mkdir(parents=True)
@@ -60,7 +58,7 @@ def test_the_storage_of_stockbench(tmp_path: Path) -> None:
     assert figures["eps_ttm", "2024-12-28"] == 6.0 and ("eps_ttm", "2024-09-28") not in figures
 
 
-def test_a_qlib_store(tmp_path: Path) -> None:
+def test_a_qlib_store(tmp_path):
     (tmp_path / "calendars").mkdir()
     (tmp_path / "calendars" / "day.txt").write_text("\n".join(DAYS) + "\n")
     (tmp_path / "instruments").mkdir()
@@ -81,7 +79,7 @@ def test_a_qlib_store(tmp_path: Path) -> None:
     assert [(one.index, one.symbol) for one in panel.memberships] == [("CSI300", "600519.SH")]
 
 
-def test_akshare_files_per_day_files_and_a_wide_table(tmp_path: Path) -> None:
+def test_akshare_files_per_day_files_and_a_wide_table(tmp_path):
     shares = tmp_path / "ak"
     shares.mkdir()
     rows = "\n".join(f"{day},10,10.2,10.3,9.9,1000,1020000" for day in DAYS)
@@ -108,12 +106,12 @@ def test_akshare_files_per_day_files_and_a_wide_table(tmp_path: Path) -> None:
         ("qlip", "no layout 'qlip'"),
     ],
 )
-def test_an_empty_folder_is_refused_in_one_line(tmp_path: Path, layout: str, said: str) -> None:
+def test_an_empty_folder_is_refused_in_one_line(tmp_path, layout, said):
     with pytest.raises(UserError, match=said):
         imported(layout, tmp_path)
 
 
-def test_a_broken_file_is_named(tmp_path: Path) -> None:
+def test_a_broken_file_is_named(tmp_path):
     per_day(tmp_path / "parquet", ("AAPL",))
     folder = tmp_path / "cache" / "corporate_actions"
     folder.mkdir(parents=True)

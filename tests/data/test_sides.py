@@ -1,7 +1,5 @@
 """The files beside the bars."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec
@@ -29,7 +27,7 @@ def load(folder: Path, **files: str) -> Imported:
     return read_files(FilesConfig(path=str(folder)))
 
 
-def test_actions_as_kind_and_value_or_as_two_columns(tmp_path: Path) -> None:
+def test_actions_as_kind_and_value_or_as_two_columns(tmp_path):
     text = "symbol,kind,ex_date,value\nSH600000,split,2024-01-04,2\n600000.XSHG,dividend,20240105,0.5\n"
     text += "ZZZ,split,20240105,2\n"
     imported = load(tmp_path, actions=text)
@@ -43,7 +41,7 @@ def test_actions_as_kind_and_value_or_as_two_columns(tmp_path: Path) -> None:
     assert [(a.kind, a.value) for a in both.panel.actions] == [("split", 2.0), ("dividend", 0.5)]
 
 
-def test_an_announcement_may_come_earlier_but_never_after_the_ex_date(tmp_path: Path) -> None:
+def test_an_announcement_may_come_earlier_but_never_after_the_ex_date(tmp_path):
     text = "symbol,kind,ex_date,value,known_at\n600000,split,2024-01-04,2,{}\n"
     early = load(tmp_path, actions=text.format("2024-01-02T08:00:00Z")).panel.actions[0]
     assert early.known_at == parse_iso("2024-01-02T08:00:00Z")
@@ -52,7 +50,7 @@ def test_an_announcement_may_come_earlier_but_never_after_the_ex_date(tmp_path: 
     assert "late action: 1 row of actions.csv, e.g. actions.csv:2: 600000.SH is announced" in str(late.report)
 
 
-def test_memberships(tmp_path: Path) -> None:
+def test_memberships(tmp_path):
     text = "index,symbol,start,end\nCSI300,sz000001,2024-01-02,2024-01-03\nCSI300,600000,20240101,\n"
     panel = load(tmp_path, membership=text).panel
     assert [(m.index, m.symbol, m.start, m.end) for m in panel.memberships] == [
@@ -62,7 +60,7 @@ def test_memberships(tmp_path: Path) -> None:
     assert not any("membership" in bias for bias in panel.facts.biases)
 
 
-def test_news(tmp_path: Path) -> None:
+def test_news(tmp_path):
     text = (
         "published_at,title,symbols,text,site\n"
         "2024-01-03T02:00:00Z,First,600000.SH;000001.SZ,body,wire\n"
@@ -77,7 +75,7 @@ def test_news(tmp_path: Path) -> None:
     assert "repeated" in str(imported.report)
 
 
-def test_fundamentals_need_the_day_they_became_known(tmp_path: Path) -> None:
+def test_fundamentals_need_the_day_they_became_known(tmp_path):
     text = "symbol,field,period_end,known_at,value\n600000,eps,2023-12-31,2024-01-04,1.25\n"
     text += "600000,pe,2023-12-31,2024-01-04,\n"
     (figure,) = load(tmp_path, fundamentals=text).panel.fundamentals
@@ -86,7 +84,7 @@ def test_fundamentals_need_the_day_they_became_known(tmp_path: Path) -> None:
         load(tmp_path, fundamentals="symbol,field,period_end,value\n600000,eps,2023-12-31,1\n")
 
 
-def test_instruments_and_index_levels(tmp_path: Path) -> None:
+def test_instruments_and_index_levels(tmp_path):
     instruments = "symbol,name,sector,board,listed,delisted,lot\n600000,Bank,finance,star,1999-11-10,,200\n"
     indices = "date,index,close\n2024-01-02,CSI300,3400\n2024-01-04,CSI300,3410\n2024-02-04,CSI300,3410\n"
     panel = load(tmp_path, instruments=instruments, indices=indices).panel
@@ -97,7 +95,7 @@ def test_instruments_and_index_levels(tmp_path: Path) -> None:
     assert panel.indices["CSI300"][[0, 2]].tolist() == [3400, 3410]
 
 
-def test_side_files_may_lie_elsewhere(tmp_path: Path) -> None:
+def test_side_files_may_lie_elsewhere(tmp_path):
     (tmp_path / "bars").mkdir()
     (tmp_path / "side").mkdir()
     (tmp_path / "bars" / "panel.csv").write_text(BARS)
@@ -121,7 +119,7 @@ def test_side_files_may_lie_elsewhere(tmp_path: Path) -> None:
         ("news", "published_at,title\n2024-01-03\n", "news.csv:2: 1 columns instead of 2"),
     ],
 )
-def test_wrong_side_files_name_file_line_and_column(tmp_path: Path, name: str, text: str, problem: str) -> None:
+def test_wrong_side_files_name_file_line_and_column(tmp_path, name, text, problem):
     with pytest.raises(UserError) as caught:
         load(tmp_path, **{name: text})
     assert problem in str(caught.value) and "\n" not in str(caught.value)
@@ -151,8 +149,8 @@ def test_wrong_side_files_name_file_line_and_column(tmp_path: Path, name: str, t
     ],
 )
 def test_a_row_that_cannot_be_used_refuses_the_import_until_it_is_dropped_by_name(
-    tmp_path: Path, name: str, text: str, check: str, row: int
-) -> None:
+    tmp_path, name, text, check, row
+):
     imported = load(tmp_path, **{name: text})
     (fault,) = (fault for fault in imported.faults if fault.severity == "error")
     assert (fault.check, fault.file, fault.row) == (check, f"{name}.csv", row)
@@ -166,13 +164,13 @@ def test_a_row_that_cannot_be_used_refuses_the_import_until_it_is_dropped_by_nam
     assert f"data faults accepted: 1 {check}" in kept.facts.biases
 
 
-def test_an_unknown_name_to_drop_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_name_to_drop_is_refused(tmp_path):
     load(tmp_path)
     with pytest.raises(UserError, match="one of bad-actions, undated, bad-figures"):
         import_files(FilesConfig(path=str(tmp_path), drop=("everything",)), home=tmp_path / "home")
 
 
-def test_what_says_that_nothing_happens_is_counted(tmp_path: Path) -> None:
+def test_what_says_that_nothing_happens_is_counted(tmp_path):
     text = "symbol,ex_date,split,dividend,known_at\n600000,2024-01-04,1,0,\n600000,2024-01-05,,0.5,\n"
     imported = load(tmp_path, actions=text)
     assert [action.value for action in imported.panel.actions] == [0.5]

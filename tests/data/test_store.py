@@ -1,15 +1,11 @@
 """Writing, opening, altering and racing for snapshots."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -17,14 +13,14 @@ import pytest
 
 from tradeassay.core.errors import DataError, DataRefused, UserError
 from tradeassay.core.view import FIELDS, CorporateAction, Fundamental, Instrument, NewsItem
-from tradeassay.data.snapshot import Snapshot, open_snapshot
-from tradeassay.data.source import Listing, Membership, Panel
+from tradeassay.data.snapshot import open_snapshot
+from tradeassay.data.source import Listing, Membership
 from tradeassay.data.store.manifest import LISTINGS, RECORDS, content_sha256, read_manifest
 from tradeassay.data.store.read import read_panel, verify_snapshot
 from tradeassay.data.store.write import normalised, write_snapshot
 
 
-def test_a_panel_comes_back_as_it_was(tmp_path: Path, panel: Panel) -> None:
+def test_a_panel_comes_back_as_it_was(tmp_path, panel):
     manifest = write_snapshot(panel, tmp_path / "s")
     back = read_panel(tmp_path / "s")
     assert back.listings == panel.listings and back.facts == panel.facts and back.name == "small"
@@ -39,12 +35,12 @@ def test_a_panel_comes_back_as_it_was(tmp_path: Path, panel: Panel) -> None:
     assert manifest.shapes.sessions == 16 and manifest.shapes.minutes == 48 and manifest.shapes.news == 16
 
 
-def test_a_field_is_a_memory_map_of_the_file(snapshot: Snapshot) -> None:
+def test_a_field_is_a_memory_map_of_the_file(snapshot):
     window = snapshot.at(15, "close").bars("close", adjust="none")
     assert not window.flags.owndata and not window.flags.writeable
 
 
-def test_the_hash_is_of_the_content(tmp_path: Path, panel: Panel, make_panel: Callable[..., Panel]) -> None:
+def test_the_hash_is_of_the_content(tmp_path, panel, make_panel):
     first = write_snapshot(panel, tmp_path / "a")
     again = make_panel()
     facts = msgspec.structs.replace(again.facts, query="another way", retrieved_at="2025-01-01T00:00:00Z")
@@ -64,7 +60,7 @@ def test_the_hash_is_of_the_content(tmp_path: Path, panel: Panel, make_panel: Ca
 
 
 @pytest.mark.parametrize("name", ["bars.arrow", "news.arrow", "manifest.json"])
-def test_a_missing_file_is_named(tmp_path: Path, panel: Panel, name: str) -> None:
+def test_a_missing_file_is_named(tmp_path, panel, name):
     write_snapshot(panel, tmp_path / "s")
     (tmp_path / "s" / name).unlink()
     with pytest.raises(DataError, match=name):
@@ -79,9 +75,7 @@ def test_a_missing_file_is_named(tmp_path: Path, panel: Panel, name: str) -> Non
         (lambda whole: b"x" * len(whole), r"bars\.arrow was altered"),
     ],
 )
-def test_a_damaged_file_is_found_when_it_is_opened_and_by_verify(
-    tmp_path: Path, panel: Panel, damage, said
-) -> None:
+def test_a_damaged_file_is_found_when_it_is_opened_and_by_verify(tmp_path, panel, damage, said):
     write_snapshot(panel, tmp_path / "s")
     path = tmp_path / "s" / "bars.arrow"
     path.write_bytes(damage(path.read_bytes()))
@@ -98,15 +92,13 @@ def test_a_damaged_file_is_found_when_it_is_opened_and_by_verify(
         ('{"format": "tradeassay-snapshot", "format_version": 99}', "has format 99"),
     ],
 )
-def test_a_wrong_manifest_is_refused(tmp_path: Path, content: str, problem: str) -> None:
+def test_a_wrong_manifest_is_refused(tmp_path, content, problem):
     (tmp_path / "manifest.json").write_text(content)
     with pytest.raises(DataError, match=problem):
         open_snapshot(tmp_path)
 
 
-def test_a_crash_while_writing_leaves_nothing_behind(
-    tmp_path: Path, panel: Panel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crash_while_writing_leaves_nothing_behind(tmp_path, panel, monkeypatch):
     def fail(*_: object) -> None:
         raise OSError("disk full")
 
@@ -116,9 +108,7 @@ def test_a_crash_while_writing_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_writing_the_same_again_is_harmless_and_another_is_refused(
-    tmp_path: Path, panel: Panel, make_panel: Callable[..., Panel]
-) -> None:
+def test_writing_the_same_again_is_harmless_and_another_is_refused(tmp_path, panel, make_panel):
     first = write_snapshot(panel, tmp_path / "s")
     inode = (tmp_path / "s" / "bars.arrow").stat().st_ino
     assert write_snapshot(panel, tmp_path / "s") == first
@@ -132,20 +122,20 @@ def test_writing_the_same_again_is_harmless_and_another_is_refused(
     assert os.listdir(tmp_path) == ["s"]
 
 
-def test_writers_may_race(tmp_path: Path, make_panel: Callable[..., Panel]) -> None:
+def test_writers_may_race(tmp_path, make_panel):
     with ThreadPoolExecutor(8) as pool:
         manifests = list(pool.map(lambda _: write_snapshot(make_panel(), tmp_path / "s"), range(16)))
     assert len({manifest.sha256 for manifest in manifests}) == 1
     assert os.listdir(tmp_path) == ["s"] and verify_snapshot(tmp_path / "s") == manifests[0]
 
 
-def test_a_snapshot_can_be_sent_to_another_process(snapshot: Snapshot) -> None:
+def test_a_snapshot_can_be_sent_to_another_process(snapshot):
     copy = pickle.loads(pickle.dumps(snapshot))
     assert copy.sha256 == snapshot.sha256
     assert np.array_equal(copy.at(3, "close").bars("open"), snapshot.at(3, "close").bars("open"), equal_nan=True)
 
 
-def test_rows_of_days(snapshot: Snapshot) -> None:
+def test_rows_of_days(snapshot):
     assert snapshot.rows() == range(16)
     assert snapshot.rows("2024-01-06", "2024-01-09") == range(5, 7)
     assert snapshot.rows(first="2024-01-20") == range(15, 16)
@@ -155,7 +145,7 @@ def test_rows_of_days(snapshot: Snapshot) -> None:
         snapshot.rows("yesterday")
 
 
-def test_a_snapshot_shows_no_market_data_of_its_own(snapshot: Snapshot) -> None:
+def test_a_snapshot_shows_no_market_data_of_its_own(snapshot):
     shown = "as_of at calendar facts folder manifest name news_begin rows sessions sha256".split()
     assert {name for name in dir(snapshot) if not name.startswith("_")} == set(shown)
 
@@ -196,14 +186,12 @@ def _listing(symbol: str, listed: str = "2024-01-01", delisted: str | None = Non
         ),
     ],
 )
-def test_a_panel_of_the_wrong_form_is_named(
-    tmp_path: Path, panel: Panel, change: Callable[[Panel], dict[str, object]], problem: str
-) -> None:
+def test_a_panel_of_the_wrong_form_is_named(tmp_path, panel, change, problem):
     with pytest.raises(DataError, match=problem):
         write_snapshot(replace(panel, **change(panel)), tmp_path / "s", allow_faults=True)
 
 
-def test_faults_are_refused_unless_accepted_and_then_become_a_badge(tmp_path: Path, panel: Panel) -> None:
+def test_faults_are_refused_unless_accepted_and_then_become_a_badge(tmp_path, panel):
     low = panel.bars["low"].copy()
     low[3, 0] = panel.bars["high"][3, 0] + 5
     broken = replace(panel, bars={**panel.bars, "low": low})
@@ -214,7 +202,7 @@ def test_faults_are_refused_unless_accepted_and_then_become_a_badge(tmp_path: Pa
     assert "data faults accepted: 1 high below low" in open_snapshot(tmp_path / "s").facts.biases
 
 
-def test_every_field_of_every_record_is_stored() -> None:
+def test_every_field_of_every_record_is_stored():
     schemas = {
         Instrument: LISTINGS,
         CorporateAction: RECORDS["actions"],
@@ -226,7 +214,7 @@ def test_every_field_of_every_record_is_stored() -> None:
         assert set(record.__struct_fields__) <= set(schema.names), record
 
 
-def test_importing_the_room_is_cheap() -> None:
+def test_importing_the_room_is_cheap():
     code = (
         "import sys, tradeassay.data; "
         "print([m for m in ('pyarrow', 'pandas', 'polars', 'exchange_calendars', 'numba') if m in sys.modules]); "
@@ -236,7 +224,7 @@ def test_importing_the_room_is_cheap() -> None:
     assert result.stdout.split("\n")[:2] == ["[]", "False"]
 
 
-def test_every_public_name_can_be_fetched() -> None:
+def test_every_public_name_can_be_fetched():
     import tradeassay.data
 
     assert all(getattr(tradeassay.data, name) is not None for name in tradeassay.data.__all__)
@@ -244,7 +232,7 @@ def test_every_public_name_can_be_fetched() -> None:
         _ = tradeassay.data.nothing
 
 
-def test_writing_and_reading_need_no_pandas(tmp_path: Path) -> None:
+def test_writing_and_reading_need_no_pandas(tmp_path):
     code = (
         "import sys; from pathlib import Path; from tradeassay.data import load_dataset, verify_snapshot\n"
         "snapshot = load_dataset('synthetic/crypto:1', Path(sys.argv[1]))\n"

@@ -3,11 +3,8 @@
 Every file says the same three closes of one name on the same three days, in a spelling of its own.
 """
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -140,7 +137,7 @@ REFUSED: dict[str, str | bytes] = {
 
 
 @pytest.mark.parametrize("habit", READ)
-def test_it_is_read_right(tmp_path: Path, habit: str) -> None:
+def test_it_is_read_right(tmp_path, habit):
     content = READ[habit]
     (tmp_path / "AAA.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
     found = read_files(FilesConfig(path=str(tmp_path / "AAA.csv")))
@@ -151,7 +148,7 @@ def test_it_is_read_right(tmp_path: Path, habit: str) -> None:
 
 
 @pytest.mark.parametrize("habit", REFUSED)
-def test_it_is_refused_in_one_line(tmp_path: Path, habit: str) -> None:
+def test_it_is_refused_in_one_line(tmp_path, habit):
     content = REFUSED[habit]
     (tmp_path / "AAA.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
     try:

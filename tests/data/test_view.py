@@ -1,17 +1,13 @@
 """What a view says at each phase of a session, by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from tradeassay.core.errors import DataError, FutureDataError, UserError
 from tradeassay.core.time import HOUR, MINUTE, SECOND
-from tradeassay.data.snapshot import Snapshot
-from tradeassay.data.source import Panel
 
 
-def test_each_phase_knows_a_little_more(snapshot: Snapshot, panel: Panel) -> None:
+def test_each_phase_knows_a_little_more(snapshot, panel):
     before, opened, closed = (snapshot.at(4, phase) for phase in ("pre_open", "open", "close"))
     assert before.clock == panel.open_time[4] - 1
     assert opened.clock == panel.open_time[4]
@@ -25,12 +21,12 @@ def test_each_phase_knows_a_little_more(snapshot: Snapshot, panel: Panel) -> Non
 
 
 @pytest.mark.parametrize("phase", ["pre_open", "open"])
-def test_the_sessions_bars_are_refused_before_its_close(snapshot: Snapshot, phase: str) -> None:
+def test_the_sessions_bars_are_refused_before_its_close(snapshot, phase):
     with pytest.raises(FutureDataError, match="not known at 2024-01-05"):
         snapshot.at(4, phase).session_bars()  # type: ignore[arg-type]
 
 
-def test_session_bars_after_the_close(snapshot: Snapshot, panel: Panel) -> None:
+def test_session_bars_after_the_close(snapshot, panel):
     bars = snapshot.at(4, "close").session_bars()
     assert (bars.session, bars.row, bars.symbols) == ("2024-01-05", 4, ("S0", "S1", "S2", "S3", "S4"))
     for field in ("open", "high", "low", "close", "volume", "amount"):
@@ -39,7 +35,7 @@ def test_session_bars_after_the_close(snapshot: Snapshot, panel: Panel) -> None:
     assert [item.symbol for item in bars.instruments] == list(bars.symbols)
 
 
-def test_asking_for_a_later_instant_raises(snapshot: Snapshot) -> None:
+def test_asking_for_a_later_instant_raises(snapshot):
     view = snapshot.at(4, "open")
     for ask in (view.news, view.actions, view.earlier):
         with pytest.raises(FutureDataError, match="lies after the view's clock"):
@@ -48,7 +44,7 @@ def test_asking_for_a_later_instant_raises(snapshot: Snapshot) -> None:
     assert view.earlier(view.clock - 1).moment == "pre_open"
 
 
-def test_a_later_listing_does_not_exist_yet(snapshot: Snapshot) -> None:
+def test_a_later_listing_does_not_exist_yet(snapshot):
     assert snapshot.at(7, "close").symbols == ("S0", "S1", "S2", "S3", "S4")
     with pytest.raises(DataError, match="no instrument 'S5'"):
         snapshot.at(7, "close").column("S5")
@@ -57,7 +53,7 @@ def test_a_later_listing_does_not_exist_yet(snapshot: Snapshot) -> None:
     assert np.isnan(snapshot.at(8, "open").bars("close")[:, 5]).all()
 
 
-def test_a_delisted_name_keeps_its_column_and_is_named(snapshot: Snapshot) -> None:
+def test_a_delisted_name_keeps_its_column_and_is_named(snapshot):
     last = snapshot.at(7, "close")
     assert last.delisted_now() == () and last.tradable()[1] == ~np.isnan(last.session_bars().close[1])
     gone = snapshot.at(8, "pre_open")
@@ -66,7 +62,7 @@ def test_a_delisted_name_keeps_its_column_and_is_named(snapshot: Snapshot) -> No
     assert not snapshot.at(8, "close").session_bars().trading[1]
 
 
-def test_tradable_is_the_last_known_state(snapshot: Snapshot, panel: Panel) -> None:
+def test_tradable_is_the_last_known_state(snapshot, panel):
     for row in range(1, 7):
         yesterday, today = ~panel.suspended[row - 1, :5], ~panel.suspended[row, :5]
         assert snapshot.at(row, "pre_open").tradable().tolist() == yesterday.tolist()
@@ -76,7 +72,7 @@ def test_tradable_is_the_last_known_state(snapshot: Snapshot, panel: Panel) -> N
     assert snapshot.at(8, "pre_open").tradable()[5], "a name listed today has no earlier state"
 
 
-def test_members_follow_their_dates(snapshot: Snapshot) -> None:
+def test_members_follow_their_dates(snapshot):
     assert snapshot.at(0, "pre_open").members("IDX") == ("S0", "S2")
     assert snapshot.at(7, "close").members("IDX") == ("S0", "S2")
     assert snapshot.at(8, "pre_open").members("IDX") == ("S0", "S3")
@@ -87,7 +83,7 @@ def test_members_follow_their_dates(snapshot: Snapshot) -> None:
         snapshot.at(3, "open").index_levels("SPX")
 
 
-def test_news_newest_first_within_the_half_open_interval(snapshot: Snapshot, panel: Panel) -> None:
+def test_news_newest_first_within_the_half_open_interval(snapshot, panel):
     view = snapshot.at(5, "close")
     assert [item.id for item in view.news(0)] == ["n5", "n4", "n3", "n2", "n1", "n0"]
     assert [item.id for item in view.news(0, limit=2)] == ["n5", "n4"]
@@ -98,21 +94,21 @@ def test_news_newest_first_within_the_half_open_interval(snapshot: Snapshot, pan
     assert snapshot.at(5, "open").news(0)[0].id == "n4", "n5 is published an hour after the open"
 
 
-def test_fundamentals_appear_when_they_are_known(snapshot: Snapshot) -> None:
+def test_fundamentals_appear_when_they_are_known(snapshot):
     assert snapshot.at(2, "pre_open").fundamentals("S0") == ()
     assert [figure.value for figure in snapshot.at(2, "open").fundamentals("S0")] == [0.0]
     with pytest.raises(DataError, match="no instrument"):
         snapshot.at(2, "open").fundamentals("nobody")
 
 
-def test_announced_actions_are_news_before_they_happen(snapshot: Snapshot) -> None:
+def test_announced_actions_are_news_before_they_happen(snapshot):
     view = snapshot.at(3, "open")
     assert [(a.symbol, a.kind) for a in view.actions(0)] == [("S0", "dividend"), ("S0", "split")]
     assert view.todays_actions() == ()
     assert [a.kind for a in snapshot.at(5, "pre_open").todays_actions()] == ["split"]
 
 
-def test_minutes_end_at_the_clock(snapshot: Snapshot, panel: Panel) -> None:
+def test_minutes_end_at_the_clock(snapshot, panel):
     start = int(panel.open_time[2])
     times, bars = snapshot.as_of(start + 2 * MINUTE).minutes("S0", 3)
     assert times.tolist() == [int(panel.open_time[1]) + 3 * MINUTE, start + MINUTE, start + 2 * MINUTE]
@@ -124,7 +120,7 @@ def test_minutes_end_at_the_clock(snapshot: Snapshot, panel: Panel) -> None:
         snapshot.at(2, "close").minutes("S1", 3)
 
 
-def test_wrong_questions_say_what_is_right(snapshot: Snapshot) -> None:
+def test_wrong_questions_say_what_is_right(snapshot):
     view = snapshot.at(3, "open")
     with pytest.raises(UserError, match="no field 'vwap'"):
         view.bars("vwap")  # type: ignore[arg-type]
@@ -142,7 +138,7 @@ def test_wrong_questions_say_what_is_right(snapshot: Snapshot) -> None:
         snapshot.at(1, "noon")  # type: ignore[arg-type]
 
 
-def test_arrays_cannot_be_written(snapshot: Snapshot) -> None:
+def test_arrays_cannot_be_written(snapshot):
     view = snapshot.at(6, "close")
     for array in (view.bars("close"), view.bars("close", 1), view.sessions(), view.tradable(), view.opens()):
         assert array is not None
@@ -150,7 +146,7 @@ def test_arrays_cannot_be_written(snapshot: Snapshot) -> None:
             array[...] = array
 
 
-def test_an_instant_finds_its_session(snapshot: Snapshot, panel: Panel) -> None:
+def test_an_instant_finds_its_session(snapshot, panel):
     opens, closes = panel.open_time, panel.close_time
     expected = [
         (int(opens[0]) - HOUR - 1, (-1, "close")),
@@ -167,7 +163,7 @@ def test_an_instant_finds_its_session(snapshot: Snapshot, panel: Panel) -> None:
         assert (view.row, view.moment) == where
 
 
-def test_before_the_first_session_there_is_nothing(snapshot: Snapshot) -> None:
+def test_before_the_first_session_there_is_nothing(snapshot):
     view = snapshot.as_of(0)
     assert view.symbols == () and view.bars("close").shape == (0, 0) and view.sessions().size == 0
     assert view.tradable().size == 0 and view.opens() is None and view.delisted_now() == ()

@@ -1,7 +1,5 @@
 """Rewrite everything after t at random: everything readable at t stays identical to the byte."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
@@ -99,7 +97,7 @@ def everything(view: AsOfView) -> dict[str, list[Any]]:
     return {name: [tried(ask) for ask in asks] for name, asks in questions(view).items()}
 
 
-def test_no_public_name_of_a_view_is_forgotten(snapshot: Snapshot) -> None:
+def test_no_public_name_of_a_view_is_forgotten(snapshot):
     asked = set(questions(snapshot.at(3, "close")))
     public = {name for name in dir(AsOfView) if not name.startswith("_")}
     assert public == asked
@@ -247,14 +245,12 @@ def compare(panel: Panel, seed: int, row: int, phase: str) -> None:
 
 @settings(max_examples=settings.default.max_examples // 2)
 @given(seed=st.integers(0, 10_000), row=st.integers(0, 15), phase=st.sampled_from(PHASES))
-def test_rewriting_the_future_changes_nothing_readable(
-    make_panel: Callable[..., Panel], seed: int, row: int, phase: str
-) -> None:
+def test_rewriting_the_future_changes_nothing_readable(make_panel, seed, row, phase):
     compare(make_panel(seed), seed, row, phase)
 
 
 @pytest.mark.parametrize("phase", PHASES)
-def test_nothing_leaks_where_sessions_touch(make_panel: Callable[..., Panel], phase: str) -> None:
+def test_nothing_leaks_where_sessions_touch(make_panel, phase):
     panel = make_panel(5)
     days = panel.sessions[0] + np.arange(panel.sessions.size)
     opens = days.astype(np.int64) * DAY

@@ -45,7 +45,7 @@ ANSWERS: dict[str, Callable[[Path], bool]] = {
 }
 
 
-def test_a_journey_is_short() -> None:
+def test_a_journey_is_short():
     assert len(WAYS) == len(MOST) and INSTALL[0].startswith("git clone")
     for way, (who, most) in zip(WAYS, MOST.items(), strict=True):
         assert len(INSTALL) + len(way) <= most, who
@@ -53,9 +53,7 @@ def test_a_journey_is_short() -> None:
 
 @pytest.mark.slow_for("quant")
 @pytest.mark.parametrize("who", ["researcher", "quant"])
-def test_what_readme_prints_ends_in_an_answer(
-    who: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_readme_prints_ends_in_an_answer(who, tmp_path, monkeypatch, capsys):
     """In this process and without the installation; the slow tests walk every journey from its clone."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tradeassay").symlink_to(ROOT)
@@ -68,7 +66,7 @@ def test_what_readme_prints_ends_in_an_answer(
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def installed(tmp_path_factory):
     """Return the environment of a machine that has only the checkout; its packages are borrowed from ours."""
     made = tmp_path_factory.mktemp("machine")
     venv.create(made, with_pip=True)
@@ -91,7 +89,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("who", MOST)
-def test_a_journey_ends_in_an_answer(who: str, tmp_path: Path, installed: dict[str, str]) -> None:
+def test_a_journey_ends_in_an_answer(who, tmp_path, installed):
     way = WAYS[list(MOST).index(who)]
     lines = [line.replace("<this repository>", str(ROOT)) for line in (*INSTALL, *way)]
     script = subprocess.Popen(

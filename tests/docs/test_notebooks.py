@@ -13,7 +13,7 @@ GALLERY = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
 IMPORTED = re.compile(r"^from (tradeassay[\w.]*) import ([\w, ]+)$", re.MULTILINE)
 
 
-def test_nine_are_stored_with_what_they_gave() -> None:
+def test_nine_are_stored_with_what_they_gave():
     assert len(GALLERY) == 9
     for path in GALLERY:
         cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
@@ -29,7 +29,7 @@ def test_nine_are_stored_with_what_they_gave() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", GALLERY, ids=lambda path: path.stem)
-def test_it_gives_what_is_stored(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_gives_what_is_stored(path, tmp_path, monkeypatch):
     """Every output is what the code gives today; ``scripts/notebooks.py`` stores them anew."""
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "home"))
     spec = importlib.util.spec_from_file_location("notebooks", ROOT / "scripts" / "notebooks.py")

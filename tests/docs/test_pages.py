@@ -72,12 +72,12 @@ def script(body: str) -> str:
 
 
 @pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_lead_somewhere(page):
     dead = [target for target in LINK.findall(page.read_text()) if not (page.parent / target).exists()]
     assert not dead
 
 
-def test_every_command_is_run_or_says_what_it_needs() -> None:
+def test_every_command_is_run_or_says_what_it_needs():
     told: Counter[str] = Counter()
     for page in PAGES:
         for tag, body, needs in blocks(page) if page != GENERATED else ():
@@ -90,7 +90,7 @@ def test_every_command_is_run_or_says_what_it_needs() -> None:
     assert told["run"] > 1.5 * sum(count for what, count in told.items() if what != "run"), told
 
 
-def test_what_is_not_run_names_commands_options_and_imports_that_exist() -> None:
+def test_what_is_not_run_names_commands_options_and_imports_that_exist():
     wrong = []
     for page in (*PAGES, ROOT / "examples/README.md"):
         for _, body, needs in blocks(page):
@@ -121,7 +121,7 @@ def _misspelled(words: list[str]) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(tmp_path_factory):
     return tmp_path_factory.mktemp("home")
 
 
@@ -143,9 +143,7 @@ every_page_with_blocks = pytest.mark.parametrize(
     "docs/reference/venues.md",
 )
 @every_page_with_blocks
-def test_what_a_page_says_works(
-    page: Path, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch, registries_as_they_were: None
-) -> None:
+def test_what_a_page_says_works(page, tmp_path, home, monkeypatch, registries_as_they_were):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TRADEASSAY_HOME", str(home))
     for tag, body, _ in blocks(page):
@@ -159,7 +157,7 @@ def test_what_a_page_says_works(
 
 
 @pytest.fixture
-def registries_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def registries_as_they_were(monkeypatch):
     """Take back what a page's own code registers; what the package registers on import stays."""
     of_pages: list[tuple[Registry[object], str]] = []
     add = Registry.add
@@ -180,13 +178,13 @@ def registries_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.slow
 @every_page_with_blocks
-def test_what_a_page_says_works_by_itself(page: Path, tmp_path: Path, home: Path) -> None:
+def test_what_a_page_says_works_by_itself(page, tmp_path, home):
     _follow([page], tmp_path, home)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(4 * 3600)  # a quarter of an hour of CPU, on a machine that may have little to give
-def test_a_reader_who_follows_the_guides_in_order_gets_to_the_end(tmp_path: Path) -> None:
+def test_a_reader_who_follows_the_guides_in_order_gets_to_the_end(tmp_path):
     folder = tmp_path / "reader"
     folder.mkdir()
     (folder / "examples").symlink_to(ROOT / "examples")
@@ -194,9 +192,7 @@ def test_a_reader_who_follows_the_guides_in_order_gets_to_the_end(tmp_path: Path
     _follow(GUIDES, folder, tmp_path / "home", keep_going=True)
 
 
-def test_the_page_about_own_agents_is_played_with_a_server_of_ours(
-    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_page_about_own_agents_is_played_with_a_server_of_ours(tmp_path, home, monkeypatch):
     """Classes, programs on pipes and servers play as the page says; its arena is among the slow tests."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TRADEASSAY_HOME", str(home))
@@ -257,7 +253,7 @@ def _follow(pages: list[Path], folder: Path, home: Path, *, keep_going: bool = F
     assert not wrong, f"{len(wrong)} blocks fail:\n\n" + "\n\n".join(wrong)
 
 
-def test_the_page_of_papers_lists_what_reproduce_makes() -> None:
+def test_the_page_of_papers_lists_what_reproduce_makes():
     from tradeassay.benchmarks.exhibits import BESIDE, PAPERS, exhibits
 
     text = (ROOT / "docs/reference/papers.md").read_text()

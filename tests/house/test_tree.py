@@ -1,7 +1,5 @@
 """Habits of the house that a tool can check over the whole tree."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import pkgutil
@@ -38,20 +36,20 @@ def lines_with(pattern: str) -> list[str]:
     return [f"{path.relative_to(ROOT)}: {line.strip()}" for path, line in lines if sought.search(line)]
 
 
-def test_nothing_is_left_unfinished() -> None:
+def test_nothing_is_left_unfinished():
     assert not lines_with(r"NotImplementedError|TO" + r"DO|FIX" + r"ME|XX" + r"X\b")
 
 
-def test_every_package_says_what_it_is_for() -> None:
+def test_every_package_says_what_it_is_for():
     for path in tracked("src/**/__init__.py"):
         assert path.read_text().lstrip().startswith('"""'), f"{path} has no docstring"
 
 
-def test_a_type_ignore_states_its_reason() -> None:
+def test_a_type_ignore_states_its_reason():
     assert not lines_with(r"#\s*type:\s*ignore(\[[\w, -]+\])?\s*$")
 
 
-def test_what_cannot_be_decoded_has_one_name() -> None:
+def test_what_cannot_be_decoded_has_one_name():
     """A reader that catches one of the ways alone lets the others through as a traceback."""
     alone = r"except\b.*\bmsgspec\.(DecodeError|MsgspecError)"
     assert not lines_with(alone), "catch tradeassay.core.errors.UNDECODABLE"
@@ -61,12 +59,12 @@ ROW = re.compile(r"^\| `(\w+)` \| .* \| ([^|]*) \|$", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
-def imported() -> dict[str, set[str]]:
+def imported():
     graph = grimp.build_graph("tradeassay")
     return {module: graph.find_modules_directly_imported_by(module) - {module} for module in graph.modules}
 
 
-def test_no_circles(imported: dict[str, set[str]]) -> None:
+def test_no_circles(imported):
     """Not even inside a room and not even for types."""
     left = dict(imported)
     while ready := [module for module, others in left.items() if not others & left.keys()]:
@@ -75,7 +73,7 @@ def test_no_circles(imported: dict[str, set[str]]) -> None:
     assert not left, f"in or above a circle: {sorted(left)[:20]}"
 
 
-def test_the_map_of_the_house_is_true(imported: dict[str, set[str]]) -> None:
+def test_the_map_of_the_house_is_true(imported):
     """The rooms in the manual are the folders, and import what it says beside the core."""
     rooms = {path.parent.name for path in (ROOT / "src" / "tradeassay").glob("*/__init__.py")}
     found: dict[str, set[str]] = {room: set() for room in rooms}
@@ -94,13 +92,13 @@ HEAVY = tuple("pandas inspect_ai numba pyarrow polars scipy plotly exchange_cale
 
 
 @pytest.mark.parametrize("module", ["tradeassay", "tradeassay.cli"])
-def test_importing_is_cheap(module: str) -> None:
+def test_importing_is_cheap(module):
     code = f"import sys, {module}; print(*[name for name in {HEAVY!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
 
 
-def test_help_imports_nothing_heavy() -> None:
+def test_help_imports_nothing_heavy():
     code = (
         "import sys, tradeassay.cli; tradeassay.cli.main(['--help']); "
         f"print('HEAVY', *[name for name in {HEAVY!r} if name in sys.modules])"
@@ -109,7 +107,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.stdout.strip().splitlines()[-1] == "HEAVY"
 
 
-def test_every_name_that_a_package_offers_is_there() -> None:
+def test_every_name_that_a_package_offers_is_there():
     """Names that are loaded on use must not point at a file that has moved."""
     missing = []
     for found in pkgutil.walk_packages(tradeassay.__path__, "tradeassay."):
@@ -178,7 +176,7 @@ def counts(call: ast.Call) -> bool:
             return whole(other)
 
 
-def test_the_builtin_sum_adds_counts_only() -> None:
+def test_the_builtin_sum_adds_counts_only():
     wrong = []
     for file in sorted(PACKAGE.rglob("*.py")):
         name, text = file.relative_to(PACKAGE).as_posix(), file.read_text(encoding="utf-8")
@@ -189,7 +187,7 @@ def test_the_builtin_sum_adds_counts_only() -> None:
     assert not wrong, "floats: use core.measure.plain_sum; counts: name them in this test\n" + "\n".join(wrong)
 
 
-def test_floats_are_rounded_after_every_term() -> None:
+def test_floats_are_rounded_after_every_term():
     assert plain_sum([0.1] * 10) == 0.9999999999999999  # 1.0 when compensated
     assert plain_sum(iter(())) == 0 and plain_sum((1e308, 1e308, -1e308)) == float("inf")
 
@@ -198,36 +196,36 @@ FILES = [ROOT / "compose.yaml", ROOT / "action.yml", ROOT / "CITATION.cff", *sor
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_it_parses(path: Path) -> None:
+def test_it_parses(path):
     assert isinstance(yaml.safe_load(path.read_text()), dict)
 
 
-def test_the_citation_names_this_version() -> None:
+def test_the_citation_names_this_version():
     assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == tradeassay.__version__
 
 
-def test_the_action_calls_a_command_that_exists() -> None:
+def test_the_action_calls_a_command_that_exists():
     steps = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
     (line,) = [step["run"] for step in steps if "code eval" in step.get("run", "")]
     known = {option for parameter in code.commands["eval"].params for option in parameter.opts}
     assert set(re.findall(r"--\w+", line)) <= known
 
 
-def test_the_image_copies_what_there_is() -> None:
+def test_the_image_copies_what_there_is():
     for line in (ROOT / "Dockerfile").read_text().splitlines():
         if line.startswith("COPY "):
             for name in line.split()[1:-1]:
                 assert (ROOT / name).exists(), line
 
 
-def test_the_image_installs_extras_that_exist_and_what_the_arena_needs() -> None:
+def test_the_image_installs_extras_that_exist_and_what_the_arena_needs():
     (extras,) = re.findall(r'"\.\[([\w,]+)\]"', (ROOT / "Dockerfile").read_text())
     known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert set(extras.split(",")) <= set(known)
     assert "postgres" in extras.split(","), "compose.yaml plays on PostgreSQL"
 
 
-def test_the_composed_arena_calls_options_that_exist() -> None:
+def test_the_composed_arena_calls_options_that_exist():
     from tradeassay.cli.arena import arena
 
     services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
@@ -238,7 +236,7 @@ def test_the_composed_arena_calls_options_that_exist() -> None:
     assert {part.partition("=")[0] for part in command if part.startswith("--")} <= known
 
 
-def test_every_page_of_the_manual_is_in_its_contents() -> None:
+def test_every_page_of_the_manual_is_in_its_contents():
     def pages(entry: object) -> list[str]:
         if isinstance(entry, str):
             return [entry]

@@ -1,11 +1,9 @@
 """No test of this folder may reach anything but loopback, and none may find a real key."""
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +23,7 @@ def _loopback(host: object) -> bool:
 
 
 @pytest.fixture(autouse=True)
-def only_loopback(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[None]:
+def only_loopback(monkeypatch, request):
     if request.node.get_closest_marker("network"):
         yield
         return
@@ -47,7 +45,7 @@ def only_loopback(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureReques
 
 
 @pytest.fixture(autouse=True)
-def stand_in_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def stand_in_keys(monkeypatch):
     proxies = [f"{kind}_proxy" for kind in ("http", "https", "all")]
     servers = "OPENAI_BASE_URL ANTHROPIC_BASE_URL ANTHROPIC_AUTH_TOKEN INSPECT_EVAL_MODEL_BASE_URL".split()
     for name in (*servers, *proxies, *(proxy.upper() for proxy in proxies)):

@@ -1,7 +1,5 @@
 """Requests that tests ask, and how they ask them."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from typing import Any

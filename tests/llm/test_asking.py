@@ -1,7 +1,5 @@
 """Connections, waiting, and trying again; with sleeps that are written down instead of slept."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -62,7 +60,7 @@ def ask(attempts: list[Attempt], policy: RetryPolicy) -> tuple[ModelReply, list[
     return asyncio.run(main())
 
 
-def test_waits_double_and_end() -> None:
+def test_waits_double_and_end():
     policy = RetryPolicy(attempts=5, first_s=1.0, longest_s=4.0)
     reply, slept = ask([BUSY] * 5, policy)
     assert reply.error_kind == "rate_limited" and len(slept) == 4
@@ -72,7 +70,7 @@ def test_waits_double_and_end() -> None:
     assert reply.text == "ok" and len(slept) == 2
 
 
-def test_latency_is_that_of_the_attempt_that_was_answered() -> None:
+def test_latency_is_that_of_the_attempt_that_was_answered():
     timed = Attempt(reply=GOOD.reply, seconds=0.25)  # counted by the provider, from the first byte that it sent
     slow = Attempt(reply=BUSY.reply, again=True, seconds=9.0)
 
@@ -87,7 +85,7 @@ def test_latency_is_that_of_the_attempt_that_was_answered() -> None:
     assert 0.0 < asyncio.run(took(GOOD)) < 5.0  # a provider that does not count is timed from outside
 
 
-def test_a_providers_wish_is_honoured_within_reason() -> None:
+def test_a_providers_wish_is_honoured_within_reason():
     policy = RetryPolicy(first_s=1.0, patience_s=60.0)
     wish = Attempt(reply=BUSY.reply, again=True, wait_s=30.0)
     reply, slept = ask([wish, GOOD], policy)
@@ -99,7 +97,7 @@ def test_a_providers_wish_is_honoured_within_reason() -> None:
 
 
 @given(st.integers(1, 20), st.integers(0, 10), st.integers(0, 10))
-def test_waits_depend_on_the_place_alone(failed: int, step: int, index: int) -> None:
+def test_waits_depend_on_the_place_alone(failed, step, index):
     policy = RetryPolicy(attempts=100)
     where = place(index, step=step)
     assert policy.wait(failed, None, where) == policy.wait(failed, None, where)
@@ -107,7 +105,7 @@ def test_waits_depend_on_the_place_alone(failed: int, step: int, index: int) -> 
     assert wait is not None and 0.0 < wait <= policy.longest_s
 
 
-def test_connections_are_shared() -> None:
+def test_connections_are_shared():
     async def main() -> int:
         provider = Listed(*[GOOD] * 40)
         model = AskingModel(provider, connections=3, retry=RetryPolicy())
@@ -119,7 +117,7 @@ def test_connections_are_shared() -> None:
         AskingModel(Listed(), connections=0, retry=RetryPolicy())
 
 
-async def test_over_the_wire_retry_after_and_one_budget_per_attempt() -> None:
+async def test_over_the_wire_retry_after_and_one_budget_per_attempt():
     """Twice turned away, then answered: three attempts, each with a reservation, one of them paid for."""
 
     slept = Slept()
@@ -135,7 +133,7 @@ async def test_over_the_wire_retry_after_and_one_budget_per_attempt() -> None:
     assert budget.spent_usd == pytest.approx(reply.usage.usd) and budget.reserved_usd == 0.0
 
 
-async def test_over_the_wire_twenty_callers_share_four_connections() -> None:
+async def test_over_the_wire_twenty_callers_share_four_connections():
     gate = asyncio.Event()
     said = chat("ok")
     said.gate = gate
@@ -152,7 +150,7 @@ async def test_over_the_wire_twenty_callers_share_four_connections() -> None:
         assert server.most_at_once == 4 and len(server.heard) == 20
 
 
-async def test_a_cancelled_caller_frees_its_connection() -> None:
+async def test_a_cancelled_caller_frees_its_connection():
     gate = asyncio.Event()
     said = chat("ok")
     said.gate = gate
@@ -169,7 +167,7 @@ async def test_a_cancelled_caller_frees_its_connection() -> None:
         assert reply.text == "ok" and first.cancelled()
 
 
-async def test_a_provider_that_has_gone_silent_stops_the_run() -> None:
+async def test_a_provider_that_has_gone_silent_stops_the_run():
     """Time-outs in a row are counted per episode; an answer, or another kind of failure, starts anew."""
     late = Attempt(reply=failed_reply("timeout", "no answer", billed=True))
     gone = Attempt(reply=failed_reply("refused", "no"))

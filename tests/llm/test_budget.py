@@ -1,7 +1,5 @@
 """The cap holds, whoever asks and however many."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import date
 
@@ -39,7 +37,7 @@ class Costly:
     async def aclose(self) -> None: ...
 
 
-async def test_reserve_settle_refuse() -> None:
+async def test_reserve_settle_refuse():
     budget = Budget(1.0)
     first = await budget.reserve(0.6)
     assert first is not None and budget.left_usd == pytest.approx(0.4)
@@ -59,7 +57,7 @@ async def test_reserve_settle_refuse() -> None:
         budget.settle(small, 0.0)
 
 
-async def test_a_waiting_call_that_cannot_be_paid_is_refused_when_the_last_one_settles() -> None:
+async def test_a_waiting_call_that_cannot_be_paid_is_refused_when_the_last_one_settles():
     budget = Budget(1.0)
     first = await budget.reserve(0.9)
     assert first is not None
@@ -70,7 +68,7 @@ async def test_a_waiting_call_that_cannot_be_paid_is_refused_when_the_last_one_s
     assert budget.left_usd == pytest.approx(0.1) and budget.reserved_usd == 0.0
 
 
-async def test_first_come_first_served_and_cancelled_waiters_leave_no_trace() -> None:
+async def test_first_come_first_served_and_cancelled_waiters_leave_no_trace():
     budget = Budget(1.0)
     first = await budget.reserve(0.8)
     assert first is not None
@@ -93,7 +91,7 @@ async def test_first_come_first_served_and_cancelled_waiters_leave_no_trace() ->
     assert budget.reserved_usd == 0.0
 
 
-def test_bad_amounts() -> None:
+def test_bad_amounts():
     with pytest.raises(UserError):
         Budget(0.0)
     with pytest.raises(UserError):
@@ -107,7 +105,7 @@ def test_bad_amounts() -> None:
     cap=st.floats(0.5, 20.0),
     calls=st.lists(st.tuples(st.floats(0.0, 3.0), st.floats(0.0, 1.0), st.booleans()), min_size=1, max_size=30),
 )
-def test_concurrent_callers_never_overshoot(cap: float, calls: list[tuple[float, float, bool]]) -> None:
+def test_concurrent_callers_never_overshoot(cap, calls):
     async def main() -> None:
         budget = Budget(cap)
 
@@ -132,7 +130,7 @@ def test_concurrent_callers_never_overshoot(cap: float, calls: list[tuple[float,
     asyncio.run(main())
 
 
-async def test_a_provider_is_paid_by_what_it_used() -> None:
+async def test_a_provider_is_paid_by_what_it_used():
     worst = PRICE.worst_usd(most_request(SUBMIT), 100)
     assert worst == pytest.approx((most_request(SUBMIT) * 1.25 + 100 * 2.0) / 1e6)
 
@@ -149,7 +147,7 @@ async def test_a_provider_is_paid_by_what_it_used() -> None:
     assert costly.asked == 3
 
 
-async def test_many_concurrent_calls_stay_under_the_cap() -> None:
+async def test_many_concurrent_calls_stay_under_the_cap():
     worst = PRICE.worst_usd(most_request(PLAIN), 100)
 
     budget = Budget(worst * 5)
@@ -162,7 +160,7 @@ async def test_many_concurrent_calls_stay_under_the_cap() -> None:
     assert budget.spent_usd <= worst * 5
 
 
-async def test_a_bug_settles_too() -> None:
+async def test_a_bug_settles_too():
     class Buggy(Costly):
         async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
             raise ZeroDivisionError
@@ -173,7 +171,7 @@ async def test_a_bug_settles_too() -> None:
     assert budget.reserved_usd == 0.0 and budget.uncertain_usd > 0
 
 
-def test_an_unknown_price_cannot_be_capped_but_can_be_counted() -> None:
+def test_an_unknown_price_cannot_be_capped_but_can_be_counted():
     with pytest.raises(UserError, match="price of test/costly is unknown"):
         BudgetedProvider(Costly([]), ModelParams(), Budget(1.0), None)
 

@@ -1,7 +1,5 @@
 """Recorded answers: same bytes out, nothing asked twice, and nothing made up."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -60,7 +58,7 @@ def replay(
     return asyncio.run(main())
 
 
-def test_record_resume_replay(tmp_path: Path) -> None:
+def test_record_resume_replay(tmp_path):
     model = Counting()
     questions = [(PLAIN, place(0)), (SUBMIT, place(1)), (PLAIN, place(0, step=1)), (PLAIN, place(0, sample=1))]
     first = record(tmp_path, model, *questions[:2])
@@ -73,7 +71,7 @@ def test_record_resume_replay(tmp_path: Path) -> None:
     assert (tmp_path / "episode-1.jsonl").read_bytes() == before and model.asked == 4
 
 
-def test_equal_questions_of_two_samples_steps_or_episodes_are_two_questions(tmp_path: Path) -> None:
+def test_equal_questions_of_two_samples_steps_or_episodes_are_two_questions(tmp_path):
     model = Counting()
     places = [place(), place(sample=1), place(step=1), place(index=1), place(episode="episode-2")]
     texts = [reply.text for reply in record(tmp_path, model, *((PLAIN, where) for where in places))]
@@ -81,7 +79,7 @@ def test_equal_questions_of_two_samples_steps_or_episodes_are_two_questions(tmp_
     assert CassetteStore(tmp_path).episodes() == ("episode-1", "episode-2")
 
 
-def test_messages_and_tools_are_written_once(tmp_path: Path) -> None:
+def test_messages_and_tools_are_written_once(tmp_path):
     long = Message(role="user", text="x" * 10_000)
     questions = []
     messages: tuple[Message, ...] = (*OPENING, long)
@@ -97,7 +95,7 @@ def test_messages_and_tools_are_written_once(tmp_path: Path) -> None:
     assert stored[-1].messages == questions[-1][0].messages and stored[-1].tools == TOOLS
 
 
-def test_failures_are_replayed_but_asked_again_on_resume(tmp_path: Path) -> None:
+def test_failures_are_replayed_but_asked_again_on_resume(tmp_path):
     poor = ModelReply(stop="error", error="no money", error_kind="over_budget")
     no = ModelReply(stop="filtered", error="no", error_kind="refused")
     model = Counting(poor, no)
@@ -137,7 +135,7 @@ def test_failures_are_replayed_but_asked_again_on_resume(tmp_path: Path) -> None
         ({"purpose": "research"}, "purpose is 'research', recorded was 'submit'"),
     ],
 )
-def test_a_changed_question_fails_closed_and_says_where(tmp_path: Path, change: dict, complaint: str) -> None:
+def test_a_changed_question_fails_closed_and_says_where(tmp_path, change, complaint):
     record(tmp_path, Counting(), (SUBMIT, place(3, step=7)))
     with pytest.raises(CassetteMismatch) as caught:
         replay(tmp_path, (msgspec.structs.replace(SUBMIT, **change), place(3, step=7)))
@@ -145,7 +143,7 @@ def test_a_changed_question_fails_closed_and_says_where(tmp_path: Path, change: 
     assert "episode episode-1, step 7, sample 0, question 3" in str(caught.value)
 
 
-def test_other_parameters_another_model_and_nothing_at_all(tmp_path: Path) -> None:
+def test_other_parameters_another_model_and_nothing_at_all(tmp_path):
     record(tmp_path, Counting(), (PLAIN, place()))
     with pytest.raises(CassetteMismatch, match="params is"):
         replay(tmp_path, (PLAIN, place()), params=ModelParams(temperature=1.0))
@@ -158,7 +156,7 @@ def test_other_parameters_another_model_and_nothing_at_all(tmp_path: Path) -> No
     assert replay(tmp_path, (PLAIN, place()), params=ModelParams(timeout_s=1.0))  # a time limit changes no answer
 
 
-def test_calls_that_differ_are_told_apart(tmp_path: Path) -> None:
+def test_calls_that_differ_are_told_apart(tmp_path):
     def conversation(arguments: str, call_id: str = "1") -> AskModel:
         call = ToolCall(id=call_id, name="t", arguments=arguments)
         said = Message(role="assistant", text="", calls=(call,))
@@ -174,7 +172,7 @@ def test_calls_that_differ_are_told_apart(tmp_path: Path) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(cut=st.integers(min_value=1, max_value=400))
-def test_a_torn_end_loses_at_most_what_it_tore(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+def test_a_torn_end_loses_at_most_what_it_tore(tmp_path_factory, cut):
     folder = tmp_path_factory.mktemp("torn")
     model = Counting()
     questions = [(PLAIN, place(0)), (SUBMIT, place(1)), (PLAIN, place(2))]
@@ -190,7 +188,7 @@ def test_a_torn_end_loses_at_most_what_it_tore(tmp_path_factory: pytest.TempPath
     assert path.read_bytes().endswith(b"\n")
 
 
-def test_damage_in_the_middle_is_refused(tmp_path: Path) -> None:
+def test_damage_in_the_middle_is_refused(tmp_path):
     record(tmp_path, Counting(), (PLAIN, place(0)), (PLAIN, place(1)))
     path = tmp_path / "episode-1.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
@@ -205,7 +203,7 @@ def test_damage_in_the_middle_is_refused(tmp_path: Path) -> None:
         replay(tmp_path, (PLAIN, place(0)))
 
 
-def test_threads_and_stores_may_write_at_once(tmp_path: Path) -> None:
+def test_threads_and_stores_may_write_at_once(tmp_path):
     shared = CassetteStore(tmp_path)
     other = CassetteStore(tmp_path)
 
@@ -222,7 +220,7 @@ def test_threads_and_stores_may_write_at_once(tmp_path: Path) -> None:
     assert all(record.reply.text == str(at) and str(at) in record.messages[2].text for at, record in found.items())
 
 
-def test_concurrent_tasks_share_a_store(tmp_path: Path) -> None:
+def test_concurrent_tasks_share_a_store(tmp_path):
     async def main() -> list[ModelReply]:
         recording = RecordingModel(Counting(), PARAMS, CassetteStore(tmp_path, durable=True))
         asks = [recording.ask(PLAIN, place(at, episode=f"e{at % 4}")) for at in range(40)]
@@ -233,24 +231,24 @@ def test_concurrent_tasks_share_a_store(tmp_path: Path) -> None:
     assert asyncio.run(main()) == first
 
 
-def test_what_was_spent_is_known(tmp_path: Path) -> None:
+def test_what_was_spent_is_known(tmp_path):
     assert CassetteStore(tmp_path).spent_usd() == 0.0
     record(tmp_path, Counting(), (PLAIN, place(0)), (PLAIN, place(1)))
     assert CassetteStore(tmp_path).spent_usd() == 0.5
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "a\0b", "é"])
-def test_only_file_names_name_cassettes(tmp_path: Path, name: str) -> None:
+def test_only_file_names_name_cassettes(tmp_path, name):
     with pytest.raises(UserError):
         CassetteStore(tmp_path).path(name)
 
 
-def test_the_key_is_stable_across_versions_of_this_code() -> None:
+def test_the_key_is_stable_across_versions_of_this_code():
     """If this changes, old cassettes no longer replay: change FORMAT too, and say so in the changelog."""
     assert answer_key(NAME, PARAMS, SUBMIT, place()) == PINNED
 
 
-def test_closing_and_going_on(tmp_path: Path) -> None:
+def test_closing_and_going_on(tmp_path):
     store = CassetteStore(tmp_path)
     question = asked(NAME, PARAMS, PLAIN, place())
     store.record("e", "k1", question, PLAIN, ModelReply(text="1"))

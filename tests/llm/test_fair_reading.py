@@ -44,30 +44,30 @@ def is_read(answer: dict[str, Any]) -> bool:
     return any(answer_object(text, key) for key in ("analyse", "notes", "decisions"))
 
 
-def test_every_labelled_answer_is_read_as_the_label_says() -> None:
+def test_every_labelled_answer_is_read_as_the_label_says():
     wrong = [one for one in labelled() if is_read(one) != one["read"]]
     assert not wrong, [(one["benchmark"], one["label"], one["why"], one["text"][:200]) for one in wrong[:5]]
 
 
-def test_what_a_careful_person_would_accept_is_accepted() -> None:
+def test_what_a_careful_person_would_accept_is_accepted():
     counts = Counter(one["label"] for one in labelled())
     assert sum(counts.values()) >= 300 and set(counts) == {"model", "prompt", "human"}
     lost = sum(one["label"] == "human" and not is_read(one) for one in labelled())
     assert lost < 0.01 * len(labelled())
 
 
-def test_the_missing_half_is_asked_for_where_our_wording_lost_it() -> None:
+def test_the_missing_half_is_asked_for_where_our_wording_lost_it():
     cards = [one for one in labelled() if one["benchmark"] == "systrade" and one["label"] == "prompt"]
     halves = [read_halves(one["text"]) for one in cards]
     assert cards and all(half.card is not None and half.program is None for half in halves)
 
 
-def test_what_is_no_program_stays_none() -> None:
+def test_what_is_no_program_stays_none():
     looped = [one for one in labelled() if one["benchmark"] == "quantcode" and one["label"] == "model"]
     assert len(looped) > 30 and not any(map(is_read, looped))
 
 
-def test_an_object_that_lacks_more_than_its_last_brace_stays_none() -> None:
+def test_an_object_that_lacks_more_than_its_last_brace_stays_none():
     whole = '{"action": "BUY", "confidence": 0.7, "reasoning": "it rose"'
     read = {"action": "BUY", "confidence": 0.7, "reasoning": "it rose"}
     assert unclosed_object(f"```json\n{whole}\n```") == read

@@ -1,7 +1,5 @@
 """Exceptions of every provider's making, and what they mean."""
 
-from __future__ import annotations
-
 from email.utils import format_datetime
 from types import SimpleNamespace
 
@@ -71,7 +69,7 @@ def raised(error: Exception) -> Exception:
         (AttributeError("'dict' object has no attribute 'strip'"), "unreadable", False, True),
     ],
 )
-def test_kinds(error: Exception, kind: str, again: bool, billed: bool) -> None:
+def test_kinds(error, kind, again, billed):
     fault = read_fault(raised(error), CLOCK)
     assert fault is not None
     assert (fault.kind, fault.again, fault.billed) == (kind, again, billed)
@@ -89,12 +87,12 @@ def test_kinds(error: Exception, kind: str, again: bool, billed: bool) -> None:
         ({}, None),
     ],
 )
-def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
+def test_retry_after(headers, seconds):
     fault = read_fault(raised(StatusError(429, headers=headers)), CLOCK)
     assert fault is not None and fault.wait_s == seconds
 
 
-def test_our_own_bugs_are_no_faults() -> None:
+def test_our_own_bugs_are_no_faults():
     from tradeassay.core.time import parse_day
 
     with pytest.raises(Exception) as caught:
@@ -102,7 +100,7 @@ def test_our_own_bugs_are_no_faults() -> None:
     assert read_fault(caught.value, CLOCK) is None
 
 
-def test_words_are_short_and_on_one_line() -> None:
+def test_words_are_short_and_on_one_line():
     fault = read_fault(raised(StatusError(500, "a\nlong " * 500)), CLOCK)
     assert fault is not None and "\n" not in fault.message and len(fault.message) == 400
 
@@ -126,14 +124,14 @@ PAGE = b"<!DOCTYPE html><html><head><style>x{}</style></head><body><h1>Please lo
         ),
     ],
 )
-def test_the_provider_s_own_words_are_told(said: Said, words: str) -> None:
+def test_the_provider_s_own_words_are_told(said, words):
     attempts, _ = ask_provider("openai-api/vendor/model", [said], PLAIN, api_key="k" * 24)
     reply = attempts[0].reply
     assert reply.error is not None and words in reply.error
     assert "event loop" not in reply.error and "RetryError" not in reply.error
 
 
-def test_a_stream_that_ends_in_the_middle_is_the_cable_s_fault() -> None:
+def test_a_stream_that_ends_in_the_middle_is_the_cable_s_fault():
     whole = messages_stream("hm", [("t1", "submit_action", list(GOOD))])
     until = whole.body.rindex(b"event: message_delta") if b"event: message_delta" in whole.body else -60
     cut = Said(whole.body[:until], kind=whole.kind)
@@ -152,7 +150,7 @@ def test_a_stream_that_ends_in_the_middle_is_the_cable_s_fault() -> None:
         None,
     ],
 )
-def test_a_count_that_cannot_be_true_never_lowers_the_bill(usage: dict[str, int] | None) -> None:
+def test_a_count_that_cannot_be_true_never_lowers_the_bill(usage):
     text = "I hold everything, because nothing has changed since yesterday and costs are real. " * 5
     honest = {"prompt_tokens": 40, "completion_tokens": 90, "total_tokens": 130}
     said = [chat(text, usage=usage), chat(text, usage=honest)]

@@ -1,7 +1,5 @@
 """Replies that nobody hoped for: loops, traps for patterns, and a thousand odd ones whose meaning is known."""
 
-from __future__ import annotations
-
 import json
 import random
 import re
@@ -66,7 +64,7 @@ def test_no_reply_takes_more_time_than_it_has_letters(name: str) -> None:
         reader(TRAPS[name])
 
 
-def test_blocks_are_those_of_one_simple_pattern() -> None:
+def test_blocks_are_those_of_one_simple_pattern():
     simple = re.compile(r"^[ \t]*```[ \t]*([\w.+-]*)[^\n`]*\n(.*?)^[ \t]*```[ \t]*$", re.MULTILINE | re.DOTALL)
     rng = random.Random(5)
     pieces = ("```", "```json", "```py x", "\n", "\n", " ", "\t", "`", "a", "{}", "~~~", "é")
@@ -132,7 +130,7 @@ def actions(rng: random.Random) -> dict[str, object]:
     return {"orders": orders, "overall_reason": rng.choice(ODD_TEXTS)}
 
 
-def test_of_a_thousand_odd_replies_none_is_read_wrongly() -> None:
+def test_of_a_thousand_odd_replies_none_is_read_wrongly():
     rng = random.Random(17)
     lost: Counter[str] = Counter()
     wrong: Counter[str] = Counter()

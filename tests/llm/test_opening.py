@@ -1,7 +1,5 @@
 """From a name to a model, and what is said when that cannot be."""
 
-from __future__ import annotations
-
 import asyncio
 import builtins
 import importlib
@@ -32,12 +30,12 @@ def open_and_ask(name: str, **named: Any) -> ModelReply:
 
 
 @pytest.mark.parametrize("name", ["", "gpt-5", "openai/", "/x", " openai/gpt-5"])
-def test_names_need_two_parts(name: str) -> None:
+def test_names_need_two_parts(name):
     with pytest.raises(UserError, match="is not a model name"):
         parse_name(name)
 
 
-def test_names_taken_apart() -> None:
+def test_names_taken_apart():
     assert parse_name("openai-api/host/org/model").rest == "host/org/model"
     assert parse_name("scripted/slow").route == "scripted" and parse_name("local/smollm2").gguf is None
     assert parse_name("local//data/model.gguf").gguf == Path("/data/model.gguf")
@@ -53,12 +51,12 @@ def test_names_taken_apart() -> None:
         ("openai/gpt-99", {"budget": Budget(1.0)}, "price of openai/gpt-99 is unknown"),
     ],
 )
-def test_unknown_things_are_named(name: str, how: dict[str, Any], said: str) -> None:
+def test_unknown_things_are_named(name, how, said):
     with pytest.raises(UserError, match=said):
         open_and_ask(name, **how)
 
 
-def test_a_missing_key_fails_every_answer_and_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_fails_every_answer_and_the_check(monkeypatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     reply = open_and_ask("anthropic/claude-sonnet-4-5")
     assert reply.error_kind == "rejected" and "ANTHROPIC_API_KEY" in (reply.error or "")
@@ -69,7 +67,7 @@ def test_a_missing_key_fails_every_answer_and_the_check(monkeypatch: pytest.Monk
     check_model("openai/gpt-4o")
 
 
-def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_is_named(monkeypatch):
     def without(real: Any) -> Any:
         def load(name: str, *args: Any, **named: Any) -> Any:
             if name.split(".")[0] in ("inspect_ai", "xllamacpp"):
@@ -86,7 +84,7 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         check_model("local/smollm2")
 
 
-def test_recorded_through_the_wire_then_replayed_without_it(tmp_path: Path) -> None:
+def test_recorded_through_the_wire_then_replayed_without_it(tmp_path):
     async def live() -> list[ModelReply]:
         async with StandIn(chat("one"), chat(None, [("c1", "submit_action", "{broken")])) as server:
             access = Access(base_url=f"{server.url}/v1")
@@ -120,7 +118,7 @@ asyncio.run(main())
     assert lines[1:] in ([], [""])
 
 
-def test_a_lost_call_is_spent_after_a_resume_too(tmp_path: Path) -> None:
+def test_a_lost_call_is_spent_after_a_resume_too(tmp_path):
     """Both attempts may have been billed, and no bill came: the next part of the run has that much less."""
     name = "openai/gpt-4o"
 
@@ -141,14 +139,14 @@ def test_a_lost_call_is_spent_after_a_resume_too(tmp_path: Path) -> None:
     assert asyncio.run(live(2.5 * worst))[0].error_kind == "over_budget"
 
 
-def test_importing_the_package_is_cheap() -> None:
+def test_importing_the_package_is_cheap():
     heavy = ("inspect_ai", "openai", "anthropic", "httpx", "pydantic", "numpy", "xllamacpp")
     code = f"import sys, tradeassay.llm; print(*[name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
 
 
-async def test_a_bug_or_a_bad_schema_of_ours_still_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_bug_or_a_bad_schema_of_ours_still_raises(monkeypatch):
     from tradeassay.llm.via_inspect import provider
 
     def wrong(*args: object, **named: object) -> None:
@@ -164,7 +162,7 @@ async def test_a_bug_or_a_bad_schema_of_ours_still_raises(monkeypatch: pytest.Mo
                 await model.ask(PLAIN, place())
 
 
-def test_params_are_checked() -> None:
+def test_params_are_checked():
     import msgspec
 
     with pytest.raises(msgspec.ValidationError):

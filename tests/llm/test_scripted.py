@@ -1,7 +1,5 @@
 """Scripted models as models: their names, what they read, what they cost. The benchmarks' tests let them play."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any
@@ -55,7 +53,7 @@ def test_every_name_of_the_contract_is_there_and_says_what_it_does() -> None:
         '{"kind": "ama.verdict", "opinions": 3, "momentum": "x"}',
     ],
 )
-def test_a_strange_observation_breaks_nobody(name: str, observation: str | None) -> None:
+def test_a_strange_observation_breaks_nobody(name, observation):
     messages = (Message(role="user", text="Hello."),)
     given = msgspec.UNSET if observation is None else Given(session="", rules="{}", observation=observation)
     model = scripted_models.get(name)()
@@ -64,26 +62,26 @@ def test_a_strange_observation_breaks_nobody(name: str, observation: str | None)
         assert isinstance(model.answer(asked), ModelReply)
 
 
-def test_the_text_of_a_prompt_is_not_read() -> None:
+def test_the_text_of_a_prompt_is_not_read():
     text = 'Here:\n```json\n{"kind": "ktdfin.observation", "universe": ["a"]}\n```'
     asked = Question(AskModel(purpose="submit", messages=(Message(role="user", text=text),)))
     assert asked.kind == "" and asked.payload == {} and not asked.objected
 
 
-def test_objections_to_an_earlier_answer_are_seen() -> None:
+def test_objections_to_an_earlier_answer_are_seen():
     heavy = {"kind": "constraint", "detail": "heavy", "stock_id": "a"}
     failures = [{"kind": "schema", "detail": "no JSON"}, heavy]
     asked = Question(AskModel(purpose="p", messages=(), attempt=2, given=beside({"kind": "two"}, *failures)))
     assert asked.kind == "two" and asked.objected == {"a"} and asked.attempt == 2
 
 
-async def test_opened_by_name_they_count_tokens_and_cost_nothing() -> None:
+async def test_opened_by_name_they_count_tokens_and_cost_nothing():
     async with open_model("scripted/sensible") as model:
         reply = await model.ask(AskModel(purpose="p", messages=(Message(role="user", text="x" * 400),)), place())
     assert reply.usage.input_tokens == 100 and reply.usage.output_tokens > 0 and reply.usage.usd == 0.0
 
 
-def test_the_slow_one_waits_and_sometimes_never_comes() -> None:
+def test_the_slow_one_waits_and_sometimes_never_comes():
     requests = [AskModel(purpose="p", messages=(Message(role="user", text=f"day {at}"),)) for at in range(70)]
     slept: list[float] = []
 

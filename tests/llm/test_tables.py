@@ -1,9 +1,6 @@
 """Prices and cutoffs: dated, sourced, overridable, and unknown when unknown."""
 
-from __future__ import annotations
-
 from datetime import date
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -24,7 +21,7 @@ from tradeassay.llm import (
 from tradeassay.llm.prompting import PromptFolder, answer_object
 
 
-def test_every_entry_says_where_and_when() -> None:
+def test_every_entry_says_where_and_when():
     prices = load_prices().prices
     cutoffs = load_cutoffs().cutoffs
     assert len(prices) > 30 and len(cutoffs) > 30
@@ -37,7 +34,7 @@ def test_every_entry_says_where_and_when() -> None:
         assert date(2020, 1, 1) < cutoff.last_day < cutoff.as_of, name
 
 
-def test_lookup() -> None:
+def test_lookup():
     prices = load_prices()
     assert prices.of("openai/gpt-4o") is prices.of("openai/gpt-4o-2024-11-20")
     assert prices.of("openai/gpt-4o-2024-05-13") is not prices.of("openai/gpt-4o")
@@ -51,7 +48,7 @@ def test_lookup() -> None:
     assert cutoffs.of("openai/gpt-99") is None and cutoffs.of("nothing") is None
 
 
-def test_arithmetic() -> None:
+def test_arithmetic():
     price = Price(input=3.0, output=15.0, cache_read=0.3, cache_write=3.75, source="x", as_of=date(2025, 1, 1))
     tokens = Tokens(plain=1000, cache_read=2000, cache_write=400, output=100)
     assert tokens.input == 3400
@@ -61,7 +58,7 @@ def test_arithmetic() -> None:
     assert limited.usd(Tokens(plain=100)) is not None and limited.usd(Tokens(plain=101)) is None
 
 
-def test_a_file_of_ones_own(tmp_path: Path) -> None:
+def test_a_file_of_ones_own(tmp_path):
     path = tmp_path / "prices.toml"
     path.write_text(
         '[prices."openai/gpt-99"]\ninput = 1\noutput = 2.5\nsource = "my contract"\nas_of = 2026-01-01\n'
@@ -87,7 +84,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         ("prices = 3\n", "is not a table"),
     ],
 )
-def test_a_bad_file_is_named(tmp_path: Path, text: str, complaint: str) -> None:
+def test_a_bad_file_is_named(tmp_path, text, complaint):
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(UserError, match=r"mine\.toml") as caught:
@@ -97,9 +94,7 @@ def test_a_bad_file_is_named(tmp_path: Path, text: str, complaint: str) -> None:
         load_prices(tmp_path / "absent.toml")
 
 
-def test_the_lines_to_add_are_read_from_the_user_s_own_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_lines_to_add_are_read_from_the_user_s_own_file(tmp_path, monkeypatch):
     from tradeassay.llm.tables import cutoff_line, own_file, price_line
 
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path))
@@ -135,17 +130,17 @@ def test_estimates_are_about_right() -> None:
 
 
 @given(st.text())
-def test_the_bound_is_bytes_and_never_below_the_estimate(text: str) -> None:
+def test_the_bound_is_bytes_and_never_below_the_estimate(text):
     assert most_tokens(text) == len(text.encode("utf-8", "surrogatepass"))
     assert estimate_tokens(text) <= most_tokens(text) + 1
 
 
 @pytest.mark.parametrize("request_", [PLAIN, SUBMIT])
-def test_a_request_counts_its_tools_and_frames(request_: object) -> None:
+def test_a_request_counts_its_tools_and_frames(request_):
     assert 0 < estimate_request(request_) < most_request(request_)  # type: ignore[arg-type]
 
 
-def test_tools_cost() -> None:
+def test_tools_cost():
     assert most_request(SUBMIT) > most_request(PLAIN) + sum(len(tool.schema) for tool in SUBMIT.tools)
 
 
@@ -165,11 +160,11 @@ def test_tools_cost() -> None:
         ("{'a': 1}", None),
     ],
 )
-def test_an_answer_is_found_where_it_stands(text: str, found: object) -> None:
+def test_an_answer_is_found_where_it_stands(text, found):
     assert answer_object(text, "a") == found
 
 
-def test_a_folder_knows_its_files() -> None:
+def test_a_folder_knows_its_files():
     folder = PromptFolder("tradeassay.benchmarks.stockbench.prompts", "v1", ("news",))
     assert folder.files == ("benchmarks/stockbench/prompts/news.v1.txt",)
     assert "Nothing much." in folder.fill("news", lines="Nothing much.", days=3)

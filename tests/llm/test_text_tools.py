@@ -1,7 +1,5 @@
 """Tools for models that have none."""
 
-from __future__ import annotations
-
 import asyncio
 
 from llm_asking import ACTION, GOOD, OPENING, PLAIN, RESEARCH, SUBMIT, TOOLS, place
@@ -32,7 +30,7 @@ def ask(request: AskModel, reply: ModelReply) -> tuple[ModelReply, AskModel]:
     return attempt.reply, echo.asked[0]
 
 
-def test_a_forced_call_becomes_an_answer_that_must_fit_its_schema() -> None:
+def test_a_forced_call_becomes_an_answer_that_must_fit_its_schema():
     reply, sent = ask(SUBMIT, ModelReply(text=GOOD))
     assert sent.tools == () and sent.must_call is None and sent.answer_schema == ACTION.schema
     assert "submit_action" in sent.messages[0].text and "portfolio_state" not in sent.messages[0].text
@@ -41,7 +39,7 @@ def test_a_forced_call_becomes_an_answer_that_must_fit_its_schema() -> None:
     assert (call.name, call.arguments, call.found_in) == ("submit_action", GOOD, "json")
 
 
-def test_free_calls_are_described_and_found() -> None:
+def test_free_calls_are_described_and_found():
     text = 'Let me look.\n```json\n{"name": "portfolio_state", "arguments": {}}\n```'
     reply, sent = ask(RESEARCH, ModelReply(text=text))
     assert sent.answer_schema is None and all(tool.name in sent.messages[0].text for tool in TOOLS)
@@ -50,7 +48,7 @@ def test_free_calls_are_described_and_found() -> None:
     assert reply.text == text
 
 
-def test_calls_and_results_of_the_past_are_told_in_words() -> None:
+def test_calls_and_results_of_the_past_are_told_in_words():
     call = ToolCall(id="1", name="portfolio_state", arguments="{}")
     found = ToolCall(id="2", name="portfolio_state", arguments="{}", found_in="fenced")
     messages = (
@@ -67,7 +65,7 @@ def test_calls_and_results_of_the_past_are_told_in_words() -> None:
     assert sent.messages[4].text == "```json\n...\n```"
 
 
-def test_without_tools_nothing_changes_and_errors_pass() -> None:
+def test_without_tools_nothing_changes_and_errors_pass():
     assert tools_into_text(PLAIN) == PLAIN
     failed = ModelReply(stop="error", error="x", error_kind="timeout")
     assert ask(SUBMIT, failed)[0] == failed

@@ -1,7 +1,5 @@
 """Anthropic messages, in one piece and streamed."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest
@@ -16,7 +14,7 @@ NAME = "anthropic/claude-sonnet-4-5"
 STREAMING = ModelParams(max_tokens=8192)
 
 
-def test_input_as_object() -> None:
+def test_input_as_object():
     says = [
         messages("hm", [("t1", "submit_action", {"orders": [], "overall_reason": "x"})]),
         messages(None, [("t1", "submit_action", {}), ("t2", "portfolio_state", {})]),
@@ -34,7 +32,7 @@ def test_input_as_object() -> None:
     assert not heard[0].body.get("stream")
 
 
-def test_input_in_pieces_whole_malformed_and_cut_off() -> None:
+def test_input_in_pieces_whole_malformed_and_cut_off():
     says = [
         messages_stream("hm", [("t1", "submit_action", list(GOOD))]),
         messages_stream(None, [("t1", "submit_action", list(BROKEN)), ("t2", "portfolio_state", [])]),
@@ -50,7 +48,7 @@ def test_input_in_pieces_whole_malformed_and_cut_off() -> None:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_paused_turn_is_one_call_and_an_answer(streamed: bool) -> None:
+def test_a_paused_turn_is_one_call_and_an_answer(streamed):
     """Inspect would ask on and on, in requests that no cap sees."""
     paused = (messages_stream if streamed else messages)("thinking on", stop="pause_turn")
     params = STREAMING if streamed else ModelParams()
@@ -60,7 +58,7 @@ def test_a_paused_turn_is_one_call_and_an_answer(streamed: bool) -> None:
     assert len(heard) == len(attempts)
 
 
-def test_usage_counts_cache_reads_and_writes_at_their_own_price() -> None:
+def test_usage_counts_cache_reads_and_writes_at_their_own_price():
     attempts, _ = ask_provider(NAME, [messages("done")], PLAIN)
     usage = replies(attempts)[0].usage
     assert (usage.input_tokens, usage.cached_tokens) == (140, 30)
@@ -68,7 +66,7 @@ def test_usage_counts_cache_reads_and_writes_at_their_own_price() -> None:
     assert usage.usd == pytest.approx(0.0006465)
 
 
-def test_refusal_and_errors() -> None:
+def test_refusal_and_errors():
     begun = {**CLAUDE, "content": [], "stop_reason": None, "usage": {"input_tokens": 1, "output_tokens": 1}}
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     start = ("message_start", {"type": "message_start", "message": begun})
@@ -94,7 +92,7 @@ def test_refusal_and_errors() -> None:
     assert replies(attempts)[0].error == "I will not."
 
 
-def test_a_conversation_with_a_tool_result() -> None:
+def test_a_conversation_with_a_tool_result():
     call = ToolCall(id="t1", name="portfolio_state", arguments="{}")
     follow = (
         *PLAIN.messages,
@@ -110,7 +108,7 @@ def test_a_conversation_with_a_tool_result() -> None:
     assert [tool["name"] for tool in body["tools"]] == ["portfolio_state", "screen_candidates", "submit_action"]
 
 
-def test_events_split_anywhere_are_mended_alike() -> None:
+def test_events_split_anywhere_are_mended_alike():
     calls = [("t1", "submit_action", list(BROKEN)), ("t2", "portfolio_state", ["{", "}"])]
     stream = messages_stream("hm", calls).body
     crlf = stream.replace(b"\n", b"\r\n")

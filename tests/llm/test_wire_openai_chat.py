@@ -1,7 +1,5 @@
 """OpenAI chat completions, as OpenAI and everybody who copied them speak it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 
@@ -15,7 +13,7 @@ from tradeassay.llm import ModelParams
 NAME = "openai-api/standin/some-model"
 
 
-def test_arguments_as_text_as_object_malformed_and_absent() -> None:
+def test_arguments_as_text_as_object_malformed_and_absent():
     says = [
         chat(None, [("c1", "submit_action", GOOD)]),
         chat(None, [("c1", "submit_action", {"orders": [], "overall_reason": "é"})]),
@@ -40,7 +38,7 @@ def test_arguments_as_text_as_object_malformed_and_absent() -> None:
     assert not sent["tools"][0]["function"].get("strict")
 
 
-def test_arguments_in_pieces() -> None:
+def test_arguments_in_pieces():
     def pieces(text: str) -> list[dict[str, object]]:
         made = {"name": "submit_action", "arguments": ""}
         first = {"index": 0, "id": "c1", "type": "function", "function": made}
@@ -52,12 +50,12 @@ def test_arguments_in_pieces() -> None:
     assert heard[0].body["stream"] is True
 
 
-def test_a_native_openai_model_reads_objects_too() -> None:
+def test_a_native_openai_model_reads_objects_too():
     attempts, _ = ask_provider("openai/gpt-4o", [chat(None, [("c1", "submit_action", {"orders": []})])])
     assert replies(attempts)[0].calls[0].arguments == '{"orders":[]}'
 
 
-def test_calls_written_into_the_text() -> None:
+def test_calls_written_into_the_text():
     says = [
         chat(f"Here it is.\n```json\n{GOOD}\n```"),
         chat(GOOD),
@@ -76,7 +74,7 @@ def test_calls_written_into_the_text() -> None:
     ]
 
 
-def test_missing_and_repeated_ids_are_made_unique() -> None:
+def test_missing_and_repeated_ids_are_made_unique():
     call = ToolCall(id="0", name="portfolio_state", arguments="{}")
     messages = (
         *RESEARCH.messages,
@@ -93,7 +91,7 @@ def test_missing_and_repeated_ids_are_made_unique() -> None:
     assert heard[0].body["tool_choice"] == "auto" and len(heard[0].body["tools"]) == len(TOOLS)
 
 
-def test_a_call_found_in_text_goes_back_as_the_text_it_was() -> None:
+def test_a_call_found_in_text_goes_back_as_the_text_it_was():
     call = ToolCall(id="text-2-0", name="portfolio_state", arguments="{}", found_in="fenced")
     said = '```json\n{"name": "portfolio_state", "arguments": {}}\n```'
     messages = (
@@ -107,7 +105,7 @@ def test_a_call_found_in_text_goes_back_as_the_text_it_was() -> None:
     assert sent[3] == {"role": "user", "content": 'Result of portfolio_state:\n{"cash": 1}'}
 
 
-def test_stops_refusals_and_usage() -> None:
+def test_stops_refusals_and_usage():
     usage = {"prompt_tokens": 1000, "completion_tokens": 200, "total_tokens": 1200}
     usage["prompt_tokens_details"] = {"cached_tokens": 400}
     usage["completion_tokens_details"] = {"reasoning_tokens": 50}
@@ -129,7 +127,7 @@ def test_stops_refusals_and_usage() -> None:
     assert done.usage.usd == pytest.approx(0.004)
 
 
-def test_an_unknown_price_is_none_and_uncounted_tokens_are_estimated() -> None:
+def test_an_unknown_price_is_none_and_uncounted_tokens_are_estimated():
     body = json.loads(chat("four words are here").body)
     del body["usage"]
     attempts, _ = ask_provider(NAME, [as_json(body)], PLAIN)
@@ -140,7 +138,7 @@ def test_an_unknown_price_is_none_and_uncounted_tokens_are_estimated() -> None:
 @pytest.mark.parametrize(
     ("count", "read"), [(2000.4, 2000), ("2000", 2000), (10**30, None), (float("inf"), None), ("many", None)]
 )
-def test_odd_counts_are_read_or_made_by_the_house(count: object, read: int | None) -> None:
+def test_odd_counts_are_read_or_made_by_the_house(count, read):
     """A count is a number in any of its spellings; one that nothing can be is not believed, and no run breaks."""
     body = json.loads(chat("four words are here").body)
     body["usage"] = {"prompt_tokens": count, "completion_tokens": count, "total_tokens": count}
@@ -151,7 +149,7 @@ def test_odd_counts_are_read_or_made_by_the_house(count: object, read: int | Non
     assert reply.usage.usd is not None and reply.usage.usd < 1.0
 
 
-def test_an_answer_in_parts_and_a_call_without_an_id() -> None:
+def test_an_answer_in_parts_and_a_call_without_an_id():
     parted = json.loads(chat("").body)
     parts = [{"type": "text", "text": text} for text in ("four ", "two")]
     parted["choices"][0]["message"]["content"] = parts
@@ -163,7 +161,7 @@ def test_an_answer_in_parts_and_a_call_without_an_id() -> None:
     assert [(call.id, call.name) for call in second.calls] == [("call-2-0", "portfolio_state")]
 
 
-def test_a_provider_without_forced_tools_is_offered_only_that_one() -> None:
+def test_a_provider_without_forced_tools_is_offered_only_that_one():
     says = [openai_error(400, "tool_choice is not supported with this model"), chat(GOOD), chat(GOOD)]
     attempts, heard = ask_provider(NAME, says[:2])
     assert replies(attempts)[0].calls[0].found_in == "json"
@@ -172,7 +170,7 @@ def test_a_provider_without_forced_tools_is_offered_only_that_one() -> None:
     assert all(len(request.body["tools"]) == 1 for request in heard)
 
 
-def test_an_answer_schema_is_sent_and_dropped_where_it_is_not_known() -> None:
+def test_an_answer_schema_is_sent_and_dropped_where_it_is_not_known():
     schema = '{"type":"object","properties":{"analyse":{"type":"array","items":{"type":"string"}}}}'
     request = AskModel(purpose="stock overview", messages=PLAIN.messages, answer_schema=schema)
     says = [openai_error(400, "response_format json_schema is not supported"), chat('{"analyse": []}')]
@@ -183,7 +181,7 @@ def test_an_answer_schema_is_sent_and_dropped_where_it_is_not_known() -> None:
     assert [reply.text for reply in replies(attempts)] == ['{"analyse": []}'] * 2
 
 
-def test_trouble_has_a_name() -> None:
+def test_trouble_has_a_name():
     cut = chat("a long answer that never arrives")
     cut.cut = True
     says = [
@@ -209,14 +207,14 @@ def test_trouble_has_a_name() -> None:
     assert all(reply.stop == "error" and reply.text == "" and reply.calls == () for reply in replies(attempts))
 
 
-def test_nonsense_with_status_200_is_unreadable() -> None:
+def test_nonsense_with_status_200_is_unreadable():
     says = [Said(b"<html>hello</html>", kind="text/html"), as_json({"hello": 1}), as_json(["no", "object"])]
     attempts, _ = ask_provider(NAME, says, PLAIN)
     kinds = [attempt.reply.error_kind for attempt in attempts]
     assert all(kind in ("unreadable", "unreachable", "rejected") for kind in kinds), kinds
 
 
-def test_a_time_out() -> None:
+def test_a_time_out():
     slow = chat("too late")
     slow.gate = asyncio.Event()
     attempts, _ = ask_provider("openai/gpt-4o", [slow], PLAIN, ModelParams(timeout_s=0.2))
@@ -225,7 +223,7 @@ def test_a_time_out() -> None:
     assert reply.usage.usd is None and not attempts[0].again
 
 
-async def test_nobody_is_there() -> None:
+async def test_nobody_is_there():
     from tradeassay.llm.via_inspect.provider import open_provider
 
     provider = open_provider("openai/gpt-4o", ModelParams(), None, base_url="http://127.0.0.1:9/v1")

@@ -1,7 +1,5 @@
 """OpenAI responses, which Inspect speaks with the newer OpenAI models."""
 
-from __future__ import annotations
-
 import pytest
 from llm_asking import BROKEN, GOOD, PLAIN, SUBMIT, TOOLS, ask_provider, place, replies
 from llm_servers import StandIn, openai_error, responses, responses_stream
@@ -12,7 +10,7 @@ from tradeassay.llm import ModelParams
 NAME = "openai/gpt-5"
 
 
-def test_arguments_as_text_and_malformed() -> None:
+def test_arguments_as_text_and_malformed():
     says = [
         responses("thinking", [("c1", "submit_action", GOOD)]),
         responses(None, [("c1", "submit_action", BROKEN)]),
@@ -30,14 +28,14 @@ def test_arguments_as_text_and_malformed() -> None:
     assert len(heard) == len(says)
 
 
-def test_arguments_in_pieces() -> None:
+def test_arguments_in_pieces():
     says = [responses_stream("submit_action", list(text)) for text in (GOOD, BROKEN)]
     attempts, heard = ask_provider(NAME, says, streaming=True)
     assert [reply.calls[0].arguments for reply in replies(attempts)] == [GOOD, BROKEN]
     assert heard[0].body["stream"] is True
 
 
-def test_usage_with_cached_input_and_reasoning() -> None:
+def test_usage_with_cached_input_and_reasoning():
     attempts, _ = ask_provider(NAME, [responses("done")], PLAIN)
     usage = replies(attempts)[0].usage
     assert (usage.input_tokens, usage.cached_tokens) == (100, 40)
@@ -46,7 +44,7 @@ def test_usage_with_cached_input_and_reasoning() -> None:
     assert usage.usd == pytest.approx(0.00028)
 
 
-def test_refusal_length_and_errors() -> None:
+def test_refusal_length_and_errors():
     refusal = {"type": "message", "id": "m", "role": "assistant", "status": "completed"}
     refusal["content"] = [{"type": "refusal", "refusal": "No."}]
     says = [
@@ -66,7 +64,7 @@ def test_refusal_length_and_errors() -> None:
     assert attempts[4].wait_s == 2.0
 
 
-async def test_a_conversation_with_a_tool_result_and_reasoning() -> None:
+async def test_a_conversation_with_a_tool_result_and_reasoning():
     """What came with an answer and is no part of the record goes back: reasoning that only OpenAI can read."""
     from tradeassay.llm.via_inspect.provider import open_provider
 

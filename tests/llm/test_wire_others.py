@@ -1,7 +1,5 @@
 """Wires beside OpenAI's and Anthropic's: Google, Ollama, OpenRouter, vLLM, DeepSeek, and Amazon's errors."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -50,7 +48,7 @@ def amazon(status: int, kind: str, message: str, **named: Any) -> Said:
         ),
     ],
 )
-def test_a_call_with_reasoning_beside_it(name: str, message: dict[str, Any]) -> None:
+def test_a_call_with_reasoning_beside_it(name, message):
     usage = {"prompt_tokens": 400, "completion_tokens": 30, "total_tokens": 430}
     usage |= {"completion_tokens_details": {"reasoning_tokens": 20}}  # type: ignore[dict-item]  # as it is sent
     reply = once(name, chat("", [("call_1", "submit_action", GOOD)], usage=usage, **message)).reply
@@ -59,7 +57,7 @@ def test_a_call_with_reasoning_beside_it(name: str, message: dict[str, Any]) -> 
     assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.usage.reasoning_tokens) == (400, 30, 20)
 
 
-def test_reasoning_alone_is_an_answer_without_a_call() -> None:
+def test_reasoning_alone_is_an_answer_without_a_call():
     reply = once("deepseek/deepseek-reasoner", chat("", reasoning_content="I should submit, but")).reply
     assert reply.error is None and not reply.calls and reply.text == ""
 
@@ -111,7 +109,7 @@ FAULTS: dict[str, list[tuple[Said, tuple[str, bool], str]]] = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_faults_are_named_for_what_they_are(name: str) -> None:
+def test_faults_are_named_for_what_they_are(name):
     attempts, _ = ask_provider(name, [said for said, _, _ in FAULTS[name]], SUBMIT, api_key=KEY)
     for attempt, (_, what, words) in zip(attempts, FAULTS[name], strict=True):
         assert (attempt.reply.error_kind, attempt.again) == what, attempt
@@ -123,12 +121,12 @@ class TestGoogle:
     """Google's own form, which needs its own client."""
 
     @pytest.fixture(autouse=True)
-    def client(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def client(self, monkeypatch):
         pytest.importorskip("google.genai")
         for name in ("GOOGLE_BASE_URL", "GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"):
             monkeypatch.delenv(name, raising=False)
 
-    def test_what_it_says_and_what_goes_wrong(self) -> None:
+    def test_what_it_says_and_what_goes_wrong(self):
         arguments = {"orders": [], "overall_reason": "nothing today"}
         call = {"functionCall": {"name": "submit_action", "args": arguments}, "thoughtSignature": "c2ln"}
         wait = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "37s"}

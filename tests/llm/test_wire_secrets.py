@@ -1,8 +1,5 @@
 """Keys that a provider streams back in pieces, echoes in tool calls, or puts into an error."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -18,7 +15,7 @@ STREAMING = ModelParams(max_tokens=8192)
 
 
 @pytest.fixture(autouse=True)
-def configured(stand_in_keys: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def configured(stand_in_keys, monkeypatch):
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "STANDIN_API_KEY"):
         monkeypatch.setenv(name, KEY)
 
@@ -33,7 +30,7 @@ def echoed(says: list[Said], name: str, params: ModelParams | None = None, **nam
     return said
 
 
-def test_streamed_in_pieces() -> None:
+def test_streamed_in_pieces():
     pieces = [KEY[at : at + 5] for at in range(0, len(KEY), 5)]
     says = [
         messages_stream(f"I was called with {KEY}", []),
@@ -48,12 +45,12 @@ def test_streamed_in_pieces() -> None:
     ("name", "fault"), [("anthropic/claude-sonnet-4-5", anthropic_error), ("openai-api/standin/x", openai_error)]
 )
 @pytest.mark.parametrize("status", [400, 401, 403, 500, 503])
-def test_errors(name: str, fault: Callable[..., Said], status: int) -> None:
+def test_errors(name, fault, status):
     more = ("invalid_request_error", f"bad key {KEY}") if fault is anthropic_error else (f"bad key {KEY}",)
     echoed([fault(status, *more)], name)
 
 
-def test_calls_and_text() -> None:
+def test_calls_and_text():
     arguments = f'{{"orders": [], "overall_reason": "{KEY}"}}'
     says = [chat(f"key {KEY}", [("c1", "submit_action", arguments)]), chat(f"```json\n{arguments}\n```")]
     said = echoed(says, "openai-api/standin/x")

@@ -1,9 +1,5 @@
 """A small market with telling names, written by hand, and synthetic worlds."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -109,19 +105,19 @@ def _at(day: str, hour: int) -> int:
 
 
 @pytest.fixture(scope="session")
-def panel() -> Panel:
+def panel():
     return real_panel()
 
 
 @pytest.fixture(scope="session")
-def market(tmp_path_factory: pytest.TempPathFactory, panel: Panel) -> Snapshot:
+def market(tmp_path_factory, panel):
     folder = tmp_path_factory.mktemp("telling") / "snapshot"
     write_snapshot(panel, folder, allow_faults=True)
     return open_snapshot(folder)
 
 
 @pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Snapshot]:
+def world(tmp_path_factory):
     """Return a function that opens a small synthetic world by preset."""
     made: dict[str, Snapshot] = {}
 
@@ -139,7 +135,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Snapshot]
 
 
 @pytest.fixture
-def mask(market: Snapshot) -> Callable[..., Mask]:
+def mask(market):
     """Return a function that opens a mask over the telling market."""
 
     def make(level: str = "blinded", seed: int = 0, **options: bool) -> Mask:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import msgspec
 import numpy as np
 import pytest
@@ -18,7 +16,7 @@ def aliases(seed: int, count: int) -> tuple[AliasMap, list[str]]:
     return made, names
 
 
-def test_an_alias_has_four_digits_and_leads_back() -> None:
+def test_an_alias_has_four_digits_and_leads_back():
     made, names = aliases(0, 300)
     shown = [made.get(name) for name in names]
     assert len(set(shown)) == 300
@@ -26,7 +24,7 @@ def test_an_alias_has_four_digits_and_leads_back() -> None:
     assert [made.symbol(alias) for alias in shown] == names
 
 
-def test_equal_seeds_give_equal_maps_and_others_do_not() -> None:
+def test_equal_seeds_give_equal_maps_and_others_do_not():
     first, names = aliases(1, 50)
     again, _ = aliases(1, 50)
     other, _ = aliases(2, 50)
@@ -34,7 +32,7 @@ def test_equal_seeds_give_equal_maps_and_others_do_not() -> None:
     assert sum(first.get(n) == other.get(n) for n in names) < 3
 
 
-def test_later_listings_do_not_change_earlier_aliases() -> None:
+def test_later_listings_do_not_change_earlier_aliases():
     few, names = aliases(4, 20)
     many, _ = aliases(4, 400)
     assert [few.get(n) for n in names] == [many.get(n) for n in names]
@@ -54,20 +52,20 @@ def test_the_order_of_aliases_says_nothing() -> None:
     assert 0.85 < np.std(correlations) / expected < 1.15
 
 
-def test_numbers_do_not_tell_how_many_names_there_are() -> None:
+def test_numbers_do_not_tell_how_many_names_there_are():
     numbers = [int(made.get(n)[6:]) for seed in range(200) for made, ns in [aliases(seed, 10)] for n in ns]
     assert max(numbers) > 9_800 and min(numbers) < 200
     assert abs(np.mean(numbers) - 4_999.5) < 4 * 2_887 / np.sqrt(len(numbers))
 
 
-def test_more_names_than_four_digits_get_five() -> None:
+def test_more_names_than_four_digits_get_five():
     made, names = aliases(0, 10_003)
     assert len({made.get(n) for n in names}) == 10_003
     assert all(10_000 <= int(made.get(n)[6:]) < 100_000 for n in names[10_000:])
 
 
 @pytest.mark.parametrize("written", ["AAPL", "asset_1", "", "600519.SH"])
-def test_what_is_no_alias_is_not_repeated(written: str) -> None:
+def test_what_is_no_alias_is_not_repeated(written):
     made, _ = aliases(0, 3)
     with pytest.raises(UnknownAlias) as caught:
         made.symbol(written)
@@ -75,7 +73,7 @@ def test_what_is_no_alias_is_not_repeated(written: str) -> None:
     assert isinstance(caught.value, AgentError) and isinstance(caught.value, DataError)
 
 
-def test_an_unknown_alias_is_named() -> None:
+def test_an_unknown_alias_is_named():
     made, names = aliases(0, 3)
     unknown = next(f"asset_{i:04d}" for i in range(10) if made.find(f"asset_{i:04d}") is None)
     with pytest.raises(UnknownAlias, match=unknown) as caught:
@@ -107,29 +105,29 @@ def number(day: str) -> int:
         ("2024-02-25", "day_+5"),
     ],
 )
-def test_days_count_sessions(day: str, label: str) -> None:
+def test_days_count_sessions(day, label):
     assert DayMap(SESSIONS, 2).label(number(day)) == label
 
 
-def test_every_session_leads_back() -> None:
+def test_every_session_leads_back():
     days = DayMap(SESSIONS, 2)
     for day in SESSIONS.astype(np.int64).tolist():
         assert days.read(days.label(day)) == day
 
 
 @pytest.mark.parametrize("written", ["2024-02-19", "day_3", "day_+x", "yesterday", "", "day_+9999999"])
-def test_what_is_no_label_is_refused(written: str) -> None:
+def test_what_is_no_label_is_refused(written):
     with pytest.raises(UnknownAlias, match="no day of this episode"):
         DayMap(SESSIONS, 2).read(written)
 
 
-def test_shown_days_follow_each_other_from_the_anchor() -> None:
+def test_shown_days_follow_each_other_from_the_anchor():
     shown = DayMap(SESSIONS, 2).shown(SESSIONS)
     assert shown.tolist() == (ANCHOR + np.arange(-2, 4)).tolist()
     assert not shown.flags.writeable
 
 
-def test_a_time_of_day_is_kept() -> None:
+def test_a_time_of_day_is_kept():
     days = DayMap(SESSIONS, 2)
     at = number("2024-02-08") * DAY + 14 * HOUR + 30
     assert days.shown_instant(at) == int((ANCHOR - 1).astype(np.int64)) * DAY + 14 * HOUR + 30
@@ -141,14 +139,14 @@ instants = st.integers(number("2024-01-15") * DAY, number("2024-03-15") * DAY)
 
 
 @given(a=instants, b=instants)
-def test_the_order_of_instants_is_kept(a: int, b: int) -> None:
+def test_the_order_of_instants_is_kept(a, b):
     days = DayMap(SESSIONS, 2)
     if a <= b:
         assert days.shown_instant(a) <= days.shown_instant(b)
 
 
 @given(at=instants, since=instants)
-def test_an_instant_is_later_exactly_when_it_is_shown_later(at: int, since: int) -> None:
+def test_an_instant_is_later_exactly_when_it_is_shown_later(at, since):
     days = DayMap(SESSIONS, 2)
     shown = days.shown_instant(since)
     assert (at > days.real_instant(shown)) == (days.shown_instant(at) > shown)
@@ -156,7 +154,7 @@ def test_an_instant_is_later_exactly_when_it_is_shown_later(at: int, since: int)
 
 @settings(max_examples=50)
 @given(level=st.sampled_from(LEVELS))
-def test_a_config_survives_its_encoding(level: str) -> None:
+def test_a_config_survives_its_encoding(level):
     config = MaskConfig(level=level)  # type: ignore[arg-type]
     assert msgspec.json.decode(msgspec.json.encode(config), type=MaskConfig) == config
     assert config.hides_stocks == (level in ("stock-blind", "blinded"))
@@ -166,12 +164,12 @@ def test_a_config_survives_its_encoding(level: str) -> None:
 @pytest.mark.parametrize(
     "wrong", [{"level": "dim"}, {"level": "blinded", "control": True}, {"level": "bright", "rebase_prices": True}]
 )
-def test_a_contradicting_config_is_refused(wrong: dict[str, object]) -> None:
+def test_a_contradicting_config_is_refused(wrong):
     with pytest.raises(UserError):
         MaskConfig(**wrong)  # type: ignore[arg-type]
 
 
-def test_a_bound_is_read_from_its_measurement() -> None:
+def test_a_bound_is_read_from_its_measurement():
     import tomllib
     from importlib.resources import files
 

@@ -1,7 +1,5 @@
 """Five hundred companies as headlines spell them, none of which may pass a mask; Chinese spellings and days."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -39,7 +37,7 @@ def headlines(spelling: str) -> list[str]:
     ]
 
 
-def test_five_hundred_companies_in_every_spelling() -> None:
+def test_five_hundred_companies_in_every_spelling():
     assert len(KNOWN) >= 500 and company_name("BRK-B") == "Berkshire Hathaway"
     scrub = scrubber(LISTED).scrub
     through: list[str] = []
@@ -55,13 +53,13 @@ def test_five_hundred_companies_in_every_spelling() -> None:
     assert tried > 7_500 and not through, through[:20]
 
 
-def test_a_company_that_is_not_in_the_data_is_hidden_too() -> None:
+def test_a_company_that_is_not_in_the_data_is_hidden_too():
     text = "Apple sues Samsung while Tesla and FedEx watch AppleTV"
     shown = scrubber([Instrument(symbol="AAPL")]).scrub(text, WORDS)
     assert shown == "# sues Samsung while # and # watch #"
 
 
-def test_ordinary_words_stay() -> None:
+def test_ordinary_words_stay():
     text = (
         "an apple a day; the target of the visa office; a ford across the river; gap risk; the home depot opened"
     )
@@ -69,7 +67,7 @@ def test_ordinary_words_stay() -> None:
     assert "apple a day" in plain and "ford across" in plain and "gap risk" in plain
 
 
-def test_where_no_stock_is_american_no_american_name_is_looked_for() -> None:
+def test_where_no_stock_is_american_no_american_name_is_looked_for():
     shares = [Instrument(symbol="600519.SH", name="贵州茅台", currency="CNY")]
     assert scrubber(shares).scrub("Apple and 贵州茅台", WORDS) == "Apple and #"
 
@@ -77,7 +75,7 @@ def test_where_no_stock_is_american_no_american_name_is_looked_for() -> None:
 @pytest.mark.parametrize(
     "text", ["万科A涨停", "万 科Ａ涨停", "万科Ａ涨停", "万科涨停", "万　科Ａ", "*ST康美复牌", "XD康美", "康 美"]
 )
-def test_chinese_names_as_exchanges_print_them(text: str) -> None:
+def test_chinese_names_as_exchanges_print_them(text):
     shares = [
         Instrument(symbol="000002.SZ", name="万 科Ａ", currency="CNY"),
         Instrument(symbol="600518.SH", name="ST康美", currency="CNY"),
@@ -87,10 +85,9 @@ def test_chinese_names_as_exchanges_print_them(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kind"),
-    [(text, kind) for kind, texts in SPELLED.items() for text in texts.split("|")],
+    ("text", "kind"), [(text, kind) for kind, texts in SPELLED.items() for text in texts.split("|")]
 )
-def test_days_in_the_spellings_of_two_languages(text: str, kind: str) -> None:
+def test_days_in_the_spellings_of_two_languages(text, kind):
     found: list[DateHit] = []
 
     def note(hit: DateHit) -> str:
@@ -119,7 +116,7 @@ Zuck|Walgreen|KweichowMoutai|byd|Catl|vanke|招行|深发展|Ping An|&#33541;&#2
 
 
 @pytest.mark.parametrize("spelled", HIDDEN.replace("\n", "|").split("|"))
-def test_what_somebody_would_look_for(spelled: str) -> None:
+def test_what_somebody_would_look_for(spelled):
     shown = scrubber(SHARES).scrub(f"shares of {spelled} rose", WORDS)
     assert "#" in shown and not re.search("茅|宁|寧|科|苹|软|0378|Moutai|pple|Gamble|AT&|yd", shown)
     assert scrubber(SHARES).scrub(shown, WORDS) == shown
@@ -136,7 +133,7 @@ def test_what_somebody_would_look_for(spelled: str) -> None:
         "café, naïve, Zürich, São Paulo, Ελλάδα, Москва: 100 points",
     ],
 )
-def test_honest_texts_stay_as_they_are(honest: str) -> None:
+def test_honest_texts_stay_as_they_are(honest):
     assert scrubber(SHARES, dates=True).scrub(honest, WORDS) == honest
 
 
@@ -147,12 +144,12 @@ def test_honest_texts_stay_as_they_are(honest: str) -> None:
         "正月初五|腊月|两会|1H24|FY2024|Lunar New Year|618|除夕|Q3|4Q|third-quarter|first half"
     ).split("|"),
 )
-def test_years_and_seasons_as_somebody_would_hint_at_them(spelled: str) -> None:
+def test_years_and_seasons_as_somebody_would_hint_at_them(spelled):
     shown = scrubber(LISTED, dates=True).scrub(f"销量 sales of {spelled} rose", WORDS)
     assert shown.startswith("销量 sales of <") and shown.endswith("> rose")
 
 
-def test_numbers_that_only_look_like_years_stay() -> None:
+def test_numbers_that_only_look_like_years_stay():
     text = "the '45' column, 2020x, version 26.13.24, room 2024A, it's '7 of 9', MMX Technologies twenty times"
     assert scrubber(LISTED, dates=True).scrub(text, WORDS) == text
 
@@ -167,7 +164,7 @@ def test_numbers_that_only_look_like_years_stay() -> None:
         "Fortune 500 Firms Build Data Centers",
     ],
 )
-def test_an_idiom_is_no_alias(text: str) -> None:
+def test_an_idiom_is_no_alias(text):
     names = "STT State Street|DAL Delta Air Lines|PENN Penn National Gaming|FITB Fifth Third|PBCT People's United"
     names += "|TXN Texas Instruments|UAA Under Armour|REG Regency Centers"
     pairs = (one.partition(" ") for one in names.split("|"))
@@ -175,7 +172,7 @@ def test_an_idiom_is_no_alias(text: str) -> None:
     assert scrubber(made).scrub(text, WORDS) == text
 
 
-def test_an_exchange_is_nobodys_alias() -> None:
+def test_an_exchange_is_nobodys_alias():
     listed = [Instrument(symbol="NDAQ", name="Nasdaq, Inc.", kind="stock"), *LISTED]
     named = Words(lambda name: f"<{name}>", str)
     seen = scrubber(listed).scrub("Shares (NASDAQ: XYZW) and Nasdaq, Inc. (NDAQ)", named)

@@ -1,17 +1,12 @@
 """Free text: every spelling of a name or a date goes, ordinary prose stays."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from datetime import date
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradeassay.data import Snapshot
 from tradeassay.masking import Gate, Mask, MaskConfig, Truth, find_leaks
 from tradeassay.masking.leaks import date_forms
 
@@ -19,14 +14,14 @@ ROW = 60
 
 
 @pytest.fixture
-def gate(mask: Callable[..., Mask], market: Snapshot) -> Callable[..., Gate]:
+def gate(mask, market):
     def make(level: str = "blinded", **options: bool) -> Gate:
         return mask(level, **options).gate(market.at(ROW, "open"))
 
     return make
 
 
-def test_where_we_are(market: Snapshot) -> None:
+def test_where_we_are(market):
     assert str(market.sessions[ROW]) == "2024-01-26"
 
 
@@ -54,7 +49,7 @@ SPELLINGS = {
 @pytest.mark.parametrize(
     ("text", "symbol"), [(text, symbol) for symbol, texts in SPELLINGS.items() for text in texts.split("|")]
 )
-def test_every_spelling_of_a_name_becomes_its_alias(gate: Callable[..., Gate], text: str, symbol: str) -> None:
+def test_every_spelling_of_a_name_becomes_its_alias(gate, text, symbol):
     made = gate("stock-blind")
     for framed in (text, f"We hold {text} now", f"好的，{text}，买入", f"[{text}]", f"line\n{text}\nline"):
         shown = made.outgoing(framed)
@@ -73,14 +68,14 @@ def test_every_spelling_of_a_name_becomes_its_alias(gate: Callable[..., Gate], t
         "银行和科技板块上涨",
     ],
 )
-def test_ordinary_prose_stays(gate: Callable[..., Gate], prose: str) -> None:
+def test_ordinary_prose_stays(gate, prose):
     assert gate().outgoing(prose) == prose
 
 
 @pytest.mark.parametrize(
     "form", [*date_forms("2024-03-05"), "2024-03-05T14:30:00Z", "2024-03-05 09:30", "二〇二四年三月五日"]
 )
-def test_every_spelling_of_a_date_becomes_its_label(gate: Callable[..., Gate], form: str) -> None:
+def test_every_spelling_of_a_date_becomes_its_label(gate, form):
     made = gate("date-blind")
     expected = made.day("2024-03-05")
     for frame in ("{}", "On {} it rose", "（{}）", "until {}.", "({}), then", "a {}; b", "end.{}\nnext"):
@@ -104,7 +99,7 @@ def test_every_spelling_of_a_date_becomes_its_label(gate: Callable[..., Gate], f
         ("2200-01-13", "day_+12"),
     ],
 )
-def test_lone_years_and_far_dates(gate: Callable[..., Gate], text: str, shown: str) -> None:
+def test_lone_years_and_far_dates(gate, text, shown):
     assert gate().outgoing(text) == shown
 
 
@@ -116,15 +111,15 @@ def test_lone_years_and_far_dates(gate: Callable[..., Gate], text: str, shown: s
         "近3个月 10年期 5日均线",
     ],
 )
-def test_numbers_stay(gate: Callable[..., Gate], prose: str) -> None:
+def test_numbers_stay(gate, prose):
     assert gate().outgoing(prose) == prose
 
 
-def test_lone_years_can_be_left(gate: Callable[..., Gate]) -> None:
+def test_lone_years_can_be_left(gate):
     assert gate(bare_dates=False).outgoing("in 2024, Q1 2024, on 2024-01-26") == "in 2024, Q1 2024, on day_+18"
 
 
-def test_numbers_inside_json_are_never_touched(gate: Callable[..., Gate]) -> None:
+def test_numbers_inside_json_are_never_touched(gate):
     made = gate()
     body = '{"volume": 600519, "n": 2024, "id": "600519", "list": [600519, 20240105], "day": "20240105"}'
     alias, day = made.alias("600519.SH"), made.day("2024-01-05")
@@ -133,14 +128,14 @@ def test_numbers_inside_json_are_never_touched(gate: Callable[..., Gate]) -> Non
     assert made.outgoing(f"600519:\n```json\n{body}\n```\n600519") == f"{alias}:\n```json\n{masked}\n```\n{alias}"
 
 
-def test_escapes_hide_nothing(gate: Callable[..., Gate]) -> None:
+def test_escapes_hide_nothing(gate):
     made = gate()
     escaped = r'{"t": "x\nAAPL\t\u8d35\u5dde\u8305\u53f0 \u0041APL"}'
     moutai, apple = made.alias("600519.SH"), made.alias("AAPL")
     assert made.outgoing(escaped) == rf'{{"t": "x\n{apple}\t{moutai} {apple}"}}'
 
 
-def test_levels_hide_what_they_say(gate: Callable[..., Gate]) -> None:
+def test_levels_hide_what_they_say(gate):
     text = "AAPL on 2024-01-05"
     bright, stock, day = gate("bright"), gate("stock-blind"), gate("date-blind")
     assert bright.outgoing(text) == text
@@ -148,7 +143,7 @@ def test_levels_hide_what_they_say(gate: Callable[..., Gate]) -> None:
     assert day.outgoing(text) == "AAPL on day_+3"
 
 
-def test_what_a_model_guesses_is_not_confirmed(gate: Callable[..., Gate]) -> None:
+def test_what_a_model_guesses_is_not_confirmed(gate):
     made = gate()
     alias = made.alias("AAPL")
     said = made.incoming(f"{alias} must be Apple (AAPL), 贵州茅台 on March 5, 2024")
@@ -156,7 +151,7 @@ def test_what_a_model_guesses_is_not_confirmed(gate: Callable[..., Gate]) -> Non
     assert made.outgoing(said) == f"{alias} must be [name] ([name]), [name] on [date]"
 
 
-def test_unknown_aliases_in_prose_stay(gate: Callable[..., Gate]) -> None:
+def test_unknown_aliases_in_prose_stay(gate):
     made = gate()
     unknown = next(f"asset_{i:04d}" for i in range(100) if made.incoming(f"asset_{i:04d}") == f"asset_{i:04d}")
     assert made.incoming(f"{unknown} day_+0") == f"{unknown} 2024-01-02"
@@ -176,7 +171,7 @@ GLUE = st.sampled_from([" ", ", ", "\n", "。", "（", "）", "; ", " - ", "/ ",
 
 
 @pytest.fixture(scope="module")
-def gate_and_truth(market: Snapshot) -> tuple[Any, Truth]:
+def gate_and_truth(market):
     """One gate, and what must not pass it; both take longer to make than to use."""
     config, view = MaskConfig(), market.at(ROW, "open")
     mask = Mask(config, market, "2024-01-02", "2024-03-28", np.random.default_rng(1))
@@ -184,7 +179,7 @@ def gate_and_truth(market: Snapshot) -> tuple[Any, Truth]:
 
 
 @given(parts=st.lists(st.tuples(WORDS | DAYS, GLUE), max_size=12))
-def test_nothing_real_is_left_in_any_text(parts: list[tuple[str, str]], gate_and_truth: Any) -> None:
+def test_nothing_real_is_left_in_any_text(parts, gate_and_truth):
     made, truth = gate_and_truth
     text = "".join(word + glue for word, glue in parts)
     shown = made.outgoing(text)

@@ -1,10 +1,5 @@
 """JSON values, orders, decisions and events through the gate and back."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import msgspec
 import numpy as np
 import pytest
@@ -30,7 +25,7 @@ def opened(market: Snapshot, level: str = "blinded", seed: int = 0, **options: b
 
 
 @pytest.fixture
-def gate(market: Snapshot) -> Gate:
+def gate(market):
     return opened(market)
 
 
@@ -40,7 +35,7 @@ def gate(market: Snapshot) -> Gate:
     level=st.sampled_from(LEVELS),
     seed=st.integers(0, 99),
 )
-def test_names_and_days_come_back(market: Snapshot, symbol: str, day: str, level: str, seed: int) -> None:
+def test_names_and_days_come_back(market, symbol, day, level, seed):
     made = opened(market, level, seed)
     assert made.symbol(made.alias(symbol)) == symbol
     assert made.real_day(made.day(day)) == day
@@ -71,7 +66,7 @@ payloads = st.fixed_dictionaries(
 
 
 @given(payload=payloads, level=st.sampled_from(LEVELS))
-def test_json_comes_back_and_holds_nothing_real_between(market: Snapshot, payload: Any, level: str) -> None:
+def test_json_comes_back_and_holds_nothing_real_between(market, payload, level):
     made = opened(market, level)
     shown = made.outgoing(payload)
     assert made.incoming(shown) == payload
@@ -82,7 +77,7 @@ def test_json_comes_back_and_holds_nothing_real_between(market: Snapshot, payloa
     assert made.outgoing(msgspec.json.encode(payload).decode()) == text
 
 
-def test_hand_worked_json(gate: Gate) -> None:
+def test_hand_worked_json(gate):
     d, apple = gate.alias("D"), gate.alias("AAPL")
     shown = gate.outgoing(
         {
@@ -118,7 +113,7 @@ def test_hand_worked_json(gate: Gate) -> None:
         ),
     ],
 )
-def test_real_names_are_refused_and_not_repeated(gate: Gate, arguments: dict[str, Any]) -> None:
+def test_real_names_are_refused_and_not_repeated(gate, arguments):
     with pytest.raises(UnknownAlias) as caught:
         gate.incoming(arguments)
     said = gate.error(caught.value)
@@ -127,13 +122,13 @@ def test_real_names_are_refused_and_not_repeated(gate: Gate, arguments: dict[str
     assert gate.alias("AAPL") not in said and gate.alias("600519.SH") not in said
 
 
-def test_an_unknown_alias_is_told_by_name(gate: Gate) -> None:
+def test_an_unknown_alias_is_told_by_name(gate):
     unknown = next(f"asset_{i:04d}" for i in range(100) if gate.incoming(f"asset_{i:04d}") == f"asset_{i:04d}")
     with pytest.raises(UnknownAlias, match=unknown):
         gate.incoming({"aliases": [unknown]})
 
 
-def test_errors_of_every_kind_are_masked(gate: Gate, market: Snapshot) -> None:
+def test_errors_of_every_kind_are_masked(gate, market):
     view = market.at(ROW, "open")
     for ask in (
         lambda: view.column("ZZNW"),
@@ -163,7 +158,7 @@ orders = st.builds(
 
 
 @given(batch=st.lists(orders, max_size=4), level=st.sampled_from(LEVELS), rebase=st.booleans())
-def test_decisions_come_back(market: Snapshot, batch: list[Order], level: str, rebase: bool) -> None:
+def test_decisions_come_back(market, batch, level, rebase):
     made = opened(market, level, rebase_prices=rebase and level != "bright")
     decision = Decision(orders=tuple(batch), reason="low volatility")
     back = made.real_decision(made.decision(decision))
@@ -175,7 +170,7 @@ def test_decisions_come_back(market: Snapshot, batch: list[Order], level: str, r
         assert again == order
 
 
-def test_a_decision_may_not_name_what_is_hidden(gate: Gate) -> None:
+def test_a_decision_may_not_name_what_is_hidden(gate):
     with pytest.raises(UnknownAlias):
         gate.real_decision(Decision(orders=(Order(symbol="AAPL", amount=1.0),)))
     failed = Failure(kind="schema", detail="2024-01-26 AAPL")
@@ -183,7 +178,7 @@ def test_a_decision_may_not_name_what_is_hidden(gate: Gate) -> None:
     assert (said.reason, said.failures[0].detail) == ("[name]", "[date] [name]")
 
 
-def test_every_event_is_masked(gate: Gate, market: Snapshot) -> None:
+def test_every_event_is_masked(gate, market):
     made: list[ev.Event] = [
         ev.Deposited(cash=1e6),
         ev.Filled(order_id="0.0", symbol="AAPL", quantity=10, price=5, reference=5, fee=1, tax=0, cash=-51),
@@ -212,7 +207,7 @@ def test_every_event_is_masked(gate: Gate, market: Snapshot) -> None:
     assert gate.event(made[14]).marks == {gate.alias("D"): 1.0, gate.alias("AAPL"): 2.0}  # type: ignore[union-attr]
 
 
-def test_requests_and_replies(gate: Gate) -> None:
+def test_requests_and_replies(gate):
     apple = gate.alias("AAPL")
     own = Message(role="assistant", text="I think of AAPL", calls=(ToolCall(id="1", name="t", arguments="{}"),))
     asked = gate.ask(
@@ -238,7 +233,7 @@ def test_requests_and_replies(gate: Gate) -> None:
     assert reply.calls[0].arguments == '{"alias": "AAPL", "day": "2024-01-02", "x": "[name]"}'
 
 
-def test_bright_changes_nothing(market: Snapshot, mask: Callable[..., Mask]) -> None:
+def test_bright_changes_nothing(market, mask):
     made = opened(market, "bright", control=True)
     payload = {"symbol": "AAPL", "date": "2024-01-26"}
     assert made.outgoing(payload) is payload and made.incoming(payload) is payload

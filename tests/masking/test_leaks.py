@@ -1,12 +1,9 @@
 """The scanner finds what is planted and leaves ordinary prose alone."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
-from tradeassay.data import Snapshot
 from tradeassay.masking import MaskConfig, Truth, find_leaks
 from tradeassay.masking.leaks import date_forms
 
@@ -34,7 +31,7 @@ TRUTH = Truth(
         *((f"on {form}.", "date") for form in date_forms("2024-03-05")),
     ],
 )
-def test_planted_leaks_are_found(text: str, kind: str) -> None:
+def test_planted_leaks_are_found(text, kind):
     found = find_leaks(text, TRUTH)
     assert found and found[0].kind == kind
     assert found[0].where
@@ -48,18 +45,18 @@ def test_planted_leaks_are_found(text: str, kind: str) -> None:
         "",
     ],
 )
-def test_prose_is_left_alone(text: str) -> None:
+def test_prose_is_left_alone(text):
     assert find_leaks(text, TRUTH) == []
 
 
-def test_json_is_searched_by_field() -> None:
+def test_json_is_searched_by_field():
     body = {"stock_id": "D", "grade": "D", "rows": [{"aliases": ["ALL"]}, {"AAPL": 1}], "when": "2024-03-05"}
     found = [(leak.kind, leak.truth) for leak in find_leaks(body, TRUTH)]
     assert found == [("symbol", "D"), ("symbol", "ALL"), ("symbol", "AAPL"), ("date", "2024-03-05")]
     assert find_leaks(json.dumps({"n": 1}), TRUTH) == []
 
 
-def test_the_truth_of_a_moment(market: Snapshot) -> None:
+def test_the_truth_of_a_moment(market):
     view = market.at(60, "open")
     all_of_it = Truth.of(view, MaskConfig())
     assert all_of_it.symbols == view.symbols and "2024-01-20" in all_of_it.days and "贵州茅台" in all_of_it.chinese

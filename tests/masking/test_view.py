@@ -1,7 +1,5 @@
 """A masked view answers as the true one does, under other names and dates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -36,9 +34,7 @@ def texts(view: MarketView) -> list[Any]:
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("phase", ["pre_open", "open", "close"])
-def test_every_number_is_the_true_one_under_the_alias(
-    mask: Callable[..., Mask], market: Snapshot, level: str, phase: Any
-) -> None:
+def test_every_number_is_the_true_one_under_the_alias(mask, market, level, phase):
     true, made = market.at(ROW, phase), mask(level)
     seen, gate = made.view(true), made.gate(true)
     assert isinstance(seen, MaskedView)
@@ -67,9 +63,7 @@ def test_every_number_is_the_true_one_under_the_alias(
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("hardened", [False, True])
-def test_no_text_of_a_view_holds_anything_real(
-    mask: Callable[..., Mask], market: Snapshot, level: str, hardened: bool
-) -> None:
+def test_no_text_of_a_view_holds_anything_real(mask, market, level, hardened):
     made = mask(level, rebase_prices=hardened, scale_volumes=hardened, scrub_news=hardened)
     true = market.at(ROW, "open")
     truth = Truth.of(true, made.config, history=80, ahead=90)
@@ -79,7 +73,7 @@ def test_no_text_of_a_view_holds_anything_real(
 
 @pytest.mark.slow_for("ashare", "crypto", "us")
 @pytest.mark.parametrize("preset", ["us", "ashare", "crypto", "futures"])
-def test_synthetic_worlds_leak_nothing(world: Callable[[str], Snapshot], preset: str) -> None:
+def test_synthetic_worlds_leak_nothing(world, preset):
     snapshot = world(preset)
     first, last = str(snapshot.sessions[80]), str(snapshot.sessions[130])
     made = Mask(MaskConfig(), snapshot, first, last, np.random.default_rng(0))
@@ -103,7 +97,7 @@ def _has_minutes(view: MarketView, symbol: str) -> bool:
     return True
 
 
-def test_dates_are_counted_from_the_anchor(mask: Callable[..., Mask], market: Snapshot) -> None:
+def test_dates_are_counted_from_the_anchor(mask, market):
     true = market.at(ROW, "open")
     seen = mask("date-blind").view(true)
     days = seen.sessions()
@@ -113,7 +107,7 @@ def test_dates_are_counted_from_the_anchor(mask: Callable[..., Mask], market: Sn
     assert mask("stock-blind").view(true).clock == true.clock
 
 
-def test_the_columns_have_another_order_and_late_names_follow(mask: Callable[..., Mask], market: Snapshot) -> None:
+def test_the_columns_have_another_order_and_late_names_follow(mask, market):
     early, late = market.at(ROW, "open"), market.at(ROW + 20, "open")
     made = mask()
     before, after = made.view(early).symbols, made.view(late).symbols
@@ -124,7 +118,7 @@ def test_the_columns_have_another_order_and_late_names_follow(mask: Callable[...
     assert mask(seed=1).view(early).symbols != before
 
 
-def test_asking_in_another_order_gives_the_same_mask(mask: Callable[..., Mask], market: Snapshot) -> None:
+def test_asking_in_another_order_gives_the_same_mask(mask, market):
     one, other = mask(rebase_prices=True, scale_volumes=True), mask(rebase_prices=True, scale_volumes=True)
     views = [one.view(market.at(row, "open")) for row in (45, ROW, 80)]
     again = [other.view(market.at(row, "open")) for row in (80, ROW, 45)][::-1]
@@ -135,7 +129,7 @@ def test_asking_in_another_order_gives_the_same_mask(mask: Callable[..., Mask], 
         assert a.news(0) == b.news(0)
 
 
-def test_news_by_since_and_symbol(mask: Callable[..., Mask], market: Snapshot) -> None:
+def test_news_by_since_and_symbol(mask, market):
     true, made = market.at(ROW, "open"), mask()
     seen, gate = made.view(true), made.gate(true)
     items = seen.news(seen.clock - 60 * DAY)
@@ -159,14 +153,14 @@ def test_news_by_since_and_symbol(mask: Callable[..., Mask], market: Snapshot) -
         seen.news(seen.clock + DAY)
 
 
-def test_thorough_news_loses_source_and_weekday(mask: Callable[..., Mask], market: Snapshot) -> None:
+def test_thorough_news_loses_source_and_weekday(mask, market):
     true = market.at(ROW, "open")
     plain, thorough = mask().view(true).news(0)[-1], mask(scrub_news=True).view(true).news(0)[-1]
     assert plain.source == "The Wire" and thorough.source == ""
     assert "On [weekday], day_+13" in thorough.body
 
 
-def test_errors_are_masked_and_keep_their_kind(mask: Callable[..., Mask], market: Snapshot) -> None:
+def test_errors_are_masked_and_keep_their_kind(mask, market):
     true, made = market.at(ROW, "open"), mask()
     seen, gate = made.view(true), made.gate(true)
     late = mask().gate(market.at(ROW + 20, "open")).alias("ZZNW")
@@ -187,7 +181,7 @@ def test_errors_are_masked_and_keep_their_kind(mask: Callable[..., Mask], market
         assert caught.value.__cause__ is None
 
 
-def test_arrays_are_read_only(mask: Callable[..., Mask], market: Snapshot) -> None:
+def test_arrays_are_read_only(mask, market):
     for hardened in (False, True):
         seen = mask(rebase_prices=hardened, scale_volumes=hardened).view(market.at(ROW, "open"))
         arrays = (seen.bars("close"), seen.opens(), seen.tradable(), seen.sessions(), seen.index_levels("IDX"))
@@ -215,7 +209,7 @@ def observed(market: Snapshot) -> Observation:
 
 
 @pytest.mark.parametrize("hardened", [False, True])
-def test_an_observation(mask: Callable[..., Mask], market: Snapshot, hardened: bool) -> None:
+def test_an_observation(mask, market, hardened):
     made, true = mask(rebase_prices=hardened), observed(market)
     seen, gate = made.observation(true), made.gate(true.view)
     assert seen.session == "day_+18" and seen.time == seen.view.clock
@@ -234,7 +228,7 @@ def test_an_observation(mask: Callable[..., Mask], market: Snapshot, hardened: b
     assert find_leaks(shown, Truth.of(true.view, made.config)) == []
 
 
-def test_rebased_prices(mask: Callable[..., Mask], market: Snapshot) -> None:
+def test_rebased_prices(mask, market):
     made = mask(rebase_prices=True, scale_volumes=True)
     start, true = market.at(42, "pre_open"), market.at(ROW, "open")
     assert str(market.sessions[42]) == "2024-01-02"
@@ -261,7 +255,7 @@ def test_rebased_prices(mask: Callable[..., Mask], market: Snapshot) -> None:
     assert np.corrcoef(opens, market.at(42, "pre_open").bars("close", 1)[0])[0, 1] < 0.9
 
 
-def test_a_later_listing_is_rebased_to_its_first_open(mask: Callable[..., Mask], market: Snapshot) -> None:
+def test_a_later_listing_is_rebased_to_its_first_open(mask, market):
     made = mask(rebase_prices=True)
     row = int(np.searchsorted(market.sessions, np.datetime64("2024-02-01")))
     before, opened = market.at(row, "pre_open"), market.at(row, "open")
@@ -272,7 +266,7 @@ def test_a_later_listing_is_rebased_to_its_first_open(mask: Callable[..., Mask],
     assert later.bars("open", 6, adjust="none")[0, -1] == opens[-1]
 
 
-def test_an_index_keeps_its_name_and_its_fund_does_not(world: Callable[[str], Snapshot]) -> None:
+def test_an_index_keeps_its_name_and_its_fund_does_not(world):
     snapshot = world("us")
     made = Mask(MaskConfig(), snapshot, str(snapshot.sessions[80]), None, np.random.default_rng(0))
     true = snapshot.at(90, "open")

@@ -1,7 +1,5 @@
 """Bands and e-values that hold at every look."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -11,7 +9,7 @@ from tradeassay.metrics import e_bh, e_value, lucky_share, watched_interval, wat
 from tradeassay.metrics.anytime import FIRST_LOOK, level_at
 
 
-def test_the_band_by_hand() -> None:
+def test_the_band_by_hand():
     """Twelve weeks of +1 and -1 in turn: S = 0, V = 12, and the scale of a week is 1."""
     weeks = np.array([1.0, -1.0] * 6)
     found = watched_mean(np.repeat(weeks, 5) / 5.0, level=0.95)
@@ -24,7 +22,7 @@ def test_the_band_by_hand() -> None:
     assert e_value(np.repeat(weeks, 5) / 5.0) == pytest.approx(math.sqrt(prior / (12.0 + prior)))
 
 
-def test_it_only_narrows_and_says_when_it_cannot() -> None:
+def test_it_only_narrows_and_says_when_it_cannot():
     drawn = np.random.default_rng(4).standard_t(4, 500)
     found = watched_mean(drawn)
     assert (np.diff(found.low) >= 0).all() and (np.diff(found.high) <= 0).all()
@@ -36,7 +34,7 @@ def test_it_only_narrows_and_says_when_it_cannot() -> None:
     assert watched_interval(np.array([1.0, np.nan]), periods_per_year=252).value is None
 
 
-def test_signs_are_those_of_the_bands() -> None:
+def test_signs_are_those_of_the_bands():
     rng = np.random.default_rng(5)
     drawn = rng.standard_t(4, (200, 300)) + rng.normal(0.0, 0.2, (200, 1))
     signs = watched_sign(drawn, level=0.99).tolist()
@@ -46,17 +44,17 @@ def test_signs_are_those_of_the_bands() -> None:
     assert set(signs) == {-1, 0, 1}
 
 
-def test_whoever_has_no_edge_is_hardly_ever_called_ahead() -> None:
+def test_whoever_has_no_edge_is_hardly_ever_called_ahead():
     drawn = np.random.default_rng(6).standard_t(3, (1000, 252))
     assert (watched_sign(drawn) != 0).mean() <= 0.05
     assert sum((e_value(row) or 0.0) >= 20.0 for row in drawn) <= 50
 
 
-def test_a_look_costs_as_much_as_a_stricter_test() -> None:
+def test_a_look_costs_as_much_as_a_stricter_test():
     assert 0.99 < level_at(252, 0.95) < 0.999 and level_at(252, 0.995) > level_at(252, 0.95)
 
 
-def test_e_bh_by_hand() -> None:
+def test_e_bh_by_hand():
     """Of four, e-values from 80 are found alone, two from 40, three from 26.7."""
     assert e_bh([79.0, 1.0, 0.5, 0.1]) == [False] * 4
     assert e_bh([81.0, 1.0, None, 0.5, 0.1]) == [True, False, None, False, False]
@@ -64,7 +62,7 @@ def test_e_bh_by_hand() -> None:
     assert e_bh([]) == []
 
 
-def test_how_many_winners_were_lucky() -> None:
+def test_how_many_winners_were_lucky():
     rng = np.random.default_rng(7)
     nobody = lucky_share([*rng.normal(0.0, 0.01, (300, 250))])
     assert nobody.low < 1.0 <= nobody.high or nobody.value > 0.8

@@ -27,7 +27,7 @@ def autoregressive(n: int, phi: float, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize("n", [20, 83, 250, 1000])
 @pytest.mark.parametrize("phi", [0.0, 0.3, 0.8, 0.97, -0.4])
-def test_block_length_is_archs(n: int, phi: float) -> None:
+def test_block_length_is_archs(n, phi):
     from arch.bootstrap import optimal_block_length
 
     values = autoregressive(n, phi, n)
@@ -35,14 +35,14 @@ def test_block_length_is_archs(n: int, phi: float) -> None:
     assert mean_block_length(values) == pytest.approx(max(1.0, expected), rel=1e-9)
 
 
-def test_block_length_of_what_cannot_be_measured() -> None:
+def test_block_length_of_what_cannot_be_measured():
     assert mean_block_length(np.zeros(100)) == 1.0
     assert mean_block_length(np.full(100, 0.1)) == 1.0
     assert mean_block_length(np.arange(5.0)) == 1.0
     assert mean_block_length(np.arange(100.0)) <= longest_block(100)
 
 
-def test_wild_and_quiet_spells_make_blocks_longer() -> None:
+def test_wild_and_quiet_spells_make_blocks_longer():
     rng = np.random.default_rng(2)
     spells = rng.standard_normal(600) * np.where((np.arange(600) // 60) % 2 == 0, 0.2, 3.0)
     assert choose_block(spells, BootstrapConfig()) > 5 * mean_block_length(spells)
@@ -50,14 +50,14 @@ def test_wild_and_quiet_spells_make_blocks_longer() -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 80), st.floats(1, 30), st.integers(0, 2**64))
-def test_resamples_walk_forward_in_blocks(n: int, block: float, seed: int) -> None:
+def test_resamples_walk_forward_in_blocks(n, block, seed):
     rows = np.concatenate(list(resamples(n, 7, block, seed)))
     assert rows.shape == (7, n)
     assert rows.min() >= 0
     assert rows.max() < n
 
 
-def test_blocks_have_the_asked_mean_length_and_every_session_the_same_chance() -> None:
+def test_blocks_have_the_asked_mean_length_and_every_session_the_same_chance():
     n, block = 200, 8.0
     rows = np.concatenate(list(resamples(n, 4000, block, 5)))
     follows = (rows[:, 1:] - rows[:, :-1]) % n == 1
@@ -67,12 +67,12 @@ def test_blocks_have_the_asked_mean_length_and_every_session_the_same_chance() -
     assert share == pytest.approx(np.full(n, 1 / n), rel=0.15)
 
 
-def test_block_of_one_is_the_plain_bootstrap() -> None:
+def test_block_of_one_is_the_plain_bootstrap():
     rows = np.concatenate(list(resamples(100, 500, 1.0, 1)))
     assert ((rows[:, 1:] - rows[:, :-1]) % 100 == 1).mean() == pytest.approx(0.01, abs=0.004)
 
 
-def test_chunks_do_not_change_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_do_not_change_the_rows(monkeypatch):
     whole = np.concatenate(list(resamples(50, 40, 4.0, 9)))
     monkeypatch.setattr("tradeassay.metrics.intervals._CHUNK", 150)
     parts = list(resamples(50, 40, 4.0, 9))
@@ -86,7 +86,7 @@ def test_the_stream_is_pinned() -> None:
     assert seed_resamples(3, 2, 7).tolist() == [[2, 0, 0], [0, 2, 1]]
 
 
-def test_like_archs_bootstrap() -> None:
+def test_like_archs_bootstrap():
     from arch.bootstrap import StationaryBootstrap
 
     values = autoregressive(300, 0.5, 4) * 0.01 + 0.001
@@ -102,7 +102,7 @@ def test_like_archs_bootstrap() -> None:
 
 
 @pytest.mark.parametrize(("phi", "least"), [(0.0, 0.89), (0.3, 0.84)])
-def test_intervals_cover_the_truth_about_as_often_as_they_say(phi: float, least: float) -> None:
+def test_intervals_cover_the_truth_about_as_often_as_they_say(phi, least):
     covered = []
     for trial in range(200):
         values = autoregressive(250, phi, 1000 + trial)
@@ -114,7 +114,7 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say(phi: float, least:
     assert least <= np.mean(covered) <= 0.99
 
 
-def test_an_interval_without_blocks_would_lie() -> None:
+def test_an_interval_without_blocks_would_lie():
     """With autocorrelated returns the plain bootstrap is far too sure: blocks are not decoration."""
     plain, blocks = [], []
     for trial in range(60):
@@ -126,7 +126,7 @@ def test_an_interval_without_blocks_would_lie() -> None:
     assert np.mean(plain) < 0.75 < np.mean(blocks)
 
 
-def test_percentile_interval_needs_most_resamples() -> None:
+def test_percentile_interval_needs_most_resamples():
     drawn = np.arange(1000.0)
     assert percentile_interval(drawn, 0.9) == pytest.approx((49.95, 949.05))
     drawn[:40] = np.nan
@@ -146,7 +146,7 @@ def test_wilson_by_hand() -> None:
     assert high == pytest.approx(0.7634, abs=1e-4)
 
 
-def test_significant_digits() -> None:
+def test_significant_digits():
     assert significant(0.1 + 0.2) == 0.3
     assert significant(-123456.7890123456) == -123456.789012
     assert significant(0.0) == 0.0
@@ -156,6 +156,6 @@ def test_significant_digits() -> None:
 @pytest.mark.parametrize(
     "settings", [{"draws": 0}, {"level": 1.0}, {"block": 0.5}, {"shortest": 0.0}, {"least": 1}]
 )
-def test_impossible_settings_are_refused(settings: dict[str, float]) -> None:
+def test_impossible_settings_are_refused(settings):
     with pytest.raises(UserError, match=r"\("):
         BootstrapConfig(**settings)

@@ -29,7 +29,7 @@ def test_ece_by_hand() -> None:
     assert expected_calibration_error(CONFIDENCE, RIGHT) == pytest.approx((0.05 + 0.70 + 0.06) / 5)
 
 
-def test_the_curve_shows_the_bins() -> None:
+def test_the_curve_shows_the_bins():
     curve = calibration_curve(CONFIDENCE, RIGHT)
     assert [bin.n for bin in curve] == [0, 0, 0, 0, 0, 2, 0, 0, 2, 1]
     assert curve[5].confidence == pytest.approx(0.53) and curve[5].accuracy == 0.5
@@ -38,31 +38,31 @@ def test_the_curve_shows_the_bins() -> None:
 
 
 @pytest.mark.parametrize(("value", "at"), [(0.0, 0), (0.1, 1), (0.3, 3), (0.6, 6), (0.7, 7), (0.999, 9), (1.0, 9)])
-def test_a_bin_holds_its_lower_edge(value: float, at: int) -> None:
+def test_a_bin_holds_its_lower_edge(value, at):
     assert calibration_curve(np.array([value]), np.array([1]))[at].n == 1
 
 
-def test_perfect_and_hopeless() -> None:
+def test_perfect_and_hopeless():
     assert expected_calibration_error(np.ones(4), np.ones(4)) == 0.0 == brier(np.ones(4), np.ones(4))
     assert expected_calibration_error(np.ones(4), np.zeros(4)) == 1.0 == brier(np.ones(4), np.zeros(4))
     assert brier(np.full(4, 0.5), np.array([0, 1, 0, 1])) == 0.25
 
 
-def test_nothing_to_judge_has_no_value() -> None:
+def test_nothing_to_judge_has_no_value():
     empty = np.array([])
     assert np.isnan(brier(empty, empty)) and np.isnan(expected_calibration_error(empty, empty))
     measures = calibration(empty, empty, empty.astype(np.int64))
     assert all(m.value is None and "no order" in str(m.reason) for m in measures.values())
 
 
-def test_bad_input_is_refused() -> None:
+def test_bad_input_is_refused():
     with pytest.raises(UserError, match="outside 0 to 1"):
         brier(np.array([1.2]), np.array([1]))
     with pytest.raises(UserError, match="confidences for"):
         brier(np.array([0.2]), np.array([1, 0]))
 
 
-def test_intervals_resample_whole_sessions() -> None:
+def test_intervals_resample_whole_sessions():
     rng = np.random.default_rng(1)
     session = np.repeat(np.arange(60), 5)
     confidence = rng.uniform(0.5, 0.9, session.size)
@@ -77,7 +77,7 @@ def test_intervals_resample_whole_sessions() -> None:
     assert again == clustered
 
 
-def test_few_sessions_have_no_interval() -> None:
+def test_few_sessions_have_no_interval():
     measures = calibration(CONFIDENCE, RIGHT, np.array([0, 0, 1, 2, 2]))
     assert measures["ece"].value is not None and measures["ece"].low is None
     assert "3 sessions" in str(measures["ece"].note)
@@ -85,11 +85,8 @@ def test_few_sessions_have_no_interval() -> None:
     assert some["brier"].low is not None
 
 
-@given(
-    st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=40),
-    st.integers(1, 12),
-)
-def test_bounds(pairs: list[tuple[float, bool]], bins: int) -> None:
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=40), st.integers(1, 12))
+def test_bounds(pairs, bins):
     confidence, right = np.array([p[0] for p in pairs]), np.array([p[1] for p in pairs])
     ece, score = expected_calibration_error(confidence, right, bins), brier(confidence, right)
     assert -1e-12 <= ece <= 1 + 1e-12 and 0 <= score <= 1
@@ -99,7 +96,7 @@ def test_bounds(pairs: list[tuple[float, bool]], bins: int) -> None:
     assert ece == pytest.approx(by_bins, abs=1e-9) and sum(b.n for b in curve) == len(pairs)
 
 
-def test_a_rate_has_wilson_s_interval() -> None:
+def test_a_rate_has_wilson_s_interval():
     rate = rate_measure(0, 20, nothing="none")
     assert rate.value == 0.0 and rate.low == 0.0 and rate.high == pytest.approx(0.1611, abs=1e-4)
     assert rate_measure(0, 0, nothing="nothing happened").reason == "nothing happened"

@@ -35,7 +35,7 @@ def autoregressive(count: int, n: int, carry: float, seed: int = 0) -> np.ndarra
     return series[:, 50:]
 
 
-def test_the_variance_is_the_mean_of_squared_cosine_transforms() -> None:
+def test_the_variance_is_the_mean_of_squared_cosine_transforms():
     values = returns()
     terms = cosine_terms(values.size)
     assert terms == int(0.4 * 120 ** (2 / 3))
@@ -43,7 +43,7 @@ def test_the_variance_is_the_mean_of_squared_cosine_transforms() -> None:
     assert cosine_variance(values) == pytest.approx((transforms**2).mean(), rel=1e-12)
 
 
-def test_the_interval_is_students_with_as_many_degrees_of_freedom_as_terms() -> None:
+def test_the_interval_is_students_with_as_many_degrees_of_freedom_as_terms():
     values = returns(250)
     found = cosine_interval(values, "mean")
     half = student.ppf(0.975, cosine_terms(250)) * math.sqrt(float(cosine_variance(values)) / 250) * 252
@@ -52,7 +52,7 @@ def test_the_interval_is_students_with_as_many_degrees_of_freedom_as_terms() -> 
     assert found.low == pytest.approx(values.mean() * 252 - half, rel=1e-9)
 
 
-def test_the_p_value_and_the_interval_agree() -> None:
+def test_the_p_value_and_the_interval_agree():
     for seed in range(20):
         values = returns(100, seed=seed, mean=0.001)
         p = float(mean_p_value(values))
@@ -61,19 +61,19 @@ def test_the_p_value_and_the_interval_agree() -> None:
 
 
 @pytest.mark.parametrize(("carry", "most"), [(0.0, 0.06), (0.2, 0.065)])
-def test_dependence_does_not_break_the_level(carry: float, most: float) -> None:
+def test_dependence_does_not_break_the_level(carry, most):
     p = mean_p_value(autoregressive(4000, 250, carry))
     assert 0.04 < (p < 0.05).mean() < most
 
 
-def test_one_series_and_many_take_the_same_call() -> None:
+def test_one_series_and_many_take_the_same_call():
     table = autoregressive(5, 80, 0.3)
     t, freedom = cosine_t(table)
     assert freedom == cosine_terms(80)
     assert t[3] == pytest.approx(float(cosine_t(table[3])[0]))
 
 
-def test_a_sharpe_ratio_is_the_one_of_the_measures_and_scale_does_not_move_it() -> None:
+def test_a_sharpe_ratio_is_the_one_of_the_measures_and_scale_does_not_move_it():
     one = cosine_interval(returns())
     assert one.value == score(series_from_nav(growth(returns())))["sharpe"].value
     other = cosine_interval(returns() * 3.0)
@@ -84,17 +84,17 @@ def test_a_sharpe_ratio_is_the_one_of_the_measures_and_scale_does_not_move_it() 
     ("values", "reason"),
     [(np.ones(1), "fewer than two"), (np.r_[np.nan, returns(30)], "missing"), (np.full(40, 0.25), "not defined")],
 )
-def test_without_a_value_there_is_a_reason(values: np.ndarray, reason: str) -> None:
+def test_without_a_value_there_is_a_reason(values, reason):
     found = cosine_interval(values)
     assert found.value is None and reason in str(found.reason)
 
 
-def test_short_windows_have_a_value_and_a_note() -> None:
+def test_short_windows_have_a_value_and_a_note():
     found = cosine_interval(returns(10))
     assert found.value is not None and found.low is None and "10 sessions" in str(found.note)
 
 
-def test_wrong_questions() -> None:
+def test_wrong_questions():
     with pytest.raises(UserError, match="no interval for"):
         cosine_interval(returns(), "median")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="shape"):
@@ -112,7 +112,7 @@ def test_the_long_run_variance_by_hand_and_that_of_statsmodels() -> None:
     assert long_run_variance(values, 6) == pytest.approx(reference, rel=1e-12)
 
 
-def test_dependence_inflates_the_variance_of_a_mean() -> None:
+def test_dependence_inflates_the_variance_of_a_mean():
     series = autoregressive(1, 20_000, 0.5, seed=3)[0]
     assert ar1_inflation(0.5) == 3.0
     assert variance_inflation(series, 60) == pytest.approx(3.0, rel=0.15)

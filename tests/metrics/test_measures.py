@@ -14,7 +14,7 @@ NAV = np.array([100.0, 110.0, 99.0, 108.9, 103.455])
 RETURNS = np.array([0.10, -0.10, 0.10, -0.05])
 
 
-def test_returns_of_a_path() -> None:
+def test_returns_of_a_path():
     assert m.simple_returns(NAV) == pytest.approx(RETURNS)
     assert m.growth(RETURNS) * 100 == pytest.approx(NAV)
     assert float(m.cumulative_return(NAV)) == pytest.approx(0.03455)
@@ -27,7 +27,7 @@ def test_volatility_by_hand() -> None:
     assert float(m.volatility(RETURNS, 252)) == pytest.approx(math.sqrt(0.031875 / 3 * 252))
 
 
-def test_sharpe_by_hand() -> None:
+def test_sharpe_by_hand():
     assert float(m.sharpe(RETURNS, 252)) == pytest.approx(0.0125 / math.sqrt(0.031875 / 3) * math.sqrt(252))
     assert float(m.sharpe(RETURNS, 252, 0.0125)) == pytest.approx(0.0, abs=1e-12)
 
@@ -45,19 +45,19 @@ def test_stockbench_sortino_uses_the_spread_of_losses_and_no_year() -> None:
     assert math.isnan(m.sortino_stockbench(np.array([0.1, -0.05, -0.05])))
 
 
-def test_max_drawdown_includes_the_initial_value() -> None:
+def test_max_drawdown_includes_the_initial_value():
     assert float(m.max_drawdown(NAV)) == pytest.approx(-0.10)
     assert float(m.max_drawdown(np.array([100.0, 80.0, 90.0]))) == pytest.approx(-0.20)
     assert float(m.max_drawdown(np.array([100.0, 101.0]))) == 0.0
     assert m.drawdowns(NAV) == pytest.approx([0, 0, -0.1, -0.01, -0.0595])
 
 
-def test_calmar_by_hand() -> None:
+def test_calmar_by_hand():
     assert float(m.calmar(NAV, 4)) == pytest.approx(0.03455 / 0.10)
     assert math.isnan(m.calmar(np.array([1.0, 1.1, 1.2]), 252))
 
 
-def test_information_ratio_by_hand() -> None:
+def test_information_ratio_by_hand():
     index = np.array([0.05, -0.05, 0.10, -0.10])
     active = np.array([0.05, -0.05, 0.0, 0.05])
     expected = active.mean() / active.std(ddof=1) * math.sqrt(252)
@@ -72,14 +72,14 @@ def test_turnover_is_one_way() -> None:
     assert float(m.cost_rate(np.array([1.0, 0, 0, 1.1]), before, 4)) == pytest.approx(0.02)
 
 
-def test_concentration() -> None:
+def test_concentration():
     assert float(m.concentration(np.array([50.0, 50.0]))) == pytest.approx(0.5)
     assert float(m.concentration(np.array([50.0, -50.0]))) == pytest.approx(0.5)
     assert float(m.concentration(np.array([90.0, 10.0]))) == pytest.approx(0.82)
     assert math.isnan(m.concentration(np.array([])))
 
 
-def test_rates() -> None:
+def test_rates():
     assert float(m.abstention_rate(np.array([1, 0, 0, 1]))) == 0.5
     assert float(m.failure_rate(np.array([True, False]))) == 0.5
     assert float(m.rejection_rate(np.array([1, 0]), np.array([3, 1]))) == 0.25
@@ -88,21 +88,21 @@ def test_rates() -> None:
     assert float(m.cash_ratio(np.array([50.0, 25.0]), np.array([100.0, 100.0]))) == pytest.approx(0.375)
 
 
-def test_what_does_not_vary_has_no_sharpe_even_when_rounding_says_it_does() -> None:
+def test_what_does_not_vary_has_no_sharpe_even_when_rounding_says_it_does():
     flat = np.full(300, 0.1 / 3)
     assert float(m.volatility(flat, 252)) == 0.0
     assert math.isnan(m.sharpe(flat, 252))
     assert math.isnan(m.sharpe(np.zeros(5), 252))
 
 
-def test_too_short_is_not_a_number() -> None:
+def test_too_short_is_not_a_number():
     one, none = np.array([0.1]), np.array([])
     for value in (m.volatility(one, 252), m.sharpe(one, 252), m.sortino(none, 252), m.failure_rate(none)):
         assert math.isnan(value)
     assert math.isnan(m.annualised_return(np.array([100.0]), 252))
 
 
-def test_a_hole_is_not_skipped() -> None:
+def test_a_hole_is_not_skipped():
     holed = np.array([0.1, np.nan, -0.1])
     for value in (m.sharpe(holed, 1), m.sortino(holed, 1), m.sortino_stockbench(holed), m.hit_rate(holed)):
         assert math.isnan(value)
@@ -110,7 +110,7 @@ def test_a_hole_is_not_skipped() -> None:
 
 
 @pytest.mark.slow
-def test_against_empyrical() -> None:
+def test_against_empyrical():
     empyrical = pytest.importorskip("empyrical", reason="a peer that make test-all installs")
     rng = np.random.default_rng(11)
     for n in (30, 83, 500):
@@ -132,7 +132,7 @@ def test_against_empyrical() -> None:
 
 
 @given(st.lists(st.floats(-0.5, 0.5), min_size=2, max_size=40))
-def test_one_call_for_many_series_equals_many_calls(values: list[float]) -> None:
+def test_one_call_for_many_series_equals_many_calls(values):
     one = np.array(values)
     two = np.stack([one, one[::-1]])
     yearly = [lambda r, of=of: of(r, 252) for of in (m.sharpe, m.sortino, m.volatility)]
@@ -144,7 +144,7 @@ def test_one_call_for_many_series_equals_many_calls(values: list[float]) -> None
 
 
 @given(st.lists(st.floats(-0.9, 2.0), min_size=1, max_size=60))
-def test_drawdown_is_between_minus_one_and_zero_and_ignores_the_currency(values: list[float]) -> None:
+def test_drawdown_is_between_minus_one_and_zero_and_ignores_the_currency(values):
     nav = m.growth(np.array(values))
     deepest = float(m.max_drawdown(nav))
     assert -1.0 <= deepest <= 0.0

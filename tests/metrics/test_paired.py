@@ -21,7 +21,7 @@ from tradeassay.metrics.cosine import cosine_t
 from tradeassay.metrics.measures import growth
 
 
-def test_the_plain_test_is_scipys() -> None:
+def test_the_plain_test_is_scipys():
     differences = np.random.default_rng(0).normal(0.3, 1.0, 12)
     found = wilcoxon(differences)
     assert found.p_value == pytest.approx(scipy_wilcoxon(differences).pvalue)
@@ -35,13 +35,13 @@ def test_by_hand_five_gains_of_five() -> None:
     assert found.smallest_p == 0.0625
 
 
-def test_one_pair_per_cluster_is_the_plain_test() -> None:
+def test_one_pair_per_cluster_is_the_plain_test():
     differences = np.random.default_rng(1).normal(0.4, 1.0, 10)
     one = wilcoxon_clustered(differences, range(10))
     assert one.p_value == pytest.approx(scipy_wilcoxon(differences, method="exact").pvalue)
 
 
-def test_ten_seeds_of_one_window_prove_nothing() -> None:
+def test_ten_seeds_of_one_window_prove_nothing():
     differences = np.linspace(0.1, 1.0, 10)
     assert wilcoxon(differences).p_value < 0.01
     found = wilcoxon_clustered(differences, ["W1"] * 10)
@@ -54,7 +54,7 @@ def test_two_clusters_by_hand() -> None:
     assert found.statistic == 2.0 and found.p_value == 1.0 and found.smallest_p == 0.5
 
 
-def test_many_clusters_use_the_normal_law() -> None:
+def test_many_clusters_use_the_normal_law():
     rng = np.random.default_rng(3)
     differences = rng.normal(0.0, 1.0, 80)
     clusters = np.repeat(np.arange(40), 2).tolist()
@@ -64,7 +64,7 @@ def test_many_clusters_use_the_normal_law() -> None:
     assert shifted is not None and shifted < 1e-6
 
 
-def test_false_alarms_stay_at_their_level_where_the_plain_test_fails() -> None:
+def test_false_alarms_stay_at_their_level_where_the_plain_test_fails():
     rng = np.random.default_rng(8)
     sound = plain = 0
     for _ in range(200):
@@ -75,7 +75,7 @@ def test_false_alarms_stay_at_their_level_where_the_plain_test_fails() -> None:
     assert plain >= 60
 
 
-def test_nothing_and_nonsense() -> None:
+def test_nothing_and_nonsense():
     assert wilcoxon(np.zeros(4)).p_value is None
     assert wilcoxon_clustered(np.zeros(2), "ab").reason == "every difference is zero"
     with pytest.raises(UserError, match="missing"):
@@ -84,7 +84,7 @@ def test_nothing_and_nonsense() -> None:
         wilcoxon_clustered(np.ones(3), ["a"])
 
 
-def test_windows_that_share_days_share_a_cluster() -> None:
+def test_windows_that_share_days_share_a_cluster():
     touching = [("2024-03-01", "2024-04-30"), ("2024-01-01", "2024-02-15"), ("2024-02-15", "2024-02-20")]
     assert overlapping_clusters([*touching, ("2025-01-01", "2025-01-02")]) == [1, 0, 0, 2]
     assert overlapping_clusters([]) == []
@@ -92,7 +92,7 @@ def test_windows_that_share_days_share_a_cluster() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.floats(-5, 5).filter(lambda x: abs(x) > 1e-6), min_size=2, max_size=12))
-def test_turning_every_sign_keeps_the_p_value(values: list[float]) -> None:
+def test_turning_every_sign_keeps_the_p_value(values):
     clusters = [place % 4 for place in range(len(values))]
     one = wilcoxon_clustered(np.array(values), clusters)
     other = wilcoxon_clustered(-np.array(values), clusters)
@@ -105,14 +105,14 @@ def _twenty(rng: np.random.Generator, sessions: int, agents: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("agents", "sessions"), [(2, 60), (5, 40), (20, 60), (20, 252)])
-def test_agents_that_only_guess_share_one_tier_in_nineteen_tables_of_twenty(agents: int, sessions: int) -> None:
+def test_agents_that_only_guess_share_one_tier_in_nineteen_tables_of_twenty(agents, sessions):
     rng = np.random.default_rng(agents * 1000 + sessions)
     tables = 400
     apart = sum(len(tiers(_twenty(rng, sessions, agents))) > 1 for _ in range(tables)) / tables
     assert 0.02 <= apart <= 0.08
 
 
-def test_an_agent_that_is_better_has_a_tier_of_its_own() -> None:
+def test_an_agent_that_is_better_has_a_tier_of_its_own():
     growth = _twenty(np.random.default_rng(0), 250, 6)
     growth[:, 4] += 0.01
     growth[:, 2] -= 0.01
@@ -120,14 +120,14 @@ def test_an_agent_that_is_better_has_a_tier_of_its_own() -> None:
     assert sorted(place for tier in tiers(growth) for place in tier) == list(range(6))
 
 
-def test_two_are_told_apart_by_the_test_of_their_difference() -> None:
+def test_two_are_told_apart_by_the_test_of_their_difference():
     rng = np.random.default_rng(3)
     for edge in np.linspace(0.0, 0.002, 40):
         growth = rng.normal(0.0, 0.004, (80, 2)) + np.array([edge, 0.0])
         assert (len(tiers(growth)) == 2) == (float(mean_p_value(growth[:, 0] - growth[:, 1])) < 0.05)
 
 
-def test_twins_stay_together_and_a_constant_lead_is_certain() -> None:
+def test_twins_stay_together_and_a_constant_lead_is_certain():
     one = np.random.default_rng(1).normal(0, 0.01, 80)
     assert tiers(np.stack([one, one, one - 1e-4], axis=1)) == [[0, 1], [2]]
     assert tiers(one[:, None]) == [[0]]
@@ -147,7 +147,7 @@ def _against(*p_values: float) -> list[AgainstBaseline]:
     return [compare_to_baseline(path, growth(np.expm1(market))) for path in paths]
 
 
-def test_a_table_of_comparisons_allows_for_their_number_in_all_its_parts() -> None:
+def test_a_table_of_comparisons_allows_for_their_number_in_all_its_parts():
     alone = _against(0.02, 0.0001, 0.5)
     assert [one.distinguishable for one in alone] == [True, True, False]
     found = [one for one in corrected([*alone, None], 0.95) if one is not None]
@@ -164,7 +164,7 @@ def test_a_table_of_comparisons_allows_for_their_number_in_all_its_parts() -> No
 
 @given(st.lists(st.floats(1e-6, 0.9), min_size=1, max_size=6))
 @settings(max_examples=25, deadline=None)
-def test_the_interval_excludes_zero_exactly_when_the_adjusted_p_value_is_small(p_values: list[float]) -> None:
+def test_the_interval_excludes_zero_exactly_when_the_adjusted_p_value_is_small(p_values):
     for one in corrected(_against(*p_values), 0.95):
         assert one is not None and one.p_adjusted is not None
         assert one.distinguishable == (one.p_adjusted <= 0.05) or abs(one.p_adjusted - 0.05) < 1e-9

@@ -32,7 +32,7 @@ def test_by_hand_an_information_ratio_of_one_half() -> None:
     assert power_of(0.0, Design()) == pytest.approx(0.05)
 
 
-def test_statsmodels_agrees() -> None:
+def test_statsmodels_agrees():
     from statsmodels.stats.power import NormalIndPower
 
     design = Design(sessions=600)
@@ -41,7 +41,7 @@ def test_statsmodels_agrees() -> None:
     assert power_of(1.0, design) == pytest.approx(theirs, rel=1e-9)
 
 
-def test_seeds_help_until_they_repeat_each_other() -> None:
+def test_seeds_help_until_they_repeat_each_other():
     assert seeds_needed(3.0, Design(sessions=252)) == 1
     four = seeds_needed(2.3, Design(sessions=252, seed_correlation=0.3))
     assert four is not None and four > 1
@@ -51,14 +51,14 @@ def test_seeds_help_until_they_repeat_each_other() -> None:
     assert minimum_detectable_ir(Design(seeds=50, seed_correlation=1.0)) == minimum_detectable_ir(Design())
 
 
-def test_dependence_and_company_cost_sessions() -> None:
+def test_dependence_and_company_cost_sessions():
     plain = sessions_needed(1.0, Design())
     assert sessions_needed(1.0, Design(inflation=ar1_inflation(0.2))) == pytest.approx(1.5 * plain, abs=1)
     assert sessions_needed(1.0, Design(comparisons=10)) > 1.6 * plain
 
 
 @given(st.floats(0.1, 5.0), st.integers(20, 5000), st.integers(1, 20), st.floats(0.0, 1.0), st.integers(1, 30))
-def test_the_answers_fit_each_other(ir: float, sessions: int, seeds: int, shared: float, company: int) -> None:
+def test_the_answers_fit_each_other(ir, sessions, seeds, shared, company):
     design = Design(sessions=sessions, seeds=seeds, seed_correlation=shared, comparisons=company)
     smallest = minimum_detectable_ir(design)
     assert power_of(smallest, design) == pytest.approx(0.8, abs=1e-3)
@@ -67,7 +67,7 @@ def test_the_answers_fit_each_other(ir: float, sessions: int, seeds: int, shared
 
 
 @pytest.mark.parametrize(("seeds", "worlds"), [(1, 50), (3, 40)])
-def test_simulation_agrees_with_the_formula(seeds: int, worlds: int) -> None:
+def test_simulation_agrees_with_the_formula(seeds, worlds):
     design = Design(sessions=120, seeds=seeds, inflation=ar1_inflation(0.1), seed_correlation=0.5)
     found = simulated_power(minimum_detectable_ir(design), design, worlds=worlds)
     assert found.low <= 0.8 <= found.high
@@ -75,7 +75,7 @@ def test_simulation_agrees_with_the_formula(seeds: int, worlds: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", [1, 3])
-def test_simulation_agrees_with_the_formula_closely(seeds: int) -> None:
+def test_simulation_agrees_with_the_formula_closely(seeds):
     design = Design(sessions=250, seeds=seeds, inflation=ar1_inflation(0.2), seed_correlation=0.5)
     smallest = minimum_detectable_ir(design)
     found = simulated_power(smallest, design, worlds=400)
@@ -85,14 +85,14 @@ def test_simulation_agrees_with_the_formula_closely(seeds: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("carry", "most"), [(0.0, 0.075), (0.2, 0.115)])
-def test_false_alarms_are_what_the_page_says(carry: float, most: float) -> None:
+def test_false_alarms_are_what_the_page_says(carry, most):
     """Nominal for independent sessions; for ones that resemble their neighbours up to twice that, and no more."""
     design = Design(sessions=250, inflation=ar1_inflation(carry))
     found = simulated_power(0.0, design, worlds=700, seed=1)
     assert found.low <= most and 0.035 <= found.value <= most
 
 
-def test_the_design_of_a_result_is_measured() -> None:
+def test_the_design_of_a_result_is_measured():
     rng = np.random.default_rng(0)
     common = rng.normal(size=400)
     active = math.sqrt(0.7) * common + math.sqrt(0.3) * rng.normal(size=(4, 400))
@@ -103,7 +103,7 @@ def test_the_design_of_a_result_is_measured() -> None:
     assert measured_design(np.zeros((2, 30))).seed_correlation == 1.0
 
 
-def test_what_is_said() -> None:
+def test_what_is_said():
     short = power_summary(Design(sessions=83, seeds=3, comparisons=5))
     assert short.hopeless and "can hardly show skill" in short.sentence and "among 5" in short.sentence
     long = power_summary(Design(sessions=5000))
@@ -111,7 +111,7 @@ def test_what_is_said() -> None:
     assert short.sessions > 83
 
 
-def test_nonsense() -> None:
+def test_nonsense():
     for wrong in ({"sessions": 0}, {"level": 1.0}, {"seed_correlation": 1.5}, {"inflation": 0.0}):
         with pytest.raises(UserError):
             Design(**wrong)

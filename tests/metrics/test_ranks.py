@@ -1,7 +1,5 @@
 """Critical differences."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -23,7 +21,7 @@ from tradeassay.metrics.agreement import (
 from tradeassay.metrics.ranks import Pairing, ratings
 
 
-def test_friedman_is_scipys_and_the_difference_is_the_books() -> None:
+def test_friedman_is_scipys_and_the_difference_is_the_books():
     scores = np.random.default_rng(3).normal(size=(14, 4))
     found = critical_difference(scores, ["a", "b", "c", "d"])
     statistic, p = friedmanchisquare(*scores.T)
@@ -33,14 +31,14 @@ def test_friedman_is_scipys_and_the_difference_is_the_books() -> None:
     assert sum(found.mean_ranks.values()) == pytest.approx(10.0)
 
 
-def test_ties_are_handled_as_scipy_does() -> None:
+def test_ties_are_handled_as_scipy_does():
     scores = np.round(np.random.default_rng(4).normal(size=(10, 4)))
     statistic, p = friedmanchisquare(*scores.T)
     found = critical_difference(scores, list("abcd"))
     assert (found.statistic, found.p_value) == pytest.approx((statistic, p))
 
 
-def test_groups_are_neighbours_that_cannot_be_told_apart() -> None:
+def test_groups_are_neighbours_that_cannot_be_told_apart():
     scores = np.tile([10.0, 9.0, 1.0], (40, 1)) + np.random.default_rng(5).normal(0, 2.0, (40, 3))
     found = critical_difference(scores, ["best", "next", "last"])
     assert found.groups == (("best", "next"),)
@@ -49,7 +47,7 @@ def test_groups_are_neighbours_that_cannot_be_told_apart() -> None:
     assert alike.p_value == 1.0 and alike.groups == (("a", "b", "c"),)
 
 
-def test_nonsense() -> None:
+def test_nonsense():
     with pytest.raises(UserError, match="markets"):
         critical_difference(np.ones((1, 3)), ["a", "b", "c"])
 
@@ -70,7 +68,7 @@ def _units(rows: dict[str, str]) -> list[dict[str, int]]:
 
 
 @pytest.mark.parametrize(("level", "printed"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
-def test_the_worked_example(level, printed) -> None:
+def test_the_worked_example(level, printed):
     found = krippendorff_alpha(_units(_ROWS), level)
     assert found.value == pytest.approx(printed, abs=5e-4)
     assert found.n == 11  # the last unit has one rating
@@ -83,12 +81,12 @@ def test_two_raters_by_hand() -> None:
     assert krippendorff_alpha(units).value == pytest.approx(8 / 15)
 
 
-def test_nothing_to_measure_has_a_reason() -> None:
+def test_nothing_to_measure_has_a_reason():
     assert krippendorff_alpha([{"a": 1}, {"b": 2}]).reason == "no unit has two ratings"
     assert krippendorff_alpha([{"a": 1, "b": 1}]).value is None
 
 
-def test_words_have_an_order_when_it_is_given() -> None:
+def test_words_have_an_order_when_it_is_given():
     units = [{"a": "low", "b": "high"}, {"a": "mid", "b": "mid"}, {"a": "high", "b": "high"}]
     numbers = [{k: {"low": 0, "mid": 1, "high": 2}[v] for k, v in unit.items()} for unit in units]
     by_words = krippendorff_alpha(units, "ordinal", order=("low", "mid", "high"))
@@ -99,7 +97,7 @@ def test_words_have_an_order_when_it_is_given() -> None:
         krippendorff_alpha(units, "interval")
 
 
-def test_the_interval_is_the_same_every_time_and_holds_the_value() -> None:
+def test_the_interval_is_the_same_every_time_and_holds_the_value():
     one, two = (krippendorff_alpha(_units(_ROWS), draws=200, seed=3) for _ in range(2))
     assert one == two
     assert one.low is not None and one.high is not None and one.value is not None
@@ -108,7 +106,7 @@ def test_the_interval_is_the_same_every_time_and_holds_the_value() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=4), min_size=2, max_size=12))
-def test_full_agreement_is_one_and_order_of_units_is_nothing(ratings) -> None:
+def test_full_agreement_is_one_and_order_of_units_is_nothing(ratings):
     units = [dict(zip("abcd", row, strict=False)) for row in ratings]
     same = [dict.fromkeys(unit, next(iter(unit.values()))) for unit in units]
     perfect = krippendorff_alpha(same)
@@ -133,7 +131,7 @@ def test_two_players_by_hand() -> None:
     assert found["a"].low is None and "five groups" in found["a"].note
 
 
-def test_the_order_of_strength_is_found_with_intervals() -> None:
+def test_the_order_of_strength_is_found_with_intervals():
     generator = np.random.default_rng(0)
     strength = {"a": 4.0, "b": 2.0, "c": 1.0}
     made = []
@@ -151,7 +149,7 @@ def test_the_order_of_strength_is_found_with_intervals() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_ratings_maximise_the_likelihood(seed: int) -> None:
+def test_ratings_maximise_the_likelihood(seed):
     """Against a general optimiser, with somebody who wins everything among them."""
     wins = np.random.default_rng(seed).integers(0, 6, (4, 4)).astype(float)
     np.fill_diagonal(wins, 0.0)
@@ -170,7 +168,7 @@ def test_ratings_maximise_the_likelihood(seed: int) -> None:
     assert [found[name].value for name in names] == pytest.approx(expected, abs=0.05)
 
 
-def test_somebody_who_never_lost_has_a_rating() -> None:
+def test_somebody_who_never_lost_has_a_rating():
     found = ratings(games("a", "b", 5, 0))
     assert np.isfinite(found["a"].value)
     assert ratings([]) == {}
@@ -183,7 +181,7 @@ def counted_tau(x: np.ndarray, y: np.ndarray) -> float:
     return float((s * t).sum() / np.sqrt(np.abs(s).sum() * np.abs(t).sum()))
 
 
-def test_tau_and_rho_agree_with_scipy_and_with_counting() -> None:
+def test_tau_and_rho_agree_with_scipy_and_with_counting():
     generator = np.random.default_rng(1)
     for _ in range(10):
         x, y = generator.integers(0, 6, 12).astype(float), generator.integers(0, 6, 12).astype(float)
@@ -193,14 +191,14 @@ def test_tau_and_rho_agree_with_scipy_and_with_counting() -> None:
     assert kendall_tau(np.array([1, 2, np.nan]), np.array([1, 2, 0.0])) == 1.0
 
 
-def test_correlations_carry_intervals() -> None:
+def test_correlations_carry_intervals():
     x = np.arange(12.0)
     found = correlation_measure(spearman_rho, x, -x + np.random.default_rng(0).normal(0, 3, 12))
     assert found.low < found.value < found.high < 0
     assert correlation_measure(spearman_rho, x[:1], x[:1]).value is None
 
 
-def test_reviewers_agreement() -> None:
+def test_reviewers_agreement():
     scores = np.array([[1, 2, 3, 4, 5, 6], [2, 3, 4, 5, 6, 7], [1, 3, 2, 4, 5, 6.0]])
     found = agreement(scores)
     assert found.value == pytest.approx((1 + 2 * (13 / 15)) / 3)

@@ -1,7 +1,5 @@
 """pass^k and the split of a spread, by numbers worked out by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -18,7 +16,7 @@ def play(model: str, window: str, seed: int, score: float | None, wording: str =
     return Play(model=model, wording=wording, window=window, seed=seed, passed=passed, score=score)
 
 
-def test_all_of_k_is_counted_without_putting_back() -> None:
+def test_all_of_k_is_counted_without_putting_back():
     """3 of 4: two of them both pass in 3 of 6 pairs, three in 1 of 4, four never; 2 of 4: 1 of 6 pairs."""
     once = [[True, True, True, False]]
     assert [pass_all(once, k).value for k in (1, 2, 3, 4)] == pytest.approx([0.75, 0.5, 0.25, 0.0])
@@ -27,7 +25,7 @@ def test_all_of_k_is_counted_without_putting_back() -> None:
     assert pass_all(once, 5).value is None and "5 times" in str(pass_all(once, 5).reason)
 
 
-def test_the_interval_is_wilsons() -> None:
+def test_the_interval_is_wilsons():
     low, high = wilson_interval(3, 4, 0.95)
     alone = pass_all([[True, True, True, False]], 2)
     assert (alone.low, alone.high) == pytest.approx((low**2, high**2))
@@ -37,7 +35,7 @@ def test_the_interval_is_wilsons() -> None:
 
 
 @given(st.integers(0, 2**31))
-def test_all_of_k_is_what_a_power_of_the_chance_expects(seed: int) -> None:
+def test_all_of_k_is_what_a_power_of_the_chance_expects(seed):
     """Drawing k of n plays at random, as often as one likes, passes as often as the formula says."""
     group = list(np.random.default_rng(seed).random(6) < 0.7)
     picks = [(a, b, c) for a in range(6) for b in range(a) for c in range(b)]
@@ -45,7 +43,7 @@ def test_all_of_k_is_what_a_power_of_the_chance_expects(seed: int) -> None:
     assert pass_all([group], 3).value == pytest.approx(by_hand)
 
 
-def test_components_by_hand() -> None:
+def test_components_by_hand():
     """Models at 0 and 4, seeds 1 apart around them, nothing else varied.
 
     Within a cell the squares are 2 * 0.25 each and one degree of freedom: MS of seeds 0.5. Between models
@@ -57,7 +55,7 @@ def test_components_by_hand() -> None:
     assert np.isnan(shares[1:4]).all()
 
 
-def test_what_models_and_windows_do_together_is_no_merit_of_either() -> None:
+def test_what_models_and_windows_do_together_is_no_merit_of_either():
     """Means 1 and -1 crossed: no model and no window is better than another, all is together (seeds alike)."""
     crossed = np.array([[[1.0, -1.0]], [[-1.0, 1.0]]])[..., None].repeat(2, axis=-1)
     assert spread_shares(crossed) == pytest.approx([0.0, np.nan, 0.0, 1.0, 0.0], nan_ok=True)
@@ -67,7 +65,7 @@ def test_what_models_and_windows_do_together_is_no_merit_of_either() -> None:
     assert (model, window, together) == pytest.approx((8 / 9, 1 / 9, 0.0)) and np.isnan(seed)
 
 
-def test_components_are_unbiased_over_many_tables() -> None:
+def test_components_are_unbiased_over_many_tables():
     rng = np.random.default_rng(3)
     shape, sizes = (4, 3, 5, 3), np.array([2.0, 1.0, 3.0, 0.5, 1.0])
     sums = np.zeros(5)
@@ -78,14 +76,14 @@ def test_components_are_unbiased_over_many_tables() -> None:
     assert sums / 300 == pytest.approx(sizes / sizes.sum(), abs=0.05)
 
 
-def test_sums_of_squares_add_up_over_any_number_of_axes() -> None:
+def test_sums_of_squares_add_up_over_any_number_of_axes():
     means = np.random.default_rng(1).normal(size=(7, 3, 2, 4, 2))
     assert axis_shares(means).shape == (7, 5)
     assert axis_shares(means).sum(axis=1) == pytest.approx(np.ones(7))
     assert np.isnan(axis_shares(np.ones((1, 2, 2)))).all()
 
 
-def test_a_record_says_what_was_repeated_and_what_was_left_out() -> None:
+def test_a_record_says_what_was_repeated_and_what_was_left_out():
     plays = [
         play(model, window, seed, base + bump + 0.1 * seed)
         for model, base in (("a", 1.0), ("b", -1.0))
@@ -105,7 +103,7 @@ def test_a_record_says_what_was_repeated_and_what_was_left_out() -> None:
     assert rules is not None and "by source: agent 79.8%" in rules.of_spread
 
 
-def test_a_failed_play_passes_nothing_and_one_play_says_nothing() -> None:
+def test_a_failed_play_passes_nothing_and_one_play_says_nothing():
     assert reliability([play("a", "w", 0, 1.0), play("b", "w", 0, 1.0)]) is None
     found = reliability([play("a", "w", 0, 1.0), play("a", "w", 1, None)])
     assert found is not None and found.passes["a"]["seed"][1].value == 0.0
@@ -116,7 +114,7 @@ def test_a_failed_play_passes_nothing_and_one_play_says_nothing() -> None:
     assert all(0.0 <= low <= value <= high <= 1.0 for low, value, high in known)
 
 
-def test_a_play_given_twice_is_one_and_reasons_are_those_of_the_plays() -> None:
+def test_a_play_given_twice_is_one_and_reasons_are_those_of_the_plays():
     def play(window: str, seed: int, score: float | None = 0.1, passed: bool = True) -> Play:
         return Play(model="m", wording="a", window=window, seed=seed, passed=passed, score=score)
 

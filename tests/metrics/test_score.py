@@ -35,7 +35,7 @@ def path(n: int = 120, drift: float = 0.0005, seed: int = 0, scale: float = 0.01
     return 1e5 * growth(drift + scale * np.random.default_rng(seed).standard_normal(n))
 
 
-def test_every_measure_is_there_in_order_with_an_interval() -> None:
+def test_every_measure_is_there_in_order_with_an_interval():
     scores = score(series_from_nav(path(), index=path(seed=1)), bootstrap=QUICK)
     assert list(scores) == [info.id for info in MEASURES]
     returns = "cumulative_return annualised_return excess_return volatility max_drawdown hit_rate".split()
@@ -46,14 +46,14 @@ def test_every_measure_is_there_in_order_with_an_interval() -> None:
     assert scores["rejection_rate"].reason == "no order was given"
 
 
-def test_equal_input_equal_bytes() -> None:
+def test_equal_input_equal_bytes():
     one, two = (canonical_json(score(series_from_nav(path(), index=path(seed=1)))) for _ in range(2))
     assert one == two
     other = canonical_json(score(series_from_nav(path(), index=path(seed=1)), bootstrap=BootstrapConfig(salt=1)))
     assert other != one
 
 
-def test_numbers_survive_json_and_have_twelve_digits() -> None:
+def test_numbers_survive_json_and_have_twelve_digits():
     scores = score(series_from_nav(path()), bootstrap=QUICK)
     assert msgspec.json.decode(msgspec.json.encode(scores), type=dict[str, Measure]) == scores
     for measure in scores.values():
@@ -61,7 +61,7 @@ def test_numbers_survive_json_and_have_twelve_digits() -> None:
             assert value is None or value == float(f"{value:.11e}")
 
 
-def test_cash_has_a_return_of_zero_and_no_ratios() -> None:
+def test_cash_has_a_return_of_zero_and_no_ratios():
     scores = score(series_from_nav(np.full(60, 1e5), index=path(59)), bootstrap=QUICK)
     assert scores["cumulative_return"].value == 0.0
     assert scores["volatility"].value == 0.0
@@ -73,7 +73,7 @@ def test_cash_has_a_return_of_zero_and_no_ratios() -> None:
     assert scores["information_ratio"].value is not None
 
 
-def test_a_ruined_account_shows_its_loss() -> None:
+def test_a_ruined_account_shows_its_loss():
     nav = np.concatenate([path(30), [-5000.0, -4000.0]])
     scores = score(series_from_nav(nav), bootstrap=QUICK)
     assert scores["cumulative_return"].value == pytest.approx(-1.04)
@@ -82,24 +82,24 @@ def test_a_ruined_account_shows_its_loss() -> None:
     assert scores["annualised_return"].value is None
 
 
-def test_no_sessions_and_no_money() -> None:
+def test_no_sessions_and_no_money():
     assert score(series_from_nav(np.array([1e5])))["sharpe"].reason == "there are no sessions"
     assert score(series_from_nav(np.array([0.0, 1.0])))["sharpe"].reason == "the account started with nothing"
 
 
-def test_a_benchmark_of_another_length_is_refused() -> None:
+def test_a_benchmark_of_another_length_is_refused():
     with pytest.raises(UserError, match="benchmark levels"):
         score(series_from_nav(path()), benchmark_nav=path(10))
 
 
-def test_a_benchmark_replaces_the_index() -> None:
+def test_a_benchmark_replaces_the_index():
     series = series_from_nav(path(), index=path(seed=1))
     other = score(series, benchmark_nav=path(seed=2), bootstrap=QUICK)
     ours, theirs = (float(nav[-1] / nav[0]) for nav in (path(), path(seed=2)))
     assert other["excess_return"].value == pytest.approx(ours - theirs)
 
 
-def test_what_must_be_known_about_the_index_goes_with_both_measures() -> None:
+def test_what_must_be_known_about_the_index_goes_with_both_measures():
     series = dataclasses.replace(series_from_nav(path(), index=path(seed=1)), index_note="without dividends")
     scores = score(series, bootstrap=QUICK)
     noted = {name for name, measure in scores.items() if "without dividends" in str(measure.note)}
@@ -116,7 +116,7 @@ def test_what_must_be_known_about_the_index_goes_with_both_measures() -> None:
     assert "without dividends" not in str(replaced["information_ratio"].note)
 
 
-def test_an_index_with_a_gap_is_none() -> None:
+def test_an_index_with_a_gap_is_none():
     holed = path(seed=1)
     holed[50] = np.nan
     scores = score(series_from_nav(path(), index=holed), bootstrap=QUICK)
@@ -125,7 +125,7 @@ def test_an_index_with_a_gap_is_none() -> None:
 
 
 @pytest.mark.slow
-def test_the_processor_does_not_change_a_byte() -> None:
+def test_the_processor_does_not_change_a_byte():
     """The same scores with numpy's processor-specific code switched off."""
     script = (
         "import numpy as np, sys\n"
@@ -145,18 +145,18 @@ def test_the_processor_does_not_change_a_byte() -> None:
     assert one == other and len(one) > 1000
 
 
-def test_the_manual_names_every_measure() -> None:
+def test_the_manual_names_every_measure():
     page = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
     assert [info.id for info in MEASURES if f"`{info.id}`" not in page.read_text()] == []
 
 
-def test_few_sessions_get_values_without_intervals() -> None:
+def test_few_sessions_get_values_without_intervals():
     scores = score(series_from_nav(path(12)), bootstrap=QUICK)
     assert scores["sharpe"].value is not None and scores["sharpe"].low is None
     assert scores["sharpe"].note == "no interval: 12 sessions, at least 20 are needed"
 
 
-def test_an_interval_that_most_resamples_cannot_give_is_not_given() -> None:
+def test_an_interval_that_most_resamples_cannot_give_is_not_given():
     rising = 1e5 * growth(np.concatenate([np.full(59, 0.01), [-0.02], np.full(59, 0.01), [-0.03]]))
     measure = score(series_from_nav(rising), bootstrap=QUICK)["sortino_stockbench"]
     assert measure.value is not None and measure.low is None
@@ -165,13 +165,13 @@ def test_an_interval_that_most_resamples_cannot_give_is_not_given() -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.floats(-0.2, 0.2), min_size=1, max_size=40))
-def test_whatever_happened_there_is_a_number_or_a_reason(returns: list[float]) -> None:
+def test_whatever_happened_there_is_a_number_or_a_reason(returns):
     for measure in score(series_from_nav(1e5 * growth(np.array(returns))), bootstrap=QUICK).values():
         assert (measure.value is None) != (measure.reason is None)
         assert measure.value is None or math.isfinite(measure.value)
 
 
-def test_repetitions_by_hand() -> None:
+def test_repetitions_by_hand():
     summary = summarise([Measure(value=value) for value in (1.0, 2.0, 4.0, 8.0)])
     assert summary.median.value == 3.0
     assert (summary.q1, summary.q3, summary.iqr) == (1.75, 5.0, 3.25)
@@ -180,7 +180,7 @@ def test_repetitions_by_hand() -> None:
     assert summary.cv == pytest.approx(summary.std / 3.75)
 
 
-def test_repetitions_without_values() -> None:
+def test_repetitions_without_values():
     nothing = summarise([not_scored("it failed"), not_scored("it failed")])
     assert nothing.median.reason == "it failed"
     assert (nothing.n, nothing.missing, nothing.cv) == (0, 2, None)
@@ -189,7 +189,7 @@ def test_repetitions_without_values() -> None:
     assert summarise([Measure(value=-1.0), Measure(value=1.0)]).cv is None
 
 
-def test_across_seeds() -> None:
+def test_across_seeds():
     episodes = [series_from_nav(path(seed=seed)) for seed in range(3)]
     scores = [score(episode, bootstrap=QUICK) for episode in episodes]
     summary = across_seeds(episodes, scores, bootstrap=QUICK)["sharpe"]
@@ -201,7 +201,7 @@ def test_across_seeds() -> None:
     assert canonical_json(again["sharpe"]) == canonical_json(summary)
 
 
-def test_one_seed_keeps_its_own_interval() -> None:
+def test_one_seed_keeps_its_own_interval():
     episode = series_from_nav(path())
     scores = score(episode, bootstrap=QUICK)
     summary = across_seeds([episode], [scores], bootstrap=QUICK)
@@ -209,7 +209,7 @@ def test_one_seed_keeps_its_own_interval() -> None:
     assert summary["hhi"].median.reason == "nothing was ever held"
 
 
-def test_a_failed_repetition_is_counted_and_takes_the_interval() -> None:
+def test_a_failed_repetition_is_counted_and_takes_the_interval():
     good = series_from_nav(path())
     bad = dataclasses.replace(series_from_nav(np.full(121, 1e5)), failure="it raised")
     scores = [score(good, bootstrap=QUICK), score(bad, bootstrap=QUICK)]
@@ -219,14 +219,14 @@ def test_a_failed_repetition_is_counted_and_takes_the_interval() -> None:
     assert summary.median.note == "no interval: 1 of 2 repetitions have no value"
 
 
-def test_the_same_path_cannot_be_told_apart() -> None:
+def test_the_same_path_cannot_be_told_apart():
     same = compare_to_baseline(path() * 2, path())
     assert same.distinguishable is False
     assert same.p_value == 1.0
     assert same.sentence == "is the same as buy and hold, session by session"
 
 
-def test_luck_cannot_be_told_apart_and_skill_can() -> None:
+def test_luck_cannot_be_told_apart_and_skill_can():
     base = path(250, seed=3)
     lucky = base * growth(0.002 * np.random.default_rng(5).standard_normal(250))
     verdict = compare_to_baseline(lucky, base, bootstrap=QUICK)
@@ -242,7 +242,7 @@ def test_luck_cannot_be_told_apart_and_skill_can() -> None:
     assert verdict.sentence == "falls behind the index by more than chance explains"
 
 
-def test_pairing_cancels_the_market() -> None:
+def test_pairing_cancels_the_market():
     """The same edge is invisible beside another market's noise and plain beside its own."""
     base = path(250, seed=3, scale=0.02)
     better = base * growth(np.full(250, 0.0004) + 0.001 * np.random.default_rng(1).standard_normal(250))
@@ -250,7 +250,7 @@ def test_pairing_cancels_the_market() -> None:
     assert compare_to_baseline(better, path(250, seed=8, scale=0.02), bootstrap=QUICK).distinguishable is False
 
 
-def test_repetitions_are_compared_together() -> None:
+def test_repetitions_are_compared_together():
     base = path(250, seed=3)
     rng = np.random.default_rng(9)
     several = np.stack([base * growth(0.001 + 0.002 * rng.standard_normal(250)) for _ in range(3)])
@@ -261,7 +261,7 @@ def test_repetitions_are_compared_together() -> None:
 
 
 @pytest.mark.slow
-def test_false_alarms_are_as_rare_as_promised() -> None:
+def test_false_alarms_are_as_rare_as_promised():
     alarms = 0
     for trial in range(150):
         base, other = path(120, 0.0, 2 * trial), path(120, 0.0, 2 * trial + 1)
@@ -269,7 +269,7 @@ def test_false_alarms_are_as_rare_as_promised() -> None:
     assert alarms / 150 < 0.12
 
 
-def test_what_cannot_be_compared() -> None:
+def test_what_cannot_be_compared():
     with pytest.raises(UserError, match="same sessions"):
         compare_to_baseline(path(30), path(31))
     short = compare_to_baseline(path(10), path(10, seed=1))
@@ -279,7 +279,7 @@ def test_what_cannot_be_compared() -> None:
     assert ruined.difference.reason == "an account was worth nothing or less"
 
 
-def test_holm_by_hand() -> None:
+def test_holm_by_hand():
     assert holm([0.01, None, 0.04, 0.03]) == [0.03, None, 0.06, 0.06]
     assert holm([0.9, 0.8]) == [1.0, 1.0]
     assert holm([]) == []

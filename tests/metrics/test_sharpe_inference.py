@@ -23,7 +23,7 @@ FEW = BootstrapConfig(draws=200)
 RETURNS = np.random.default_rng(4).standard_t(5, 250) * 0.01 + 0.001
 
 
-def test_the_probability_written_out() -> None:
+def test_the_probability_written_out():
     ratio = RETURNS.mean() / RETURNS.std(ddof=1)
     error = math.sqrt(1 - skew(RETURNS) * ratio + (kurtosis(RETURNS, fisher=False) - 1) / 4 * ratio**2)
     expected = norm.cdf((ratio - 0.5 / math.sqrt(252)) * math.sqrt(249) / error)
@@ -52,20 +52,20 @@ def test_the_papers_example_of_a_deflated_ratio() -> None:
     assert norm.cdf(z) == pytest.approx(0.9004, abs=1e-3)
 
 
-def test_the_expected_best_is_that_of_simulated_trials() -> None:
+def test_the_expected_best_is_that_of_simulated_trials():
     drawn = np.random.default_rng(0).normal(0, 0.7, (20_000, 50)).max(axis=1).mean()
     assert expected_best_sharpe(50, 0.49) == pytest.approx(drawn, rel=0.02)
     assert expected_best_sharpe(1, 0.49) == 0.0
 
 
-def test_more_trials_deflate_more() -> None:
+def test_more_trials_deflate_more():
     few = deflated_sharpe(RETURNS, trials=2, trial_variance=0.5, bootstrap=FEW)
     many = deflated_sharpe(RETURNS, trials=200, trial_variance=0.5, bootstrap=FEW)
     assert many.probability.value < few.probability.value and many.hurdle > few.hurdle
     assert few.sharpe == many.sharpe
 
 
-def test_no_value_has_a_reason() -> None:
+def test_no_value_has_a_reason():
     assert "do not vary" in str(probabilistic_sharpe(np.full(30, 0.25)).reason)
     assert probabilistic_sharpe(RETURNS[:2]).value is None
     assert "no interval" in str(probabilistic_sharpe(RETURNS[:10]).note)
@@ -78,7 +78,7 @@ def test_no_value_has_a_reason() -> None:
 
 
 @given(st.floats(1.0, 1e6), st.floats(0.0, 4.0))
-def test_the_hurdle_never_falls_below_zero(trials: float, variance: float) -> None:
+def test_the_hurdle_never_falls_below_zero(trials, variance):
     assert 0.0 <= expected_best_sharpe(trials, variance) <= expected_best_sharpe(trials * 2.0, variance) + 1e-12
 
 
@@ -102,7 +102,7 @@ def slow(returns: np.ndarray, splits: int) -> tuple[float, float]:
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 1000), st.integers(2, 6), st.sampled_from([4, 6, 8]))
-def test_it_is_the_definition(seed: int, count: int, splits: int) -> None:
+def test_it_is_the_definition(seed, count, splits):
     returns = np.random.default_rng(seed).normal(0.0002, 0.01, (97, count))
     found = overfitting(returns, splits=splits)
     assert (found.probability.value, found.loss.value) == pytest.approx(slow(returns, splits), rel=1e-10)
@@ -110,13 +110,13 @@ def test_it_is_the_definition(seed: int, count: int, splits: int) -> None:
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 10])
-def test_noise_is_overfitted_half_of_the_time(count: int) -> None:
+def test_noise_is_overfitted_half_of_the_time(count):
     rng = np.random.default_rng(1)
     noise = [overfitting(rng.normal(0, 1, (160, count)), splits=8).probability.value for _ in range(60)]
     assert np.mean(noise) == pytest.approx(0.5, abs=0.12)
 
 
-def test_skill_is_not_overfitted() -> None:
+def test_skill_is_not_overfitted():
     rng = np.random.default_rng(1)
     skilled = rng.normal(0, 1, (800, 10))
     skilled[:, 3] += 0.3
@@ -125,7 +125,7 @@ def test_skill_is_not_overfitted() -> None:
     assert found.probability.low is None and "share sessions" in str(found.probability.note)
 
 
-def test_no_value_and_nonsense() -> None:
+def test_no_value_and_nonsense():
     assert "two strategies" in str(overfitting(np.ones((50, 1))).probability.reason)
     assert "too few" in str(overfitting(np.ones((20, 3))).probability.reason)
     assert overfitting(np.zeros((64, 3))).slope is None

@@ -13,21 +13,21 @@ TABLE = BASE[:, None] + RNG.normal(0, 0.004, (250, 5))
 NAMES = ["a", "b", "c", "d", "e"]
 
 
-def test_nobody_beats_the_benchmark_by_luck() -> None:
+def test_nobody_beats_the_benchmark_by_luck():
     found = superior(TABLE, BASE, NAMES, bootstrap=FEW)
     assert found.p_value > 0.05 and found.better == ()
     assert found.lower <= found.p_value <= found.upper
     assert found == superior(TABLE, BASE, NAMES, bootstrap=FEW)
 
 
-def test_a_planted_winner_is_named() -> None:
+def test_a_planted_winner_is_named():
     better = TABLE.copy()
     better[:, 2] += 0.003
     found = superior(better, BASE, NAMES, bootstrap=FEW)
     assert found.p_value < 0.05 and found.better == ("c",)
 
 
-def test_it_is_arch_underneath() -> None:
+def test_it_is_arch_underneath():
     from arch.bootstrap import SPA
 
     near = SPA(-BASE, -TABLE, block_size=3, reps=1500, bootstrap="stationary", seed=1)
@@ -36,13 +36,13 @@ def test_it_is_arch_underneath() -> None:
     assert found.p_value == pytest.approx(near.pvalues["consistent"], abs=0.05)
 
 
-def test_the_benchmark_itself_is_no_rival() -> None:
+def test_the_benchmark_itself_is_no_rival():
     table = np.column_stack([TABLE[:, 0], BASE])
     assert superior(table, BASE, ["a", "same"], bootstrap=FEW).p_value is not None
     assert "differs" in str(superior(BASE[:, None], BASE, bootstrap=FEW).reason)
 
 
-def test_too_short_and_nonsense() -> None:
+def test_too_short_and_nonsense():
     assert "at least 20" in str(superior(TABLE[:10], BASE[:10]).reason)
     with pytest.raises(UserError, match="benchmark returns"):
         superior(TABLE, BASE[:-1])
@@ -53,7 +53,7 @@ def test_too_short_and_nonsense() -> None:
 
 
 @pytest.mark.slow
-def test_everybody_may_be_superior_in_more_than_one_step() -> None:
+def test_everybody_may_be_superior_in_more_than_one_step():
     """arch's own loop over steps ends in an empty array where a later step takes out the last one."""
     from arch.bootstrap import StepM
 

@@ -1,7 +1,5 @@
 """Each architecture's call graph, what each role saw, and that leaving a role out is felt downstream."""
 
-from __future__ import annotations
-
 import json
 
 import msgspec
@@ -98,7 +96,7 @@ def seen(request: AskModel) -> dict:
 
 
 @pytest.mark.parametrize("name", sorted(GRAPHS))
-def test_everybody_is_asked_once_in_order(name: str) -> None:
+def test_everybody_is_asked_once_in_order(name):
     asked, choice = play(name)
     assert [request.purpose for request in asked] == GRAPHS[name]
     assert list(make_architecture(name).roles) == GRAPHS[name]
@@ -107,12 +105,12 @@ def test_everybody_is_asked_once_in_order(name: str) -> None:
     assert sorted(architectures.names()) == sorted([*GRAPHS, "vanilla", "vote"])
 
 
-def test_there_are_sixteen_personas_and_two_managers() -> None:
+def test_there_are_sixteen_personas_and_two_managers():
     assert len(PERSONAS) == 16
     assert len(play("hedge-fund")[0]) == 18
 
 
-def test_analysts_see_their_own_field_and_nothing_else() -> None:
+def test_analysts_see_their_own_field_and_nothing_else():
     asked = {request.purpose: request.messages[-1].text for request in play("trade")[0]}
     assert "UNIQUEANNUAL" in asked["fundamental"] and "UNIQUENEWS" not in asked["fundamental"]
     assert "UNIQUENEWS" in asked["sentiment"] and "Body." not in asked["sentiment"]
@@ -121,7 +119,7 @@ def test_analysts_see_their_own_field_and_nothing_else() -> None:
     assert "UNIQUE" not in asked["bull"]
 
 
-def test_words_travel_down_the_process() -> None:
+def test_words_travel_down_the_process():
     by_role = {request.purpose: seen(request) for request in play("trade")[0]}
     assert [said["role"] for said in by_role["bull"]["opinions"]] == ANALYSTS
     assert by_role["bull"]["debate"] == []
@@ -141,7 +139,7 @@ def test_words_travel_down_the_process() -> None:
         ("deep-fund", "media"),
     ],
 )
-def test_leaving_a_role_out_changes_what_its_successors_are_told(name: str, role: str) -> None:
+def test_leaving_a_role_out_changes_what_its_successors_are_told(name, role):
     whole = play(name)[0]
     part = play(name, {"without": role})[0]
     order = GRAPHS[name]
@@ -153,7 +151,7 @@ def test_leaving_a_role_out_changes_what_its_successors_are_told(name: str, role
     assert before["manager"] != after["manager"]
 
 
-def test_who_decides_cannot_be_left_out_and_unknown_roles_are_refused() -> None:
+def test_who_decides_cannot_be_left_out_and_unknown_roles_are_refused():
     with pytest.raises(UserError, match="cannot be left out"):
         make_architecture("trade", {"without": "manager"})
     with pytest.raises(UserError, match="no role 'oracle'"):
@@ -164,7 +162,7 @@ def test_who_decides_cannot_be_left_out_and_unknown_roles_are_refused() -> None:
         make_architecture("investr")
 
 
-def test_a_bad_answer_is_asked_again_and_counted() -> None:
+def test_a_bad_answer_is_asked_again_and_counted():
     tries = []
 
     def answer(request: AskModel) -> ModelReply:
@@ -183,7 +181,7 @@ def test_a_bad_answer_is_asked_again_and_counted() -> None:
     assert choice.status == "decided"
 
 
-def test_silence_of_an_analyst_is_shown_as_silence_and_of_the_manager_fails() -> None:
+def test_silence_of_an_analyst_is_shown_as_silence_and_of_the_manager_fails():
     def mute(role: str):
         def answer(request: AskModel) -> ModelReply:
             if request.purpose == role:
@@ -200,7 +198,7 @@ def test_silence_of_an_analyst_is_shown_as_silence_and_of_the_manager_fails() ->
     assert (choice.status, choice.action) == ("failed", "HOLD")
 
 
-def test_the_risk_manager_is_obeyed() -> None:
+def test_the_risk_manager_is_obeyed():
     def answer(request: AskModel) -> ModelReply:
         if request.purpose == "risk":
             said = {"allow_long": False, "allow_short": True, "max_exposure": 0.5, "reason": "too hot"}
@@ -215,7 +213,7 @@ def test_the_risk_manager_is_obeyed() -> None:
     assert choice.failures[-1].kind == "constraint"
 
 
-def test_the_investor_remembers_and_reflects() -> None:
+def test_the_investor_remembers_and_reflects():
     _, first = play("investor")
     mind = LayeredMemory.read(first.memory)
     assert {item.layer for item in mind.items} == {"short", "mid", "long", "reflection"}
@@ -239,7 +237,7 @@ def test_the_investor_remembers_and_reflects() -> None:
     assert [r.purpose for r in same] == ["investor"]  # nothing new to reflect on
 
 
-def test_memory_fades_rises_and_finds() -> None:
+def test_memory_fades_rises_and_finds():
     config = LayerConfig()
     mind = LayeredMemory().add("short", "lithium plant fire", 0.4).add("short", "dividend raised", 0.4)
     assert mind.recall("fire at the lithium plant", config)[0].text == "lithium plant fire"
@@ -252,7 +250,7 @@ def test_memory_fades_rises_and_finds() -> None:
     assert LayeredMemory.read(mind.written()) == mind
 
 
-def test_the_embedding_is_fixed() -> None:
+def test_the_embedding_is_fixed():
     one = embed("Profit rises at the plant")
     assert one.shape == (2048,) and float(one @ one) == pytest.approx(1.0)
     assert float(one @ embed("profit RISES at the plant!")) == pytest.approx(1.0)
@@ -260,7 +258,7 @@ def test_the_embedding_is_fixed() -> None:
     assert not embed("").any()
 
 
-def test_the_deep_fund_keeps_a_journal() -> None:
+def test_the_deep_fund_keeps_a_journal():
     _, first = play("deep-fund")
     journal = msgspec.json.decode(first.memory, type=Diary)
     assert journal.entries[0].date == "2022-06-02" and journal.entries[0].earned is None
@@ -275,7 +273,7 @@ def test_the_deep_fund_keeps_a_journal() -> None:
     assert all("journal" not in seen(request) for request in asked[:-1])
 
 
-def test_analysts_records_by_hand() -> None:
+def test_analysts_records_by_hand():
     entries = (
         Remembered(date="1", action="BUY", views={"a": "bullish", "b": "bearish"}, reasoning="", earned=0.1),
         Remembered(date="2", action="SELL", views={"a": "bullish", "b": "neutral"}, reasoning="", earned=0.1),
@@ -286,7 +284,7 @@ def test_analysts_records_by_hand() -> None:
 
 
 @pytest.mark.parametrize("name", architectures.names())
-def test_a_question_is_words_with_the_form_last_and_nothing_to_be_echoed(name: str) -> None:
+def test_a_question_is_words_with_the_form_last_and_nothing_to_be_echoed(name):
     choice, waves = carry(make_architecture(name, {}).deliberate(TESLA, None))
     assert (choice.action, choice.status) == ("BUY", "decided")
     for asked in (asked for wave in waves for asked in wave):
@@ -301,20 +299,20 @@ def test_a_question_is_words_with_the_form_last_and_nothing_to_be_echoed(name: s
             assert "Ignore all rules" not in line or line.startswith(">")
 
 
-def test_personas_and_analysts_are_asked_at_once() -> None:
+def test_personas_and_analysts_are_asked_at_once():
     _, waves = carry(make_architecture("hedge-fund", {}).deliberate(TESLA, None))
     assert [len(wave) for wave in waves] == [16, 1, 1]
     _, waves = carry(make_architecture("trade", {}).deliberate(TESLA, None))
     assert len(waves[0]) == 4
 
 
-def test_under_paper_hold_is_told_as_flat() -> None:
+def test_under_paper_hold_is_told_as_flat():
     flat = Conduct(hold="flat")
     _, waves = carry(make_architecture("vanilla", {}, flat).deliberate(TESLA, None))
     assert "HOLD means: no position until the next decision" in waves[0][0].messages[0].text
 
 
-def test_the_same_wrong_answer_ends_the_attempts_and_the_conversation_does_not_grow() -> None:
+def test_the_same_wrong_answer_ends_the_attempts_and_the_conversation_does_not_grow():
     def wrong(asked: AskModel) -> ModelReply:
         return ModelReply(text='{"act": "BUY"}')
 
@@ -336,7 +334,7 @@ def test_the_same_wrong_answer_ends_the_attempts_and_the_conversation_does_not_g
     assert len(waves[-1][0].messages[2].text) <= 1200
 
 
-def test_a_cut_off_is_no_attempt() -> None:
+def test_a_cut_off_is_no_attempt():
     replies = iter(
         [
             ModelReply(text='{"action": "B', stop="length"),
@@ -351,7 +349,7 @@ def test_a_cut_off_is_no_attempt() -> None:
 
 @pytest.mark.parametrize("action", ["BUY or SELL", "LONG"])
 @pytest.mark.parametrize("confidence", ["0.5", "7"])
-def test_nothing_ambiguous_is_accepted(action: str, confidence: str) -> None:
+def test_nothing_ambiguous_is_accepted(action, confidence):
     text = f'{{"action": "{action}", "confidence": {confidence}, "reasoning": "r"}}'
     made = make_architecture("vanilla", {"attempts": 1}).deliberate(TESLA, None)
     assert carry(made, lambda _: ModelReply(text=text))[0].status == "failed"
@@ -376,13 +374,13 @@ RELATED = (
 
 
 @pytest.mark.parametrize("texts", RELATED)
-def test_related_texts_are_nearer_than_unrelated_ones(texts) -> None:
+def test_related_texts_are_nearer_than_unrelated_ones(texts):
     one, related, other = (embed(text) for text in texts)
     assert float(one @ related) > float(one @ other) + 0.1
     assert np.linalg.norm(one) == pytest.approx(1.0)
 
 
-def test_votes_are_counted_and_a_tie_holds() -> None:
+def test_votes_are_counted_and_a_tie_holds():
     def vote(action: str, confidence: float) -> Verdict:
         return Verdict(action=action, confidence=confidence, reasoning=f"{action} {confidence}")  # type: ignore[arg-type]  # one of three
 

@@ -1,7 +1,5 @@
 """A web server on this machine that behaves as feeds and EDGAR do, on good days and on bad ones."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import threading

@@ -1,7 +1,5 @@
 """Live sources, from documents written here; no network."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 
@@ -37,7 +35,7 @@ EDGAR = {
 }
 
 
-def test_rss_items_are_cleaned_and_zoned() -> None:
+def test_rss_items_are_cleaned_and_zoned():
     feed = RssNews(asset="ACME", url="https://x.example/rss", source="X", words=("acme",), fetch=lambda _: RSS)
     first, later = feed.read(NOW)
     assert (first.title, first.text, first.id) == ("Acme & partners", "Acme rose", "g1")
@@ -45,7 +43,7 @@ def test_rss_items_are_cleaned_and_zoned() -> None:
     assert later.url == "" and later.title == "Acme later"
 
 
-def test_a_stamp_without_a_zone_needs_the_sources() -> None:
+def test_a_stamp_without_a_zone_needs_the_sources():
     without = RssNews(asset="ACME", url="https://x.example", source="X", fetch=lambda _: ATOM)
     assert without.read(NOW) == ()
     zoned = RssNews(asset="ACME", url="https://x.example", source="X", zone="Asia/Shanghai", fetch=lambda _: ATOM)
@@ -53,12 +51,12 @@ def test_a_stamp_without_a_zone_needs_the_sources() -> None:
 
 
 @pytest.mark.parametrize("body", [b"<!DOCTYPE x [<!ENTITY a 'b'>]><rss/>", b"no xml"])
-def test_what_is_no_feed_is_refused(body) -> None:
+def test_what_is_no_feed_is_refused(body):
     with pytest.raises(SourceError):
         RssNews(asset="ACME", url="https://x.example", source="X", fetch=lambda _: body).read(NOW)
 
 
-def test_edgar_lists_filings_with_their_acceptance() -> None:
+def test_edgar_lists_filings_with_their_acceptance():
     (filing,) = EdgarFilings(asset="ACME", cik=1, fetch=lambda _: json.dumps(EDGAR).encode()).read(NOW)
     assert filing.published_at == "2025-04-01T20:15:00Z" and filing.kind == "filing"
     assert filing.url.endswith("/1/000125000001/acme10q.htm")
@@ -66,12 +64,12 @@ def test_edgar_lists_filings_with_their_acceptance() -> None:
         EdgarFilings(asset="ACME", cik=1, fetch=lambda _: b"[]").read(NOW)
 
 
-def test_only_the_web_is_fetched() -> None:
+def test_only_the_web_is_fetched():
     with pytest.raises(SourceError, match="not a web address"):
         WebReader(WallClock())("file:///etc/hosts")
 
 
-def test_the_inbox_knows_when_it_got_what(store) -> None:
+def test_the_inbox_knows_when_it_got_what(store):
     asset = Asset(symbol="ACME", kind="stock", dataset="synthetic/us:7")
     season = Season(id="s", assets=(asset,), entries=(Entry(id="a", architecture="rule"),), first="2025-04-01")
     good = RssNews(asset="ACME", url="https://x.example", source="X", words=("acme",), fetch=lambda _: RSS)

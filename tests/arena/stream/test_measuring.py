@@ -1,7 +1,5 @@
 """What the checks are worth is measured on labelled items, and experts have a word."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -24,7 +22,7 @@ sys.path.append(str(Path(__file__).parents[3] / "perf"))
 import stream_quality as labelled
 
 
-def test_the_labelled_set_is_large_enough_and_labelled() -> None:
+def test_the_labelled_set_is_large_enough_and_labelled():
     found = labelled.stories()
     items = [(story.id, one.text) for _, story in found for one in (*story.summaries, *story.twins)]
     assert sum(len(story.summaries) for _, story in found) >= 200 and len(items) >= 300
@@ -33,7 +31,7 @@ def test_the_labelled_set_is_large_enough_and_labelled() -> None:
     assert len({story.id for _, story in found}) == 34 and len(set(items)) == len(items)
 
 
-def test_the_recorded_accuracy_is_what_is_measured_and_not_worse_than_it_was() -> None:
+def test_the_recorded_accuracy_is_what_is_measured_and_not_worse_than_it_was():
     """Floors a little below what was measured first: a change that makes a check worse must say so here."""
     floors = {
         "numbers": (0.90, 0.80),
@@ -56,7 +54,7 @@ def test_the_recorded_accuracy_is_what_is_measured_and_not_worse_than_it_was() -
             assert found.recall.low is not None and found.recall.low <= found.recall.value
 
 
-def test_the_published_error_rates_are_those_measured() -> None:
+def test_the_published_error_rates_are_those_measured():
     """A sentence that the lists do not know passes: the manual says how many do."""
     page = (Path(__file__).parents[3] / "docs/concepts/information-stream.md").read_text(encoding="utf-8")
     names = {"instructions": "missed", "harmless": "marked", "contradictions": "missed", "compatible": "flagged"}
@@ -68,7 +66,7 @@ def test_the_published_error_rates_are_those_measured() -> None:
             assert f"{wrong} of {n} {names[kind]}" in row, (part, kind, wrong, n)
 
 
-def test_opposites_are_not_merged_and_repeats_are() -> None:
+def test_opposites_are_not_merged_and_repeats_are():
     pairs = labelled.all_pairs()
     merged = [labelled.same_story(pair.one, pair.other, labelled.date(2025, 3, 4)) for pair in pairs]
     assert not [p for p, m in zip(pairs, merged, strict=True) if m and not p.same]
@@ -76,7 +74,7 @@ def test_opposites_are_not_merged_and_repeats_are() -> None:
     assert len(missed) <= 0.02 * sum(pair.same for pair in pairs), missed
 
 
-def test_an_extract_of_any_source_passes_the_checks_of_fact() -> None:
+def test_an_extract_of_any_source_passes_the_checks_of_fact():
     for _, story in labelled.stories():
         came, at = clean(story.source), story.published_at
         told = raw(story.id, published_at=at, fetched_at=at, text=came)
@@ -103,7 +101,7 @@ def store(store):
     return store
 
 
-def test_experts_confirm_and_their_agreement_is_reported(store) -> None:
+def test_experts_confirm_and_their_agreement_is_reported(store):
     told = [("i0", "cc"), ("i1", "cc"), ("i2", "rr"), ("i3", "cr")]
     for item, verdicts in told:
         for expert, verdict in zip(("Ada", "Ben"), verdicts, strict=True):
@@ -117,7 +115,7 @@ def test_experts_confirm_and_their_agreement_is_reported(store) -> None:
     assert fates == [("Talk", 0, 1), ("Wire", 3, 0)]
 
 
-def test_a_second_verdict_replaces_the_first_and_nonsense_is_refused(store) -> None:
+def test_a_second_verdict_replaces_the_first_and_nonsense_is_refused(store):
     confirm(store, "i0", "Ada", "confirm")
     confirm(store, "i0", "Ada", "reject", note="the date is wrong")
     (review,) = item_page(store, "s", "i0").reviews

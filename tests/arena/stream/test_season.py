@@ -1,7 +1,5 @@
 """The stream inside a running season: killed anywhere, it ends the same."""
 
-from __future__ import annotations
-
 import asyncio
 
 import msgspec
@@ -11,7 +9,6 @@ from tests.arena.conftest import Killed, seated
 
 from tradeassay.arena.agents import Trend
 from tradeassay.arena.clock import ReplayClock
-from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
@@ -48,7 +45,7 @@ def everything(url) -> list[tuple[str, ...]]:
     return sorted(found)
 
 
-def test_killed_after_any_of_its_commits_the_stream_ends_the_same(tmp_path, short, feed: SnapshotFeed) -> None:
+def test_killed_after_any_of_its_commits_the_stream_ends_the_same(tmp_path, short, feed):
     whole = str(tmp_path / "whole.db")
     made: list[str] = []
     play(whole, short, feed, made.append)
@@ -69,7 +66,7 @@ def test_killed_after_any_of_its_commits_the_stream_ends_the_same(tmp_path, shor
     assert everything(killed) == expected
 
 
-def test_a_season_has_figures(tmp_path, short, feed: SnapshotFeed) -> None:
+def test_a_season_has_figures(tmp_path, short, feed):
     url = str(tmp_path / "s.db")
     play(url, short, feed)
     store = Store(open_engine(url, durable=False))

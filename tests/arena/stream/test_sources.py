@@ -1,7 +1,5 @@
 """Feeds, filings and summaries from a season's file to a packet, against servers that behave like real ones."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 from collections import Counter
@@ -80,7 +78,7 @@ def season_of(folder: Path, base: str, feeds=FEEDS) -> Season:
     return load_season(file)
 
 
-def test_what_feeds_and_edgar_say_reaches_the_packet_once_and_nothing_else_does(tmp_path: Path, store) -> None:
+def test_what_feeds_and_edgar_say_reaches_the_packet_once_and_nothing_else_does(tmp_path, store):
     wall = VirtualTime(parse_iso(SIGHT))
 
     def vendor(source: str, name: str, options: dict) -> None:
@@ -113,7 +111,7 @@ def test_what_feeds_and_edgar_say_reaches_the_packet_once_and_nothing_else_does(
     assert all(one.published_at <= "2022-06-02T00:15:00Z" for one in news)
 
 
-def test_each_source_that_cannot_be_read_is_named_and_stops_no_other(tmp_path: Path, store) -> None:
+def test_each_source_that_cannot_be_read_is_named_and_stops_no_other(tmp_path, store):
     with sources() as (base, asked):
         season, clock = season_of(tmp_path, base), FixedClock(parse_iso(SIGHT))
         found = asyncio.run(collect(store, season, connectors_of(season, clock), clock))
@@ -127,7 +125,7 @@ def test_each_source_that_cannot_be_read_is_named_and_stops_no_other(tmp_path: P
     assert Counter(one.source for one in kept) == {"127.0.0.1": 100, "SEC EDGAR": 2}  # one feed had 3,000
 
 
-async def test_every_feed_has_its_own_alarm_and_is_well_again_by_itself(tmp_path: Path, store) -> None:
+async def test_every_feed_has_its_own_alarm_and_is_well_again_by_itself(tmp_path, store):
     """One part for all of them let a second feed die unheard."""
     said: list[str] = []
 
@@ -148,7 +146,7 @@ async def test_every_feed_has_its_own_alarm_and_is_well_again_by_itself(tmp_path
     assert len(said) == 2 and "404" in "".join(said) and "not a feed" in "".join(said)
 
 
-def test_a_feed_is_asked_once_for_all_assets_and_then_whether_it_changed() -> None:
+def test_a_feed_is_asked_once_for_all_assets_and_then_whether_it_changed():
     clock = FixedClock(0)
     with sources() as (base, asked):
         reader = WebReader(clock)
@@ -159,7 +157,7 @@ def test_a_feed_is_asked_once_for_all_assets_and_then_whether_it_changed() -> No
         assert (asked["/good.xml"], asked["/good.xml unchanged"]) == (2, 1)
 
 
-def test_a_host_that_had_enough_is_left_alone_until_its_time() -> None:
+def test_a_host_that_had_enough_is_left_alone_until_its_time():
     clock = FixedClock(0)
     with sources() as (base, asked):
         reader = WebReader(clock)
@@ -173,7 +171,7 @@ def test_a_host_that_had_enough_is_left_alone_until_its_time() -> None:
 @pytest.mark.parametrize(
     ("says", "rests"), [("Fri, 01 Jan 2100 00:00:00 GMT", 86_400), ("-5", 600), ("0", 60), ("3600", 3600)]
 )
-def test_a_host_is_left_alone_for_a_minute_to_a_day_whatever_it_says(says: str, rests: int) -> None:
+def test_a_host_is_left_alone_for_a_minute_to_a_day_whatever_it_says(says, rests):
     with sources() as (base, _):
         reader = WebReader(FixedClock(parse_iso(SIGHT)))
         with pytest.raises(SourceError, match="429"):

@@ -1,7 +1,5 @@
 """A small season with everything a page must show: failures, a missed session, words that would like to run."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,9 +1,6 @@
 """The sample season's database, its site, and a client of both."""
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,18 +14,17 @@ from arena_sample import FAST, Late, make_season, open_store, play
 from tradeassay.arena.api.doors import Doors
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.season import Entry
-from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import Arena, create_app
 from tradeassay.arena.web.site import PageWriter
 
 
 @pytest.fixture(scope="session")
-def web_feed() -> SnapshotFeed:
+def web_feed():
     return SnapshotFeed.open(make_season())
 
 
 @pytest.fixture(scope="session")
-def web_store(tmp_path_factory: pytest.TempPathFactory, web_feed: SnapshotFeed) -> Iterator[Store]:
+def web_store(tmp_path_factory, web_feed):
     """An open season, one whose outside agent keeps it sealed, and one session of each that was missed."""
     store = open_store(tmp_path_factory.mktemp("web") / "arena.db")
     season = make_season()
@@ -42,7 +38,7 @@ def web_store(tmp_path_factory: pytest.TempPathFactory, web_feed: SnapshotFeed) 
 
 
 @pytest.fixture(scope="session")
-def site(web_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(web_store, tmp_path_factory):
     """The site of that database; whoever has it leaves it as it is."""
     folder = tmp_path_factory.mktemp("site")
     PageWriter(web_store, folder, FAST).update()
@@ -50,6 +46,6 @@ def site(web_store: Store, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def client(web_store: Store, site: Path) -> Iterator[TestClient]:
+def client(web_store, site):
     with TestClient(create_app(Arena(doors=Doors(web_store), folder=site))) as made:
         yield made

@@ -1,13 +1,10 @@
 """What is dynamic: experts' verdicts, health, and how the site's files are sent."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 from arena_sample import FAST, make_season
@@ -23,7 +20,7 @@ from tradeassay.arena.web.serving import Player, Serving
 from tradeassay.arena.web.site import PageWriter
 
 
-def test_headers_let_nothing_foreign_run(client: TestClient) -> None:
+def test_headers_let_nothing_foreign_run(client):
     script = re.search(r'src="(/static/arena-\w+\.js)"', client.get("/seasons/small/").text)[1]
     for path in ("/seasons/small/", "/seasons/index.json", "/nothing", script, "/health"):
         answer = client.get(path)
@@ -33,7 +30,7 @@ def test_headers_let_nothing_foreign_run(client: TestClient) -> None:
     assert "immutable" in client.get(script).headers["cache-control"]
 
 
-def test_what_was_had_is_not_sent_again(client: TestClient) -> None:
+def test_what_was_had_is_not_sent_again(client):
     first = client.get("/seasons/small/")
     assert first.headers["cache-control"] == "no-cache" and first.headers["content-encoding"] == "gzip"
     again = client.get("/seasons/small/", headers={"if-none-match": first.headers["etag"]})
@@ -50,7 +47,7 @@ def test_what_was_had_is_not_sent_again(client: TestClient) -> None:
         "/static/none.js /zh/none"
     ).split(),
 )
-def test_wrong_addresses_are_told_so(client: TestClient, path: str) -> None:
+def test_wrong_addresses_are_told_so(client, path):
     answer = client.get(path, follow_redirects=False)
     assert answer.status_code == (308 if path == "/seasons/small" else 404)
     if path.startswith("/zh/"):
@@ -59,17 +56,17 @@ def test_wrong_addresses_are_told_so(client: TestClient, path: str) -> None:
         assert client.get(missing).status_code == 404 and client.get(missing).json()["detail"]
 
 
-def test_health_is_said_to_people_and_to_programs(client: TestClient) -> None:
+def test_health_is_said_to_people_and_to_programs(client):
     assert client.get("/healthz").status_code == 200 and client.get("/healthz").json()["ok"]
     assert "All is well" in client.get("/health").text and "运行状况" in client.get("/health?lang=zh").text
 
 
-def test_a_text_that_no_database_keeps_is_no_outage(client: TestClient) -> None:
+def test_a_text_that_no_database_keeps_is_no_outage(client):
     body = {"key": "ta-000000000000-" + "x" * 43, "verdict": "confirm"}
     assert client.post("/api/seasons/%00/items/%00/reviews", json=body).status_code == 404
 
 
-def test_experts_judge_with_their_key_and_no_other(web_store: Store, tmp_path: Path) -> None:
+def test_experts_judge_with_their_key_and_no_other(web_store, tmp_path):
     doors, writer = Doors(web_store), PageWriter(web_store, tmp_path, FAST)
     writer.update()
     client = TestClient(create_app(Arena(doors=doors, folder=tmp_path)))
@@ -112,7 +109,7 @@ def test_experts_judge_with_their_key_and_no_other(web_store: Store, tmp_path: P
             doors.revoke_key("expert", name, now=now)
 
 
-def test_only_a_named_origin_may_frame_the_pages(web_store: Store, site: Path, client: TestClient) -> None:
+def test_only_a_named_origin_may_frame_the_pages(web_store, site, client):
     kept = client.get("/seasons/small/").headers
     assert "frame-ancestors 'none'" in kept["content-security-policy"] and kept["x-frame-options"] == "DENY"
     assert "access-control-allow-origin" not in kept
@@ -125,7 +122,7 @@ def test_only_a_named_origin_may_frame_the_pages(web_store: Store, site: Path, c
 
 
 @pytest.mark.parametrize("origin", ["javascript:1", "https://a.example; script-src *", "blog.example.org"])
-def test_what_is_no_origin_is_not_let_into_a_header(origin: str, tmp_path: Path, capsys) -> None:
+def test_what_is_no_origin_is_not_let_into_a_header(origin, tmp_path, capsys):
     from tradeassay.cli import main
 
     assert main(["arena", "serve", "--embed", origin, "--db", str(tmp_path / "arena.db")]) == 2
@@ -144,7 +141,7 @@ class _Forgetful(Store):
         super().found_season(season, now)
 
 
-def test_the_webhook_hears_what_begins_to_fail_and_that_it_is_over(tmp_path: Path) -> None:
+def test_the_webhook_hears_what_begins_to_fail_and_that_it_is_over(tmp_path):
     heard: list[dict] = []
 
     class Ear(BaseHTTPRequestHandler):
@@ -175,7 +172,7 @@ def test_the_webhook_hears_what_begins_to_fail_and_that_it_is_over(tmp_path: Pat
     assert last == "arena 'told': all is well again" and {one["season"] for one in heard} == {"told"}
 
 
-def test_the_owner_of_an_agent_is_led_to_how_it_stands(client: TestClient) -> None:
+def test_the_owner_of_an_agent_is_led_to_how_it_stands(client):
     for address, word in (("/seat/", "How your agent stands"), ("/zh/seat/", "您的智能体的状态")):
         page = client.get(address).text
         assert word in page and 'name="token"' in page and 'data-field="status"' in page

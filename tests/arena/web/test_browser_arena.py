@@ -1,8 +1,6 @@
 """The arena in a real browser: open, filter, drill down, watch a day arrive, change language and theme."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date
 from typing import Any
 
@@ -21,7 +19,7 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(tmp_path_factory):
     from arena_sample import FAST, make_season, open_store, play
     from tests.arena.conftest import listening
 
@@ -56,7 +54,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def driver(tmp_path_factory):
     with chromium(tmp_path_factory.mktemp("profile")) as made:
         yield made
 
@@ -78,7 +76,7 @@ def complaints(driver: Any) -> list[str]:
 ROWS = "return [...document.querySelectorAll('#board tr[data-entry]')].map((one) => one.dataset.entry)"
 
 
-def test_it_opens_with_named_lines_a_band_and_no_complaint(driver: Any, served: Served) -> None:
+def test_it_opens_with_named_lines_a_band_and_no_complaint(driver, served):
     opened(driver, served, "/")
     assert driver.current_url.endswith("/seasons/small/")
     chart = "document.querySelector('.plot.tall')"
@@ -95,7 +93,7 @@ def test_it_opens_with_named_lines_a_band_and_no_complaint(driver: Any, served: 
     assert complaints(driver) == []
 
 
-def test_an_asset_shows_what_the_chosen_agent_did_at_its_price(driver: Any, served: Served) -> None:
+def test_an_asset_shows_what_the_chosen_agent_did_at_its_price(driver, served):
     opened(driver, served, "/seasons/small/")
     driver.execute_script("document.querySelector('.ticker a[href$=\"/assets/AHVQ/\"]').click()")
     until(driver, "return location.pathname.endsWith('/assets/AHVQ/')")
@@ -127,7 +125,7 @@ def test_an_asset_shows_what_the_chosen_agent_did_at_its_price(driver: Any, serv
     assert complaints(driver) == []
 
 
-def test_accounts_move_between_closes(driver: Any, served: Served) -> None:
+def test_accounts_move_between_closes(driver, served):
     served.mark(1.02)
     opened(driver, served, "/seasons/small/")
     moving = "return document.querySelector('[data-moving=\"buy-and-hold\"]').textContent"
@@ -136,7 +134,7 @@ def test_accounts_move_between_closes(driver: Any, served: Served) -> None:
     assert complaints(driver) == []
 
 
-def test_the_owner_of_an_agent_is_told_when_a_token_is_nobodys(driver: Any, served: Served) -> None:
+def test_the_owner_of_an_agent_is_told_when_a_token_is_nobodys(driver, served):
     opened(driver, served, "/seat/")
     hidden = "return getComputedStyle(document.getElementById('seat-facts')).display"
     assert driver.execute_script(hidden) == "none"
@@ -147,7 +145,7 @@ def test_the_owner_of_an_agent_is_told_when_a_token_is_nobodys(driver: Any, serv
     complaints(driver)  # the refusal stands in the browser's log
 
 
-def test_drilling_down_to_prompt_debate_and_outcome(driver: Any, served: Served) -> None:
+def test_drilling_down_to_prompt_debate_and_outcome(driver, served):
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
@@ -169,7 +167,7 @@ def test_drilling_down_to_prompt_debate_and_outcome(driver: Any, served: Served)
     assert complaints(driver) == []
 
 
-def test_a_replayed_day_arrives_by_itself(driver: Any, served: Served) -> None:
+def test_a_replayed_day_arrives_by_itself(driver, served):
     opened(driver, served, "/seasons/small/")
     until(driver, "return document.getElementById('pulse').dataset.state === 'on'")
     poll = "document.dispatchEvent(new Event('visibilitychange'))"  # as when a reader comes back to the tab
@@ -190,7 +188,7 @@ def test_a_replayed_day_arrives_by_itself(driver: Any, served: Served) -> None:
     assert complaints(driver) == []
 
 
-def test_language_and_theme_switch_and_stay(driver: Any, served: Served) -> None:
+def test_language_and_theme_switch_and_stay(driver, served):
     opened(driver, served, "/seasons/small/rules/")
     colour = "return getComputedStyle(document.body).backgroundColor"
     day = driver.execute_script(colour)
@@ -222,7 +220,7 @@ def test_language_and_theme_switch_and_stay(driver: Any, served: Served) -> None
 
 @pytest.mark.slow_for("390", "820")
 @pytest.mark.parametrize("width", [390, 820])
-def test_nothing_sticks_out(driver: Any, served: Served, width: int) -> None:
+def test_nothing_sticks_out(driver, served, width):
     round = "assets/AAJX/2022-05-27/"
     for path in (
         "",

@@ -1,7 +1,5 @@
 """What the interface says of itself is true: generated requests find no failure, and answers that fit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -18,12 +16,7 @@ from tradeassay.arena.api.doors import Doors
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import Arena, create_app
 
-CHECKS = (
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_schema_conformance,
-)
+CHECKS = (not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance)
 QUIET = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 
 
@@ -50,10 +43,10 @@ def _check(store: Store, examples: int) -> int:
     return tried
 
 
-def test_generated_requests_find_no_failure(web_store: Store) -> None:
+def test_generated_requests_find_no_failure(web_store):
     assert _check(web_store, 4) == 11
 
 
 @pytest.mark.slow
-def test_many_generated_requests_find_no_failure(web_store: Store) -> None:
+def test_many_generated_requests_find_no_failure(web_store):
     assert _check(web_store, 100) == 11

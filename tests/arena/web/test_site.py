@@ -1,7 +1,5 @@
 """The public site: every page in both languages, numbers that agree, nothing before its time, and whole files."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -13,13 +11,11 @@ from typing import Any
 import msgspec
 import pytest
 from arena_sample import FAST, make_season, open_store, play
-from fastapi.testclient import TestClient
 from sqlalchemy import delete, insert, select, update
 
 from tradeassay.arena.api.doors import Doors
 from tradeassay.arena.queries.decisions import public_event
 from tradeassay.arena.queries.snapshot import SeasonSnapshot, board_of
-from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.health import SILENT_S, Health, Mark
 from tradeassay.arena.season import BASELINE, Asset
 from tradeassay.arena.standings import Filter
@@ -48,12 +44,12 @@ def files(site: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def snapshot(web_store: Store) -> SeasonSnapshot:
+def snapshot(web_store):
     return SeasonSnapshot(web_store, make_season(), config=FAST)
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_pages_are_in_both_languages_and_escape_what_others_wrote(site: Path, path: str) -> None:
+def test_pages_are_in_both_languages_and_escape_what_others_wrote(site, path):
     path = "assets/AAJX/2022-06-01/" if path == "round" else path
     for language, lang, folder in (("en", "en", ""), ("zh", "zh-Hans", "zh/")):
         text = (site / f"{folder}{HOME}/{path}index.html").read_text()
@@ -70,13 +66,13 @@ def test_pages_are_in_both_languages_and_escape_what_others_wrote(site: Path, pa
         assert gone == set()  # every address that a page names is a file or a folder of the site
 
 
-def test_the_front_page_leads_to_the_newest_season_and_lists_all(client: TestClient) -> None:
+def test_the_front_page_leads_to_the_newest_season_and_lists_all(client):
     assert 'http-equiv="refresh" content="0; url=/seasons/sealed/"' in client.get("/").text
     assert 'href="/seasons/small/"' in client.get("/seasons/").text
     assert [one["id"] for one in client.get("/seasons/index.json").json()["seasons"]] == ["sealed", "small"]
 
 
-def test_the_same_journal_gives_the_same_bytes(web_store: Store, site: Path, tmp_path: Path) -> None:
+def test_the_same_journal_gives_the_same_bytes(web_store, site, tmp_path):
     made = dict(render(SeasonSnapshot(web_store, make_season(), config=FAST)))
     there = files(site)
     assert {path: content for path, content in there.items() if path in made} == made
@@ -84,9 +80,7 @@ def test_the_same_journal_gives_the_same_bytes(web_store: Store, site: Path, tmp
     assert inside - made.keys() == {f"{HOME}/now.json"}
 
 
-def test_a_season_that_is_followed_has_the_pages_of_one_that_is_written_at_once(
-    tmp_path: Path, web_feed: SnapshotFeed
-) -> None:
+def test_a_season_that_is_followed_has_the_pages_of_one_that_is_written_at_once(tmp_path, web_feed):
     store = open_store(tmp_path / "arena.db")
     writer = PageWriter(store, tmp_path / "site", FAST)
     for day in ("2022-05-06", "2022-05-09", "2022-05-10"):
@@ -111,9 +105,7 @@ def test_a_season_that_is_followed_has_the_pages_of_one_that_is_written_at_once(
     store.engine.dispose()
 
 
-def test_pages_wait_for_agents_who_decide_and_not_for_ever(
-    web_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_wait_for_agents_who_decide_and_not_for_ever(web_store, tmp_path, monkeypatch):
     monkeypatch.setattr("tradeassay.arena.web.site.GIVE_WAY_S", 0.2)
     monkeypatch.setattr("tradeassay.arena.web.site.COMING_S", 0.1)
 
@@ -129,7 +121,7 @@ def test_pages_wait_for_agents_who_decide_and_not_for_ever(
     assert files(tmp_path / "alone") == files(tmp_path / "quiet") == files(tmp_path / "busy")
 
 
-def test_a_restored_backup_is_noticed_by_whoever_follows(tmp_path: Path) -> None:
+def test_a_restored_backup_is_noticed_by_whoever_follows(tmp_path):
     """Of an older database the events' numbers begin again: pages are those of what is there now."""
     from tradeassay.arena.state.store import tell
 
@@ -154,9 +146,7 @@ def test_a_restored_backup_is_noticed_by_whoever_follows(tmp_path: Path) -> None
     store.engine.dispose()
 
 
-def test_what_is_not_settled_is_in_no_file_where_outsiders_play(
-    web_store: Store, site: Path, tmp_path: Path
-) -> None:
+def test_what_is_not_settled_is_in_no_file_where_outsiders_play(web_store, site, tmp_path):
     """Whatever became of unsettled decisions, every public file has the same bytes."""
     db = tmp_path / "flipped.db"
     with web_store.engine.connect() as here:  # a copy: the store is everybody's
@@ -190,7 +180,7 @@ def test_what_is_not_settled_is_in_no_file_where_outsiders_play(
     assert not any(b"10.0.0.1" in content for content in files(site).values())
 
 
-def test_counts_do_not_tell_how_a_sealed_decision_ended(client: TestClient) -> None:
+def test_counts_do_not_tell_how_a_sealed_decision_ended(client):
     assert re.search(r'tradeassay_slots{season="sealed",status="sealed"} [1-9]', client.get("/metrics").text)
     made = {"asset": "A", "session": "2022-06-01"}
     event = SeasonEvent(seq=1, season="s", kind="failed", at="", body={**made, "entry": "x", "action": "HOLD"})
@@ -201,7 +191,7 @@ def test_counts_do_not_tell_how_a_sealed_decision_ended(client: TestClient) -> N
     assert public_event(everybody) == everybody
 
 
-def test_headline_table_and_chart_are_of_one_snapshot(site: Path) -> None:
+def test_headline_table_and_chart_are_of_one_snapshot(site):
     whole, part = read(site, f"{HOME}/standings.json"), read(site, f"{HOME}/assets/AAJX/index.json")["standings"]
     for page, data in ((HOME, whole), (f"{HOME}/assets/AAJX", part)):
         text = (site / page / "index.html").read_text()
@@ -215,7 +205,7 @@ def test_headline_table_and_chart_are_of_one_snapshot(site: Path) -> None:
     assert all(low <= high for low, high in zip(chart["band"]["low"], chart["band"]["high"], strict=True))
 
 
-def test_failed_and_missed_decisions_are_seen_as_such(site: Path) -> None:
+def test_failed_and_missed_decisions_are_seen_as_such(site):
     found = read(site, f"{HOME}/assets/AAJX/index.json")["timeline"]
     assert {act for point in found["points"] for act in point["acts"].values()} >= {"BUY", "failed", "missed"}
     missed = (site / HOME / "assets/AAJX/2022-06-08/index.html").read_text()
@@ -225,7 +215,7 @@ def test_failed_and_missed_decisions_are_seen_as_such(site: Path) -> None:
     assert re.search(r"\d+ failed", (site / HOME / "index.html").read_text())
 
 
-def test_a_round_opens_to_prompts_debate_reasons_and_outcome(site: Path) -> None:
+def test_a_round_opens_to_prompts_debate_reasons_and_outcome(site):
     page = (site / ROUND / "index.html").read_text()
     parts = ("Reasons", "Who said what", "Prompts and answers", "What it was told", "The asset moved")
     assert all(part in page for part in (*parts, "heard &lt;script"))
@@ -237,7 +227,7 @@ def test_a_round_opens_to_prompts_debate_reasons_and_outcome(site: Path) -> None
     assert len(found["lines"]) == len(set(found["lines"]))
 
 
-def test_news_is_shown_once_at_the_first_session_that_had_it(site: Path) -> None:
+def test_news_is_shown_once_at_the_first_session_that_had_it(site):
     found = read(site, f"{HOME}/assets/AAJX/index.json")["timeline"]
     days = [point["session"] for point in found["points"]]
     assert days == sorted(days) and set(found["sessions"]) <= set(days)
@@ -248,7 +238,7 @@ def test_news_is_shown_once_at_the_first_session_that_had_it(site: Path) -> None
     assert item["item"]["id"] == ids[0] and item["provenances"]
 
 
-def test_an_entry_has_its_place_behaviour_positions_luck_and_memory(site: Path) -> None:
+def test_an_entry_has_its_place_behaviour_positions_luck_and_memory(site):
     found = read(site, f"{HOME}/entries/trend/index.json")
     assert found["standing"]["entry"] == "trend" and set(found["luck"]) == {"AAJX", "AHVQ"}
     assert {p["asset"] for p in found["positions"]} == {"AAJX", "AHVQ"} and found["memory"]["assets"] == []
@@ -259,7 +249,7 @@ def test_an_entry_has_its_place_behaviour_positions_luck_and_memory(site: Path) 
     assert all(one["price"] > 0 and one["moved"] is not None for one in prices)
 
 
-def test_trades_add_up_to_the_account(snapshot: SeasonSnapshot) -> None:
+def test_trades_add_up_to_the_account(snapshot):
     board = {row.entry: row for row in snapshot.board().rows}
     for entry in ("one-a", "two-b", "trend", BASELINE):
         trades = snapshot.trades(entry)
@@ -273,7 +263,7 @@ def test_trades_add_up_to_the_account(snapshot: SeasonSnapshot) -> None:
     assert (snapshot.trades("one-a").won.n or 0) > 3
 
 
-def test_the_variance_is_split_and_published_figures_are_marked(site: Path) -> None:
+def test_the_variance_is_split_and_published_figures_are_marked(site):
     shares = read(site, f"{HOME}/split/index.json")["shares"]
     assert sum(share["value"] for share in shares.values()) == pytest.approx(1.0)
     found = read(site, f"{HOME}/published/index.json")
@@ -282,7 +272,7 @@ def test_the_variance_is_split_and_published_figures_are_marked(site: Path) -> N
     assert all(one["comparable"] is False and "our data is synthetic" in one["reasons"] for one in ours)
 
 
-def test_a_filter_narrows_the_standings_and_keeps_the_baseline(web_store: Store) -> None:
+def test_a_filter_narrows_the_standings_and_keeps_the_baseline(web_store):
     db = str(web_store.engine.url.database)
 
     def ids(**wanted: Any) -> set[str]:
@@ -300,9 +290,7 @@ def test_a_filter_narrows_the_standings_and_keeps_the_baseline(web_store: Store)
             ids(**wrong)
 
 
-def test_a_stalled_season_is_never_shown_as_live(
-    web_store: Store, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stalled_season_is_never_shown_as_live(web_store, site, tmp_path, monkeypatch):
     """What workers do is in no page, only in the file that pages poll, with the time at which it was heard."""
     clock = [1_000_000.0]
     monkeypatch.setattr("time.time", lambda: clock[0])
@@ -325,7 +313,7 @@ def test_a_stalled_season_is_never_shown_as_live(
             db.execute(delete(workers).where(workers.c.worker == "w"))
 
 
-def test_every_page_that_changes_has_a_version_that_is_its_own(site: Path) -> None:
+def test_every_page_that_changes_has_a_version_that_is_its_own(site):
     now = read(site, f"{HOME}/now.json")
     some = {"/seasons/small/", "/zh/seasons/small/entries/one-a/", "/seasons/small/assets/AAJX/"}
     assert some <= now["pages"].keys()
@@ -335,7 +323,7 @@ def test_every_page_that_changes_has_a_version_that_is_its_own(site: Path) -> No
     assert len(json.dumps(now)) < 3000
 
 
-def test_everybody_has_a_name_and_every_asset_a_folder_of_its_own() -> None:
+def test_everybody_has_a_name_and_every_asset_a_folder_of_its_own():
     season = make_season()
     twice = msgspec.structs.replace(
         season, entries=(*season.entries, msgspec.structs.replace(season.entries[0], id="one-c"))
@@ -352,7 +340,7 @@ def test_everybody_has_a_name_and_every_asset_a_folder_of_its_own() -> None:
     assert list(folders.values()) == ["BTC-USDT", "BTC-USDT-", "-"]
 
 
-def test_stated_confidence_is_counted_as_the_rounds_came_out(site: Path) -> None:
+def test_stated_confidence_is_counted_as_the_rounds_came_out(site):
     found = read(site, f"{HOME}/entries/one-a/index.json")["calibration"]
     came = []
     for file in site.glob(f"{HOME}/assets/*/2022-*/index.json"):
@@ -368,7 +356,7 @@ def test_stated_confidence_is_counted_as_the_rounds_came_out(site: Path) -> None
         assert ('id="calibration"' in (site / f"{HOME}/entries/{entry}/index.html").read_text()) == shown
 
 
-def test_the_atom_feed_tells_what_is_settled_and_leads_to_it(site: Path) -> None:
+def test_the_atom_feed_tells_what_is_settled_and_leads_to_it(site):
     feedparser = pytest.importorskip("feedparser")
     for season in ("small", "sealed"):
         feed = feedparser.parse((site / f"seasons/{season}/feed.xml").read_bytes(), sanitize_html=False)
@@ -387,7 +375,7 @@ def test_the_atom_feed_tells_what_is_settled_and_leads_to_it(site: Path) -> None
     assert "<script>" not in (site / "seasons/small/feed.xml").read_text()
 
 
-def test_robots_may_read_the_pages_and_not_the_doors(site: Path) -> None:
+def test_robots_may_read_the_pages_and_not_the_doors(site):
     from urllib.robotparser import RobotFileParser
 
     robots = RobotFileParser()
@@ -396,9 +384,7 @@ def test_robots_may_read_the_pages_and_not_the_doors(site: Path) -> None:
     assert not any(robots.can_fetch("*", path) for path in ("/agents/me/packet", "/api/openapi.json", "/metrics"))
 
 
-def test_between_closes_accounts_are_shown_as_provisional_where_nobody_outside_plays(
-    web_store: Store, site: Path, tmp_path: Path
-) -> None:
+def test_between_closes_accounts_are_shown_as_provisional_where_nobody_outside_plays(web_store, site, tmp_path):
     held = {entry: {} for entry in ("one-a", "two-b", BASELINE)}
     for file in sorted(site.glob(f"{HOME}/assets/*/2022-*/index.json")):  # the newest round of each asset is open
         for line in (one["line"] for one in json.loads(file.read_bytes())["decisions"]):

@@ -1,7 +1,5 @@
 """The two catalogues say the same things, and every text a template asks for is there."""
 
-from __future__ import annotations
-
 import re
 import string
 from importlib import resources
@@ -13,14 +11,14 @@ def fields(text: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(text) if name}
 
 
-def test_both_languages_have_the_same_keys_and_values_to_fill_in() -> None:
+def test_both_languages_have_the_same_keys_and_values_to_fill_in():
     english, chinese = catalogue("en"), catalogue("zh")
     assert english.keys() == chinese.keys()
     assert {k for k in english if fields(english[k]) != fields(chinese[k])} == set()
     assert all(text.strip() for text in (*english.values(), *chinese.values()))
 
 
-def test_templates_ask_for_nothing_that_is_not_there() -> None:
+def test_templates_ask_for_nothing_that_is_not_there():
     folder = resources.files("tradeassay.arena.web").joinpath("templates")
     asked = set()
     for page in folder.iterdir():
@@ -29,14 +27,14 @@ def test_templates_ask_for_nothing_that_is_not_there() -> None:
     assert asked - catalogue("en").keys() == set()
 
 
-def test_the_librarys_reasons_are_translated_and_unknown_ones_kept() -> None:
+def test_the_librarys_reasons_are_translated_and_unknown_ones_kept():
     assert words("zh").reason("fewer than 20 sessions: no interval") == "交易日少于 20 个：无区间"
     assert words("zh").reason("something new") == "something new"
     assert words("en").reason("no settled session") == "no settled session"
     assert words("zh").reason(None) == ""
 
 
-def test_reasons_of_several_clauses_are_translated() -> None:
+def test_reasons_of_several_clauses_are_translated():
     nested = "the bar was doubted: 9 is +80% from the close before, 5; 40% is the limit"
     assert words("zh").reason(nested).isascii() is False and "close" not in words("zh").reason(nested)
     said = words("zh").reason("number '7' is not in the source; something new; name 'X' is not in the source")

@@ -1,17 +1,14 @@
 """No test here reaches anything but this machine's loopback."""
 
-from __future__ import annotations
-
 import ipaddress
 import socket
-from collections.abc import Callable, Iterator
 
 import pytest
 
 from tradeassay.core.time import FixedClock, parse_iso
 from tradeassay.data.connectors.common import RetryPolicy, Runtime
 
-from .standins.certificates import Authority, make_authority
+from .standins.certificates import make_authority
 from .standins.http import StandIn
 
 NOWHERE = "http://127.0.0.1:9"
@@ -38,7 +35,7 @@ def _loopback_only(name: str):
 
 
 @pytest.fixture(autouse=True)
-def loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def loopback_only(monkeypatch):
     """Refuse every other address. libcurl does not use Python's sockets: its way out is a proxy to nowhere."""
     monkeypatch.setattr(socket.socket, "connect", _loopback_only("connect"))
     monkeypatch.setattr(socket.socket, "connect_ex", _loopback_only("connect_ex"))
@@ -49,12 +46,12 @@ def loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+def authority(tmp_path_factory):
     return make_authority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[..., StandIn]]:
+def serve():
     """Start stand-ins that are closed when the test ends."""
     running: list[StandIn] = []
 
@@ -68,7 +65,7 @@ def serve() -> Iterator[Callable[..., StandIn]]:
 
 
 @pytest.fixture
-def behind_proxy(monkeypatch: pytest.MonkeyPatch, serve, authority: Authority) -> Callable[..., StandIn]:
+def behind_proxy(monkeypatch, serve, authority):
     """Start a stand-in and make it the machine's HTTPS proxy, where libraries that use requests look."""
 
     def start(answer) -> StandIn:
@@ -89,12 +86,12 @@ class Sleeps(list[float]):
 
 
 @pytest.fixture
-def sleeps() -> Sleeps:
+def sleeps():
     return Sleeps()
 
 
 @pytest.fixture
-def runtime(sleeps: Sleeps) -> Callable[..., Runtime]:
+def runtime(sleeps):
     """Make a runtime whose clock stands still and that never really sleeps."""
 
     def make(now: str, **policy) -> Runtime:

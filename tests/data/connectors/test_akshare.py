@@ -34,7 +34,7 @@ def share(price: float = 10.0, days: tuple[str, ...] = WEEK, **facts) -> Share:
 
 
 @pytest.fixture
-def load(behind_proxy, runtime) -> Callable[..., Panel]:
+def load(behind_proxy, runtime):
     """Load through the unpatched library; only the machine's proxy and certificate bundle are ours."""
 
     def run(service: Eastmoney, patience: dict | None = None, **config) -> Panel:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
 import numpy as np
 import pytest
 
@@ -34,7 +32,7 @@ def share(price: float = 10.0, days: tuple[str, ...] = WEEK, **facts) -> Share:
 
 
 @pytest.fixture
-def load(runtime, monkeypatch) -> Iterator[Callable[..., Panel]]:
+def load(runtime, monkeypatch):
     """Load through the unpatched library; only the host and port in its constants are ours."""
     running: list[BaostockStandIn] = []
 

@@ -39,7 +39,7 @@ def btc(quote: str = "USDT", count: int = 31, **more) -> Market:
 
 
 @pytest.fixture
-def load(behind_proxy, runtime) -> Callable[..., Panel]:
+def load(behind_proxy, runtime):
     """Load through the unpatched library; only the machine's proxy and certificate bundle are ours."""
 
     def run(exchange: Exchange, patience: dict | None = None, now: str = NOW, **config) -> Panel:
@@ -53,7 +53,7 @@ def load(behind_proxy, runtime) -> Callable[..., Panel]:
     return run
 
 
-def test_a_day_is_over_by_the_clock_of_whoever_asks(behind_proxy, runtime) -> None:
+def test_a_day_is_over_by_the_clock_of_whoever_asks(behind_proxy, runtime):
     """The arena's rounds go on by their own clock while the machine's is wrong; so must what they ask."""
     behind_proxy(Binance([btc(count=10)]))
     config = CcxtConfig(symbols=("BTC/USDT",), first="2024-01-01", last="2024-01-09")
@@ -64,7 +64,7 @@ def test_a_day_is_over_by_the_clock_of_whoever_asks(behind_proxy, runtime) -> No
     assert len(source.load().sessions) == 9
 
 
-def test_growth_since_a_close_counts_the_running_day(behind_proxy, runtime) -> None:
+def test_growth_since_a_close_counts_the_running_day(behind_proxy, runtime):
     behind_proxy(Binance([btc(count=10)]))
     config = CcxtConfig(symbols=("BTC/USDT",), first="2024-01-08", last="2024-01-08")
     source = CcxtSource(config, runtime=runtime("2024-01-10T05:00:00Z"), settings={"rateLimit": 1})

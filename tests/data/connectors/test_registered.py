@@ -1,7 +1,5 @@
 """What is common to all connectors: the registry, options, extras, and the guard of these tests."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys

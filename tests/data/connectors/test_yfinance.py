@@ -42,7 +42,7 @@ def split_stock() -> Stock:
 
 
 @pytest.fixture
-def load(serve, authority, runtime, tmp_path, monkeypatch) -> Callable[..., Panel]:
+def load(serve, authority, runtime, tmp_path, monkeypatch):
     """Load through the unpatched library; only the proxy and the certificate bundle are ours."""
     yfinance.set_tz_cache_location(str(tmp_path / "yahoo"))
     yfinance.data.YfData._instances.clear()  # one conversation must not inherit another's cookies
@@ -60,7 +60,7 @@ def load(serve, authority, runtime, tmp_path, monkeypatch) -> Callable[..., Pane
     return run
 
 
-def test_growth_since_a_close_counts_the_unfinished_bar_and_a_split(serve, authority, runtime, tmp_path) -> None:
+def test_growth_since_a_close_counts_the_unfinished_bar_and_a_split(serve, authority, runtime, tmp_path):
     yfinance.set_tz_cache_location(str(tmp_path / "yahoo"))
     yfinance.data.YfData._instances.clear()
     proxy = {

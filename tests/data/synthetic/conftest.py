@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -14,7 +13,7 @@ def _world(name: str, seed: int = 0, **changes: object) -> World:
 
 
 @pytest.fixture(scope="session")
-def world() -> Callable[..., World]:
+def world():
     """Worlds by preset and seed; made once, never changed."""
     return _world
 
@@ -46,5 +45,5 @@ class Market:
 
 
 @pytest.fixture(scope="session")
-def market() -> Callable[[Panel], Market]:
+def market():
     return Market

@@ -41,7 +41,7 @@ def bands(panel) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.slow_for("1")
 @pytest.mark.parametrize("seed", [0, 1])
-def test_no_price_is_beyond_its_limit(world, seed: int) -> None:
+def test_no_price_is_beyond_its_limit(world, seed):
     panel = world("ashare", seed).panel
     low, high = bands(panel)
     known = np.isfinite(high)
@@ -55,12 +55,12 @@ def test_no_price_is_beyond_its_limit(world, seed: int) -> None:
     assert at_limit[:, boards == Board.MAIN].sum() > 20
 
 
-def test_every_board_is_there(world) -> None:
+def test_every_board_is_there(world):
     boards = {entry.instrument.board for entry in world("ashare").panel.listings}
     assert set(LIMITS) <= boards
 
 
-def test_a_queue_at_the_limit_spills_into_the_next_day(world) -> None:
+def test_a_queue_at_the_limit_spills_into_the_next_day(world):
     gaps: dict[str, list[float]] = {"up": [], "down": []}
     locked_volume, usual_volume = [], []
     for seed in (0, 1):
@@ -80,7 +80,7 @@ def test_a_queue_at_the_limit_spills_into_the_next_day(world) -> None:
     assert len(locked_volume) > 10 and np.median(locked_volume) < 0.6 * np.median(usual_volume)
 
 
-def test_suspended_names_have_no_bars(world) -> None:
+def test_suspended_names_have_no_bars(world):
     panel = world("ashare").panel
     assert panel.suspended.sum() > 100
     for values in panel.bars.values():
@@ -89,7 +89,7 @@ def test_suspended_names_have_no_bars(world) -> None:
     assert runs.size
 
 
-def test_lots_are_whole(world) -> None:
+def test_lots_are_whole(world):
     panel = world("ashare").panel
     volume = panel.bars["volume"]
     assert np.all(volume[np.isfinite(volume)] % 100 == 0)

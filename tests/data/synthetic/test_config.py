@@ -21,7 +21,7 @@ from tradeassay.data.synthetic.universe import GRID, Draws, _normal_table, norma
 from tradeassay.data.synthetic.world import SyntheticQuery, SyntheticSource
 
 
-def test_presets_carry_their_own_name() -> None:
+def test_presets_carry_their_own_name():
     assert set(PRESETS) == {"us", "ashare", "crypto", "csi300", "futures"}
     for name, config in PRESETS.items():
         assert config.preset == ("ashare" if name == "csi300" else name), (
@@ -30,13 +30,13 @@ def test_presets_carry_their_own_name() -> None:
         assert msgspec.json.decode(msgspec.json.encode(config), type=SyntheticConfig) == config
 
 
-def test_a_bigger_world_has_a_bigger_index() -> None:
+def test_a_bigger_world_has_a_bigger_index():
     assert preset("us", seed=4, names=300).index_members == 240
     assert preset("us", names=300, index_members=50).index_members == 50
     assert preset("us", seed=4).seed == 4
 
 
-def test_what_makes_no_world_is_refused() -> None:
+def test_what_makes_no_world_is_refused():
     with pytest.raises(UserError, match="no synthetic world 'mars'"):
         preset("mars")
     with pytest.raises(UserError, match="no setting 'stonks'"):
@@ -55,7 +55,7 @@ def test_what_makes_no_world_is_refused() -> None:
         generate(preset("ashare", first="2100-01-01"))
 
 
-def test_the_source_is_registered_and_loads() -> None:
+def test_the_source_is_registered_and_loads():
     kind = sources.get("synthetic")
     assert kind is SyntheticSource and kind.extra is None and kind.summary
     panel = kind(SyntheticQuery(preset="crypto", seed=3, sessions=70, first="2022-02-01")).load()
@@ -72,7 +72,7 @@ def test_the_source_is_registered_and_loads() -> None:
     sessions=st.integers(60, 130),
 )
 @example(name="crypto", seed=1043374604698, names=12, sessions=92)  # a review on the last session but one
-def test_any_small_world_is_sound(name: str, seed: int, names: int, sessions: int) -> None:
+def test_any_small_world_is_sound(name, seed, names, sessions):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         panel = generate(preset(name, seed=seed, names=names, sessions=sessions)).panel
@@ -84,7 +84,7 @@ def test_any_small_world_is_sound(name: str, seed: int, names: int, sessions: in
     assert keys == sorted(keys)
 
 
-def test_seeds_differ_and_repeat(world) -> None:
+def test_seeds_differ_and_repeat(world):
     first = generate(preset("us", seed=1, names=20, sessions=80)).panel
     again = generate(preset("us", seed=1, names=20, sessions=80)).panel
     other = generate(preset("us", seed=2, names=20, sessions=80)).panel
@@ -93,7 +93,7 @@ def test_seeds_differ_and_repeat(world) -> None:
     assert first.symbols != other.symbols
 
 
-def test_streams_are_repeatable_and_independent() -> None:
+def test_streams_are_repeatable_and_independent():
     assert np.array_equal(Draws(3, "a").normal(50), Draws(3, "a").normal(50))
     assert not np.array_equal(Draws(3, "a").normal(50), Draws(3, "b").normal(50))
     assert not np.array_equal(Draws(3, "a").normal(50), Draws(4, "a").normal(50))
@@ -101,13 +101,13 @@ def test_streams_are_repeatable_and_independent() -> None:
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.03
 
 
-def test_first_numbers_never_change() -> None:
+def test_first_numbers_never_change():
     draws = Draws(7, "golden")
     assert draws.below(1000, 5).tolist() == [341, 476, 600, 96, 297]
     assert draws.normal(3).tolist() == [-0.6336784362792969, -0.7447280883789062, -0.00713348388671875]
 
 
-def test_the_normal_table_is_the_quantile_function() -> None:
+def test_the_normal_table_is_the_quantile_function():
     table = _normal_table()
     places = [0, 1, 100, 9_999, 32_767, 32_768, 60_000, 65_535]
     for k in places:
@@ -115,14 +115,14 @@ def test_the_normal_table_is_the_quantile_function() -> None:
     assert np.array_equal(table, -table[::-1]) and np.all(np.diff(table) > 0)
 
 
-def test_no_entry_of_the_table_is_near_a_rounding_boundary() -> None:
+def test_no_entry_of_the_table_is_near_a_rounding_boundary():
     """Rounding moves a value by at most half a grid step; an error of some ulp could only matter at a boundary."""
     exact = normal_quantile((np.arange(1 << 15) + 0.5) / (1 << 16) + 0.5) * GRID
     margin = np.abs(exact - np.floor(exact) - 0.5).min()
     assert margin > 1e-6  # an ulp at this size is 1e-9
 
 
-def test_moments() -> None:
+def test_moments():
     draws = Draws(0, "moments")
     normal, student = draws.normal(400_000), draws.student(400_000, 5)
     assert abs(normal.mean()) < 0.01 and abs(normal.std() - 1) < 0.01
@@ -132,7 +132,7 @@ def test_moments() -> None:
     assert 0.0 <= uniform.min() and uniform.max() < 1.0 and abs(uniform.mean() - 0.5) < 0.01
 
 
-def test_whole_numbers_stay_in_bounds() -> None:
+def test_whole_numbers_stay_in_bounds():
     draws = Draws(0, "bounds")
     assert set(draws.below(3, 1000).tolist()) == {0, 1, 2}
     assert {draws.integer(-1, 1) for _ in range(100)} == {-1, 0, 1}
@@ -143,7 +143,7 @@ def test_whole_numbers_stay_in_bounds() -> None:
 
 
 @pytest.mark.parametrize("calendar", ["XNYS", "XSHG"])
-def test_the_table_equals_the_library(calendar: str) -> None:
+def test_the_table_equals_the_library(calendar):
     table, library = calendars._past(calendar, FIRST, LAST), sessions_between(calendar, FIRST, LAST)
     for field in ("days", "open_time", "close_time", "early"):
         assert np.array_equal(getattr(table, field), getattr(library, field)), field
@@ -151,7 +151,7 @@ def test_the_table_equals_the_library(calendar: str) -> None:
 
 @pytest.mark.parametrize("calendar", ["XNYS", "XSHG", "24/7"])
 @pytest.mark.parametrize("first", [date(2021, 1, 4), date(2022, 10, 1), date(2016, 5, 5), date(2024, 9, 1)])
-def test_as_many_sessions_as_asked_for(calendar: str, first: date) -> None:
+def test_as_many_sessions_as_asked_for(calendar, first):
     found = sessions_from(calendar, first, 200)
     assert found.days.size == found.open_time.size == found.close_time.size == found.early.size == 200
     assert found.days[0] >= np.datetime64(first)
@@ -167,5 +167,5 @@ def test_as_many_sessions_as_asked_for(calendar: str, first: date) -> None:
         for year in range(1995, 2025)
     ],
 )
-def test_a_year_of_any_decade_is_long_enough(calendar: str, year: int) -> None:
+def test_a_year_of_any_decade_is_long_enough(calendar, year):
     assert sessions_from(calendar, date(year, 1, 1), 380 if year < 2024 else 100).days.size >= 100

@@ -13,14 +13,14 @@ def contracts(panel, root: str) -> list[int]:
 
 
 @pytest.mark.parametrize("root", ROOTS)
-def test_two_contracts_can_always_be_traded(world, root: str) -> None:
+def test_two_contracts_can_always_be_traded(world, root):
     panel = world("futures").panel
     live = np.isfinite(panel.bars["close"][:, contracts(panel, root)]).sum(axis=1)
     assert live.min() >= 2
 
 
 @pytest.mark.parametrize("root", ROOTS)
-def test_contracts_end_on_their_expiry_at_the_spot(world, root: str) -> None:
+def test_contracts_end_on_their_expiry_at_the_spot(world, root):
     panel = world("futures").panel
     days = panel.sessions.astype(str)
     spot = panel.indices[ROOTS[root]]
@@ -51,7 +51,7 @@ def near_and_next(panel, root: str) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("root", ROOTS)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_calendar_spreads_come_back(world, root: str, seed: int) -> None:
+def test_calendar_spreads_come_back(world, root, seed):
     panel = world("futures", seed).panel
     near, far = near_and_next(panel, root)
     spread = far / near - 1.0
@@ -64,7 +64,7 @@ def test_calendar_spreads_come_back(world, root: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("root", ROOTS)
-def test_trading_moves_on_before_expiry(world, root: str) -> None:
+def test_trading_moves_on_before_expiry(world, root):
     panel = world("futures").panel
     columns = sorted(contracts(panel, root), key=lambda k: panel.listings[k].instrument.expiry)
     for here, later in pairwise(columns):
@@ -74,14 +74,14 @@ def test_trading_moves_on_before_expiry(world, root: str) -> None:
             assert volume[both[-1], here] < volume[both[-10], here] * 0.9
 
 
-def test_no_move_is_beyond_ten_percent(world) -> None:
+def test_no_move_is_beyond_ten_percent(world):
     panel = world("futures").panel
     close = panel.bars["close"]
     move = np.abs(close[1:] / close[:-1] - 1)
     assert np.nanmax(move) < 0.101
 
 
-def test_funds_are_a_thousandth_of_their_index(world) -> None:
+def test_funds_are_a_thousandth_of_their_index(world):
     panel = world("futures").panel
     for index in ("IDX", "IDY"):
         column = panel.symbols.index(f"{index}F")

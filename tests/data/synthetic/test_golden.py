@@ -32,16 +32,16 @@ def digests(**environment: str) -> dict[str, str]:
     return json.loads(subprocess.check_output(command, env={**os.environ, **environment}))
 
 
-def test_the_version_is_the_one_of_the_digests() -> None:
+def test_the_version_is_the_one_of_the_digests():
     assert VERSION == "synthetic-v1"
 
 
-def test_worlds_are_the_same_as_ever() -> None:
+def test_worlds_are_the_same_as_ever():
     assert digests(PYTHONHASHSEED="1") == GOLDEN
 
 
 @pytest.mark.slow
-def test_worlds_are_the_same_without_vector_instructions() -> None:
+def test_worlds_are_the_same_without_vector_instructions():
     """numpy picks its loops by CPU; without any of the optional features the bytes must not change."""
     found = _multiarray_umath.__cpu_features__
     features = [name for name in _multiarray_umath.__cpu_dispatch__ if found.get(name)]
@@ -62,7 +62,7 @@ def test_worlds_are_the_same_without_vector_instructions() -> None:
     assert digests(**environment) == GOLDEN
 
 
-def test_importing_is_cheap() -> None:
+def test_importing_is_cheap():
     code = (
         "import sys, tradeassay.data.synthetic; "
         "print(*[n for n in ('pandas', 'numba', 'scipy', 'pyarrow', 'exchange_calendars') if n in sys.modules])"

@@ -15,7 +15,7 @@ def year():
     return generate_minutes(MinuteConfig(seed=4))
 
 
-def test_a_year_of_minutes(year) -> None:
+def test_a_year_of_minutes(year):
     assert year.close_time.size == 525_600 and year.symbols == ("QUQX",)
     assert year.close_time[0] == midnight(parse_day("2021-01-01")) + MINUTE
     assert np.all(np.diff(year.close_time) == MINUTE)
@@ -27,7 +27,7 @@ def test_a_year_of_minutes(year) -> None:
     assert np.array_equal(np.rint(bars["close"] * 100) / 100, bars["close"])
 
 
-def test_its_returns_cluster_and_have_fat_tails(year) -> None:
+def test_its_returns_cluster_and_have_fat_tails(year):
     close = year.bars["close"][:, 0]
     returns = close[1:] / close[:-1] - 1
     sizes = np.abs(returns)
@@ -41,7 +41,7 @@ def test_its_returns_cluster_and_have_fat_tails(year) -> None:
     assert returns.std() * np.sqrt(525_600) == pytest.approx(0.60, rel=0.25)
 
 
-def test_its_days_have_a_shape(year) -> None:
+def test_its_days_have_a_shape(year):
     close = year.bars["close"][:, 0]
     sizes = np.abs(np.diff(close) / close[:-1])
     hour = np.arange(1, close.size) % 1440 // 60
@@ -51,14 +51,14 @@ def test_its_days_have_a_shape(year) -> None:
     assert np.corrcoef(sizes, np.log(volume))[0, 1] > 0.3
 
 
-def test_a_short_series_and_none() -> None:
+def test_a_short_series_and_none():
     assert generate_minutes(MinuteConfig(minutes=7)).close_time.size == 7
     with pytest.raises(UserError, match="at least one"):
         MinuteConfig(minutes=0)
 
 
 @pytest.mark.parametrize(("name", "per_day"), [("us", 390), ("ashare", 240), ("crypto", 1440)])
-def test_minutes_fit_into_their_days(world, name: str, per_day: int) -> None:
+def test_minutes_fit_into_their_days(world, name, per_day):
     panel = world(name, 1, names=20, sessions=90, minutes=2).panel
     minutes = panel.minutes
     assert len(minutes.symbols) == 2
@@ -83,5 +83,5 @@ def test_minutes_fit_into_their_days(world, name: str, per_day: int) -> None:
             assert np.all(bars["low"] <= np.minimum(bars["open"], bars["close"]))
 
 
-def test_no_minutes_unless_asked_for(world) -> None:
+def test_no_minutes_unless_asked_for(world):
     assert world("us").panel.minutes is None

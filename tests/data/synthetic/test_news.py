@@ -65,7 +65,7 @@ def does_not_profit(single: list[float], together: float) -> bool:
 
 @pytest.mark.slow_for("crypto", "us")
 @pytest.mark.parametrize("name", MARKETS)
-def test_a_reader_of_facts_profits_after_costs(world, market, name: str) -> None:
+def test_a_reader_of_facts_profits_after_costs(world, market, name):
     result = pooled(world, market, name, {"informative"})
     assert profits(*result), result
     assert not does_not_profit(*result)
@@ -81,13 +81,13 @@ def test_a_reader_of_facts_profits_after_costs(world, market, name: str) -> None
     [{"noise"}, {"rumour"}, {"duplicate"}, {"noise", "rumour", "duplicate"}],
     ids=lambda kinds: "+".join(sorted(kinds)),
 )
-def test_a_reader_of_noise_does_not(world, market, name: str, kinds: set[str]) -> None:
+def test_a_reader_of_noise_does_not(world, market, name, kinds):
     result = pooled(world, market, name, kinds)
     assert does_not_profit(*result), result
     assert not profits(*result)
 
 
-def test_facts_without_strength_are_worth_nothing(world, market) -> None:
+def test_facts_without_strength_are_worth_nothing(world, market):
     """The criterion can fail: the same texts about facts that move nothing do not pass it."""
     from tradeassay.data.synthetic import NewsModel
 
@@ -95,7 +95,7 @@ def test_facts_without_strength_are_worth_nothing(world, market) -> None:
     assert not profits(*result) and does_not_profit(*result), result
 
 
-def test_trading_against_rumours_pays(world, market) -> None:
+def test_trading_against_rumours_pays(world, market):
     found = []
     for seed in SEEDS:
         made = world("us", seed)
@@ -105,7 +105,7 @@ def test_trading_against_rumours_pays(world, market) -> None:
     assert t_value(np.concatenate(found)) > 4.0
 
 
-def test_the_worth_is_in_the_words(world, market) -> None:
+def test_the_worth_is_in_the_words(world, market):
     """Without the key: learn from the first half which wordings pay, trade the second half."""
     found = []
     for seed in SEEDS:
@@ -138,7 +138,7 @@ def test_the_worth_is_in_the_words(world, market) -> None:
 
 
 @pytest.mark.parametrize("name", MARKETS)
-def test_no_label_gives_the_worth_away(world, name: str) -> None:
+def test_no_label_gives_the_worth_away(world, name):
     made = world(name)
     truth = {entry.id: entry for entry in made.key.facts.news}
     items = made.panel.news
@@ -160,7 +160,7 @@ def test_no_label_gives_the_worth_away(world, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MARKETS)
-def test_items_can_be_read_before_they_matter(world, name: str) -> None:
+def test_items_can_be_read_before_they_matter(world, name):
     made = world(name)
     panel = made.panel
     row_of = {str(day): row for row, day in enumerate(panel.sessions)}
@@ -181,7 +181,7 @@ def test_items_can_be_read_before_they_matter(world, name: str) -> None:
             assert truth.drift == -truth.gap and truth.gap * truth.tone > 0
 
 
-def test_a_duplicate_repeats_an_older_item_when_its_effect_is_over(world) -> None:
+def test_a_duplicate_repeats_an_older_item_when_its_effect_is_over(world):
     made = world("us")
     row_of = {str(day): row for row, day in enumerate(made.panel.sessions)}
     truth = {entry.id: entry for entry in made.key.facts.news}
@@ -195,7 +195,7 @@ def test_a_duplicate_repeats_an_older_item_when_its_effect_is_over(world) -> Non
         assert text[entry.id].body == text[first.id].body and text[first.id].title in text[entry.id].title
 
 
-def test_earnings_texts_tell_the_size_of_the_surprise(world) -> None:
+def test_earnings_texts_tell_the_size_of_the_surprise(world):
     made = world("us")
     text = {item.id: item for item in made.panel.news}
     told, true = [], []

@@ -29,14 +29,14 @@ def kurtosis(x: np.ndarray) -> float:
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_the_doctor_finds_nothing(world, name: str, seed: int) -> None:
+def test_the_doctor_finds_nothing(world, name, seed):
     panel = world(name, seed).panel
     check_form(panel)
     assert diagnose_panel(panel) == ()
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_sessions_are_the_calendars(world, name: str) -> None:
+def test_sessions_are_the_calendars(world, name):
     panel = world(name).panel
     expected = sessions_between(panel.facts.calendar, str(panel.sessions[0]), str(panel.sessions[-1]))
     assert np.array_equal(panel.sessions, expected.days)
@@ -45,7 +45,7 @@ def test_sessions_are_the_calendars(world, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_bars_are_ordered_positive_and_on_the_tick(world, name: str) -> None:
+def test_bars_are_ordered_positive_and_on_the_tick(world, name):
     panel = world(name).panel
     bars = {f: panel.bars[f] for f in FIELDS}
     there = np.isfinite(bars["close"])
@@ -68,7 +68,7 @@ def test_bars_are_ordered_positive_and_on_the_tick(world, name: str) -> None:
 
 @pytest.mark.parametrize("name", STOCKS)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_returns_have_fat_tails_and_clusters_but_no_memory(world, market, name: str, seed: int) -> None:
+def test_returns_have_fat_tails_and_clusters_but_no_memory(world, market, name, seed):
     seen = market(world(name, seed).panel)
     returns = seen.returns[:, seen.stocks]
     assert kurtosis(returns) > 4.5
@@ -78,7 +78,7 @@ def test_returns_have_fat_tails_and_clusters_but_no_memory(world, market, name: 
 
 
 @pytest.mark.parametrize(("name", "share"), [("us", 0.28), ("ashare", 0.22), ("crypto", 0.01)])
-def test_the_night_has_its_share_of_the_move(world, market, name: str, share: float) -> None:
+def test_the_night_has_its_share_of_the_move(world, market, name, share):
     seen = market(world(name).panel)
     night = np.nanvar((seen.open[1:] / seen.close[:-1] - 1)[:, seen.stocks])
     day = np.nanvar((seen.close / seen.open - 1)[:, seen.stocks])
@@ -86,7 +86,7 @@ def test_the_night_has_its_share_of_the_move(world, market, name: str, share: fl
 
 
 @pytest.mark.parametrize("name", STOCKS)
-def test_volume_follows_the_size_of_moves(world, market, name: str) -> None:
+def test_volume_follows_the_size_of_moves(world, market, name):
     seen = market(world(name).panel)
     sizes = np.abs(seen.returns[:, seen.stocks])
     volume = np.log(seen.volume[1:, seen.stocks])
@@ -97,7 +97,7 @@ def test_volume_follows_the_size_of_moves(world, market, name: str) -> None:
 
 @pytest.mark.parametrize("name", STOCKS)
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_regimes_are_what_they_are_called(world, name: str, seed: int) -> None:
+def test_regimes_are_what_they_are_called(world, name, seed):
     made = world(name, seed)
     regimes = np.array(made.key.facts.regimes)
     assert {"bull", "bear", "v", "flat"} == set(regimes.tolist())
@@ -114,7 +114,7 @@ def test_regimes_are_what_they_are_called(world, name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", STOCKS)
-def test_names_come_and_go(world, name: str) -> None:
+def test_names_come_and_go(world, name):
     panel = world(name).panel
     first = str(panel.sessions[0])
     assert any(entry.listed > first for entry in panel.listings)
@@ -129,7 +129,7 @@ def test_names_come_and_go(world, name: str) -> None:
         assert there[np.flatnonzero(listed)[0]] and there[np.flatnonzero(listed)[-1]]
 
 
-def test_names_and_codes_are_made_up(world) -> None:
+def test_names_and_codes_are_made_up(world):
     for name in ("us", "crypto"):
         for entry in world(name).panel.listings:
             symbol = entry.instrument.symbol

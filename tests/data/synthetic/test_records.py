@@ -9,7 +9,7 @@ from tradeassay.data.synthetic.events import FIELDS
 
 
 @pytest.mark.parametrize("name", ["us", "ashare"])
-def test_a_split_shows_as_a_jump_with_its_action_beside_it(world, market, name: str) -> None:
+def test_a_split_shows_as_a_jump_with_its_action_beside_it(world, market, name):
     panel = world(name).panel
     seen = market(panel)
     splits = [action for action in panel.actions if action.kind == "split"]
@@ -23,7 +23,7 @@ def test_a_split_shows_as_a_jump_with_its_action_beside_it(world, market, name: 
 
 
 @pytest.mark.parametrize("name", ["us", "ashare"])
-def test_actions_are_known_before_they_happen(world, market, name: str) -> None:
+def test_actions_are_known_before_they_happen(world, market, name):
     panel = world(name).panel
     seen = market(panel)
     assert sum(action.kind == "dividend" for action in panel.actions) > 50
@@ -36,7 +36,7 @@ def test_actions_are_known_before_they_happen(world, market, name: str) -> None:
             assert round(action.value * 100) == pytest.approx(action.value * 100)
 
 
-def test_a_dividend_leaves_the_price(world, market) -> None:
+def test_a_dividend_leaves_the_price(world, market):
     panel = world("us").panel
     seen = market(panel)
     with_it, without = [], []
@@ -52,7 +52,7 @@ def test_a_dividend_leaves_the_price(world, market) -> None:
 
 
 @pytest.mark.parametrize("name", ["us", "ashare", "crypto"])
-def test_the_index_changes_its_members(world, name: str) -> None:
+def test_the_index_changes_its_members(world, name):
     panel = world(name).panel
     first, last = str(panel.sessions[0]), str(panel.sessions[-1])
     assert all(entry.index == "IDX" for entry in panel.memberships)
@@ -73,7 +73,7 @@ def test_the_index_changes_its_members(world, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["us", "ashare", "crypto"])
-def test_the_fund_tracks_the_index_and_pays_its_dividends(world, market, name: str) -> None:
+def test_the_fund_tracks_the_index_and_pays_its_dividends(world, market, name):
     panel = world(name).panel
     seen = market(panel)
     column = seen.column["IDXF"]
@@ -88,7 +88,7 @@ def test_the_fund_tracks_the_index_and_pays_its_dividends(world, market, name: s
         assert len(paid) >= 8 and 0.01 < gap.sum() < 0.10
 
 
-def test_the_index_is_the_market_value_of_its_members(world, market) -> None:
+def test_the_index_is_the_market_value_of_its_members(world, market):
     panel = world("us").panel
     seen = market(panel)
     levels = panel.indices["IDX"]
@@ -102,7 +102,7 @@ def test_the_index_is_the_market_value_of_its_members(world, market) -> None:
 
 
 @pytest.mark.parametrize("name", ["us", "ashare"])
-def test_figures_are_known_late_and_fit_together(world, market, name: str) -> None:
+def test_figures_are_known_late_and_fit_together(world, market, name):
     panel = world(name).panel
     seen = market(panel)
     by_report: dict[tuple[str, str], dict[str, float]] = {}
@@ -132,7 +132,7 @@ def test_figures_are_known_late_and_fit_together(world, market, name: str) -> No
         assert values["dividend_yield"] >= 0 and values["revenue"] > 0
 
 
-def test_a_world_starts_with_a_known_past(world) -> None:
+def test_a_world_starts_with_a_known_past(world):
     panel = world("us").panel
     opened = int(panel.open_time[0])
     known = {f.symbol for f in panel.fundamentals if f.known_at <= opened and f.field == "market_cap"}
@@ -145,7 +145,7 @@ def test_a_world_starts_with_a_known_past(world) -> None:
     assert len(quarters) >= 4
 
 
-def test_surprises_are_in_the_figures(world) -> None:
+def test_surprises_are_in_the_figures(world):
     made = world("us")
     eps = {(f.symbol, f.known_at): f.value for f in made.panel.fundamentals if f.field == "eps"}
     text = {item.id: item for item in made.panel.news}

@@ -2,7 +2,6 @@
 
 import gc
 import types
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -20,7 +19,7 @@ def latent(key: AnswerKey) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", ["us", "crypto"])
-def test_the_parts_add_up_to_the_printed_return(world, market, name: str) -> None:
+def test_the_parts_add_up_to_the_printed_return(world, market, name):
     made = world(name)
     seen = market(made.panel)
     columns = [seen.column[symbol] for symbol in made.key.facts.symbols]
@@ -30,7 +29,7 @@ def test_the_parts_add_up_to_the_printed_return(world, market, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["us", "ashare", "crypto"])
-def test_true_exposures_are_the_factors_of_the_printed_bars(world, market, name: str) -> None:
+def test_true_exposures_are_the_factors_of_the_printed_bars(world, market, name):
     made = world(name)
     seen = market(made.panel)
     columns = [seen.column[symbol] for symbol in made.key.facts.symbols]
@@ -46,7 +45,7 @@ def test_true_exposures_are_the_factors_of_the_printed_bars(world, market, name:
         np.testing.assert_allclose(made.key.exposures[253:, k], scored, atol=1e-9, err_msg=factor)
 
 
-def test_planted_style_returns_are_recovered_by_regression(world, market) -> None:
+def test_planted_style_returns_are_recovered_by_regression(world, market):
     made = world("us", 5, names=240, sessions=300)
     seen = market(made.panel)
     key = made.key
@@ -69,7 +68,7 @@ def test_planted_style_returns_are_recovered_by_regression(world, market) -> Non
         assert np.corrcoef(estimate[:, k], truth[:, k])[0, 1] > 0.45, factor
 
 
-def test_betas_are_recovered_by_regression(world, market) -> None:
+def test_betas_are_recovered_by_regression(world, market):
     made = world("us")
     seen = market(made.panel)
     columns = [seen.column[symbol] for symbol in made.key.facts.symbols]
@@ -82,7 +81,7 @@ def test_betas_are_recovered_by_regression(world, market) -> None:
     assert np.mean(found) == pytest.approx(np.mean(made.key.beta), abs=0.1)
 
 
-def test_a_key_survives_its_file(world, tmp_path: Path) -> None:
+def test_a_key_survives_its_file(world, tmp_path):
     key = world("crypto").key
     path = key.save(tmp_path / "keys" / "crypto.key")
     back = AnswerKey.load(path)
@@ -95,14 +94,14 @@ def test_a_key_survives_its_file(world, tmp_path: Path) -> None:
         key.column("NOPE")
 
 
-def test_a_key_is_not_saved_into_a_snapshot(world, tmp_path: Path) -> None:
+def test_a_key_is_not_saved_into_a_snapshot(world, tmp_path):
     (tmp_path / "snapshot" / "deep").mkdir(parents=True)
     (tmp_path / "snapshot" / "manifest.json").write_text("{}")
     with pytest.raises(UserError, match="outside"):
         world("crypto").key.save(tmp_path / "snapshot" / "deep" / "answers")
 
 
-def test_a_file_that_is_no_key_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_no_key_is_refused(tmp_path):
     for content in (b"", b"nonsense", b"PK\x03\x04"):
         path = tmp_path / "bad"
         path.write_bytes(content)
@@ -112,7 +111,7 @@ def test_a_file_that_is_no_key_is_refused(tmp_path: Path) -> None:
         AnswerKey.load(tmp_path / "missing")
 
 
-def test_nothing_in_a_panel_leads_to_the_key() -> None:
+def test_nothing_in_a_panel_leads_to_the_key():
     made = generate(preset("us", seed=3, names=20, sessions=80))
     secret = {id(made.key), *(id(truth) for truth in made.key.facts.news)}
     seen: set[int] = set()
@@ -127,7 +126,7 @@ def test_nothing_in_a_panel_leads_to_the_key() -> None:
     assert len(seen) > 1000
 
 
-def test_skills_say_who_knows_what(world) -> None:
+def test_skills_say_who_knows_what(world):
     for name in ("us", "crypto", "futures"):
         skills = {skill.name: skill for skill in world(name).key.facts.skills}
         assert all(skill.knows for skill in skills.values())

@@ -1,7 +1,5 @@
 """Parts that add up: daily, linked, by group."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -39,7 +37,7 @@ def worked() -> StyleModel:
     )
 
 
-def test_a_day_worked_by_hand() -> None:
+def test_a_day_worked_by_hand():
     weights = np.array([[0.5, -0.2, 0.3], [0.5, -0.2, 0.3]])
     daily = decompose(worked(), weights, np.array([0.020, 0.021]))
     assert daily.invested == pytest.approx([0.6, 0.6])
@@ -54,7 +52,7 @@ def test_a_day_worked_by_hand() -> None:
     assert daily.error() < 1e-15
 
 
-def test_paper_has_three_parts_of_the_weights_own_return() -> None:
+def test_paper_has_three_parts_of_the_weights_own_return():
     weights = np.array([[0.5, -0.2, 0.3], [0.0, 0.0, 0.0]])
     daily = decompose(worked(), weights)
     assert not daily.trading.any()
@@ -63,14 +61,14 @@ def test_paper_has_three_parts_of_the_weights_own_return() -> None:
     assert daily.error() < 1e-15
 
 
-def test_weights_must_fit_and_be_numbers() -> None:
+def test_weights_must_fit_and_be_numbers():
     with pytest.raises(UserError, match="shape"):
         decompose(worked(), np.zeros((2, 2)))
     with pytest.raises(UserError, match="not a number"):
         decompose(worked(), np.full((2, 3), np.nan))
 
 
-def test_carino_worked_by_hand() -> None:
+def test_carino_worked_by_hand():
     returns = np.array([0.10, -0.05, 0.0])
     parts = np.array([[0.06, -0.01, 0.02], [0.04, -0.04, -0.02]])
     total = 1.1 * 0.95 - 1
@@ -87,7 +85,7 @@ MOVES = st.lists(st.floats(-0.9, 3.0), min_size=1, max_size=60)
 
 
 @given(MOVES, st.integers(0, 2**32 - 1))
-def test_linked_parts_sum_to_the_total(moves: list[float], seed: int) -> None:
+def test_linked_parts_sum_to_the_total(moves, seed):
     returns = np.array(moves)
     rng = np.random.default_rng(seed)
     parts = rng.normal(0, 0.1, (4, returns.size))
@@ -99,7 +97,7 @@ def test_linked_parts_sum_to_the_total(moves: list[float], seed: int) -> None:
 
 
 @given(MOVES, st.integers(0, 2**32 - 1), st.booleans())
-def test_linked_differences_sum_to_the_difference(moves: list[float], seed: int, same: bool) -> None:
+def test_linked_differences_sum_to_the_difference(moves, seed, same):
     returns = np.array(moves)
     rng = np.random.default_rng(seed)
     other = returns.copy() if same else np.clip(rng.normal(0, 0.2, returns.size), -0.8, 2)
@@ -111,7 +109,7 @@ def test_linked_differences_sum_to_the_difference(moves: list[float], seed: int,
     assert linked.sum() == pytest.approx(gap, abs=1e-11 * (1 + abs(float(np.prod(1 + returns)))), rel=1e-9)
 
 
-def test_tiny_returns_link_without_loss() -> None:
+def test_tiny_returns_link_without_loss():
     returns = np.array([1e-17, -1e-300, 5e-324, 0.0])
     linked = link(returns[None, :], returns)
     assert linked is not None
@@ -120,7 +118,7 @@ def test_tiny_returns_link_without_loss() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.floats(-3, 3), st.booleans())
-def test_any_portfolio_adds_up_every_day_and_in_total(seed: int, scale: float, account: bool) -> None:
+def test_any_portfolio_adds_up_every_day_and_in_total(seed, scale, account):
     rng = np.random.default_rng(seed)
     days, names = 30, 24
     returns = rng.normal(0, 0.03, (days, names))
@@ -140,7 +138,7 @@ def test_any_portfolio_adds_up_every_day_and_in_total(seed: int, scale: float, a
     assert styles == pytest.approx(totals.linked["style"], abs=1e-14)
 
 
-def test_totals_have_intervals_that_hold_the_value() -> None:
+def test_totals_have_intervals_that_hold_the_value():
     rng = np.random.default_rng(5)
     common, rest = rng.normal(0.0005, 0.01, 300), rng.normal(0.0, 0.002, 300)
     rows = {"total": common + rest, "common": common, "selection": rest}
@@ -156,14 +154,14 @@ def test_totals_have_intervals_that_hold_the_value() -> None:
     assert again.intervals == totals.intervals
 
 
-def test_the_whole_return_has_the_interval_that_its_score_has() -> None:
+def test_the_whole_return_has_the_interval_that_its_score_has():
     total = np.random.default_rng(8).normal(0, 0.02, 90)
     scored = score(series_from_nav(growth(total)))["cumulative_return"]
     found = total_parts({"total": total, "common": total * 0.3}).intervals["total"]
     assert (found.low, found.high) == pytest.approx((scored.low, scored.high), rel=1e-9)
 
 
-def test_ruin_and_emptiness_have_a_reason() -> None:
+def test_ruin_and_emptiness_have_a_reason():
     gone = total_parts({"total": np.array([0.1, -1.0])})
     assert gone.linked is None
     assert "-100 %" in str(gone.reason)
@@ -171,14 +169,14 @@ def test_ruin_and_emptiness_have_a_reason() -> None:
     assert total_parts({"total": np.zeros(0)}).reason == "there are no sessions"
 
 
-def test_few_sessions_have_totals_without_intervals() -> None:
+def test_few_sessions_have_totals_without_intervals():
     found = total_parts({"total": np.array([0.1, 0.1])}).intervals["total"]
     assert found.value == pytest.approx(0.21)
     assert found.low is None
     assert "at least 20" in str(found.note)
 
 
-def test_brinson_worked_by_hand() -> None:
+def test_brinson_worked_by_hand():
     weights = np.array([[0.6, 0.2, 0.0]])
     benchmark = np.array([[0.5, 0.0, 0.5]])
     returns = np.array([[0.10, 0.02, -0.02]])
@@ -194,7 +192,7 @@ def test_brinson_worked_by_hand() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.booleans(), st.booleans())
-def test_brinson_is_exact_with_shorts_leverage_and_missing_groups(seed: int, neutral: bool, absent: bool) -> None:
+def test_brinson_is_exact_with_shorts_leverage_and_missing_groups(seed, neutral, absent):
     rng = np.random.default_rng(seed)
     weights, returns = rng.normal(0, 0.4, (9, 12)), rng.normal(0, 0.05, (9, 12))
     group = np.arange(12) % 4
@@ -208,14 +206,14 @@ def test_brinson_is_exact_with_shorts_leverage_and_missing_groups(seed: int, neu
     assert np.isfinite(parts.selection).all()
 
 
-def test_brinson_needs_a_whole_benchmark() -> None:
+def test_brinson_needs_a_whole_benchmark():
     with pytest.raises(UserError, match="sum to 1"):
         brinson(np.ones((1, 2)), np.ones((1, 2)), np.ones((1, 2)), np.array([0, 0]), ("a",))
     with pytest.raises(UserError, match="shape"):
         brinson(np.ones((1, 2)), np.ones((1, 3)), np.ones((1, 2)), np.array([0, 0]), ("a",))
 
 
-def test_returns_alone_find_constant_exposures() -> None:
+def test_returns_alone_find_constant_exposures():
     rng = np.random.default_rng(1)
     days, names = 400, 60
     values = rng.normal(size=(days, 2, names))
@@ -236,7 +234,7 @@ def test_returns_alone_find_constant_exposures() -> None:
         fit_returns(model, total[1:])
 
 
-def test_returns_alone_need_many_sessions() -> None:
+def test_returns_alone_need_many_sessions():
     rng = np.random.default_rng(1)
     returns, values = rng.normal(0, 0.01, (8, 30)), rng.normal(size=(8, 2, 30))
     model = fit(CrossSection(returns, values, np.ones((8, 30)), np.ones((8, 30), dtype=bool), ("x", "y")))

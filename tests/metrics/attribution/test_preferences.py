@@ -1,7 +1,5 @@
 """What agents lean to."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -28,7 +26,7 @@ def days(exposures: np.ndarray, gross: np.ndarray, share: float = 1.0) -> DailyP
     )
 
 
-def test_exposure_is_per_unit_invested_on_invested_days() -> None:
+def test_exposure_is_per_unit_invested_on_invested_days():
     gross = np.array([0.0, 0.5, 1.0])
     exposures = np.array([[0.0, 0.0], [0.4, -0.1], [0.6, -0.3]])
     found = preferences(days(exposures, gross))
@@ -40,7 +38,7 @@ def test_exposure_is_per_unit_invested_on_invested_days() -> None:
     assert half["up"].value == pytest.approx(2 * (0.8 + 0.6) / 2)
 
 
-def test_seeds_are_one_sample_with_an_interval() -> None:
+def test_seeds_are_one_sample_with_an_interval():
     rng = np.random.default_rng(0)
     one, two = (days(rng.normal([0.5, 0.0], 0.2, (80, 2)), np.ones(80)) for _ in range(2))
     found = preferences([one, two])
@@ -49,13 +47,13 @@ def test_seeds_are_one_sample_with_an_interval() -> None:
     assert found["down"].low is not None and found["down"].low < 0 < (found["down"].high or 0)
 
 
-def test_nothing_held_is_no_preference() -> None:
+def test_nothing_held_is_no_preference():
     found = preferences(days(np.zeros((3, 2)), np.zeros(3)))
     assert found["up"].value is None
     assert "ever held" in str(found["up"].reason)
 
 
-def test_sign_agreement_counts_pairs_against_the_median_baseline() -> None:
+def test_sign_agreement_counts_pairs_against_the_median_baseline():
     def leaning(up: float, down: float | None) -> dict[str, Measure]:
         return {"up": Measure(value=up), "down": not_scored("none") if down is None else Measure(value=down)}
 

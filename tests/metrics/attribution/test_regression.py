@@ -1,7 +1,5 @@
 """The daily regression against numpy's least squares, and who is in it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -34,7 +32,7 @@ def market(seed: int = 0, days: int = 6, names: int = 40, factors: tuple[str, ..
     )
 
 
-def test_every_day_is_weighted_least_squares() -> None:
+def test_every_day_is_weighted_least_squares():
     cross = market()
     cross.investable[2, :7] = False
     model = fit(cross)
@@ -51,7 +49,7 @@ def test_every_day_is_weighted_least_squares() -> None:
     assert ((model.explained > 0) & (model.explained < 1)).all()
 
 
-def test_a_name_outside_gets_no_exposure_and_keeps_its_return_less_the_market() -> None:
+def test_a_name_outside_gets_no_exposure_and_keeps_its_return_less_the_market():
     cross = market()
     cross.values[1, 0, 3] = np.nan
     model = fit(cross)
@@ -61,7 +59,7 @@ def test_a_name_outside_gets_no_exposure_and_keeps_its_return_less_the_market() 
     assert model.names[1] == 39
 
 
-def test_a_factor_few_names_have_is_left_out_of_the_day() -> None:
+def test_a_factor_few_names_have_is_left_out_of_the_day():
     cross = market()
     cross.values[4, 1, 5:] = np.nan
     model = fit(cross)
@@ -71,7 +69,7 @@ def test_a_factor_few_names_have_is_left_out_of_the_day() -> None:
     assert model.premia[3, 1] != 0.0
 
 
-def test_few_names_leave_the_intercept_and_very_few_leave_nothing() -> None:
+def test_few_names_leave_the_intercept_and_very_few_leave_nothing():
     cross = market(names=7)
     cross.investable[0, 2:] = False
     model = fit(cross)
@@ -84,7 +82,7 @@ def test_few_names_leave_the_intercept_and_very_few_leave_nothing() -> None:
     assert np.allclose(model.residuals[0], cross.returns[0])
 
 
-def test_two_factors_that_say_the_same_share_one_return() -> None:
+def test_two_factors_that_say_the_same_share_one_return():
     cross = market()
     cross.values[:, 2] = cross.values[:, 0]
     model = fit(cross)
@@ -93,7 +91,7 @@ def test_two_factors_that_say_the_same_share_one_return() -> None:
     assert np.allclose(model.residuals, single.residuals, atol=1e-12)
 
 
-def test_a_factor_without_spread_earns_nothing() -> None:
+def test_a_factor_without_spread_earns_nothing():
     cross = market()
     cross.values[:, 1] = 5.0
     assert not fit(cross).premia[:, 1].any()
@@ -101,7 +99,7 @@ def test_a_factor_without_spread_earns_nothing() -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 5), st.integers(0, 39), st.floats(-0.5, 0.5))
-def test_a_day_depends_on_itself_alone(seed: int, day: int, name: int, shock: float) -> None:
+def test_a_day_depends_on_itself_alone(seed, day, name, shock):
     cross = market(seed)
     before = fit(cross)
     cross.returns[day, name] += shock
@@ -112,14 +110,14 @@ def test_a_day_depends_on_itself_alone(seed: int, day: int, name: int, shock: fl
     assert np.array_equal(before.residuals[others], after.residuals[others])
 
 
-def test_known_before_moves_values_on() -> None:
+def test_known_before_moves_values_on():
     values = np.arange(6.0).reshape(3, 2)
     assert np.array_equal(known_before(values), [[np.nan, np.nan], [0, 1], [2, 3]], equal_nan=True)
     assert np.array_equal(known_before(values, 2)[2], [0.0, 1.0])
     assert np.isnan(known_before(values, 3)).all()
 
 
-def test_shapes_that_do_not_fit_are_refused() -> None:
+def test_shapes_that_do_not_fit_are_refused():
     with pytest.raises(UserError, match="'values' has shape"):
         CrossSection(np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((2, 3)), np.ones((2, 3), dtype=bool), FACTORS)
     with pytest.raises(UserError, match="not a share"):
@@ -130,7 +128,7 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
         AttributionConfig(names_per_term=0.5)
 
 
-def test_vif_is_the_textbook_one() -> None:
+def test_vif_is_the_textbook_one():
     cross = market(days=1, names=200)
     screen = vif_screen(exposures_of(cross), FACTORS)
     exposures = exposures_of(cross).values[0]
@@ -144,7 +142,7 @@ def test_vif_is_the_textbook_one() -> None:
     assert screen.sessions == 1
 
 
-def test_the_screen_drops_what_the_others_tell() -> None:
+def test_the_screen_drops_what_the_others_tell():
     cross = market(days=5, names=300)
     noise = np.random.default_rng(3).normal(0, 0.05, cross.values[:, 2].shape)
     cross.values[:, 2] = cross.values[:, 0] + cross.values[:, 1] + noise
@@ -153,7 +151,7 @@ def test_the_screen_drops_what_the_others_tell() -> None:
     assert screen.vif[screen.dropped[0]].value > 10
 
 
-def test_without_a_day_there_is_no_vif_and_a_reason() -> None:
+def test_without_a_day_there_is_no_vif_and_a_reason():
     screen = vif_screen(exposures_of(market(names=5)), FACTORS)
     assert screen.kept == FACTORS
     assert all(found.value is None and "no session" in str(found.reason) for found in screen.vif.values())

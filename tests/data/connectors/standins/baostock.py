@@ -4,8 +4,6 @@ A message is ``version \\1 type \\1 length(10)``, a body of fields joined by ``\
 Requests end with a newline, answers with ``<![CDATA[]]>`` and a newline; bars travel compressed.
 """
 
-from __future__ import annotations
-
 import json
 import socketserver
 import threading

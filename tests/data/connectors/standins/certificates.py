@@ -1,7 +1,5 @@
 """A certificate authority of our own, made anew for every test session, for servers on the loopback."""
 
-from __future__ import annotations
-
 import datetime
 import ssl
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 binance gives candles from ``startTime`` on, bitstamp those between ``start`` and ``end``, kraken its newest ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Eastmoney's quote and data services in their wire formats, over numbers of our own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 The market below is stated *as traded*; the stand-in adjusts it for splits the way Yahoo does before sending.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
