@@ -328,9 +328,17 @@ def test_bad_requests_are_refused(store, feed):
         assert await status({**good, "reasoning": "x" * 70_000}) == 413
         for broken in (b"", b"{", b"\xff", b"[]", b"null"):
             assert await status(broken) == 422
-        odd = {"packet_sha256": "zz", "recommended_action": "buy", "confidence": 2, "allocation": -1, "unknown": 1}
-        odd["reasoning"] = None
-        for changed in (*({"slot": slot} for slot in (0, 2**40, "1")), *({name: odd[name]} for name in odd)):
+        for changed in (
+            {"slot": 0},
+            {"slot": 2**40},
+            {"slot": "1"},
+            {"packet_sha256": "zz"},
+            {"recommended_action": "buy"},
+            {"confidence": 2},
+            {"allocation": -1},
+            {"unknown": 1},
+            {"reasoning": None},
+        ):
             assert await status({**good, **changed}) == 422, changed
         assert (await anna.get("/packet")).status_code == 204
         assert (await anna.get("/packet?wait=1000")).status_code == 422

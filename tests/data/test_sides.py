@@ -89,8 +89,14 @@ def test_instruments_and_index_levels(tmp_path):
     indices = "date,index,close\n2024-01-02,CSI300,3400\n2024-01-04,CSI300,3410\n2024-02-04,CSI300,3410\n"
     panel = load(tmp_path, instruments=instruments, indices=indices).panel
     known = next(entry for entry in panel.listings if entry.instrument.symbol == "600000.SH")
-    is_ = known.instrument
-    assert (is_.name, is_.sector, is_.board, is_.lot, is_.currency) == ("Bank", "finance", Board.STAR, 200, "CNY")
+    share = known.instrument
+    assert (share.name, share.sector, share.board, share.lot, share.currency) == (
+        "Bank",
+        "finance",
+        Board.STAR,
+        200,
+        "CNY",
+    )
     assert known.listed == "1999-11-10"
     assert panel.indices["CSI300"][[0, 2]].tolist() == [3400, 3410]
 

@@ -104,13 +104,14 @@ def test_hand_worked_json(gate):
 @pytest.mark.parametrize(
     "arguments",
     [
-        *({"alias": "AAPL"}, {"aliases": ["600519"]}, {"stock_id": 600519}, {"stock_id": "asset_12"}),
-        *(
-            {"symbol": ""},
-            {"date": "2024-01-26"},
-            {"since": "January 26, 2024"},
-            {"orders": [{"stock_id": "Apple"}]},
-        ),
+        {"alias": "AAPL"},
+        {"aliases": ["600519"]},
+        {"stock_id": 600519},
+        {"stock_id": "asset_12"},
+        {"symbol": ""},
+        {"date": "2024-01-26"},
+        {"since": "January 26, 2024"},
+        {"orders": [{"stock_id": "Apple"}]},
     ],
 )
 def test_real_names_are_refused_and_not_repeated(gate, arguments):
