@@ -1,7 +1,5 @@
 """What does a trade cost? Commission with a minimum, and a tax kept apart."""
 
-from __future__ import annotations
-
 import msgspec
 
 BPS = 1e-4

@@ -7,8 +7,6 @@ number, and change nothing. Bookings are appended and never overwritten; an acco
 says, and :func:`follow` holds a journal to its identities.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from math import inf, isfinite
 from typing import Literal

@@ -5,8 +5,6 @@ Dividends come first and count per share held before a split of the same day. No
 a dividend moves money from the mark to cash, a split changes the unit, a delisting pays out the mark.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from math import ceil, floor
 

@@ -1,7 +1,5 @@
 """The exchange: orders in, events out. Every event is applied to the account as it is made."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """How much may be traded and held? Lots and steps, daily price limits, a share of the volume, concentration."""
 
-from __future__ import annotations
-
 from math import floor
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Can the account pay for it? Margin, borrowed cash, and the cash account that never goes below zero."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

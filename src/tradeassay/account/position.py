@@ -1,7 +1,5 @@
 """What is held of one name: in the ledger of an exchange, and at Backtrader's broker."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tradeassay.core.view import Position

@@ -16,8 +16,6 @@ An order that arrives at the close knows only the closing price: it trades there
 it. Orders that rested from an earlier session see the whole bar.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from math import isfinite, ulp
 from typing import Literal, NamedTuple

@@ -1,7 +1,5 @@
 """What may be sold, and when? T+1 locks, sales of what is not held, and the end of a futures contract."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Literal
 

@@ -3,8 +3,6 @@
 ``compiled/shares.py`` prices decisions at several cost levels.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, Protocol
 

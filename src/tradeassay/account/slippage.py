@@ -1,7 +1,5 @@
 """How far from the reference price does a trade happen?"""
 
-from __future__ import annotations
-
 import msgspec
 
 from tradeassay.account.commission import BPS

@@ -1,7 +1,5 @@
 """Benchmarks: frozen statements of what is played, and the protocol of a trading day."""
 
-from __future__ import annotations
-
 from tradeassay.benchmarks.benchmark import Benchmark, NamedWindow, benchmarks, find_window, window_sets
 from tradeassay.benchmarks.daily import Daily, DailyConfig, DayConfig, day, drive
 from tradeassay.benchmarks.daily.specs import DAILY_ASHARE, DAILY_CRYPTO, DAILY_US, DAILY_US_REAL

@@ -1,7 +1,5 @@
 """What is wrong with an answer, in words that a model reads: its form, and why an order was refused."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise

@@ -5,8 +5,6 @@ The list is data beside the benchmark (``exhibits.toml``). Whoever has scored ru
 (``published.toml``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files

@@ -4,8 +4,6 @@ A protocol object belongs to one episode. It holds what outlives a day (alias ma
 actions) and makes each day's dialogue. It does no input or output; the runner carries its questions to a model.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Protocol
 
 import msgspec

@@ -1,7 +1,5 @@
 """The rules of a benchmark in plain language, generated from its configuration, so the two cannot disagree."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import msgspec

@@ -1,7 +1,5 @@
 """Tables as benchmarks make them and pages, terminals and files show them: rows of texts and measures."""
 
-from __future__ import annotations
-
 import re
 
 import msgspec

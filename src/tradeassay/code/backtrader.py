@@ -4,8 +4,6 @@ Nothing that code does to look better than it is can change a number: what it pr
 the host's, the environment is empty. Tricks are named because a program that tries one is not a strategy.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import re

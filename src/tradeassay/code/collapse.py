@@ -7,8 +7,6 @@ names of libraries stay, because a crossover of averages and a crossover of an o
 of many shapes may still do less and less of what they are asked: :func:`forgetting` compares two examinations.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """Did a patch repair the strategy or change it? Cards by meaning, traces by edit distance, patches by lines."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass

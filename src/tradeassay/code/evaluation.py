@@ -1,7 +1,5 @@
 """One program on one task: compile, run, trade, look-ahead, judges; what each check found, and what it earned."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -6,8 +6,6 @@ another name. :func:`extract_block` reads the plain forms alone. Neither ever ch
 What an answer can cost is bounded: code chooses its length, and so do models.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import textwrap

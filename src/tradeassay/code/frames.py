@@ -12,8 +12,6 @@ account at that close:
 A target of 0 closes the position. Several assets: orders that reduce come first, so that their cash can be used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

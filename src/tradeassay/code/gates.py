@@ -9,8 +9,6 @@ takes time, side, quantity and signal; every price, position, P&L and equity is 
 differs fails.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

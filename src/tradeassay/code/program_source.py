@@ -1,7 +1,5 @@
 """A program's source, read but never run: the one place that says "this is not Python", and the compile check."""
 
-from __future__ import annotations
-
 import ast
 from typing import Final
 

@@ -6,8 +6,6 @@ mark was higher. People get a form that shows submissions under numbers, in an o
 that joins numbers to authors stays with the sender of the form.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ Markets are drawn from a secret of the run, Backtrader programs are scored from 
 programs on frames are fed growing frames, and decisions are compared instead of money.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.util import find_spec

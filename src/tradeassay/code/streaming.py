@@ -4,8 +4,6 @@
 :func:`stream_in_sandbox` feeds untrusted code from outside and certifies the result.
 """
 
-from __future__ import annotations
-
 import struct
 import time
 from collections.abc import Iterator

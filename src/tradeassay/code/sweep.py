@@ -4,8 +4,6 @@ A strategy decides once per variant and tape; cost levels only re-price what it 
 Python's lock, so threads share the tapes; on Ray the same batches run on other machines and give the same bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The harness of a submission: runs in the sandbox's child. Nothing it sends is trusted."""
 
-from __future__ import annotations
-
 import datetime
 import os
 import struct

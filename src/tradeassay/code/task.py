@@ -1,7 +1,5 @@
 """A code task: what a strategy must do, in words, and how to tell whether it does."""
 
-from __future__ import annotations
-
 import re
 from typing import Literal, get_args
 

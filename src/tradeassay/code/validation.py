@@ -3,8 +3,6 @@
 How often a judge is wrong is measured on the same programs, because their right verdict is known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 

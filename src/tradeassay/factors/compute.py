@@ -8,8 +8,6 @@ two subclasses: :class:`_EveryRow` slides the window over all sessions, :class:`
 which is all that a decision needs, at a small part of the cost and with the same bits.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property

@@ -3,8 +3,6 @@
 For simulators and live use. After the same bars, the values equal those of :func:`compute` to the last bit.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Sequence
 

@@ -9,8 +9,6 @@ The second half turns sums into values. Each function there takes the number of 
 returns NaN where fewer than ``enough`` are present or the value is undefined; every form of the factors uses them.
 """
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 import numpy as np

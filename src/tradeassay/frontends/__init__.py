@@ -1,3 +1,1 @@
 """Other ways in: the same benchmarks from Inspect's command line. Importing this imports none of them."""
-
-from __future__ import annotations

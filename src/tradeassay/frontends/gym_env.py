@@ -4,8 +4,6 @@ The market, its costs and its as-of views are the same as for every other agent.
 of a session, filled there; its reward is what the account made of it until the next close, costs paid.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

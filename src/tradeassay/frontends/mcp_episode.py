@@ -4,8 +4,6 @@ The benchmark's own conversation decides everything: what a tool answers, how ma
 wrong with an answer and how often it may be retried. A client sees what a model would see, under the same mask.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Episodes prepared for other frontends: data, rules and conversation as a run would have them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

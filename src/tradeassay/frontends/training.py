@@ -10,8 +10,6 @@ All give 0 for whatever is no program. A sample that could not be judged is None
 0 for the others. Rewards come from one kept pool; :func:`use` puts another in its place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ A process killed while it writes leaves whole lines and at most one torn one at 
 lines after it is something else (a broken disk, an edit) and is refused.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator

@@ -5,8 +5,6 @@ kernel's (namespaces, Landlock, seccomp, limits); nothing inside Python counts a
 code is not run.
 """
 
-from __future__ import annotations
-
 from tradeassay.sandbox.executor import TrustedCodeInProcess, open_executor
 from tradeassay.sandbox.failures import (
     BadResult,

@@ -4,8 +4,6 @@ Everything up to :func:`_run` is ours and is trusted; from the moment the code i
 why the parser's verdict goes out first, over a socket that is closed before the first line of the code runs.
 """
 
-from __future__ import annotations
-
 import fcntl
 import mmap
 import os

@@ -4,8 +4,6 @@ Ray's own processes are trusted; on each machine untrusted code runs in a child 
 there is NO isolation.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

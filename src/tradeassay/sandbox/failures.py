@@ -11,8 +11,6 @@ did to the child comes first; then refused calls, whatever the child says; then 
 all; its own words come last.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -5,8 +5,6 @@ construction, whatever the code does. Host to child: frames of one size, down a 
 and that many bytes for each frame, up another.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import select

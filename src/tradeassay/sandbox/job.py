@@ -1,7 +1,5 @@
 """A job (untrusted source, the rows it may see, how much it may use), what came of it, and whatever runs jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, Self

@@ -8,8 +8,6 @@ are in the order of their numbers, so a number is a position; ``-`` marks a numb
 are left out, and what it does not cover (chmod, utime, truncate by name, UDP) is refused by seccomp.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import functools

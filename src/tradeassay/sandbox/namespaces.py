@@ -4,8 +4,6 @@ Only the standard library and the packages already loaded are readable; nothing 
 site-packages folders stay shut: they may hold data sets, and a strategy must not find future prices there.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """A sandbox: the host's handle on a zygote, and the jobs it runs, one at a time or many. Safe between threads."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import select

@@ -1,7 +1,5 @@
 """How a sandbox is set up. Small, frozen, and the same on every machine that shares a run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final, Literal
 

@@ -5,8 +5,6 @@ answer" pairs, so it can be read, and checked call by call by a twenty-line inte
 Kernels remember the always-allowed calls in a bitmap, so its length costs nothing.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import fcntl

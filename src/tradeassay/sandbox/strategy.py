@@ -5,8 +5,6 @@ list of modules that a strategy may import is a courtesy that gives honest code 
 wall.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import hashlib

@@ -5,8 +5,6 @@ seccomp and limits. Without Landlock or seccomp, or on a machine whose calls are
 run at all.
 """
 
-from __future__ import annotations
-
 import platform
 import re
 import sys

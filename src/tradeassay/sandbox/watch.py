@@ -5,8 +5,6 @@ still apply. A child has one thread and shares no writable memory, so the path t
 path that is used.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import posixpath

@@ -4,8 +4,6 @@ It never sees a job either: source, rows and orders bypass it in sealed memory t
 what one child could read in its inherited memory tells nothing about another.
 """
 
-from __future__ import annotations
-
 import fcntl
 import gc
 import importlib

@@ -3,8 +3,6 @@
 Each raises :class:`CheckFailed` with one sentence about what is wrong. They are imported on first use.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from tradeassay.core.errors import CheckFailed as CheckFailed

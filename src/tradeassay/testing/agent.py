@@ -4,8 +4,6 @@ It plays small seeded markets of three venues and looks for what spoils an evalu
 exceptions, clocks, foreign randomness, two runs that disagree, and decisions that move when only the future does.
 """
 
-from __future__ import annotations
-
 import gc
 import hashlib
 import pickle

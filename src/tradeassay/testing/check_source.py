@@ -1,7 +1,5 @@
 """``check_source``: whether a data source keeps its contract, tried out rather than trusted."""
 
-from __future__ import annotations
-
 import random
 import tempfile
 from collections.abc import Mapping

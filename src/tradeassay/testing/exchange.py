@@ -4,8 +4,6 @@ It drives the exchange with seeded random orders through a rough market, keeps a
 probes single rules with orders that must be refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta

@@ -7,8 +7,6 @@ codes and names of the raw data set; for well-known companies, products and peop
 days in any usual spelling, years, quarters and festivals.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -6,8 +6,6 @@ bracket wait for their parent and end each other. Sums are formed in the framewo
 agrees with the framework's to the last bit. None of this runs in the child.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict, deque
 from collections.abc import Mapping

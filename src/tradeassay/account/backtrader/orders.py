@@ -1,7 +1,5 @@
 """What a strategy asked its broker to do, read strictly from the columns a child sent, and when a bar fills it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple

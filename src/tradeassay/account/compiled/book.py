@@ -5,8 +5,6 @@ they are tried, so that a replay fills the same orders at the same prices and en
 numba; the functions are plain Python otherwise.
 """
 
-from __future__ import annotations
-
 from math import ceil, floor
 from pathlib import Path
 from typing import NamedTuple

@@ -7,8 +7,6 @@ its own account. Between two decisions quantities do not change, so only the bar
 equity in between is read off the closes when a curve is asked for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

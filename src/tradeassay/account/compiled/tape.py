@@ -1,7 +1,5 @@
 """A market as arrays: everything that decides a trade's fill, session by session and name by name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 

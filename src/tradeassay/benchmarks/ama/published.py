@@ -1,7 +1,5 @@
 """The paper's own figures as cited data, and whether a result of ours may be compared with them."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Literal
 

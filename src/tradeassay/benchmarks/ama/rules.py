@@ -4,8 +4,6 @@ The paper says that HOLD keeps the position; its formula and its code make it fl
 ``sound`` the words. A decision made with what was known at ``t`` earns the return from ``t`` to ``t + 1``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 

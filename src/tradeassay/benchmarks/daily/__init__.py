@@ -1,5 +1,3 @@
 """The daily protocol: one decision per session, checked; after too many bad answers the day has failed."""
 
-from __future__ import annotations
-
 from tradeassay.benchmarks.daily.day import ByObservation, Daily, DailyConfig, DayConfig, complaint, day, drive

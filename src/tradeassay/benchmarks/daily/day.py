@@ -10,8 +10,6 @@ a cut-off answer is no attempt; the same wrong answer twice ends the attempts; o
 in the conversation. When no answer came, the kind of the failure says why (``timeout``, ``refused`` ...).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, get_args

@@ -1,7 +1,5 @@
 """The daily benchmarks: one decision per session in three synthetic markets and one real panel."""
 
-from __future__ import annotations
-
 from tradeassay.benchmarks.benchmark import Benchmark, benchmarks
 from tradeassay.play import MarketConfig
 

@@ -1,7 +1,5 @@
 """KTD-Fin: what is left of a trading model when it cannot recognise the stocks and the dates?"""
 
-from __future__ import annotations
-
 from tradeassay.benchmarks.ktdfin.day import day
 from tradeassay.benchmarks.ktdfin.ktdfin_config import MODES, BaselineConfig, KtdfinConfig, Mode
 from tradeassay.benchmarks.ktdfin.panel import (

@@ -1,7 +1,5 @@
 """The account, its performance, and the headlines, as a model is shown them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

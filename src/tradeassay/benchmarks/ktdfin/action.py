@@ -1,7 +1,5 @@
 """The action: what ``submit_action`` takes, how it becomes orders, and the rules that orders must obey."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence

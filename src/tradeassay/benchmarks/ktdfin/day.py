@@ -18,8 +18,6 @@ twice ends the attempts; only the last refused answer stays in the conversation.
 - ``give_up``: the attempts are used up and nothing is traded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache

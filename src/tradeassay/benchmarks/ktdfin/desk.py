@@ -1,7 +1,5 @@
 """The day as tools and checks see it: roster, factors, prices, account."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date

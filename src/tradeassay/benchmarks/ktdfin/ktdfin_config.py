@@ -1,7 +1,5 @@
 """Every number of the protocol. Values that the paper does not publish are ours, each a named field here."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """What a model is shown at the start of a day, by mode."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

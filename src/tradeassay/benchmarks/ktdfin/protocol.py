@@ -1,7 +1,5 @@
 """An episode of KTD-Fin: one mask, one conversation per day."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, ClassVar, cast
 
 import msgspec

@@ -1,7 +1,5 @@
 """The six research tools: pure functions from the day's desk to a typed result."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

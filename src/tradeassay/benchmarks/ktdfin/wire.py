@@ -6,8 +6,6 @@ An error never repeats a word the model wrote: on its way back a guessed name wo
 model its alias.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """QuantCode: can a language model turn a strategy described in words into a working Backtrader strategy?"""
 
-from __future__ import annotations
-
 from tradeassay.benchmarks.quantcode.families import draw_tasks, families
 from tradeassay.benchmarks.quantcode.loading import (
     check_ids,

@@ -1,7 +1,5 @@
 """QuantCode as a benchmark of programs: what is asked for, its episodes and dialogues, the examination."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path

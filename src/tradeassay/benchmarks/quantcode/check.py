@@ -1,7 +1,5 @@
 """Check one program against one task, and all references and decoys, without a run on disk."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import tokenize

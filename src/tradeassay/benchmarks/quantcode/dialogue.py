@@ -7,8 +7,6 @@ The settings say how a task is put to a model: one answer or ten, in which wordi
 stage, a class of error, a message and reasons.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Final, Literal

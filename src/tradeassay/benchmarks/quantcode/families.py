@@ -5,8 +5,6 @@ The entries are data (``families.toml``); exits, filters and sizes are shared by
 task's id (``gen-FAMILY-SEED-NUMBER``) says how it was drawn: the same id is the same task everywhere.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence

@@ -6,8 +6,6 @@ decoys. What it lacks is said on the task; the behavioural judge has nothing to 
 Whoever has imported the data of the symbol that it names can run it on stored bars instead of a synthetic market.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """The paper's Tables 1 to 8 as cited data, and why a number of ours is not directly comparable."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from tradeassay.benchmarks.exhibits import PrintedRow, read_published, unmet

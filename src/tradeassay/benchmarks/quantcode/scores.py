@@ -1,7 +1,5 @@
 """The totals of a QuantCode run: stage rates, turns, failures, judges, copies, and what it cost."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final

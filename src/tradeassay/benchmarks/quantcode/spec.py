@@ -1,7 +1,5 @@
 """What a run of QuantCode is asked to do."""
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 import msgspec

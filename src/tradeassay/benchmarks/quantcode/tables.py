@@ -2,8 +2,6 @@
 paper's tables with our rows in them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """StockBench: can a language model trade a portfolio of large US stocks, day by day?"""
 
-from __future__ import annotations
-
 from tradeassay.benchmarks.stockbench.day import Stockbench, dialogue
 from tradeassay.benchmarks.stockbench.panel import (
     PANEL,

@@ -1,7 +1,5 @@
 """Reading a model's answer, and checking that it adds up and can be paid for. Every refusal has a reason."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Literal

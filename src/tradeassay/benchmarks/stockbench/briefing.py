@@ -1,7 +1,5 @@
 """What a model may know on one day: account, names, prices, news, fundamentals, its own history."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import deque

@@ -17,8 +17,6 @@ last refused answer stays in the conversation. Failure kinds:
 Nothing is enforced with a provider's JSON mode: how often a model breaks the form is one of the results.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from itertools import chain

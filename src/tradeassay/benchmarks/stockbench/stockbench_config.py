@@ -1,7 +1,5 @@
 """Every number of the protocol. Cash, costs and prices are part of the market (see ``specs`` and ``venues``)."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from msgspec import Meta

@@ -1,7 +1,5 @@
 """SysTradeBench as a benchmark of programs: what is asked for, its episodes and dialogues, the examination."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final

@@ -1,7 +1,5 @@
 """The data of SysTradeBench: frozen splits, synthetic years, stored ones, and the paper's fourteen instruments."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import reduce

@@ -3,8 +3,6 @@
 The trail is what a scorecard shows of one run: its decisions next to the frozen ones, prices, and an audit sample.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext

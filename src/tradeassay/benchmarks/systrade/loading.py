@@ -3,8 +3,6 @@
 A micro-scenario is a handful of hand-picked closes, the bars made from them, and the expected trace.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files

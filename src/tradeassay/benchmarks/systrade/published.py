@@ -1,7 +1,5 @@
 """The figures of the SysTradeBench paper as cited data, and why ours are not directly comparable."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from tradeassay.benchmarks.exhibits import PrintedRow, read_published

@@ -1,7 +1,5 @@
 """The totals of a SysTradeBench run: validity, quality, what iterations gained, convergence, reviews, money."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import combinations

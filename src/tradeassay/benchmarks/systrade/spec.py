@@ -1,7 +1,5 @@
 """What a run of SysTradeBench is asked to do, and what came of one strategy: its iterations and their tokens."""
 
-from __future__ import annotations
-
 from typing import Final, Literal
 
 import msgspec

@@ -2,8 +2,6 @@
 scorecard, and the paper's tables with our rows in them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final

@@ -4,8 +4,6 @@ Nothing is written for scripted models: they read the typed question beside the 
 (:class:`~tradeassay.core.dialogue.Given`); what is asked comes last.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, Literal
 

@@ -7,8 +7,6 @@ where the rule is tried and nowhere else; series that look back on themselves (s
 window is laid over) are kept on every bar, and what holds for a session is worked out on its first bar.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache

@@ -5,8 +5,6 @@ functions only look back: value ``t`` of a result depends on rows up to ``t``. M
 that holds one gives NaN.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import operator

@@ -1,7 +1,5 @@
 """Small parts of compiled semantics: comparisons with ties, windows, NaN that persists. Imports numba."""
 
-from __future__ import annotations
-
 from math import sqrt
 from pathlib import Path
 

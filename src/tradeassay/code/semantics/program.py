@@ -4,8 +4,6 @@ It is readable Python over arrays with one loop over the bars, and stands on the
 share. Tests hold it to the interpreter; a benchmark that has semantics needs no second, hand-written reference.
 """
 
-from __future__ import annotations
-
 import ast
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The prompts of the daily protocol."""
 
-from __future__ import annotations
-
 from tradeassay.llm.prompting import PromptFolder
 
 PROMPTS = PromptFolder(__name__, "v1", ("system", "day", "again", "cut"))

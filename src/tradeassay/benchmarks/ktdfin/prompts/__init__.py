@@ -1,7 +1,5 @@
 """The prompts: versioned text files. A change of one word is a new version of the file and of the benchmark."""
 
-from __future__ import annotations
-
 from tradeassay.llm.prompting import PromptFolder
 
 _MODES = ("system.open-research", "system.fixed-candidate", "system.memory-only")

@@ -3,8 +3,6 @@
 They speak to models only: what scripted models need stands beside the text.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The prompts of StockBench, in our own words."""
 
-from __future__ import annotations
-
 from tradeassay.llm.prompting import PromptFolder
 
 _SYSTEM = ("system.minimal", "system.reasoned", "system.hybrid")
