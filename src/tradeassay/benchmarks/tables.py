@@ -1,6 +1,7 @@
 """Tables as benchmarks make them and pages, terminals and files show them: rows of texts and measures."""
 
 import re
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -30,6 +31,10 @@ def figure(measure: Measure, form: str = "{:.2f}", *, bar: bool = False) -> Cell
 def amount(value: float | None, form: str = "{:,.0f}", unknown: str = "price unknown") -> Cell:
     """Return a plain number in a table; ``dollars`` and ``tokens`` are forms too."""
     return Cell(measure=not_scored(unknown) if value is None else Measure(value=float(value)), form=form)
+
+
+def figures(found: Mapping[str, Measure], names: Iterable[str], form: str = "{:.2f}") -> list[Cell]:
+    return [figure(found[name], form) for name in names]
 
 
 def counted(value: int, noun: str, plural: str = "") -> str:
@@ -68,3 +73,15 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return any(cell.measure is not None for cell in known) or (
             bool(known) and all(_NUMBER.fullmatch(cell.text) for cell in known)
         )
+
+
+def table(
+    title: str,
+    columns: Iterable[str],
+    rows: Iterable[Row],
+    caption: str = "",
+    note: str = "",
+    *,
+    folded: bool = False,
+) -> Table:
+    return Table(title=title, columns=(*columns,), rows=(*rows,), caption=caption, note=note, folded=folded)

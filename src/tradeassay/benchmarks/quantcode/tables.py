@@ -2,7 +2,7 @@
 paper's tables with our rows in them.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -19,7 +19,7 @@ from tradeassay.benchmarks.quantcode.scores import (
     pooled_rates,
 )
 from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
-from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figure, line
+from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figure, line, table
 from tradeassay.code.evaluation import STAGES as CHECKS
 from tradeassay.code.judges.decisions import BehaviourVerdict, LanguageVerdict
 from tradeassay.core.measure import Measure
@@ -112,16 +112,9 @@ def _plays(items: Sequence[Item], records: Mapping[str, TaskOutcome]) -> Iterato
     for item in items:
         found = records.get(item.key)
         if found is not None and (found.solved is not None or found.stage == "no_answer"):
-            solved = bool(found.solved)
-            asked = ", ".join(map(str, item.protocol.values()))
-            yield Play(
-                model=item.model,
-                wording=asked,
-                window=item.task,
-                seed=item.seed,
-                passed=solved,
-                score=float(solved),
-            )
+            solved, asked = bool(found.solved), ", ".join(map(str, item.protocol.values()))
+            about = {"model": item.model, "wording": asked, "window": item.task}
+            yield Play(**about, seed=item.seed, passed=solved, score=float(solved))
 
 
 def _in_words(cells: Sequence[CellScores]) -> tuple[str, tuple[str, ...]]:
@@ -159,30 +152,16 @@ def _board(cells: Sequence[CellScores]) -> Table:
         rates = cell.rates
         left_out = [f"{rates.failed} without an answer"] if rates.failed else []
         left_out += [f"{rates.unscored} not judged"] if rates.unscored else []
-        rows.append(
-            line(
-                cell.model,
-                Cell(way(cell)),
-                msgspec.structs.replace(amount(rates.items), small=", ".join(left_out)),
-                *(figure(getattr(rates, stage), "share", bar=True) for stage in STAGES),
-                figure(cell.mean_turns, "{:.1f}"),
-                figure(cell.tokens_per_solved, "tokens"),
-                figure(cell.usd_per_solved, "dollars"),
-            )
-        )
-    return Table(
-        title="How far programs come",
-        columns=(
-            "model",
-            "way of asking",
-            "items",
-            *_COLUMNS,
-            "turns",
-            "tokens per solved task",
-            "dollars per solved task",
-        ),
-        rows=tuple(rows),
-        caption="Each stage counts only if the ones before were passed; 95% intervals (Wilson) in small print. "
+        counts = msgspec.structs.replace(amount(rates.items), small=", ".join(left_out))
+        shares = (figure(getattr(rates, stage), "share", bar=True) for stage in STAGES)
+        spent = (figure(cell.tokens_per_solved, "tokens"), figure(cell.usd_per_solved, "dollars"))
+        rows.append(line(cell.model, Cell(way(cell)), counts, *shares, figure(cell.mean_turns, "{:.1f}"), *spent))
+    spent_on = ("turns", "tokens per solved task", "dollars per solved task")
+    return table(
+        "How far programs come",
+        ("model", "way of asking", "items", *_COLUMNS, *spent_on),
+        rows,
+        "Each stage counts only if the ones before were passed; 95% intervals (Wilson) in small print. "
         "An item without an answer is in no rate; a trick fails from the run on, look-ahead the last column.",
     )
 
@@ -206,7 +185,7 @@ def _sections(
                 lines=tuple((_short(cell), tuple(one.value for one in cell.by_turn)) for cell in agentic),
                 steps=True,
             ),
-            tables=(Table(title="Share solved by turn", columns=columns, rows=tuple(turns)),),
+            tables=(table("Share solved by turn", columns, turns),),
         )
     yield Section(id="groups", title="Solved, by kind of task", tables=tuple(_groups(cells)))
     yield _failures(cells, endings)
@@ -215,7 +194,7 @@ def _sections(
         Row(_program(items, key, turn.number), (Cell(what), Cell(seen), Cell("yes" if grave else "no, a pointer")))
         for key, turn, what, seen, grave in findings(records)
     ]
-    found = Table(title="Tricks found", columns=("Program", "What", "Seen", "Scores zero"), rows=tuple(rows))
+    found = table("Tricks found", ("Program", "What", "Seen", "Scores zero"), rows)
     yield Section(
         id="tricks",
         title="Look-ahead and tricks",
@@ -247,7 +226,7 @@ def _groups(cells: Sequence[CellScores]) -> Iterator[Table]:
                 line(" · ".join(name), *(_share(r[v].rates.judge) if v in r else _NOTHING for v in values))
                 for name, r in rows.items()
             ]
-            yield Table(title=f"By {by}", columns=("Model", *values), rows=tuple(made))
+            yield table(f"By {by}", ("Model", *values), made)
     for by in dict.fromkeys(group.by for cell in cells for group in cell.groups):
         values = tuple(dict.fromkeys(group.value for cell in cells for group in cell.groups if group.by == by))
         if len(values) < 2 and by != "difficulty":
@@ -255,36 +234,31 @@ def _groups(cells: Sequence[CellScores]) -> Iterator[Table]:
         made = []
         for cell in cells:
             known = {group.value: group.rates for group in cell.groups if group.by == by}
-            shares = (
-                msgspec.structs.replace(
-                    _share(known[v].judge), small=f"{(n := known[v].items)} item{'s' * (n != 1)}"
-                )
+            shares = [
+                msgspec.structs.replace(_share(known[v].judge), small=counted(known[v].items, "item"))
                 if v in known
                 else _NOTHING
                 for v in values
-            )
+            ]
             made.append(line(f"{cell.model} · {way(cell)}", *shares))
-        yield Table(title=f"By {by}", columns=("Model", *values), rows=tuple(made), folded=by != "difficulty")
+        yield table(f"By {by}", ("Model", *values), made, folded=by != "difficulty")
 
 
 def _failures(cells: Sequence[CellScores], endings: Mapping[str, Ending]) -> Section:
     pooled = pooled_rates(cells)
-    rows = [
-        Row(
-            Cell(FAILURE_TITLES[name], small=FAILURE_WORDS[name]),
-            (amount(count), figure(pooled.last[name], "share", bar=True)),
-        )
-        for name, count in pooled.counts.items()
-    ]
+    rows = []
+    for name, count in pooled.counts.items():
+        cells = (amount(count), figure(pooled.last[name], "share", bar=True))
+        rows.append(Row(Cell(FAILURE_TITLES[name], small=FAILURE_WORDS[name]), cells))
     caption = "Classes of the last answer of every item that was not solved, all models together."
-    table = Table(title="Failures", columns=("Class", "Items", "Share"), rows=tuple(rows), caption=caption)
+    made = table("Failures", ("Class", "Items", "Share"), rows, caption)
     missing = {key: ending for key, ending in endings.items() if ending.status == "failed"}
     without = "Items without a result: a model that does not answer has neither failed a task nor solved one."
     return Section(
         id="failures",
         title="Why programs fail",
         text=" ".join([*([] if rows else ["Nothing failed."]), *([without] if missing else [])]),
-        tables=(table,) if rows else (),
+        tables=(made,) if rows else (),
         lines=tuple(Cell(f"{key}: {ending.reason}", item=key) for key, ending in missing.items()),
     )
 
@@ -302,18 +276,12 @@ def _judges(cells: Sequence[CellScores], items: Mapping[str, Item], records: Map
             assert found is not None
             verdicts = (Cell(_said(found.judge_behaviour)), Cell(_said(found.judge_language)))
             disagree.append(Row(_program(items, key, turn), verdicts))
-    columns = (
-        "Programs of",
-        "Both pass",
-        "Both fail",
-        "Only behaviour passes",
-        "Only language passes",
-        "Agreement",
-    )
-    tables = [Table(title="Agreement of the judges", columns=columns, rows=tuple(pairs))] if pairs else []
+    only = ("Only behaviour passes", "Only language passes")
+    columns = ("Programs of", "Both pass", "Both fail", *only, "Agreement")
+    tables = [table("Agreement of the judges", columns, pairs)] if pairs else []
     if disagree:
         heads = ("Program", "Behavioural judge", "Language judge")
-        tables.append(Table(title="Where they disagree", columns=heads, rows=tuple(disagree)))
+        tables.append(table("Where they disagree", heads, disagree))
     return Section(
         id="judges",
         title="The two judges",
@@ -326,32 +294,17 @@ def _judges(cells: Sequence[CellScores], items: Mapping[str, Item], records: Map
 
 
 def _costs(cells: Sequence[CellScores]) -> Table:
-    rows = [
-        line(
-            f"{cell.model} ({way(cell)})",
-            amount(cell.writer.calls),
-            amount(cell.writer.tokens, "tokens"),
-            amount(cell.writer.known_usd, "dollars"),
-            figure(cell.tokens_per_solved, "tokens"),
-            figure(cell.usd_per_solved, "dollars"),
-            Cell(cell.judge.words() if cell.judge.calls else "not asked"),
-        )
-        for cell in cells
-    ]
-    return Table(
-        title="Tokens and dollars",
-        columns=(
-            "Model",
-            "Answers",
-            "Tokens",
-            "Dollars",
-            "Tokens per solved task",
-            "Dollars per solved task",
-            "Judge",
-        ),
-        rows=tuple(rows),
-        caption="Everything spent, divided by the items that were solved. The judge's cost is listed separately.",
-    )
+    rows = []
+    for cell in cells:
+        paid = cell.writer
+        spent = (amount(paid.calls), amount(paid.tokens, "tokens"), amount(paid.known_usd, "dollars"))
+        solved = (figure(cell.tokens_per_solved, "tokens"), figure(cell.usd_per_solved, "dollars"))
+        judge = Cell(cell.judge.words() if cell.judge.calls else "not asked")
+        rows.append(line(f"{cell.model} ({way(cell)})", *spent, *solved, judge))
+    solved_for = ("Tokens per solved task", "Dollars per solved task")
+    caption = "Everything spent, divided by the items that were solved. The judge's cost is listed separately."
+    columns = ("Model", "Answers", "Tokens", "Dollars", *solved_for, "Judge")
+    return table("Tokens and dollars", columns, rows, caption)
 
 
 def _collapse(cells: Sequence[CellScores]) -> Table:
@@ -360,14 +313,11 @@ def _collapse(cells: Sequence[CellScores]) -> Table:
         found = cell.collapse
         same = found.clusters[0].tasks if found.clusters and len(found.clusters[0].tasks) > 1 else ()
         verdict = Cell("collapsed", tone="below") if found.collapsed else Cell("not flagged", tone="same")
-        counts = (
-            amount(found.tasks),
-            amount(len(found.clusters)),
-            amount(found.largest_share, "share", found.reason),
-        )
+        share = amount(found.largest_share, "share", found.reason)
+        counts = (amount(found.tasks), amount(len(found.clusters)), share)
         rows.append(line(f"{cell.model} ({way(cell)})", *counts, verdict, Cell(", ".join(same[:6]))))
     columns = ("Model", "Programs", "Shapes", "Largest group", "Verdict", "Same program for")
-    return Table(title="Template collapse", columns=columns, rows=tuple(rows))
+    return table("Template collapse", columns, rows)
 
 
 def _earned(items: Mapping[str, Item], records: Mapping[str, TaskOutcome]) -> Section:
@@ -376,21 +326,19 @@ def _earned(items: Mapping[str, Item], records: Mapping[str, TaskOutcome]) -> Se
         found = record.turns[-1].evaluation if record.solved and key in items else None
         if found is not None and found.earned is not None:
             earned, path = found.earned, found.earned.strategy
-            values = ((path.total_return, "change"), (earned.hold.total_return, "change"), (path.sharpe, "signed"))
-            numbers = (
-                amount(value, form, "not defined") for value, form in (*values, (path.max_drawdown, "change"))
-            )
-            rows.append(
-                Row(Cell(items[key].task, item=key), (Cell(items[key].model), amount(earned.trades), *numbers))
-            )
+            values = (path.total_return, earned.hold.total_return, path.sharpe, path.max_drawdown)
+            forms = ("change", "change", "signed", "change")
+            numbers = (amount(value, form, "not defined") for value, form in zip(values, forms, strict=True))
+            cells = (Cell(items[key].model), amount(earned.trades), *numbers)
+            rows.append(Row(Cell(items[key].task, item=key), cells))
     columns = ("Task", "Model", "Trades", "Return", "Buy and hold", "Sharpe ratio", "Max drawdown")
-    table = Table(title="Returns of solved programs", columns=columns, rows=tuple(rows), folded=True)
+    made = table("Returns of solved programs", columns, rows, folded=True)
     return Section(
         id="earned",
         title="What solved programs earned (not scored)",
         text="A task asks for a program that does what it says. These are returns on synthetic bars and say "
         "nothing about a model." + ("" if rows else " No program solved its task."),
-        tables=(table,) if rows else (),
+        tables=(made,) if rows else (),
     )
 
 
@@ -431,19 +379,14 @@ def _step(turn: Turn) -> Step:
         lines += [one.text for one in found.leak.evidence] if found.leak else []
         if found.judge_behaviour is not None:
             lines.append(f"Judge behaviour: {_said(found.judge_behaviour)}")
-            markets = (
-                f"{one.market} {one.failure or f'{one.value:.3f}'}" for one in found.judge_behaviour.markets
-            )
-            lines += [f"Agreement by market: {', '.join(markets)}"] if found.judge_behaviour.markets else []
+            each = [f"{one.market} {one.failure or f'{one.value:.3f}'}" for one in found.judge_behaviour.markets]
+            lines += [f"Agreement by market: {', '.join(each)}"] if each else []
         if found.judge_language is not None and found.judge_language.attempts:
             spoken = found.judge_language
             said = "; ".join(f"{one.name} {one.verdict}: {one.reason}" for one in spoken.criteria) or spoken.reason
             lines.append(f"Judge {spoken.judge or 'language'}: {spoken.status.replace('_', ' ')}; {said}")
-    texts = (
-        ("Program", turn.code),
-        ("Answer without a program", turn.raw),
-        ("Feedback it was given", turn.feedback),
-    )
+    titles = ("Program", "Answer without a program", "Feedback it was given")
+    texts = zip(titles, (turn.code, turn.raw, turn.feedback), strict=True)
     return Step(
         title=f"Turn {turn.number}",
         chip=_CHIPS[turn.stage],
@@ -508,85 +451,59 @@ def quantcode_paper(
     shares = ("Paper", "Ours, all models")
     first_turn = "Ours, turn 1: first answers of agentic conversations; the paper's are its single-turn answers."
 
-    def filled(setting: str, title: str, columns: Sequence[str], rows: Sequence[Row], note: str = "") -> Filled:
+    def filled(setting: str, title: str, columns: Sequence[str], rows: Iterable[Row], note: str = "") -> Filled:
         if not (single if setting == "single-turn" else agentic):
-            return Filled(
-                missing=f"needs {setting} answers" + (": --grid asks for them" if setting == "agentic" else "")
-            )
-        table = Table(title=title, columns=("", *columns), rows=tuple(rows), note=note)
-        return Filled(tables=(table,), reasons=why[setting])
+            more = ": --grid asks for them" if setting == "agentic" else ""
+            return Filled(missing=f"needs {setting} answers{more}")
+        return Filled(tables=(table(title, ("", *columns), rows, note=note),), reasons=why[setting])
 
+    def passed() -> list[Row]:
+        ours = [line(f"{c.model} ({way(c)})", *_stages(c), ours=True) for c in single]
+        return _ranked(ours + [line(r.model, *_printed_stages(r)) for r in paper.single_turn])
+
+    def failed() -> Iterator[Row]:
+        for name, title in FAILURE_TITLES.items():
+            if name in failures or alone.last[name].value:
+                yield line(title, _percent(failures.get(name)), _share(alone.last[name]))
+
+    def failed_by_turn() -> Iterator[Row]:
+        for name, title in FAILURE_TITLES.items():
+            if name in both or talking.first[name].value or talking.last[name].value:
+                first, last = (both[name].turn_1, both[name].last_turn) if name in both else (None, None)
+                ours = (_share(talking.first[name]), _share(talking.lost[name]))
+                yield line(title, _percent(first), ours[0], _percent(last), ours[1])
+
+    by_turn = (*stages, "Mean turns", *(f"T{n}" for n in _TURNS))
+    turns = ("Paper, turn 1", "Ours, turn 1", "Paper, last turn", "Ours, last turn")
+    alone_ends, talking_ends = (
+        _ends(paper.single_turn_stages, alone.ends),
+        _ends(paper.agentic_stages, talking.ends),
+    )
     makers: dict[str, Callable[[], Filled]] = {
         "table-1": lambda: _tasks(cells, "source"),
         "table-2": lambda: _tasks(cells, "difficulty"),
-        "table-3": lambda: filled(
-            "single-turn",
-            "Passed, single-turn",
-            stages,
-            _ranked(
-                [line(f"{c.model} ({way(c)})", *_stages(c), ours=True) for c in single]
-                + [line(r.model, *_printed_stages(r)) for r in paper.single_turn]
-            ),
-        ),
-        "table-4": lambda: filled(
-            "agentic",
-            "Passed, agentic",
-            (*stages, "Mean turns", *(f"T{n}" for n in _TURNS)),
-            _ranked(
-                [
-                    line(
-                        f"{c.model} ({way(c)})",
-                        *_stages(c),
-                        figure(c.mean_turns, "{:.1f}"),
-                        *(_share(c.by_turn[n - 1]) if n <= len(c.by_turn) else _NOTHING for n in _TURNS),
-                        ours=True,
-                    )
-                    for c in agentic
-                ]
-                + [
-                    line(
-                        r.model,
-                        *_printed_stages(r),
-                        amount(r.mean_turns, "{:.1f}"),
-                        *(_percent(getattr(r, f"t{n}")) for n in _TURNS),
-                    )
-                    for r in paper.agentic
-                ]
-            ),
-        ),
-        "table-5": lambda: filled("single-turn", "Ends", shares, _ends(paper.single_turn_stages, alone.ends)),
-        "table-6": lambda: filled(
-            "single-turn",
-            "Failures",
-            shares,
-            [
-                line(title, _percent(failures.get(name)), _share(alone.last[name]))
-                for name, title in FAILURE_TITLES.items()
-                if name in failures or alone.last[name].value
-            ],
-        ),
-        "table-7": lambda: filled("agentic", "Ends", shares, _ends(paper.agentic_stages, talking.ends)),
-        "table-8": lambda: filled(
-            "agentic",
-            "Failures",
-            ("Paper, turn 1", "Ours, turn 1", "Paper, last turn", "Ours, last turn"),
-            [
-                line(
-                    title,
-                    _percent(both[name].turn_1 if name in both else None),
-                    _share(talking.first[name]),
-                    _percent(both[name].last_turn if name in both else None),
-                    _share(talking.lost[name]),
-                )
-                for name, title in FAILURE_TITLES.items()
-                if name in both or talking.first[name].value or talking.last[name].value
-            ],
-            first_turn,
-        ),
+        "table-3": lambda: filled("single-turn", "Passed, single-turn", stages, passed()),
+        "table-4": lambda: filled("agentic", "Passed, agentic", by_turn, _by_turn(agentic, paper.agentic)),
+        "table-5": lambda: filled("single-turn", "Ends", shares, alone_ends),
+        "table-6": lambda: filled("single-turn", "Failures", shares, failed()),
+        "table-7": lambda: filled("agentic", "Ends", shares, talking_ends),
+        "table-8": lambda: filled("agentic", "Failures", turns, failed_by_turn(), first_turn),
         "latency": lambda: latency,
         "groups": lambda: _kinds(cells),
     }
     return fill_paper("quantcode", makers, source=paper.source, notes=paper.notes)
+
+
+def _by_turn(agentic: Sequence[CellScores], theirs: Sequence[printed.AgenticRates]) -> list[Row]:
+    rows = []
+    for c in agentic:
+        turns = (_share(c.by_turn[n - 1]) if n <= len(c.by_turn) else _NOTHING for n in _TURNS)
+        cells = (*_stages(c), figure(c.mean_turns, "{:.1f}"), *turns)
+        rows.append(line(f"{c.model} ({way(c)})", *cells, ours=True))
+    for r in theirs:
+        turns = (_percent(getattr(r, f"t{n}")) for n in _TURNS)
+        rows.append(line(r.model, *_printed_stages(r), amount(r.mean_turns, "{:.1f}"), *turns))
+    return _ranked(rows)
 
 
 def _tasks(cells: Sequence[CellScores], by: str) -> Filled:
@@ -606,11 +523,11 @@ def _tasks(cells: Sequence[CellScores], by: str) -> Filled:
         line(name, amount(theirs.get(name), unknown="not in the paper"), amount(ours.get(name), unknown="none"))
         for name in names
     ]
-    tables = [Table(title=f"Tasks by {by}", columns=("", "Paper", "Ours"), rows=tuple(rows))]
+    tables = [table(f"Tasks by {by}", ("", "Paper", "Ours"), rows)]
     if by == "difficulty":
         columns = ("", "easy", "medium", "hard")
         made = [line(row.source, *(amount(getattr(row, name)) for name in columns[1:])) for row in printed_rows]
-        tables.append(Table(title="As printed, by source", columns=columns, rows=tuple(made)))
+        tables.append(table("As printed, by source", columns, made))
     return Filled(tables=tuple(tables), reasons=() if ours == theirs else ("our tasks are not the paper's",))
 
 

@@ -32,7 +32,7 @@ from tradeassay.benchmarks.systrade.loading import SYSTB
 from tradeassay.benchmarks.systrade.published import published, why_not_comparable
 from tradeassay.benchmarks.systrade.scores import ModelRow, SystradeScores, half_of
 from tradeassay.benchmarks.systrade.spec import Iteration, StrategyOutcome, SystradeSpec
-from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figure, line
+from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figure, figures, line, table
 from tradeassay.code.gates import GATES, PAPER_GATES
 from tradeassay.code.review import ReviewBoard, both_marks, vendor_of
 from tradeassay.code.scores import DIMENSIONS, Scorecard, Windows
@@ -68,7 +68,7 @@ def systrade_tables(
         sections=(
             *reliable_section(reliable),
             _gates(models),
-            Section(id="quality", title="Quality and dollars", tables=tuple(_quality(models))),
+            Section(id="quality", title="Quality and dollars", tables=(_quality(models),)),
             _strategies(scores),
             Section(id="iterations", title="Iterations", tables=tuple(_iterations(scores, models))),
             Section(
@@ -127,22 +127,15 @@ def _in_words(models: Sequence[ModelRow], drifted: int) -> tuple[str, tuple[str,
 
 
 def _board(models: Sequence[ModelRow]) -> Table:
-    rows = [
-        line(
-            row.model,
-            amount(row.items),
-            *(figure(row.gates[name], "share") for name in _BOARD_GATES),
-            figure(row.valid, "share", bar=True),
-            *(figure(row.scores[name]) for name in DIMENSIONS),
-            figure(row.overall),
-            amount(row.usd_per_strategy, "dollars"),
-            Cell(row.worth),
-        )
-        for row in models
-    ]
+    rows = []
+    for row in models:
+        gates = (*figures(row.gates, _BOARD_GATES, "share"), figure(row.valid, "share", bar=True))
+        quality = (*figures(row.scores, DIMENSIONS), figure(row.overall))
+        worth = (amount(row.usd_per_strategy, "dollars"), Cell(row.worth))
+        rows.append(line(row.model, amount(row.items), *gates, *quality, *worth))
     columns = ("model", "items", *_BOARD_GATES, "valid", *DIMENSIONS, "overall", "$/strategy", "worth")
     caption = "Counted submissions, one per item. Valid: the paper's six gates hold. D1 to D4: means, 0 to 10."
-    return Table(title="Models", columns=columns, rows=tuple(rows), caption=caption)
+    return table("Models", columns, rows, caption)
 
 
 def _board_lines(scores: SystradeScores) -> Iterator[str]:
@@ -169,41 +162,32 @@ def _gates(models: Sequence[ModelRow]) -> Section:
     rows = []
     for row in models:
         small = f"{row.unanswered} without an answer" if row.unanswered else ""
-        shares = (figure(measure, "share") for measure in (*(row.gates[name] for name in GATES), row.valid))
+        shares = (*figures(row.gates, GATES, "share"), figure(row.valid, "share"))
         last = (amount(row.not_cleared), figure(row.windows, "share"))
         rows.append(line(row.model, Cell(f"{row.items}", small=small), *shares, *last))
-    table = Table(
-        title="Gates",
-        columns=("Model", "Items", *GATES, "Valid", "Not cleared", "Ten-bar tests"),
-        rows=tuple(rows),
-        caption="Share of counted submissions, one per item, that held the gate; 95% intervals (Wilson) in "
+    caption = (
+        "Share of counted submissions, one per item, that held the gate; 95% intervals (Wilson) in "
         "small print. Valid: the paper's six gates. Scenarios and agreement are ours. An item without an answer "
         "is in no rate. Not cleared: nobody could tell whether it looks ahead; neither valid nor invalid. Ten-bar "
-        "tests: pieces of ten bars of the test data that valid submissions ran through.",
+        "tests: pieces of ten bars of the test data that valid submissions ran through."
     )
-    return Section(id="models", title="Gates", tables=(table,))
+    columns = ("Model", "Items", *GATES, "Valid", "Not cleared", "Ten-bar tests")
+    return Section(id="models", title="Gates", tables=(table("Gates", columns, rows, caption),))
 
 
-def _quality(models: Sequence[ModelRow]) -> Iterator[Table]:
-    rows = [
-        line(
-            row.model,
-            *(figure(row.scores[name]) for name in DIMENSIONS),
-            figure(row.overall),
-            *(figure(row.paper[name]) for name in DIMENSIONS),
-            figure(row.overall_paper),
-            amount(row.usd_per_strategy, "dollars"),
-            Cell(row.paper_tier),
-            Cell(row.worth),
-        )
-        for row in models
-    ]
+def _quality(models: Sequence[ModelRow]) -> Table:
+    rows = []
+    for row in models:
+        ours = (*figures(row.scores, DIMENSIONS), figure(row.overall))
+        paper = (*figures(row.paper, DIMENSIONS), figure(row.overall_paper))
+        worth = (amount(row.usd_per_strategy, "dollars"), Cell(row.paper_tier), Cell(row.worth))
+        rows.append(line(row.model, *ours, *paper, *worth))
     printed = (*(f"{name} as printed" for name in DIMENSIONS), "Overall as printed")
-    yield Table(
-        title="Quality and dollars",
-        columns=("Model", *DIMENSIONS, "Overall", *printed, "Dollars per strategy", "Paper's tier", "Worth"),
-        rows=tuple(rows),
-        caption="Means over counted submissions, 0 to 10: measured, and as the paper's formulas and reviewers "
+    return table(
+        "Quality and dollars",
+        ("Model", *DIMENSIONS, "Overall", *printed, "Dollars per strategy", "Paper's tier", "Worth"),
+        rows,
+        "Means over counted submissions, 0 to 10: measured, and as the paper's formulas and reviewers "
         "would have it. Overall is the mean of the measured four, for submissions where all four are scored. "
         "The paper's tiers, against the best overall score: balanced has 88% of it for half its price, premium "
         "costs more, budget gives less for at most that price.",
@@ -211,70 +195,57 @@ def _quality(models: Sequence[ModelRow]) -> Iterator[Table]:
 
 
 def _strategies(scores: SystradeScores) -> Section:
-    rows = [
-        line(
-            row.strategy,
-            amount(row.complexity, "{:.2f}"),
-            amount(row.items),
-            figure(row.valid, "share"),
-            *(figure(row.scores[name]) for name in DIMENSIONS),
+    rows = []
+    for row in scores.strategies:
+        about = (amount(row.complexity, "{:.2f}"), amount(row.items), figure(row.valid, "share"))
+        found = (
+            *figures(row.scores, DIMENSIONS),
             figure(row.overall),
             figure(row.pbo),
             figure(row.spa_p, "{:.3f}"),
         )
-        for row in scores.strategies
-    ]
-    rows.append(
-        line("Spearman's rho of complexity and overall", *[Cell()] * 7, figure(scores.complexity), *[Cell()] * 2)
+        rows.append(line(row.strategy, *about, *found))
+    rho = (*[Cell()] * 7, figure(scores.complexity), *[Cell()] * 2)
+    rows.append(line("Spearman's rho of complexity and overall", *rho))
+    columns = ("Strategy", "C", "Items", "Valid", *DIMENSIONS, "Overall", "PBO", "SPA p")
+    caption = (
+        "C is the paper's complexity. PBO: probability that the best submission of a strategy is "
+        "overfitted (CSCV). SPA: p-value of the hypothesis that none beats buy and hold."
     )
-    table = Table(
-        title="Strategies",
-        columns=("Strategy", "C", "Items", "Valid", *DIMENSIONS, "Overall", "PBO", "SPA p"),
-        rows=tuple(rows),
-        caption="C is the paper's complexity. PBO: probability that the best submission of a strategy is "
-        "overfitted (CSCV). SPA: p-value of the hypothesis that none beats buy and hold.",
-    )
-    return Section(id="strategies", title="Strategies", tables=(table,))
+    return Section(id="strategies", title="Strategies", tables=(table("Strategies", columns, rows, caption),))
 
 
 def _iterations(scores: SystradeScores, models: Sequence[ModelRow]) -> Iterator[Table]:
     reached = [row for row in scores.iterations if row.items]
-    rows = [
-        line(
-            f"{row.iteration}",
-            amount(row.items),
-            *(figure(row.scores[name]) for name in DIMENSIONS),
-            figure(row.gain, "{:+.2f}"),
-            *(figure(one, "share") for one in (row.alike, row.same_outcome, row.test_return)),
-            figure(row.ensemble),
-            Cell(f"{row.repaired} repaired, {row.drifted} drifted"),
-            figure(row.reached_goal, "share"),
+    rows = []
+    for row in reached:
+        gained = (*figures(row.scores, DIMENSIONS), figure(row.gain, "{:+.2f}"))
+        shares = (figure(one, "share") for one in (row.alike, row.same_outcome, row.test_return))
+        patches = Cell(f"{row.repaired} repaired, {row.drifted} drifted")
+        goal = figure(row.reached_goal, "share")
+        rows.append(
+            line(f"{row.iteration}", amount(row.items), *gained, *shares, figure(row.ensemble), patches, goal)
         )
-        for row in reached
-    ]
     found = ("Gain", "Code alike", "Same outcome", "Test return", "Mix", "Patches", "Reached the goal")
-    yield Table(
-        title="Iterations",
-        columns=("Iteration", "Items", *DIMENSIONS, *found),
-        rows=tuple(rows),
-        caption="Gain: overall against the iteration before. Alike: shared lines of two models' programs for "
+    yield table(
+        "Iterations",
+        ("Iteration", "Items", *DIMENSIONS, *found),
+        rows,
+        "Gain: overall against the iteration before. Alike: shared lines of two models' programs for "
         "one strategy. Same outcome: pairs whose test year ended equal. Mix: how much an equal mix of a "
         "strategy's submissions varies relative to a single one; at 1 the mix is no steadier. Goal of the last "
         "iteration: D1 to D3 of 8.5, a Sharpe ratio of 1.5 and a return of 10% on the test year at the lowest "
         "cost level.",
     )
     tokens = []
-    for row in models:
+    for model in models:
         used = [
-            Cell(f"{one.request:,.0f} + {one.answer:,.0f}", small=counted(one.items, "item")) for one in row.tokens
+            Cell(f"{one.request:,.0f} + {one.answer:,.0f}", small=counted(one.items, "item"))
+            for one in model.tokens
         ]
-        tokens.append(line(row.model, *used, *[Cell("n/a")] * (len(reached) - len(used))))
-    yield Table(
-        title="Tokens",
-        columns=("Model", *(f"Iteration {row.iteration}" for row in reached)),
-        rows=tuple(tokens),
-        caption="Tokens a submission took on average: of the request, and of the answer.",
-    )
+        tokens.append(line(model.model, *used, *[Cell("n/a")] * (len(reached) - len(used))))
+    caption = "Tokens a submission took on average: of the request, and of the answer."
+    yield table("Tokens", ("Model", *(f"Iteration {row.iteration}" for row in reached)), tokens, caption)
 
 
 def review_words(board: ReviewBoard) -> str:
@@ -292,50 +263,37 @@ def review_tables(board: ReviewBoard, gated: Mapping[str, ModelRow] | None = Non
     the gates found stands beside an author's place: a reader may rank first what reads tomorrow's close.
     """
     unrated = not_scored("not compared")
-    authors = sorted(board.fidelity, key=lambda name: -(board.rating.get(name, unrated).value or 0.0))
-    yield Table(
-        title="Marks",
-        columns=("Author", "Rating", "Fidelity", "Risk", *(_REVIEW_GATES if gated else ())),
-        rows=tuple(
-            line(
-                name,
-                figure(board.rating.get(name, unrated), "{:.0f}"),
-                figure(board.fidelity[name]),
-                figure(board.risk[name]),
-                *_gates_beside(gated, name),
-            )
-            for name in authors
-        ),
-        caption="Marks for one's own work are kept but not counted. The rating is Bradley-Terry on the Elo "
-        "scale, with a bootstrap interval.",
+    beside = _REVIEW_GATES if gated else ()
+    rows = []
+    for name in sorted(board.fidelity, key=lambda name: -(board.rating.get(name, unrated).value or 0.0)):
+        marks = (figure(board.fidelity[name]), figure(board.risk[name]), *_gates_beside(gated, name))
+        rows.append(line(name, figure(board.rating.get(name, unrated), "{:.0f}"), *marks))
+    caption = (
+        "Marks for one's own work are kept but not counted. The rating is Bradley-Terry on the Elo "
+        "scale, with a bootstrap interval."
     )
-    yield Table(
-        title="Bias",
-        columns=("Bias", "Of", "Fidelity", "Risk"),
-        rows=tuple(
-            line(kind, Cell(one.who), figure(one.fidelity, "{:+.2f}"), figure(one.risk, "{:+.2f}"))
-            for kind, biases in (("own work", board.own_bias), ("same vendor", board.vendor_bias))
-            for one in biases
-        ),
-        caption="How much higher the marks are than those of others.",
+    yield table("Marks", ("Author", "Rating", "Fidelity", "Risk", *beside), rows, caption)
+    biases = (
+        line(kind, Cell(one.who), figure(one.fidelity, "{:+.2f}"), figure(one.risk, "{:+.2f}"))
+        for kind, found in (("own work", board.own_bias), ("same vendor", board.vendor_bias))
+        for one in found
     )
-    yield Table(
-        title="Standings",
-        columns=("Author", "By others", "Place", "All reviews", "Place in all", *(_REVIEW_GATES if gated else ())),
-        rows=_standings(board, gated),
-        caption="Mean of both marks and the place that follows from it: by others alone, and with the marks "
+    caption = "How much higher the marks are than those of others."
+    yield table("Bias", ("Bias", "Of", "Fidelity", "Risk"), biases, caption)
+    yield table(
+        "Standings",
+        ("Author", "By others", "Place", "All reviews", "Place in all", *beside),
+        _standings(board, gated),
+        "Mean of both marks and the place that follows from it: by others alone, and with the marks "
         "that authors gave their own work.",
     )
-    yield Table(
-        title="Reviewers",
-        columns=("Reviewer", "Mean given", *(one.author for one in board.standings)),
-        rows=tuple(
-            line(desk.reviewer, figure(desk.mean), *(figure(desk.marks[one.author]) for one in board.standings))
-            for desk in board.desks
-        ),
-        caption="Who marked whom how: the mean of both marks, the strictest reviewer first. The mean leaves a "
-        "reviewer's own work out.",
+    authors = [one.author for one in board.standings]
+    desks = (line(desk.reviewer, figure(desk.mean), *figures(desk.marks, authors)) for desk in board.desks)
+    caption = (
+        "Who marked whom how: the mean of both marks, the strictest reviewer first. The mean leaves a "
+        "reviewer's own work out."
     )
+    yield table("Reviewers", ("Reviewer", "Mean given", *authors), desks, caption)
 
 
 def _item(record: StrategyOutcome | None, ending: Ending | None) -> ItemShown:
@@ -444,35 +402,19 @@ def _paper_splits(spec: SystradeSpec) -> Filled:
         ours = "a synthetic year" if spec.dataset is None else f"{span.first} to {span.last}"
         rows.append(line(name, Cell(ours), Cell(f"{theirs.first} to {theirs.last}"), ours=True))
     data = "synthetic years" if spec.dataset is None else f"stored bars of {spec.dataset}"
-    table = Table(
-        title="Splits",
-        columns=("", "ours", "printed"),
-        rows=tuple(rows),
-        note=f"data: {data}; the last day is excluded",
-    )
+    made = table("Splits", ("", "ours", "printed"), rows, note=f"data: {data}; the last day is excluded")
     reasons = () if _stored_data(spec) and spec.splits == DAYS else (f"our data are {data}",)
-    return Filled(tables=(table,), reasons=reasons)
+    return Filled(tables=(made,), reasons=reasons)
 
 
 def _paper_gates(scores: SystradeScores) -> Table:
     paper = published()
-    ours = (
-        line(row.model, *(figure(row.gates[name], "share") for name in PAPER_GATES), ours=True)
-        for row in scores.models
-    )
-    printed = (
-        line(
-            f"{row.model} ({row.submitted} of {paper.strategies} submitted)",
-            *(amount(getattr(row, name) / 100.0, "share") for name in PAPER_GATES),
-        )
-        for row in paper.gates
-    )
-    return Table(
-        title="Submissions that pass each gate",
-        columns=("", *PAPER_GATES),
-        rows=(*ours, *printed),
-        note="Not comparable: parse and schema ask nearly the same, the other gates more than the paper's.",
-    )
+    rows = [line(row.model, *figures(row.gates, PAPER_GATES, "share"), ours=True) for row in scores.models]
+    for one in paper.gates:
+        shares = (amount(getattr(one, name) / 100.0, "share") for name in PAPER_GATES)
+        rows.append(line(f"{one.model} ({one.submitted} of {paper.strategies} submitted)", *shares))
+    note = "Not comparable: parse and schema ask nearly the same, the other gates more than the paper's."
+    return table("Submissions that pass each gate", ("", *PAPER_GATES), rows, note=note)
 
 
 def _cards_by(records: Mapping[str, StrategyOutcome], name: str) -> dict[str, list[Scorecard]]:
@@ -511,10 +453,10 @@ def _paper_strategies(scores: SystradeScores, records: Mapping[str, StrategyOutc
         rows.append(line(one.strategy, *cells, ours=mine is not None))
     rho = (figure(scores.complexity), Cell(f"{paper.complexity.rho:+.2f}", small="printed"), Cell(), Cell())
     rows.append(line("Spearman's rho of complexity and overall", *[Cell()] * 6, *rho, ours=True))
-    return Table(
-        title="Strategies",
-        columns=_pairs("C", "LLM", "QR", "overall", "valid"),
-        rows=tuple(rows),
+    return table(
+        "Strategies",
+        _pairs("C", "LLM", "QR", "overall", "valid"),
+        rows,
         note="Not comparable in value; the order of strategies may be. LLM and QR are of submissions that were "
         "marked; overall is the mean of our four measured dimensions.",
     )
@@ -525,12 +467,8 @@ def _paper_windows(scores: SystradeScores) -> Table:
     words = Cell(f"{printed.passed / printed.tests:.1%}", small=f"{printed.passed} of {printed.tests}")
     rows = [line(row.model, figure(row.windows, "share"), Cell(), ours=True) for row in scores.models]
     rows.append(line("all valid submissions", figure(scores.windows, "share"), words, ours=True))
-    return Table(
-        title="Tests that ran through",
-        columns=("", "ours", "printed"),
-        rows=tuple(rows),
-        note="Comparable in kind: ours are five pieces of each valid submission's test data, at drawn places.",
-    )
+    note = "Comparable in kind: ours are five pieces of each valid submission's test data, at drawn places."
+    return table("Tests that ran through", ("", "ours", "printed"), rows, note=note)
 
 
 _EXCEPTION: Final = re.compile(r"\b([A-Z][A-Za-z]*(?:Error|Exception|Interrupt|Exit|Iteration|Warning))\b")
@@ -548,20 +486,15 @@ def _exceptions(records: Mapping[str, StrategyOutcome]) -> Table:
         said += [(text, 1) for text in (card.windows.failures if isinstance(card.windows, Windows) else ())]
         for text, place in said:
             named = _EXCEPTION.search(text)
-            counts.setdefault((named.group(1) if named else "no exception named", record.strategy), [0, 0])[
-                place
-            ] += 1
+            key = (named.group(1) if named else "no exception named", record.strategy)
+            counts.setdefault(key, [0, 0])[place] += 1
     rows = [
         line(name, Cell(strategy), *map(amount, found), ours=True)
         for (name, strategy), found in sorted(counts.items(), key=lambda one: -sum(one[1]))
     ]
-    return Table(
-        title="Failures by exception",
-        columns=("", "strategy", "submissions", "tests on ten bars"),
-        rows=tuple(rows),
-        note="printed: KeyError and TypeError, most in Calendar Spread and Turtle"
-        + ("" if rows else "; ours: none failed so"),
-    )
+    note = "printed: KeyError and TypeError, most in Calendar Spread and Turtle"
+    note += "" if rows else "; ours: none failed so"
+    return table("Failures by exception", ("", "strategy", "submissions", "tests on ten bars"), rows, note=note)
 
 
 def _by_iteration(records: Mapping[str, StrategyOutcome]) -> dict[str, dict[int, list[Iteration]]]:
@@ -581,33 +514,18 @@ def _paper_returns(records: Mapping[str, StrategyOutcome], why: tuple[str, ...])
     for model, by_number in _by_iteration(records).items():
         for number, these in sorted(by_number.items()):
             scored = [one.scored for one in these if one.scored is not None]
-            total = mean_of(
-                (None if one.scorecard.year is None else one.scorecard.year.costs[0].total for one in scored),
-                "no account on the test year",
-            )
-            trades = mean_of(
-                (None if one.trail is None else float(one.trail.trades) for one in scored),
-                "no run on the test year",
-            )
-            theirs = printed.get(number)
-            cells = (
-                amount(len(these)),
-                figure(total, "change"),
-                Cell("" if theirs is None else f"{theirs.test_return:+.1f}%"),
-                figure(trades, "{:.1f}"),
-            )
-            rows.append(line(f"{model}, iteration {number}", *cells, ours=True))
-    table = Table(
-        title="Return and trades by iteration",
-        columns=("", "submissions", "return, ours", "return, printed", "trades"),
-        rows=tuple(rows),
-        note="means over submissions at the lowest cost level; printed: three models, one strategy, ten bars",
-    )
-    return (
-        Filled(tables=(table, *_on_instruments(records)), reasons=why)
-        if rows
-        else Filled(missing="nothing was scored")
-    )
+            totals = [None if one.scorecard.year is None else one.scorecard.year.costs[0].total for one in scored]
+            total = figure(mean_of(totals, "no account on the test year"), "change")
+            counts = [None if one.trail is None else float(one.trail.trades) for one in scored]
+            trades = figure(mean_of(counts, "no run on the test year"), "{:.1f}")
+            theirs = Cell(f"{printed[number].test_return:+.1f}%" if number in printed else "")
+            rows.append(line(f"{model}, iteration {number}", amount(len(these)), total, theirs, trades, ours=True))
+    if not rows:
+        return Filled(missing="nothing was scored")
+    columns = ("", "submissions", "return, ours", "return, printed", "trades")
+    note = "means over submissions at the lowest cost level; printed: three models, one strategy, ten bars"
+    made = table("Return and trades by iteration", columns, rows, note=note)
+    return Filled(tables=(made, *_on_instruments(records)), reasons=why)
 
 
 def _on_instruments(records: Mapping[str, StrategyOutcome]) -> Iterator[Table]:
@@ -624,7 +542,7 @@ def _on_instruments(records: Mapping[str, StrategyOutcome]) -> Iterator[Table]:
             for strategy, by in found.items()
         ]
         note = "last programs on the test days, means over models and seeds, before costs, by the first leg"
-        yield Table(title="Return by strategy and instrument", columns=("", *names), rows=tuple(rows), note=note)
+        yield table("Return by strategy and instrument", ("", *names), rows, note=note)
 
 
 def _learning(scores: SystradeScores, records: Mapping[str, StrategyOutcome], why: tuple[str, ...]) -> Filled:
@@ -640,66 +558,45 @@ def _learning(scores: SystradeScores, records: Mapping[str, StrategyOutcome], wh
         }
         most = max(most, *means) if means else most
         for number, found in means.items():
-            rows.append(line(f"{model}, iteration {number}", *(figure(found[n]) for n in DIMENSIONS), ours=True))
+            rows.append(line(f"{model}, iteration {number}", *figures(found, DIMENSIONS), ours=True))
         for name in DIMENSIONS:
             path = [means[n][name].value if n in means else None for n in range(max(means, default=-1) + 1)]
             if any(value is not None for value in path):
-                lines.append(
-                    (f"{model}, {name}", tuple(None if value is None else value / 10.0 for value in path))
-                )
+                shares = tuple(None if value is None else value / 10.0 for value in path)
+                lines.append((f"{model}, {name}", shares))
     if not rows:
         return Filled(missing="nothing was scored")
     curves = Curves(x=tuple(str(n) for n in range(most + 1)), lines=tuple(lines), steps=True)
-    table = Table(
-        title="Dimensions by model and iteration",
-        columns=("", *DIMENSIONS),
-        rows=tuple(rows),
-        note="means, 0 to 10",
-    )
-    return Filled(tables=(table, _paper_iterations(scores)), curves=(curves,), reasons=why)
+    made = table("Dimensions by model and iteration", ("", *DIMENSIONS), rows, note="means, 0 to 10")
+    return Filled(tables=(made, _paper_iterations(scores)), curves=(curves,), reasons=why)
 
 
 def _paper_iterations(scores: SystradeScores) -> Table:
     printed = {row.iteration: row for row in published().iterations}
     rows = []
-    for row in scores.iterations:
+    for row in (row for row in scores.iterations if row.items):
         one = printed.get(row.iteration)
         gain = Measure(value=row.gain.value / 10.0, n=row.gain.n) if row.gain.value is not None else row.gain
-        similar = "" if one is None or one.similarity is None else f"{one.similarity:.1f}%"
-        cells = (
-            figure(gain, "{:+.3f}"),
-            Cell("" if one is None else f"{one.gain:+.2f}"),
-            figure(row.alike, "share"),
-            Cell(similar),
-        )
-        if row.items:
-            rows.append(line(f"iteration {row.iteration}", *cells, ours=True))
-    return Table(
-        title="What iterations bring (scores on 0 to 1)",
-        columns=_pairs("gain", "code alike"),
-        rows=tuple(rows),
-        note="Not comparable: the paper followed three models on one strategy, on windows of ten bars.",
-    )
+        similar = Cell("" if one is None or one.similarity is None else f"{one.similarity:.1f}%")
+        gains = (figure(gain, "{:+.3f}"), Cell("" if one is None else f"{one.gain:+.2f}"))
+        rows.append(line(f"iteration {row.iteration}", *gains, figure(row.alike, "share"), similar, ours=True))
+    title = "What iterations bring (scores on 0 to 1)"
+    note = "Not comparable: the paper followed three models on one strategy, on windows of ten bars."
+    return table(title, _pairs("gain", "code alike"), rows, note=note)
 
 
 def _token_map(scores: SystradeScores) -> Filled:
-    rows = [
-        line(
-            f"{row.model}, iteration {one.iteration}",
-            amount(one.items),
-            amount(one.request),
-            amount(one.answer),
-            ours=True,
-        )
-        for row in scores.models
-        for one in row.tokens
-    ]
+    rows = []
+    for row in scores.models:
+        for one in row.tokens:
+            cells = (amount(value) for value in (one.items, one.request, one.answer))
+            rows.append(line(f"{row.model}, iteration {one.iteration}", *cells, ours=True))
     columns = ("", "items", "tokens of the request", "tokens of the answer")
-    return Filled(tables=(Table(title="Tokens", columns=columns, rows=tuple(rows), note="means over items"),))
+    return Filled(tables=(table("Tokens", columns, rows, note="means over items"),))
 
 
 def _paper_reviews(scores: SystradeScores, why: tuple[str, ...]) -> Filled:
-    figures, board = published().reviews, scores.reviews
+    paper, board = published().reviews, scores.reviews
     if board is None:
         return Filled(missing="needs reviewers: --reviewer MODEL, twice or more")
 
@@ -709,32 +606,20 @@ def _paper_reviews(scores: SystradeScores, why: tuple[str, ...]) -> Filled:
             return figure(biases[0]) if biases else Cell("n/a")
         return Cell(f"{min(values):+.2f} to {max(values):+.2f}", small=f"{len(values)} authors")
 
-    pairwise = f"{figures.tau_low} to {figures.tau_high} pairwise"
+    tau = Cell(f"{paper.tau_mean}", small=f"{paper.tau_low} to {paper.tau_high} pairwise")
+    own, vendor = (spread([one.fidelity for one in found]) for found in (board.own_bias, board.vendor_bias))
+    own_printed = Cell(f"{paper.own_bias_low} to {paper.own_bias_high}")
+    vendor_printed = Cell(f"{paper.vendor_bias_low} to {paper.vendor_bias_high}")
     rows = (
-        ("Agreement (mean Kendall tau)", figure(board.agreement), Cell(f"{figures.tau_mean}", small=pairwise)),
-        (
-            "Own work marked higher by",
-            spread([one.fidelity for one in board.own_bias]),
-            Cell(f"{figures.own_bias_low} to {figures.own_bias_high}"),
-        ),
-        (
-            "Work of the same vendor marked higher by",
-            spread([one.fidelity for one in board.vendor_bias]),
-            Cell(f"{figures.vendor_bias_low} to {figures.vendor_bias_high}"),
-        ),
+        line("Agreement (mean Kendall tau)", figure(board.agreement), tau, ours=True),
+        line("Own work marked higher by", own, own_printed, ours=True),
+        line("Work of the same vendor marked higher by", vendor, vendor_printed, ours=True),
     )
-    summary = Table(
-        title="Reviewers",
-        columns=("", "ours", "printed"),
-        rows=tuple(line(name, ours, printed, ours=True) for name, ours, printed in rows),
-        note="Comparable where real models reviewed; marks of scripted reviewers mean nothing.",
-    )
-    ranking = Table(
-        title="Ranking with and without bias",
-        columns=("", "by others", "place", "with own marks", "place with own marks"),
-        rows=_standings(board, ours=True),
-        note="printed: the first three places are the same under both",
-    )
+    note = "Comparable where real models reviewed; marks of scripted reviewers mean nothing."
+    summary = table("Reviewers", ("", "ours", "printed"), rows, note=note)
+    columns = ("", "by others", "place", "with own marks", "place with own marks")
+    note = "printed: the first three places are the same under both"
+    ranking = table("Ranking with and without bias", columns, _standings(board, ours=True), note=note)
     return Filled(tables=(summary, ranking), reasons=why)
 
 
@@ -748,20 +633,12 @@ def _gates_beside(gated: Mapping[str, ModelRow] | None, author: str) -> tuple[Ce
 
 def _standings(
     board: ReviewBoard, gated: Mapping[str, ModelRow] | None = None, *, ours: bool = False
-) -> tuple[Row, ...]:
-    """Return each author's mean mark and place, by others alone and with its own marks."""
-    return tuple(
-        line(
-            one.author,
-            figure(one.peers),
-            Cell(f"{one.peer_place or 'n/a'}"),
-            figure(one.everyone),
-            Cell(f"{one.everyone_place or 'n/a'}"),
-            *_gates_beside(gated, one.author),
-            ours=ours,
-        )
-        for one in board.standings
-    )
+) -> Iterator[Row]:
+    """Yield each author's mean mark and place, by others alone and with its own marks."""
+    for one in board.standings:
+        peers = (figure(one.peers), Cell(f"{one.peer_place or 'n/a'}"))
+        everyone = (figure(one.everyone), Cell(f"{one.everyone_place or 'n/a'}"))
+        yield line(one.author, *peers, *everyone, *_gates_beside(gated, one.author), ours=ours)
 
 
 def _review_maps(records: Mapping[str, StrategyOutcome]) -> Filled:
@@ -779,11 +656,7 @@ def _review_maps(records: Mapping[str, StrategyOutcome]) -> Filled:
             given = [r for r in reviews if of(r.reviewer) == reviewer]
             marks = [both_marks([r for r in given if of(r.author) == author]) for author in authors]
             rows.append(line(reviewer, *(_toned(one) for one in marks), ours=True))
-        tables.append(
-            Table(
-                title=title, columns=("reviewer", *authors), rows=tuple(rows), note="means of both marks, 1 to 10"
-            )
-        )
+        tables.append(table(title, ("reviewer", *authors), rows, note="means of both marks, 1 to 10"))
     return Filled(tables=tuple(tables))
 
 
@@ -794,31 +667,17 @@ def _toned(mark: Measure) -> Cell:
 
 
 def _paper_costs(scores: SystradeScores) -> Table:
-    ours = (
-        line(
-            row.model,
-            amount(row.usd_per_strategy, "dollars"),
-            figure(row.overall),
-            Cell(row.paper_tier),
-            ours=True,
-        )
-        for row in scores.models
-    )
-    printed = (
-        line(
-            f"tier '{row.name}'",
-            Cell(f"${row.usd_low:.2f} to ${row.usd_high:.2f}", small="first iteration"),
-            Cell(f"{row.overall_low} to {row.overall_high}"),
-            Cell(row.name),
-        )
-        for row in published().tiers
-    )
-    return Table(
-        title="Dollars per strategy and what they buy",
-        columns=("", "dollars per strategy", "overall", "tier"),
-        rows=(*ours, *printed),
-        note="Dollars are comparable at the prices of the day; overall scores are not.",
-    )
+    rows = []
+    for row in scores.models:
+        dollars = amount(row.usd_per_strategy, "dollars")
+        rows.append(line(row.model, dollars, figure(row.overall), Cell(row.paper_tier), ours=True))
+    for tier in published().tiers:
+        dollars = Cell(f"${tier.usd_low:.2f} to ${tier.usd_high:.2f}", small="first iteration")
+        scored = Cell(f"{tier.overall_low} to {tier.overall_high}")
+        rows.append(line(f"tier '{tier.name}'", dollars, scored, Cell(tier.name)))
+    note = "Dollars are comparable at the prices of the day; overall scores are not."
+    columns = ("", "dollars per strategy", "overall", "tier")
+    return table("Dollars per strategy and what they buy", columns, rows, note=note)
 
 
 def _kinds(scores: SystradeScores) -> Filled:
