@@ -40,6 +40,8 @@ from tradeassay.core.view import CorporateAction, Instrument, SessionBars
 if TYPE_CHECKING:
     from tradeassay.account.venue import Era, Venue
 
+Found = tuple[str, str]
+"""The rule that does not hold, and what breaks it."""
 _BEFORE_OPEN = (Deposited, DividendPaid, SplitApplied, Delisted, Expired)
 
 
@@ -189,18 +191,20 @@ class Auditor:
 
     def opening(self, day: AuditDay, events: Sequence[Event]) -> Iterator[AuditFinding]:
         self._books.called = False
-        yield from _opening(day, self._books, events)
+        found = [*_opening(day, self._books, events)]
         for event in events:
-            yield from self._event(day, event, None)
+            found += self._event(day, event, None)
+        yield from (AuditFinding(*one) for one in found)
 
     def session(self, day: AuditDay, new: Mapping[str, Order], events: Sequence[Event]) -> Iterator[AuditFinding]:
         self._orders |= new
         fills = _Fills(day, self._books, self._orders, frozenset(new))
-        yield from _orders(day, self._books, new, self._orders, events)
+        found = [*_orders(day, self._books, new, self._orders, events)]
         for event in events:
-            yield from self._event(day, event, fills)
+            found += self._event(day, event, fills)
+        yield from (AuditFinding(*one) for one in found)
 
-    def _event(self, day: AuditDay, event: Event, fills: _Fills | None) -> Iterator[AuditFinding]:
+    def _event(self, day: AuditDay, event: Event, fills: _Fills | None) -> Iterator[Found]:
         books = self._books
         if isinstance(event, Filled) and fills is not None:
             yield from fills.check(event)
@@ -210,7 +214,7 @@ class Auditor:
             yield from _movement(day, books, event)
         books.book(event)
         if day.venue.margin is None and books.cash < -1e-9 * books.moved:
-            yield AuditFinding("cash", f"the balance of a cash account fell to {books.cash:.2f}")
+            yield "cash", f"the balance of a cash account fell to {books.cash:.2f}"
 
 
 def _near(one: float, other: float, scale: float | None = None) -> bool:
@@ -228,7 +232,7 @@ def _placed(record: StepRecord) -> dict[str, Order]:
     return {f"{record.step}.{place}": order for place, order in enumerate(record.decision.orders)}
 
 
-def _opening(day: AuditDay, books: _Books, events: Sequence[Event]) -> Iterator[AuditFinding]:
+def _opening(day: AuditDay, books: _Books, events: Sequence[Event]) -> Iterator[Found]:
     """Compare what happened before the open with the data; the books must not include it yet."""
     due = {(action.kind, action.symbol): action.value for action in day.actions if books.shares.get(action.symbol)}
     leaving = {symbol for symbol in books.shares if symbol in day.delisted}
@@ -236,75 +240,69 @@ def _opening(day: AuditDay, books: _Books, events: Sequence[Event]) -> Iterator[
         if isinstance(event, DividendPaid):
             value = due.pop(("dividend", event.symbol), None)
             if value is None or value != event.per_share:
-                yield AuditFinding(
-                    "actions", f"{event.symbol} paid {event.per_share:g} per share, the data says {value}"
-                )
+                yield "actions", f"{event.symbol} paid {event.per_share:g} per share, the data says {value}"
         elif isinstance(event, SplitApplied):
             value = due.pop(("split", event.symbol), None)
             if value is None or value != event.ratio:
-                yield AuditFinding("actions", f"{event.symbol} was split {event.ratio:g}, the data says {value}")
+                yield "actions", f"{event.symbol} was split {event.ratio:g}, the data says {value}"
             if event.quantity == 0:  # less than one step was left and paid in cash: nothing remains to be paid out
                 leaving.discard(event.symbol)
         elif isinstance(event, Delisted):
             if event.symbol not in leaving:
-                yield AuditFinding("actions", f"{event.symbol} was paid out and has not left the exchange")
+                yield "actions", f"{event.symbol} was paid out and has not left the exchange"
             leaving.discard(event.symbol)
     for kind, symbol in due:
-        yield AuditFinding("actions", f"the {kind} of {symbol} did not reach the account")
+        yield "actions", f"the {kind} of {symbol} did not reach the account"
     for symbol in sorted(leaving):
-        yield AuditFinding("actions", f"{symbol} has left the exchange and was not paid out")
+        yield "actions", f"{symbol} has left the exchange and was not paid out"
 
 
-def _movement(day: AuditDay, books: _Books, event: Event) -> Iterator[AuditFinding]:
+def _movement(day: AuditDay, books: _Books, event: Event) -> Iterator[Found]:
     """Check the sum that an event moves; the books must not include it yet."""
     if isinstance(event, InterestCharged):
         yield from _interest(day, books, event)
     elif isinstance(event, DividendPaid | SplitApplied | Delisted | Settled | BorrowCharged):
         held, mark = books.shares.get(event.symbol, 0.0), books.marks.get(event.symbol, 0.0)
         if held == 0.0:
-            yield AuditFinding("cash", f"{event.symbol} moved money and is not held")
+            yield "cash", f"{event.symbol} moved money and is not held"
         elif isinstance(event, DividendPaid):
             if not _near(event.quantity, held) or not _near(event.cash, held * event.per_share):
-                yield AuditFinding("cash", f"dividend of {event.symbol}: {event.cash:g} on {held:g} shares")
+                yield "cash", f"dividend of {event.symbol}: {event.cash:g} on {held:g} shares"
         elif isinstance(event, SplitApplied):
             worth = event.quantity * mark / event.ratio + event.cash
             if not _near(worth, held * mark) or abs(event.quantity - held * event.ratio) >= 1.0:
-                yield AuditFinding("cash", f"split of {event.symbol}: {held:g} shares became {event.quantity:g}")
+                yield "cash", f"split of {event.symbol}: {held:g} shares became {event.quantity:g}"
         elif isinstance(event, Delisted):
             yield from _payout(day, event, held, mark)
         elif isinstance(event, Settled):
             size = held * day.instrument(event.symbol).multiplier
             if not _near(event.cash, size * (event.price - mark), size * mark):
-                yield AuditFinding(
-                    "cash", f"settlement of {event.symbol}: {event.cash:g} for {mark:g} to {event.price:g}"
-                )
+                yield "cash", f"settlement of {event.symbol}: {event.cash:g} for {mark:g} to {event.price:g}"
         else:
             price = day.marks.get(event.symbol) or mark
             rate = day.venue.shorting.borrow_per_year / day.venue.periods_per_year
             owed = min(held, 0.0) * price * day.instrument(event.symbol).multiplier * rate
             if not _near(event.cash, owed):
-                yield AuditFinding(
-                    "cash", f"borrow fee of {event.symbol}: {event.cash:g}, the venue takes {owed:g}"
-                )
+                yield "cash", f"borrow fee of {event.symbol}: {event.cash:g}, the venue takes {owed:g}"
 
 
-def _payout(day: AuditDay, event: Delisted, held: float, mark: float) -> Iterator[AuditFinding]:
+def _payout(day: AuditDay, event: Delisted, held: float, mark: float) -> Iterator[Found]:
     instrument = day.instrument(event.symbol)
     worth = 0.0 if instrument.kind == "future" else held * event.price * instrument.multiplier
     if not _near(event.quantity, held) or event.price != mark or not _near(event.cash, worth):
-        yield AuditFinding("cash", f"{event.symbol} was paid out at {event.price:g}, its last mark was {mark:g}")
+        yield "cash", f"{event.symbol} was paid out at {event.price:g}, its last mark was {mark:g}"
 
 
-def _interest(day: AuditDay, books: _Books, event: InterestCharged) -> Iterator[AuditFinding]:
+def _interest(day: AuditDay, books: _Books, event: InterestCharged) -> Iterator[Found]:
     rate = 0.0 if day.venue.margin is None else day.venue.margin.interest_per_year
     owed = min(books.cash, 0.0) * rate / day.venue.periods_per_year
     if not _near(event.cash, owed):
-        yield AuditFinding("cash", f"interest of {event.cash:g}, the venue takes {owed:g}")
+        yield "cash", f"interest of {event.cash:g}, the venue takes {owed:g}"
 
 
 def _orders(
     day: AuditDay, books: _Books, new: Mapping[str, Order], known: Mapping[str, Order], events: Iterable[Event]
-) -> Iterator[AuditFinding]:
+) -> Iterator[Found]:
     """Yield orders without an outcome, and outcomes without an order. ``known`` holds all orders so far."""
     answered: set[str] = set()
     for event in events:
@@ -312,44 +310,40 @@ def _orders(
             continue
         if isinstance(event, Filled) and event.forced:
             if day.venue.margin is None:
-                yield AuditFinding("orders", f"{event.symbol} was traded by force on a cash account")
+                yield "orders", f"{event.symbol} was traded by force on a cash account"
             continue
         if isinstance(event, Rejected) and not event.detail:
-            yield AuditFinding("orders", f"order {event.order_id} was rejected without a word of explanation")
+            yield "orders", f"order {event.order_id} was rejected without a word of explanation"
         if not isinstance(event, Trimmed):  # it only explains a fill, which must be there too
             answered.add(event.order_id)
         order = known.get(event.order_id)
         if order is None:
-            yield AuditFinding("orders", f"{event.symbol}: order {event.order_id} was never placed")
+            yield "orders", f"{event.symbol}: order {event.order_id} was never placed"
             continue
         if order.symbol != event.symbol:
-            yield AuditFinding("orders", f"order {event.order_id} is for {order.symbol}, not for {event.symbol}")
+            yield "orders", f"order {event.order_id} is for {order.symbol}, not for {event.symbol}"
         if event.order_id not in new and event.order_id not in books.waiting:
-            yield AuditFinding("orders", f"order {event.order_id} ({event.symbol}) was not waiting any more")
+            yield "orders", f"order {event.order_id} ({event.symbol}) was not waiting any more"
         if isinstance(event, Filled):
             yield from _fill_of(day, books, event, order, fresh=event.order_id in new)
     for missing in sorted(set(new) - answered):
-        yield AuditFinding("orders", f"order {missing} ({new[missing].symbol}) was silently dropped")
+        yield "orders", f"order {missing} ({new[missing].symbol}) was silently dropped"
 
 
-def _fill_of(day: AuditDay, books: _Books, fill: Filled, order: Order, *, fresh: bool) -> Iterator[AuditFinding]:
+def _fill_of(day: AuditDay, books: _Books, fill: Filled, order: Order, *, fresh: bool) -> Iterator[Found]:
     buys = fill.quantity > 0
     # In first versions of venues a target that contradicts its own side may wait, and trades as the target says.
     waited = not fresh and order.unit.startswith("target") and day.venue.resting.held_to_side is not True
     if order.side is not None and buys != (order.side == "BUY") and not waited:
-        yield AuditFinding("orders", f"order {fill.order_id} is a {order.side}, its fill goes the other way")
+        yield "orders", f"order {fill.order_id} is a {order.side}, its fill goes the other way"
     if order.unit == "shares" and abs(fill.quantity) > order.amount * (1 + 1e-9) and fresh:
-        yield AuditFinding(
-            "orders", f"order {fill.order_id} asked for {order.amount:g}, {abs(fill.quantity):g} were filled"
-        )
+        yield "orders", f"order {fill.order_id} asked for {order.amount:g}, {abs(fill.quantity):g} were filled"
     price = order.limit_price
     if price is not None and (fill.price > price if buys else fill.price < price):
-        yield AuditFinding(
-            "orders", f"order {fill.order_id} was filled at {fill.price:g}, beyond its limit {price:g}"
-        )
+        yield "orders", f"order {fill.order_id} was filled at {fill.price:g}, beyond its limit {price:g}"
     covers = books.shares.get(fill.symbol, 0.0) < 0
     if fresh and buys and not covers and day.members is not None and fill.symbol not in day.members:
-        yield AuditFinding("universe", f"{fill.symbol} was bought and may not be bought on {day.bars.session}")
+        yield "universe", f"{fill.symbol} was bought and may not be bought on {day.bars.session}"
 
 
 class _Fills:
@@ -365,13 +359,13 @@ class _Fills:
         self._traded: dict[str, float] = {}
         self._nav = 0.0 if day.max_weight is None else _value_at_reference(day, books)
 
-    def check(self, fill: Filled) -> Iterator[AuditFinding]:
+    def check(self, fill: Filled) -> Iterator[Found]:
         day = self._day
         if fill.symbol not in day.columns:
-            yield AuditFinding("fills", f"{fill.symbol} was filled but is not listed by then")
+            yield "fills", f"{fill.symbol} was filled but is not listed by then"
             return
         if not day.trades(fill.symbol):
-            yield AuditFinding("suspension", f"{fill.symbol} was filled while it did not trade")
+            yield "suspension", f"{fill.symbol} was filled while it did not trade"
             return
         yield from self._price(fill)
         yield from self._costs(fill)
@@ -384,36 +378,30 @@ class _Fills:
             closes = held * fill.quantity < 0 and _near(size, abs(held))
             rest = abs(held) % lot if held * fill.quantity < 0 else 0.0
             if not closes and not _whole(size / lot) and not (rest and _whole((size - rest) / lot)):
-                yield AuditFinding("lots", f"{size:g} of {fill.symbol} is not a multiple of {lot:g}")
+                yield "lots", f"{size:g} of {fill.symbol} is not a multiple of {lot:g}"
             yield from self._volume(fill)
             yield from self._concentration(fill)
         yield from self._holding(fill)
 
-    def _price(self, fill: Filled) -> Iterator[AuditFinding]:
+    def _price(self, fill: Filled) -> Iterator[Found]:
         day, order = self._day, self._orders.get(fill.order_id)
         low, high = day.price("low", fill.symbol), day.price("high", fill.symbol)
         if not low <= fill.reference <= high:
-            yield AuditFinding(
-                "fills", f"{fill.symbol} at {fill.reference:g}, outside its bar {low:g} to {high:g}"
-            )
+            yield "fills", f"{fill.symbol} at {fill.reference:g}, outside its bar {low:g} to {high:g}"
         # An order that waited since an earlier session is there when the market opens.
         moment = day.mark if fill.forced else day.fill if fill.order_id in self._new else "open"
         exact = day.price(moment, fill.symbol)
         if (fill.forced or (order is not None and order.kind == "market")) and fill.reference != exact:
-            yield AuditFinding("fills", f"{fill.symbol} at {fill.reference:g}, its {moment} was {exact:g}")
+            yield "fills", f"{fill.symbol} at {fill.reference:g}, its {moment} was {exact:g}"
         against = (fill.price - fill.reference) * (1 if fill.quantity > 0 else -1)
         allowed = fill.reference * day.venue.slippage.bps * 1e-4
         if against < 0 and not _near(fill.price, fill.reference):
-            yield AuditFinding(
-                "fills", f"{fill.symbol} at {fill.price:g}, better than its reference {fill.reference:g}"
-            )
+            yield "fills", f"{fill.symbol} at {fill.price:g}, better than its reference {fill.reference:g}"
         limited = order is not None and order.kind == "limit"
         if not _near(against, allowed, fill.reference) and not (limited and 0 <= against < allowed):
-            yield AuditFinding(
-                "slippage", f"{fill.symbol} paid {against:g} of slippage, the venue takes {allowed:g}"
-            )
+            yield "slippage", f"{fill.symbol} paid {against:g} of slippage, the venue takes {allowed:g}"
 
-    def _costs(self, fill: Filled) -> Iterator[AuditFinding]:
+    def _costs(self, fill: Filled) -> Iterator[Found]:
         era = _era_of(self._day)
         fees = self._day.venue.fees if era is None else era.fees
         value = abs(fill.quantity) * fill.price * fill.multiplier
@@ -423,20 +411,18 @@ class _Fills:
         fee = value * rate * 1e-4 + abs(fill.quantity) * fees.per_unit
         fee = max(fee, fees.minimum - tax if fees.minimum_covers_tax else fees.minimum)
         if not _near(fill.fee, fee, value) or not _near(fill.tax, tax, value):
-            yield AuditFinding(
+            yield (
                 "fees",
                 f"{fill.symbol} paid {fill.fee:g} and {fill.tax:g} tax, the venue takes {fee:g} and {tax:g}",
             )
         future = self._day.instrument(fill.symbol).kind == "future"
         expected = (0.0 if future else -fill.quantity * fill.price * fill.multiplier) - fill.fee - fill.tax
         if not _near(fill.cash, expected, value + fee):
-            yield AuditFinding(
-                "cash", f"{fill.symbol} moved {fill.cash:g} of cash, its fill is worth {expected:g}"
-            )
+            yield "cash", f"{fill.symbol} moved {fill.cash:g} of cash, its fill is worth {expected:g}"
         if fill.multiplier != self._day.instrument(fill.symbol).multiplier or fill.margined != future:
-            yield AuditFinding("fills", f"{fill.symbol} has other contract terms than its instrument")
+            yield "fills", f"{fill.symbol} has other contract terms than its instrument"
 
-    def _limits(self, fill: Filled) -> Iterator[AuditFinding]:
+    def _limits(self, fill: Filled) -> Iterator[Found]:
         day, era = self._day, _era_of(self._day)
         limits = day.venue.price_limits if era is None else era.price_limits
         board, before = day.instrument(fill.symbol).board, day.price("prev_close", fill.symbol)
@@ -458,9 +444,9 @@ class _Fills:
         change = tested / before - 1
         if (change if fill.quantity > 0 else -change) >= limit - limits.buffer - 1e-9:
             side = "bought" if fill.quantity > 0 else "sold"
-            yield AuditFinding("limits", f"{fill.symbol} was {side} at {change:+.2%}, at or beyond its limit")
+            yield "limits", f"{fill.symbol} was {side} at {change:+.2%}, at or beyond its limit"
 
-    def _volume(self, fill: Filled) -> Iterator[AuditFinding]:
+    def _volume(self, fill: Filled) -> Iterator[Found]:
         policy, volume = self._day.venue.participation, self._day.price("volume", fill.symbol)
         taken = self._traded.get(fill.symbol, 0.0) + abs(fill.quantity)
         self._traded[fill.symbol] = taken
@@ -468,33 +454,31 @@ class _Fills:
         if policy.max_share is None or exempt or volume != volume:
             return
         if taken > volume * policy.max_share * (1 + 1e-9):
-            yield AuditFinding(
-                "volume", f"{taken:g} of {fill.symbol} traded, {volume * policy.max_share:g} is allowed"
-            )
+            yield "volume", f"{taken:g} of {fill.symbol} traded, {volume * policy.max_share:g} is allowed"
 
-    def _concentration(self, fill: Filled) -> Iterator[AuditFinding]:
+    def _concentration(self, fill: Filled) -> Iterator[Found]:
         day, held = self._day, self._books.shares.get(fill.symbol, 0.0)
         after = held + fill.quantity
         if abs(after) <= abs(held):
             return
         if day.max_positions is not None and held == 0 and len(self._books.shares) >= day.max_positions:
-            yield AuditFinding("concentration", f"{fill.symbol} is position {len(self._books.shares) + 1}")
+            yield "concentration", f"{fill.symbol} is position {len(self._books.shares) + 1}"
         worth = abs(after) * fill.reference * fill.multiplier
         if day.max_weight is not None and worth > (day.max_weight + 1e-6) * self._nav:
-            yield AuditFinding("concentration", f"{fill.symbol} became {worth:g} of an account of {self._nav:g}")
+            yield "concentration", f"{fill.symbol} became {worth:g} of an account of {self._nav:g}"
 
-    def _holding(self, fill: Filled) -> Iterator[AuditFinding]:
+    def _holding(self, fill: Filled) -> Iterator[Found]:
         if fill.quantity == 0:
-            yield AuditFinding("fills", f"{fill.symbol} has a fill of nothing")
+            yield "fills", f"{fill.symbol} has a fill of nothing"
         if fill.quantity >= 0 or self._day.venue.margin is not None:
             return
         sold = self._sold.get(fill.symbol, 0.0) - fill.quantity
         self._sold[fill.symbol] = sold
         if self._day.venue.settlement.t_plus and sold > self._at_start.get(fill.symbol, 0.0) * (1 + 1e-9):
-            yield AuditFinding("t_plus_1", f"{sold:g} of {fill.symbol} sold, some of it bought the same day")
+            yield "t_plus_1", f"{sold:g} of {fill.symbol} sold, some of it bought the same day"
         held = self._books.shares.get(fill.symbol, 0.0)
         if -fill.quantity > held * (1 + 1e-9):
-            yield AuditFinding("positions", f"{-fill.quantity:g} of {fill.symbol} sold, {held:g} held")
+            yield "positions", f"{-fill.quantity:g} of {fill.symbol} sold, {held:g} held"
 
 
 def _era_of(day: AuditDay) -> Era | None:
@@ -525,10 +509,10 @@ def _value_at_reference(day: AuditDay, books: _Books) -> float:
     return total
 
 
-def _mark(day: AuditDay, books: _Books, event: Marked) -> Iterator[AuditFinding]:
+def _mark(day: AuditDay, books: _Books, event: Marked) -> Iterator[Found]:
     if event.marks.keys() != books.shares.keys():
         odd = sorted(event.marks.keys() ^ books.shares.keys())
-        yield AuditFinding("nav", f"marked and held names differ: {', '.join(odd[:3])}")
+        yield "nav", f"marked and held names differ: {', '.join(odd[:3])}"
         return
     worth, prices, stale = 0.0, day.marks, frozenset(event.stale)
     columns, instruments = day.columns, day.bars.instruments
@@ -536,34 +520,32 @@ def _mark(day: AuditDay, books: _Books, event: Marked) -> Iterator[AuditFinding]
         price, stated = prices.get(symbol), event.marks[symbol]
         expected = books.marks.get(symbol) if price is None else price
         if stated != expected:
-            yield AuditFinding("nav", f"{symbol} is marked at {stated:g}, should be {expected}")
+            yield "nav", f"{symbol} is marked at {stated:g}, should be {expected}"
         if (symbol in stale) != (price is None):
-            yield AuditFinding("nav", f"{symbol} is {'not ' if price is None else ''}named as stale")
+            yield "nav", f"{symbol} is {'not ' if price is None else ''}named as stale"
         instrument = instruments[columns[symbol]]
         if instrument.kind != "future":
             worth += quantity * stated * instrument.multiplier
     scale = abs(books.cash) + abs(worth)
     if not _near(event.cash, books.cash, scale):
-        yield AuditFinding("cash", f"the balance is {books.cash:.2f}, the journal says {event.cash:.2f}")
+        yield "cash", f"the balance is {books.cash:.2f}, the journal says {event.cash:.2f}"
     if not _near(event.positions, worth, scale):
-        yield AuditFinding("nav", f"positions are worth {worth:.2f}, the journal says {event.positions:.2f}")
+        yield "nav", f"positions are worth {worth:.2f}, the journal says {event.positions:.2f}"
     if not _near(event.nav, books.cash + worth, scale):
-        yield AuditFinding(
-            "nav", f"the account is worth {books.cash + worth:.2f}, the journal says {event.nav:.2f}"
-        )
+        yield "nav", f"the account is worth {books.cash + worth:.2f}, the journal says {event.nav:.2f}"
     yield from _covered(day, books, event, scale)
 
 
-def _covered(day: AuditDay, books: _Books, event: Marked, scale: float) -> Iterator[AuditFinding]:
+def _covered(day: AuditDay, books: _Books, event: Marked, scale: float) -> Iterator[Found]:
     """Nobody owes what the account does not allow: no debt on a cash account, no uncalled loan on a margin one."""
     margin = day.venue.margin
     if margin is None:
         if event.cash < 0:
-            yield AuditFinding("cash", f"a cash account ends the session with {event.cash:.2f}")
+            yield "cash", f"a cash account ends the session with {event.cash:.2f}"
         return
     required = 0.0
     for symbol, quantity in books.shares.items():
         worth = quantity * event.marks[symbol] * day.instrument(symbol).multiplier
         required += worth * margin.maintenance_long if worth > 0 else -worth * margin.maintenance_short
     if event.nav < required - 1e-9 * (scale + required) and not books.called:
-        yield AuditFinding("margin", f"equity {event.nav:.2f} is below the margin {required:.2f} without a call")
+        yield "margin", f"equity {event.nav:.2f} is below the margin {required:.2f} without a call"

@@ -66,15 +66,14 @@ def order_outcomes(records: Iterable[StepRecord], snapshot: Snapshot) -> tuple[O
         row = snapshot.rows(record.session, record.session).start
         for order in decision.orders:
             if order.side is not None and order.confidence is not None:
-                found.append(
-                    OrderOutcome(
-                        step=record.step,
-                        symbol=order.symbol,
-                        side=order.side,
-                        confidence=order.confidence,
-                        next_return=_next_return(snapshot, row, order.symbol),
-                    )
+                outcome = OrderOutcome(
+                    step=record.step,
+                    symbol=order.symbol,
+                    side=order.side,
+                    confidence=order.confidence,
+                    next_return=_next_return(snapshot, row, order.symbol),
                 )
+                found.append(outcome)
     return tuple(found)
 
 
@@ -224,16 +223,8 @@ def panel(
     failed episode has no results, but its rates are still given.
     """
     scored = score(series, bootstrap=bootstrap)
-    measures = {
-        "total_return": scored["cumulative_return"],
-        "sharpe": scored["sharpe"],
-        "max_drawdown": scored["max_drawdown"],
-        "information_ratio": scored["information_ratio"],
-        "turnover": scored["turnover"],
-        "hhi": scored["hhi"],
-        "cash_ratio": scored["cash_ratio"],
-        "abstention_rate": scored["abstention_rate"],
-    }
+    measures = {"total_return": scored["cumulative_return"]}
+    measures |= {info.id: scored[info.id] for info in PANEL[1:8]}
     if convention == "paper" and scored["cumulative_return"].value is not None:
         measures |= _as_printed(records, series, bootstrap)
     measures["parse_failure_rate"] = parse_failure_rate(records, bootstrap.level)
@@ -256,7 +247,10 @@ def parse_failure_rate(records: Sequence[StepRecord], level: float = 0.95) -> Me
     A day that ended because a rule was broken, or because the model could not be reached, is a failure of another
     kind and not counted here.
     """
-    count = sum(_unparsed(record) for record in records)
+    count = 0
+    for decision in (record.decision for record in records):
+        kinds = [failure.kind for failure in decision.failures if failure.kind != "give_up"]
+        count += decision.status == "failed" and bool(kinds) and kinds[-1] in NOT_PARSED
     return rate_measure(count, len(records), nothing="nothing was recorded", level=level)
 
 
@@ -267,12 +261,6 @@ def tool_validity_rate(records: Sequence[StepRecord], level: float = 0.95) -> Me
     return rate_measure(calls - bad, calls, nothing="no tool was called", level=level)
 
 
-def _unparsed(record: StepRecord) -> bool:
-    decision = record.decision
-    kinds = [failure.kind for failure in decision.failures if failure.kind != "give_up"]
-    return decision.status == "failed" and bool(kinds) and kinds[-1] in NOT_PARSED
-
-
 def _as_printed(
     records: Sequence[StepRecord], series: EpisodeSeries, config: BootstrapConfig
 ) -> dict[str, Measure]:
@@ -281,32 +269,24 @@ def _as_printed(
     before = np.vstack([np.zeros((1, weights.shape[1])), weights[:-1]])
     changed = np.abs(weights - before).sum(axis=1)
     idle = (series.orders == 0).astype(np.float64)
-    year = float(series.periods_per_year)
-    few = len(series.sessions) < FEWEST_TO_ANNUALISE
-    mean = _Mean(series, config)
-    return {
-        "turnover": not_scored(f"{len(series.sessions)} sessions, at least {FEWEST_TO_ANNUALISE} are needed")
-        if few
-        else mean(changed * year),
-        "hhi": mean((weights * weights).sum(axis=1)),
-        "abstention_rate": mean(np.where(series.failed, 1.0, idle)),
+    daily = {
+        "turnover": changed * float(series.periods_per_year),
+        "hhi": (weights * weights).sum(axis=1),
+        "abstention_rate": np.where(series.failed, 1.0, idle),
     }
+    found = {name: _mean(values, series, config) for name, values in daily.items()}
+    if len(series.sessions) < FEWEST_TO_ANNUALISE:
+        few = f"{len(series.sessions)} sessions, at least {FEWEST_TO_ANNUALISE} are needed"
+        found["turnover"] = not_scored(few)
+    return found
 
 
-class _Mean:
-    """Means over sessions, using the same resamples as the episode's other measures."""
-
-    def __init__(self, series: EpisodeSeries, config: BootstrapConfig) -> None:
-        self._series, self._config = series, config
-        n = len(series.sessions)
-        self._few = n < config.least
-
-    def __call__(self, values: Floats) -> Measure:
-        series, config = self._series, self._config
-        n = len(series.sessions)
-        if self._few:
-            note = f"no interval: {n} sessions, at least {config.least} are needed"
-            return measure_from(float(values.mean()), None, level=config.level, n=n, note=note)
-        seed, block = content_seed(config, series.nav), choose_block(series.returns, config)
-        drawn = [values[chosen].mean(axis=1) for chosen in resamples(n, config.draws, block, seed)]
-        return measure_from(float(values.mean()), np.concatenate(drawn), level=config.level, n=n)
+def _mean(values: Floats, series: EpisodeSeries, config: BootstrapConfig) -> Measure:
+    """Return a mean over sessions, using the same resamples as the episode's other measures."""
+    n = len(series.sessions)
+    if n < config.least:
+        note = f"no interval: {n} sessions, at least {config.least} are needed"
+        return measure_from(float(values.mean()), None, level=config.level, n=n, note=note)
+    seed, block = content_seed(config, series.nav), choose_block(series.returns, config)
+    drawn = [values[chosen].mean(axis=1) for chosen in resamples(n, config.draws, block, seed)]
+    return measure_from(float(values.mean()), np.concatenate(drawn), level=config.level, n=n)

@@ -46,25 +46,16 @@ AnyTool = Tool[Any]
 def look_up(desk: Desk, stock: Stock) -> int:
     """Return a stock's column; raises :class:`ToolRefused` for one that is out of reach."""
     if not desk.in_reach(stock):
-        raise ToolRefused(
-            "no such stock id in the universe or the portfolio", hint="use an id exactly as it was shown"
-        )
+        hint = "use an id exactly as it was shown"
+        raise ToolRefused("no such stock id in the universe or the portfolio", hint=hint)
     return desk.column(stock)
 
 
 def refuse_future(desk: Desk, day: Day | None) -> None:
     """Raise :class:`ToolRefused` for a day that is not completed yet."""
     if day is not None and (not desk.days or day.iso > desk.days[-1]):
-        raise ToolRefused(
-            "that day is not over yet: nothing after the data cutoff is known", hint="leave as_of out"
-        )
-
-
-def refuse_other_day(desk: Desk, day: Day | None) -> None:
-    """Raise :class:`ToolRefused` for any day but the last completed one."""
-    refuse_future(desk, day)
-    if day is not None and day.iso != desk.days[-1]:
-        raise ToolRefused("this tool only knows the state at the data cutoff", hint="leave as_of out")
+        words = "that day is not over yet: nothing after the data cutoff is known"
+        raise ToolRefused(words, hint="leave as_of out")
 
 
 # -- get_market_context: indices, calendar, sector tone --
@@ -132,7 +123,9 @@ class MarketContext(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 def market_context(desk: Desk, arguments: ContextArguments) -> MarketContext:
     """Return the state of the market at the last close."""
-    refuse_other_day(desk, arguments.as_of)
+    refuse_future(desk, arguments.as_of)
+    if arguments.as_of is not None and arguments.as_of.iso != desk.days[-1]:
+        raise ToolRefused("this tool only knows the state at the data cutoff", hint="leave as_of out")
     index = desk.rules.benchmark_index
     columns = desk.observation.columns
     change = desk.change(1)[columns]
@@ -155,9 +148,9 @@ def market_context(desk: Desk, arguments: ContextArguments) -> MarketContext:
 
 def _index_tone(levels: Floats) -> IndexTone:
     known = levels.tolist()
-    returns = [
+    day, week, month, quarter = (
         rounded(known[-1] / known[-1 - n] - 1.0) if len(known) > n and known[-1 - n] else None for n in HORIZONS
-    ]
+    )
     spread = math.nan
     if len(known) > 2:
         daily = levels[-21:]
@@ -166,10 +159,10 @@ def _index_tone(levels: Floats) -> IndexTone:
         spread = math.sqrt(np.add.reduce(off * off) / (off.size - 1)) * math.sqrt(252.0)
     return IndexTone(
         name="benchmark_index",
-        return_1d=returns[0],
-        return_5d=returns[1],
-        return_20d=returns[2],
-        return_60d=returns[3],
+        return_1d=day,
+        return_5d=week,
+        return_20d=month,
+        return_60d=quarter,
         volatility_20d=rounded(spread),
         drawdown_60d=rounded(known[-1] / (levels.max() or math.nan) - 1.0) if known else None,
     )
@@ -199,13 +192,11 @@ def _sectors(desk: Desk) -> tuple[SectorTone, ...]:
 
 
 MARKET_CONTEXT = Tool(
-    name="get_market_context",
-    description=(
-        "The market at the last close: returns, volatility and drawdown of the benchmark index, where we are in "
-        "the calendar, how many names rose and fell, and the tone of every sector. Takes no arguments."
-    ),
-    arguments=ContextArguments,
-    answer=market_context,
+    "get_market_context",
+    "The market at the last close: returns, volatility and drawdown of the benchmark index, where we are in "
+    "the calendar, how many names rose and fell, and the tone of every sector. Takes no arguments.",
+    ContextArguments,
+    market_context,
 )
 
 
@@ -308,13 +299,11 @@ def _direction(name: str) -> tuple[str, float]:
 
 
 SCREENING = Tool(
-    name="screen_candidates",
-    description=(
-        "Rank the names that may be bought by one or more factors (equal say, high values first; write -NAME for "
-        f"low values first) and return the top_k with their factor values. Factors: {', '.join(FACTOR_NAMES)}."
-    ),
-    arguments=ScreenArguments,
-    answer=screen_candidates,
+    "screen_candidates",
+    "Rank the names that may be bought by one or more factors (equal say, high values first; write -NAME for "
+    f"low values first) and return the top_k with their factor values. Factors: {', '.join(FACTOR_NAMES)}.",
+    ScreenArguments,
+    screen_candidates,
 )
 
 
@@ -379,13 +368,11 @@ def stock_snapshot(desk: Desk, arguments: SnapshotArguments) -> StockSnapshot:
 
 
 SNAPSHOT = Tool(
-    name="get_stock_snapshot",
-    description=(
-        "One name in detail: its last daily bars (split-adjusted), its nine factors, its previous close and the "
-        "price limits of the coming session. lookback counts completed sessions."
-    ),
-    arguments=SnapshotArguments,
-    answer=stock_snapshot,
+    "get_stock_snapshot",
+    "One name in detail: its last daily bars (split-adjusted), its nine factors, its previous close and the "
+    "price limits of the coming session. lookback counts completed sessions.",
+    SnapshotArguments,
+    stock_snapshot,
 )
 
 
@@ -406,29 +393,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     grid: dict[Stock, dict[str, float | None]]
 
 
-def _volatility(desk: Desk, columns: Ints) -> Floats:
-    closes = desk.shown_closes[-21:, columns]
-    with np.errstate(all="ignore"):
-        result: Floats = np.std(closes[1:] / closes[:-1] - 1.0, axis=0, ddof=1) * np.sqrt(252.0)
-    return result
-
-
-def _drawdown(desk: Desk, columns: Ints) -> Floats:
-    closes = desk.shown_closes[:, columns]
-    with np.errstate(all="ignore"):
-        result: Floats = closes[-1] / np.fmax.reduce(closes, axis=0) - 1.0
-    return result
-
-
-METRICS: dict[str, Callable[[Desk, Ints], Floats]] = {
-    "return_1d": lambda desk, columns: desk.change(1)[columns],
-    "return_5d": lambda desk, columns: desk.change(5)[columns],
-    "return_20d": lambda desk, columns: desk.change(20)[columns],
-    "return_60d": lambda desk, columns: desk.change(60)[columns],
-    "volatility_20d": _volatility,
-    "drawdown_60d": _drawdown,
-}
-DIMS: tuple[str, ...] = (*FACTOR_NAMES, *METRICS)
+RETURNS = {f"return_{sessions}d": sessions for sessions in HORIZONS}
+DIMS: tuple[str, ...] = (*FACTOR_NAMES, *RETURNS, "volatility_20d", "drawdown_60d")
 
 
 def compare_candidates(desk: Desk, arguments: CompareArguments) -> Comparison:
@@ -446,18 +412,26 @@ def compare_candidates(desk: Desk, arguments: CompareArguments) -> Comparison:
 
 
 def _dimension(desk: Desk, dim: str, columns: Ints) -> Floats:
-    if dim in METRICS:
-        return METRICS[dim](desk, columns) if desk.closes.shape[0] > 1 else np.full(columns.size, np.nan)
-    result: Floats = desk.factor_rows((dim,))[0, columns]
-    return result
+    found: Floats
+    if dim in FACTOR_NAMES:
+        found = desk.factor_rows((dim,))[0, columns]
+    elif desk.closes.shape[0] <= 1:
+        found = np.full(columns.size, np.nan)
+    elif dim in RETURNS:
+        found = desk.change(RETURNS[dim])[columns]
+    else:
+        closes = desk.shown_closes[:, columns]
+        with np.errstate(all="ignore"):
+            if dim == "drawdown_60d":
+                found = closes[-1] / np.fmax.reduce(closes, axis=0) - 1.0
+            else:
+                month = closes[-21:]
+                found = np.std(month[1:] / month[:-1] - 1.0, axis=0, ddof=1) * np.sqrt(252.0)
+    return found
 
 
-COMPARISON = Tool(
-    name="compare_candidates",
-    description=f"Put one name or several side by side. Dimensions: {', '.join(DIMS)}.",
-    arguments=CompareArguments,
-    answer=compare_candidates,
-)
+_DIMENSIONS = f"Put one name or several side by side. Dimensions: {', '.join(DIMS)}."
+COMPARISON = Tool("compare_candidates", _DIMENSIONS, CompareArguments, compare_candidates)
 
 
 # -- portfolio_state: holdings, cash, T+1 locks --
@@ -491,12 +465,8 @@ def portfolio_state(desk: Desk, arguments: PortfolioArguments) -> PortfolioState
     )
 
 
-PORTFOLIO = Tool(
-    name="portfolio_state",
-    description="The account: cash, value, holdings and what T+1 keeps from being sold. Takes no arguments.",
-    arguments=PortfolioArguments,
-    answer=portfolio_state,
-)
+_ACCOUNT = "The account: cash, value, holdings and what T+1 keeps from being sold. Takes no arguments."
+PORTFOLIO = Tool("portfolio_state", _ACCOUNT, PortfolioArguments, portfolio_state)
 
 
 # -- risk_check: would these weights be allowed, and what would the portfolio look like? --
@@ -585,13 +555,11 @@ def _project(desk: Desk, targets: dict[Stock, float]) -> Projection:
 
 
 RISK = Tool(
-    name="risk_check",
-    description=(
-        "Try target weights before submitting them: which constraints they would break, what the portfolio would "
-        "look like, and the price limits of the coming session. Weights are shares of the account's value."
-    ),
-    arguments=RiskArguments,
-    answer=risk_check,
+    "risk_check",
+    "Try target weights before submitting them: which constraints they would break, what the portfolio would "
+    "look like, and the price limits of the coming session. Weights are shares of the account's value.",
+    RiskArguments,
+    risk_check,
 )
 
 

@@ -248,8 +248,8 @@ def _failures(cells: Sequence[CellScores], endings: Mapping[str, Ending]) -> Sec
     pooled = pooled_rates(cells)
     rows = []
     for name, count in pooled.counts.items():
-        cells = (amount(count), figure(pooled.last[name], "share", bar=True))
-        rows.append(Row(Cell(FAILURE_TITLES[name], small=FAILURE_WORDS[name]), cells))
+        shown = (amount(count), figure(pooled.last[name], "share", bar=True))
+        rows.append(Row(Cell(FAILURE_TITLES[name], small=FAILURE_WORDS[name]), shown))
     caption = "Classes of the last answer of every item that was not solved, all models together."
     made = table("Failures", ("Class", "Items", "Share"), rows, caption)
     missing = {key: ending for key, ending in endings.items() if ending.status == "failed"}
