@@ -21,7 +21,7 @@ import numpy as np
 
 from tradeassay.account.shares import COSTS_BP, DecisionList
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.gates import NOT_CLEARED, PAPER_GATES, GateConfig, Gated, GateReport
+from tradeassay.code.gates import NOT_CLEARED, PAPER_GATES, GateConfig, Gated, GateReport, runner_of
 from tradeassay.code.program_source import parses
 from tradeassay.code.review import UNMARKED
 from tradeassay.code.semantics.interpreter import Semantics, StrategyConstraints, calendar_of
@@ -499,9 +499,8 @@ def reliability(report: GateReport) -> Measure:
     if isinstance(false, float | int) and isinstance(trades, float | int) and false and trades:
         share *= min(0.5, max(0.0, 1.0 - false / trades))
     parts = {name: float(report.gate(name).passed) for name in WEIGHTS} | {"audit": share}
-    return Measure(
-        value=10.0 * plain_sum(weight * parts[name] for name, weight in WEIGHTS.items()), n=len(WEIGHTS)
-    )
+    value = 10.0 * plain_sum(weight * parts[name] for name, weight in WEIGHTS.items())
+    return Measure(value=value, n=len(WEIGHTS))
 
 
 DIMENSIONS = ("D1", "D2", "D3", "D4")
@@ -571,13 +570,7 @@ def score_gated(
     none.
     """
     report = gated.report
-    runner = SubmissionRunner(
-        executor=executor,
-        source=submission.source,
-        semantics=spec.semantics,
-        limits=config.gates.limits,
-        capital=config.gates.capital,
-    )
+    runner = runner_of(submission, spec, executor, config.gates)
     regimes = _regimes(spec, runner, gated, config)
     year, why = _year(spec, gated, config)
     sound = {
@@ -587,21 +580,15 @@ def score_gated(
         "D4": year.score if year is not None else not_scored(why or "it could not be run"),
     }
     complete = report.gate("audit").measures.get("completeness")
-    printed = {
-        "D3": d3(submission.source, complete if isinstance(complete, float | int) else None),
-        "D4": d4(submission.source),
-    }
-    paper = {
-        "D1": UNMARKED,
-        "D2": UNMARKED,
-        **{name: Measure(value=found.score) for name, found in printed.items()},
-    }
+    share = complete if isinstance(complete, float | int) else None
+    printed = {"D3": d3(submission.source, share), "D4": d4(submission.source)}
+    paper = {"D1": UNMARKED, "D2": UNMARKED}
+    paper |= {name: Measure(value=found.score) for name, found in printed.items()}
     if not report.valid:
         open_gate = next((gate.name for gate in report.gates if gate.name in PAPER_GATES and not gate.passed), "")
         invalid = f"the gate '{open_gate}' does not hold"
-        paper = dict.fromkeys(
-            DIMENSIONS, not_scored("look-ahead is not cleared" if report.not_cleared else invalid)
-        )
+        why_not = "look-ahead is not cleared" if report.not_cleared else invalid
+        paper = dict.fromkeys(DIMENSIONS, not_scored(why_not))
         for name, measure in sound.items():
             if not report.not_cleared and measure.value is not None and measure.value > CAP:
                 sound[name] = Measure(value=CAP, n=measure.n, note=f"at most {CAP:g}: {invalid}")

@@ -70,12 +70,8 @@ FORM = (
 @lru_cache(maxsize=64)
 def system_prompt(config: KtdfinConfig, rules: Rules, lot: float) -> str:
     """Return the task and the rules of the episode; they are the same on every day."""
-    board_limits = (
-        " A stock that closed at its upper price limit cannot be bought, one that closed at its lower limit "
-        "cannot be sold."
-        if config.refuses_at_limit
-        else ""
-    )
+    closed = " A stock that closed at its upper price limit cannot be bought, one that closed at its lower limit "
+    kept = " Where one order breaks a rule, it is left out and the others stand."
     whole = "Shares are bought whole; a target weight is rounded down to whole shares."
     lots = f"Shares are bought in lots of {lot:g}; a target weight is rounded down to whole lots."
     blanks = {"factors": PROMPTS.fill("factors"), "tool_calls": config.tool_calls}
@@ -89,10 +85,8 @@ def system_prompt(config: KtdfinConfig, rules: Rules, lot: float) -> str:
         lots=whole if lot == 1.0 else lots,
         buy_cost=f"{rules.buy_cost * 100:g} %",
         sell_cost=f"{rules.sell_cost * 100:g} %",
-        limits=board_limits,
-        kept=" Where one order breaks a rule, it is left out and the others stand."
-        if config.keeps_sound_orders
-        else "",
+        limits=f"{closed}cannot be sold." if config.refuses_at_limit else "",
+        kept=kept if config.keeps_sound_orders else "",
     )
     control = PROMPTS.fill("control") if config.control else ""
     return PROMPTS.fill(f"system.{config.mode}", **blanks) + control
@@ -142,27 +136,18 @@ def _positions(rows: Sequence[Mapping[str, object]], figures: str) -> str:
 
 
 def _result(performance: Mapping[str, float | None]) -> str:
-    parts = [
-        f"{name} {cell(performance[field])}"
-        for field, name in (
-            ("total_return", "total return"),
-            ("index_return", "of the index"),
-            ("last_return", "last day"),
-            ("last_index_return", "index on the last day"),
-        )
-        if performance[field] is not None
-    ]
+    fields = ("total_return", "index_return", "last_return", "last_index_return")
+    names = ("total return", "of the index", "last day", "index on the last day")
+    known = ((name, performance[field]) for field, name in zip(fields, names, strict=True))
+    parts = [f"{name} {cell(value)}" for name, value in known if value is not None]
     return ", ".join(parts) + "." if parts else "nothing yet."
 
 
 def _market(seen: Mapping[str, Sequence[object]]) -> str:
-    universe = seen.get("universe")
-    if universe is not None:
-        return f"\nThe stocks that can be bought:\n{', '.join(map(str, universe))}\n"
+    if "universe" in seen and seen["universe"] is not None:
+        return f"\nThe stocks that can be bought:\n{', '.join(map(str, seen['universe']))}\n"
     candidates = seen.get("candidates")
-    if candidates is None:
-        return ""
-    return f"\nThe candidates:\n{_market_rows(candidates)}\n"
+    return "" if candidates is None else f"\nThe candidates:\n{_market_rows(candidates)}\n"
 
 
 def _market_rows(rows: Sequence[object] | None) -> str:
@@ -171,16 +156,10 @@ def _market_rows(rows: Sequence[object] | None) -> str:
     if not found:
         return ""
     first = found[0]
-    columns = ("stock_id", "board", "state", *first["last_bar"], *first["returns"], *first["factors"])
+    heads, parts = ("stock_id", "board", "state"), ("last_bar", "returns", "factors")
+    columns = (*heads, *(name for part in parts for name in first[part]))
     body = (
-        (
-            row["stock_id"],
-            row["board"],
-            row["state"],
-            *row["last_bar"].values(),
-            *row["returns"].values(),
-            *row["factors"].values(),
-        )
+        (*(row[name] for name in heads), *(value for part in parts for value in row[part].values()))
         for row in found
     )
     lines = [f"{row['stock_id']}, {item['day']}: {item['title']}" for row in found for item in row.get("news", ())]
@@ -293,13 +272,8 @@ class _Talk:
         turn = 0
         while self.calls < self.config.tool_calls:
             turn += 1
-            reply = yield AskModel(
-                purpose="research",
-                messages=(*self.opening, *self.talk),
-                tools=SPECS,
-                attempt=turn,
-                given=self.given,
-            )
+            said = (*self.opening, *self.talk)
+            reply = yield AskModel(purpose="research", messages=said, tools=SPECS, attempt=turn, given=self.given)
             if reply.error_kind is not None or reply.error is not None:
                 kind = reply.error_kind or "unreachable"
                 self._fail(kind, reply.error or "no answer")
@@ -403,19 +377,11 @@ class _Talk:
             raise _Complained(Complaint(kind="schema", detail=str(error))) from None
         kept, broken = sift(read.orders, self.desk)
         asked = {Stock(order.symbol): _asked(order) for order in read.orders}
-        wrong = (
-            *(Complaint(kind="schema", detail=line) for line in read.unread),
-            *(
-                Complaint(
-                    kind="constraint",
-                    rule=one.rule,
-                    detail=one.detail,
-                    stock_id=one.stock_id,
-                    asked=None if one.stock_id is None else asked.get(one.stock_id),
-                )
-                for one in broken
-            ),
-        )
+        wrong = [Complaint(kind="schema", detail=line) for line in read.unread]
+        for one in broken:
+            order = None if one.stock_id is None else asked.get(one.stock_id)
+            about = Complaint(kind="constraint", rule=one.rule, detail=one.detail, stock_id=one.stock_id)
+            wrong.append(msgspec.structs.replace(about, asked=order))
         if wrong and not (kept and self.config.keeps_sound_orders):
             raise _Complained(*wrong)
         self.failures += [Failure(kind=DROPPED, detail=line) for line in read.unread]
@@ -427,13 +393,8 @@ class _Talk:
         assert isinstance(refused, _Complained)
         feedback = self.wire.encode(Feedback(failures=refused.complaints))
         self.given = msgspec.structs.replace(self.given, feedback=feedback)
-        told = {NAME: "This was not accepted."}
-        answered = (
-            Message(
-                role="tool", text=told.get(call.name, "Only submit_action can be called now."), call_id=call.id
-            )
-            for call in reply.calls
-        )
+        told, other = {NAME: "This was not accepted."}, "Only submit_action can be called now."
+        answered = (Message(role="tool", text=told.get(call.name, other), call_id=call.id) for call in reply.calls)
         # Whoever broke a rule of the market has shown that the form is known.
         unread = any(one.kind != "constraint" for one in refused.complaints)
         text = PROMPTS.fill(

@@ -96,13 +96,9 @@ class CellScores(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.model}, {self.setting}, {self.wording}, {self.framework}"
 
     def row(self) -> CodeRow:
-        rates = self.rates
-        stages = {"compile": rates.compile, "backtest": rates.backtest, "trade": rates.trade, "judge": rates.judge}
-        return CodeRow(
-            cell=f"{self.setting}, {self.wording}, {self.framework}",
-            agent=self.model,
-            measures={**stages, "turns": self.mean_turns},
-        )
+        stages = {name: getattr(self.rates, name) for name in ("compile", "backtest", "trade", "judge")}
+        cell = f"{self.setting}, {self.wording}, {self.framework}"
+        return CodeRow(cell=cell, agent=self.model, measures={**stages, "turns": self.mean_turns})
 
 
 class QuantCodeScores(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,15 +166,10 @@ def _cell(
     solved = sum(record.solved is True for record in ended)
     verdicts = [turn.evaluation.judge_language for turn in answers if turn.evaluation is not None]
     writer = _spent(turn.usage for turn in answers)
-    mean = (
-        Measure(
-            value=sum(len(record.turns) for record in ended) / len(ended),
-            n=len(ended),
-            note="a mean over all items, no interval",
-        )
-        if ended
-        else not_scored(_NOBODY)
-    )
+    mean = not_scored(_NOBODY)
+    if ended:
+        turned = sum(len(record.turns) for record in ended) / len(ended)
+        mean = Measure(value=turned, n=len(ended), note="a mean over all items, no interval")
     return CellScores(
         model=model,
         wording=wording,

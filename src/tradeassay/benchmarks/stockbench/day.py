@@ -92,7 +92,7 @@ class AskedStage(Generic[T]):
     purpose: str
     parts: Parts
     names: tuple[Name, ...]
-    text: Callable[[str], str]
+    text: Callable[[str, StockbenchConfig], str]
     read: Callable[[str], T]
     schema: str | None = None
 
@@ -116,11 +116,18 @@ class _Talk:
         self.system = Message(role="system", text=PROMPTS.fill(f"system.{self.config.prompt}", **costs))
 
     def play(self) -> Dialogue:
+        names = self.briefing.names
         try:
-            picked = yield from self._ask(self._overview())
+            picked = yield from self._ask(
+                AskedStage("overview", OVERVIEW, names, overview_in_words, self._picks, PICKED_SCHEMA)
+            )
             if picked:
-                yield from self._ask(self._analysis(picked))
-            orders = yield from self._ask(self._decision())
+                some = tuple(self.briefing.by_symbol[symbol] for symbol in picked)
+                # The notes are for the model's own use: any words will do, and leaving them out is not a mistake.
+                yield from self._ask(AskedStage("analysis", ANALYSIS, some, analysis_in_words, str))
+            orders = yield from self._ask(
+                AskedStage("decision", DECISION, names, decision_in_words, self._orders, DECISIONS_SCHEMA)
+            )
         except GaveUp as gave_up:
             reason = f"{gave_up}; everything is held"
             return Decision(status="failed", reason=reason, failures=tuple(self.failures))
@@ -128,35 +135,6 @@ class _Talk:
         return Decision(orders=orders, reason=reason, failures=tuple(self.failures))
 
     # -- the stages ----------------------------------------------------------------------------------------------
-
-    def _overview(self) -> AskedStage[tuple[str, ...]]:
-        briefing, config = self.briefing, self.config
-        return AskedStage(
-            "overview",
-            OVERVIEW,
-            briefing.names,
-            lambda payload: overview_in_words(payload, config),
-            self._picks,
-            PICKED_SCHEMA,
-        )
-
-    def _analysis(self, picked: tuple[str, ...]) -> AskedStage[str]:
-        names = tuple(self.briefing.by_symbol[symbol] for symbol in picked)
-        # The notes are for the model's own use: any words will do, and leaving them out is not a mistake.
-        return AskedStage(
-            "analysis", ANALYSIS, names, lambda payload: analysis_in_words(payload, self.config), str
-        )
-
-    def _decision(self) -> AskedStage[tuple[Order, ...]]:
-        briefing, config = self.briefing, self.config
-        return AskedStage(
-            "decision",
-            DECISION,
-            briefing.names,
-            lambda payload: decision_in_words(payload, config),
-            self._orders,
-            DECISIONS_SCHEMA,
-        )
 
     def _picks(self, answer: str) -> tuple[str, ...]:
         names, wrong = read_picks(answer, self.briefing.by_symbol, self.config.max_names)
@@ -184,15 +162,6 @@ class _Talk:
 
     # -- asking --------------------------------------------------------------------------------------------------
 
-    def _given(self, stage: AskedStage[T], shown: str, feedback: str | None) -> Given:
-        return Given(
-            session=self.briefing.session,
-            rules=self.rules,
-            observation=shown,
-            answer_schema=stage.schema,
-            feedback=feedback,
-        )
-
     def _ask(self, stage: AskedStage[T]) -> Generator[AskModel, ModelReply, T]:
         """Ask until an answer can be used; raises :class:`GaveUp` when the attempts are used up."""
         form, feedback = _FORMS[stage.purpose], None
@@ -201,7 +170,8 @@ class _Talk:
         def ask(tail: Tail, attempt: int) -> AskModel:
             nonlocal first
             messages, first, shown = self._messages(stage, tail)
-            given = self._given(stage, shown, feedback)
+            about = Given(session=self.briefing.session, rules=self.rules, observation=shown)
+            given = msgspec.structs.replace(about, answer_schema=stage.schema, feedback=feedback)
             return AskModel(purpose=stage.purpose, messages=messages, attempt=attempt, given=given)
 
         def read(reply: ModelReply) -> T:
@@ -262,7 +232,7 @@ class _Talk:
         talk, cuts = dict(self.talk), self.cuts
         while True:
             shown = encode(make_payload(self.briefing, stage.parts, stage.names, cuts))
-            first = Message(role="user", text=stage.text(shown))
+            first = Message(role="user", text=stage.text(shown, self.config))
             messages = (self.system, *chain(*talk.values()), first, *tail)
             length = tokens_in(messages)
             if length <= self.config.room:

@@ -56,21 +56,16 @@ def decision_in_words(payload: str, config: StockbenchConfig) -> str:
     """Return the third question; its last words are the form of the answer."""
     seen = msgspec.json.decode(payload)
     held = [row["symbol"] for row in seen["symbols"] if row["position"] is not None]
-    only = (
-        f"Only what you hold can be sold: {', '.join(held)}."
-        if held
-        else "You hold nothing, so nothing can be sold."
-    )
+    some = f"Only what you hold can be sold: {', '.join(held)}."
+    kept = " Where a decision breaks one of these rules, it is left out and the others stand."
     return PROMPTS.fill(
         "decision",
         cash=f"{seen['cash']:.2f}",
         rows=_rows(seen["symbols"]),
-        held=only,
+        held=some if held else "You hold nothing, so nothing can be sold.",
         tolerance=f"{config.tolerance * 100:g}",
         money=_money(seen["buying_power"], config),
-        kept=" Where a decision breaks one of these rules, it is left out and the others stand."
-        if config.keeps_sound_decisions
-        else "",
+        kept=kept if config.keeps_sound_decisions else "",
         format=PROMPTS.fill(f"format.{config.prompt}"),
         form=DECISION_FORM,
     )
@@ -89,21 +84,13 @@ def _money(buying_power: float, config: StockbenchConfig) -> str:
 
 def _rows(rows: Rows) -> str:
     columns = ("symbol", "open", "closes before", "shares held", "worth", "days held", "can be bought")
-    return table(columns, map(_cells, rows))
-
-
-def _cells(row: Mapping[str, Any]) -> Sequence[object]:
-    held = row["position"] or {"shares": 0, "value": 0, "holding_days": 0}
-    closes = " ".join(map(cell, row["closes"])) or None
-    return (
-        row["symbol"],
-        row["open"],
-        closes,
-        held["shares"],
-        held["value"],
-        held["holding_days"],
-        bool(row["buyable"]),
-    )
+    shown = []
+    for row in rows:
+        held = row["position"] or {"shares": 0, "value": 0, "holding_days": 0}
+        closes = " ".join(map(cell, row["closes"])) or None
+        owned = (held["shares"], held["value"], held["holding_days"])
+        shown.append((row["symbol"], row["open"], closes, *owned, bool(row["buyable"])))
+    return table(columns, shown)
 
 
 def _history(days: Rows) -> str:
@@ -215,18 +202,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, rules: Rules, config: StockbenchConfig) -> Limits:
         """Take them from the market's rules and the protocol's settings."""
-        return cls(
-            currency=rules.currency,
-            long_only=rules.long_only,
-            lot=rules.lot,
-            max_weight=rules.max_weight,
-            max_positions=rules.max_positions,
-            buy_cost=rules.buy_cost,
-            sell_cost=rules.sell_cost,
-            tolerance=config.tolerance,
-            attempts=config.attempts,
-            max_names=config.max_names,
-        )
+        own = ("tolerance", "attempts", "max_names")
+        return cls(**{name: getattr(config if name in own else rules, name) for name in cls.__struct_fields__})
 
 
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
@@ -273,6 +250,11 @@ def _row(briefing: Briefing, parts: Parts, name: Name, left_out: Sequence[str]) 
     if name.shares != 0.0:
         position = StockPosition(shares=round(name.shares, 6), value=round(name.value, 2), holding_days=name.held)
     figures = parts.fundamentals and briefing.config.shows_fundamentals
+    news: tuple[NewsBriefed, ...] | msgspec.UnsetType = msgspec.UNSET
+    if parts.headlines and briefing.config.shows_news and CUTS[2] not in left_out:
+        news = briefing.news[name.symbol]
+        if not parts.texts or CUTS[0] in left_out:
+            news = tuple(msgspec.structs.replace(item, text=None) for item in news)
     return PayloadRow(
         symbol=name.symbol,
         buyable=name.buyable,
@@ -280,16 +262,5 @@ def _row(briefing: Briefing, parts: Parts, name: Name, left_out: Sequence[str]) 
         closes=tuple(None if close is None else round(close, 4) for close in closes),
         position=position,
         fundamentals=briefing.fundamentals(name.symbol) if figures else msgspec.UNSET,
-        news=_news(briefing, parts, name, left_out),
+        news=news,
     )
-
-
-def _news(
-    briefing: Briefing, parts: Parts, name: Name, left_out: Sequence[str]
-) -> tuple[NewsBriefed, ...] | msgspec.UnsetType:
-    if not parts.headlines or not briefing.config.shows_news or CUTS[2] in left_out:
-        return msgspec.UNSET
-    items = briefing.news[name.symbol]
-    if parts.texts and CUTS[0] not in left_out:
-        return items
-    return tuple(msgspec.structs.replace(item, text=None) for item in items)

@@ -4,6 +4,7 @@ The trail is what a scorecard shows of one run: its decisions next to the frozen
 """
 
 import io
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from tradeassay.benchmarks.systrade import load_spec
 from tradeassay.benchmarks.systrade.data import drawn_year, splits_of, stored_minutes, stored_year, synthetic_year
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.drift import DriftReport, Traced, check_drift
-from tradeassay.code.gates import CHAIN, GateConfig, GateReport, audit_chains, parse_gate, pass_gates
+from tradeassay.code.gates import CHAIN, GateConfig, GateReport, audit_chains, parse_gate, pass_gates, runner_of
 from tradeassay.code.scores import NEAR, Scorecard, ScoreConfig, broken_bars, robustness_on, score_gated
 from tradeassay.code.semantics.interpreter import calendar_of, indicators
 from tradeassay.code.semantics.pins import Pins, draw_pins
@@ -30,7 +31,6 @@ from tradeassay.code.submission import (
     StrategySpec,
     Submission,
     SubmissionRun,
-    SubmissionRunner,
     TwinExecutor,
     market_columns,
     read_submission,
@@ -139,10 +139,7 @@ def make_trail(
         return None
     times = [str(stamp) for stamp in bars.times.astype("M8[D]" if bars.timeframe == "1d" else "M8[m]")]
     marks = compare(spec, run.decisions, frozen, times)
-    counts: dict[str, int] = {}
-    for mark in marks:
-        counts[mark.kind] = counts.get(mark.kind, 0) + 1
-    shown = thin_marks(marks)
+    counts = dict(Counter[str](mark.kind for mark in marks))
     legs = spec.semantics.inputs.legs
     return Trail(
         bars=bars.name,
@@ -152,7 +149,7 @@ def make_trail(
         last=times[-1],
         trades=len(run.trades),
         counts=counts,
-        marks=tuple(shown),
+        marks=tuple(thin_marks(marks)),
         paths=tuple(
             _path(leg, asset, feed["close"]) for leg, (asset, feed) in zip(legs, bars.feeds.items(), strict=False)
         ),
@@ -171,25 +168,15 @@ def compare(spec: StrategySpec, found: DecisionList, frozen: DecisionList, times
     made = []
     for place in sorted(mine.keys() | other.keys()):
         one, two = mine.get(place), other.get(place)
-        kind: MarkKind
-        if one is None:
-            kind = "only frozen"
-        elif two is None:
-            kind = "only submission"
-        else:
-            kind = "both" if abs(one[0] - two[0]) <= NEAR else "other size"
-        made.append(
-            Mark(
-                kind=kind,
-                row=place[0],
-                time=times[place[0]],
-                leg=legs[place[1]],
-                share=None if one is None else one[0],
-                frozen=None if two is None else two[0],
-                signal="" if one is None else word(one[1]),
-                frozen_signal="" if two is None else word(two[1]),
-            )
-        )
+        mark = Mark(kind="both", row=place[0], time=times[place[0]], leg=legs[place[1]])
+        if one is not None:
+            mark = msgspec.structs.replace(mark, kind="only submission", share=one[0], signal=word(one[1]))
+        if two is not None:
+            mark = msgspec.structs.replace(mark, kind="only frozen", frozen=two[0], frozen_signal=word(two[1]))
+        if one is not None and two is not None:
+            alike = abs(one[0] - two[0]) <= NEAR
+            mark = msgspec.structs.replace(mark, kind="both" if alike else "other size")
+        made.append(mark)
     return made
 
 
@@ -427,14 +414,8 @@ def run_on(
 ) -> Iterator[SubmissionRun]:
     """Run a submission on several bars, with the first seed and without any check."""
     legs = spec.semantics.inputs.legs
-    runner = SubmissionRunner(
-        executor=executor,
-        source=submission.source,
-        semantics=spec.semantics,
-        limits=config.limits,
-        capital=config.capital,
-    )
-    return runner.logs([(market_columns(bars, legs), config.seeds[0]) for bars in markets])
+    tables = [(market_columns(bars, legs), config.seeds[0]) for bars in markets]
+    return runner_of(submission, spec, executor, config).logs(tables)
 
 
 def check_submission(

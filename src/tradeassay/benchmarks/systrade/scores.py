@@ -58,11 +58,8 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     windows: Measure
 
     def row(self) -> CodeRow:
-        return CodeRow(
-            cell="all strategies",
-            agent=self.model,
-            measures={"valid": self.valid, **self.scores, "overall": self.overall},
-        )
+        measures = {"valid": self.valid, **self.scores, "overall": self.overall}
+        return CodeRow(cell="all strategies", agent=self.model, measures=measures)
 
 
 class StrategyRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -295,9 +292,8 @@ def _together(cards: Sequence[Scorecard], year: TaskBars, legs: int) -> Cohort:
     table = np.array(list(paths.values())).T if paths else np.empty((benchmark.size, 0))
     found = cohort(list(paths), table, benchmark)
     if len(paths) > 1 and len(set(paths.values())) == 1:
-        found = msgspec.structs.replace(
-            found, pbo=not_scored("all submissions had the same year: none was chosen")
-        )
+        same = not_scored("all submissions had the same year: none was chosen")
+        found = msgspec.structs.replace(found, pbo=same)
     return found
 
 
@@ -350,9 +346,8 @@ def _gain(record: StrategyOutcome, number: int) -> float | None:
     return None if one is None or two is None else two - one
 
 
-def _same_outcome(a: Iteration, b: Iteration) -> float | None:
-    one = None if a.scored is None else _test_return(a.scored.scorecard)
-    two = None if b.scored is None else _test_return(b.scored.scorecard)
+def _same_outcome(*both: Iteration) -> float | None:
+    one, two = (None if a.scored is None else _test_return(a.scored.scorecard) for a in both)
     return None if one is None or two is None else float(abs(one - two) < 1e-9)
 
 
