@@ -134,16 +134,13 @@ def _standings(reviews: Sequence[Review], authors: Sequence[str]) -> tuple[Revie
         own = means[author].value
         return None if own is None else 1 + sum(m.value is not None and m.value > own for m in means.values())
 
-    made = [
-        ReviewStanding(
-            author=a,
-            peers=peers[a],
-            everyone=everyone[a],
-            peer_place=place(peers, a),
-            everyone_place=place(everyone, a),
+    made = []
+    for a in authors:
+        first, second = place(peers, a), place(everyone, a)
+        marks = ReviewStanding(
+            author=a, peers=peers[a], everyone=everyone[a], peer_place=first, everyone_place=second
         )
-        for a in authors
-    ]
+        made.append(marks)
     return tuple(sorted(made, key=lambda one: (one.peer_place or len(made) + 1, one.author)))
 
 
@@ -298,9 +295,8 @@ def read_form(ratings: Sequence[Path], key: Path) -> Rated:
             found += read_ratings(path.read_text(encoding="utf-8"))
         known = msgspec.json.decode(key.read_bytes(), type=dict[str, tuple[str, str]])
     except OSError as error:
-        raise UserError(
-            f"{error.filename} cannot be read: {error.strerror}", hint="name the filled tables"
-        ) from error
+        words = f"{error.filename} cannot be read: {error.strerror}"
+        raise UserError(words, hint="name the filled tables") from error
     except UNDECODABLE as error:
         raise UserError(f"{key} is not the key of a form: {error}", hint="use the key.json of the form") from error
     every = _once(tuple(found))
@@ -332,12 +328,8 @@ def agreement_of(ratings: Sequence[Rating], *, draws: int = 300, seed: int = 0) 
         ]
         return krippendorff_alpha(units, "interval", draws=draws, seed=seed)
 
-    return Raters(
-        fidelity=alpha("fidelity"),
-        risk=alpha("risk"),
-        ratings=len(ratings),
-        raters=len({one.rater for one in ratings}),
-    )
+    people = len({one.rater for one in ratings})
+    return Raters(fidelity=alpha("fidelity"), risk=alpha("risk"), ratings=len(ratings), raters=people)
 
 
 def as_reviews(ratings: Sequence[Rating], key: Mapping[str, tuple[str, str]]) -> tuple[Review, ...]:

@@ -42,14 +42,7 @@ class DaySpan(msgspec.Struct, frozen=True, kw_only=True):
         return TaskBars(feeds, bars.timeframe, bars.clock, f"{bars.name} {self.name}".strip())
 
 
-SPLITS: Final[dict[SplitName, DaySpan]] = {
-    "develop": DaySpan(name="develop", first="2024-01-01", last="2025-01-01"),
-    "test": DaySpan(name="test", first="2025-01-01", last="2026-01-01"),
-}
-"""The paper's. Synthetic years have the same lengths, and no recognisable dates."""
-
-
-DAYS: Final = (SPLITS["develop"].first, SPLITS["test"].first, SPLITS["test"].last)
+DAYS: Final = ("2024-01-01", "2025-01-01", "2026-01-01")
 """The days on which the paper's splits begin and end."""
 
 
@@ -67,6 +60,10 @@ def splits_of(days: Sequence[str] = DAYS) -> dict[SplitName, DaySpan]:
     }
 
 
+SPLITS: Final = splits_of()
+"""The paper's. Synthetic years have the same lengths, and no recognisable dates."""
+
+
 class PaperInstrument(msgspec.Struct, frozen=True, kw_only=True):
     """One of the paper's instruments, the connector that provides it, and its name there."""
 
@@ -77,25 +74,17 @@ class PaperInstrument(msgspec.Struct, frozen=True, kw_only=True):
     connector: str
 
 
+_US, _COINS = ("AAPL", "MSFT", "GOOGL", "AMZN", "TSLA"), ("BTC", "ETH", "BNB")
+_CHINA = ("600519.SH", "300750.SZ", "600036.SH", "000333.SZ", "002594.SZ")
 INSTRUMENTS: Final = (
+    *(PaperInstrument(symbol=s, here=s, market="us", timeframe="1d", connector="yfinance") for s in _US),
     *(
-        PaperInstrument(symbol=symbol, here=symbol, market="us", timeframe="1d", connector="yfinance")
-        for symbol in ("AAPL", "MSFT", "GOOGL", "AMZN", "TSLA")
-    ),
-    *(
-        PaperInstrument(symbol=symbol, here=f"{symbol}/USDT", market="crypto", timeframe="1m", connector="ccxt")
-        for symbol in ("BTC", "ETH", "BNB")
+        PaperInstrument(symbol=s, here=f"{s}/USDT", market="crypto", timeframe="1m", connector="ccxt")
+        for s in _COINS
     ),
     *(
         PaperInstrument(symbol=symbol, here=here, market="ashare", timeframe="1d", connector="baostock")
-        for symbol, here in (
-            ("000300", "510300.SH"),
-            ("600519", "600519.SH"),
-            ("300750", "300750.SZ"),
-            ("600036", "600036.SH"),
-            ("000333", "000333.SZ"),
-            ("002594", "002594.SZ"),
-        )
+        for symbol, here in (("000300", "510300.SH"), *((here[:6], here) for here in _CHINA))
     ),
 )
 """Five large caps, three coins, the CSI 300 and five of its members. An index has no bars that can be traded, so

@@ -25,6 +25,10 @@ EXAMPLE: Final = "example-hold"
 LAST_SHARPE: Final = 1.5
 LAST_RETURN: Final = 0.10
 """What the paper aims at in its last iteration (D.2)."""
+_SET_ASIDE: Final = (
+    " Your last change was set aside, and what follows is about that change. Go on from the hand-in shown "
+    "above, which is the one before it."
+)
 _REFUSED: Final = "That answer could not be used"
 _KEPT: Final = ("Your strategy card was read", "Your program was read")
 Kept = Literal["", "card", "program"]
@@ -77,11 +81,14 @@ class Wording:
 
     def opening(self, spec: StrategySpec) -> tuple[Message, ...]:
         """Return the messages that ask for a first submission."""
+        # The Strategy Doc without its title, its headings one level lower.
+        lines = spec.doc.strip().splitlines()
+        kept = lines[1:] if lines[0].startswith("# ") else lines
         user = PROMPTS.fill(
             "first",
             title=spec.semantics.title,
             strategy=spec.id,
-            doc=_demoted(spec.doc),
+            doc="\n".join(f"#{line}" if line.startswith("#") else line for line in kept).strip(),
             semantics=_indented(spec),
             legs=", ".join(spec.semantics.inputs.legs),
             **_form(spec),
@@ -103,24 +110,28 @@ class Wording:
 
     def evidence(self, spec: StrategySpec, told: WriterTold) -> tuple[Message, ...]:
         """Return the opening, the submission to go on from, and what was found."""
-        card = told.scored.develop
-        lines = []
+        card, drift = told.scored.develop, told.scored.drift
+        lines, judged = [], ""
         for gate in card.gates.gates:
-            lines.append(
-                f"- {gate.name}: {gate.status.replace('_', ' ')}{f' ({gate.reason})' if gate.reason else ''}"
-            )
+            why = f" ({gate.reason})" if gate.reason else ""
+            lines.append(f"- {gate.name}: {gate.status.replace('_', ' ')}{why}")
             lines += [f"  - {finding.text[:300]}" for finding in gate.evidence[:_SHOWN]]
+        if drift is not None:
+            changes = "; ".join((*drift.card_changes, *drift.reasons)[:_SHOWN])
+            why = f" ({changes})" if changes else ""
+            judged = f" The last change ({drift.changed_lines} lines) was judged: {drift.kind}{why}."
+        aim = {"target": TARGET, "sharpe": f"{LAST_SHARPE:g}", "total": f"{LAST_RETURN:.0%}"}
         text = PROMPTS.fill(
             "evidence",
             target=TARGET,
             scores="\n".join(f"- {DIMENSION_WORDS[name]}: {_number(card.sound[name])}" for name in DIMENSIONS),
             gates="\n".join(lines),
             budget=told.budget,
-            drift=self._drift(told),
-            set_aside=self._set_aside(told),
+            drift=judged,
+            set_aside=_SET_ASIDE if told.set_aside else "",
             reviews=_review_lines(told.reviews),
             history=_history(told) if told.last else "",
-            goal=self._goal(card) if told.last else "",
+            goal="\n" + PROMPTS.fill("goal", year=_year(card), **aim) if told.last else "",
         )
         base = told.base
         handed = f"```python\n{base.source.strip()}\n```\n\n```json\n{base.card.strip()}\n```"
@@ -147,31 +158,6 @@ class Wording:
         again = PROMPTS.fill("again_review", reason=why)
         return (*messages[:2], Message(role="assistant", text=_shortened(answer)), _user(again))
 
-    @staticmethod
-    def _goal(card: Scorecard) -> str:
-        return "\n" + PROMPTS.fill(
-            "goal", target=TARGET, year=_year(card), sharpe=f"{LAST_SHARPE:g}", total=f"{LAST_RETURN:.0%}"
-        )
-
-    @staticmethod
-    def _set_aside(told: WriterTold) -> str:
-        if not told.set_aside:
-            return ""
-        return (
-            " Your last change was set aside, and what follows is about that change. Go on from the hand-in shown "
-            "above, which is the one before it."
-        )
-
-    @staticmethod
-    def _drift(told: WriterTold) -> str:
-        drift = told.scored.drift
-        if drift is None:
-            return ""
-        why = "; ".join((*drift.card_changes, *drift.reasons)[:_SHOWN])
-        return (
-            f" The last change ({drift.changed_lines} lines) was judged: {drift.kind}{f' ({why})' if why else ''}."
-        )
-
 
 WORDING: Final = Wording()
 
@@ -194,22 +180,11 @@ def _form(spec: StrategySpec) -> dict[str, str]:
         f'In the card, strategy is "{spec.id}", version is {frozen.version}, legs is '
         f'{msgspec.json.encode(frozen.inputs.legs).decode()} and execution is "signal-bar-close". Its parameters '
         f"are {values}. Its constraints are max_exposure {limits.max_exposure:g}, max_trades_per_bar "
-        f"{limits.max_trades_per_bar}, flat_overnight {_truth(limits.flat_overnight)} and short_allowed "
-        f"{_truth(limits.short_allowed)}. The other texts of the card are in your own words."
+        f"{limits.max_trades_per_bar}, flat_overnight {str(limits.flat_overnight).lower()} and short_allowed "
+        f"{str(limits.short_allowed).lower()}. The other texts of the card are in your own words."
     )
     example = {name: PROMPTS.fill(name).strip() for name in ("example_program", "example_card")}
     return {**example, "card": card, "parameters": values}
-
-
-def _truth(value: bool) -> str:
-    return "true" if value else "false"
-
-
-def _demoted(doc: str) -> str:
-    """Return a Strategy Doc without its title, its headings one level lower."""
-    lines = doc.strip().splitlines()
-    kept = lines[1:] if lines[0].startswith("# ") else lines
-    return "\n".join(f"#{line}" if line.startswith("#") else line for line in kept).strip()
 
 
 def _indented(spec: StrategySpec) -> str:
