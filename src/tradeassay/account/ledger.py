@@ -49,9 +49,8 @@ TOLERANCE = 1e-9
 def _finite(what: str, *numbers: float) -> None:
     for number in numbers:
         if not isfinite(number):
-            raise NotFinite(
-                f"{what}: {number!r} is no sum of money", hint="look for an impossible price or size before it"
-            )
+            hint = "look for an impossible price or size before it"
+            raise NotFinite(f"{what}: {number!r} is no sum of money", hint=hint)
 
 
 def _same_money(stated: float, expected: float, scale: float, what: str) -> None:
@@ -66,9 +65,8 @@ def _check_settled_first(event: Filled, holding: Holding) -> None:
     if holding.margined != event.margined or holding.multiplier != event.multiplier:
         raise LedgerError(f"fill of {event.symbol} has other contract terms than the position it joins")
     if event.margined and holding.mark != event.price:
-        raise LedgerError(
-            f"fill of {event.symbol} at {event.price!r}, but the position is settled at {holding.mark!r}"
-        )
+        words = f"fill of {event.symbol} at {event.price!r}, but the position is settled at {holding.mark!r}"
+        raise LedgerError(words)
 
 
 class Ledger:
@@ -82,9 +80,8 @@ class Ledger:
     def __init__(self, cash: float, *, terms: AccountTerms | None = None) -> None:
         """Open an account with ``cash``; raises :class:`LedgerError` unless it is a positive sum of money."""
         if not SMALLEST <= cash <= LARGEST:
-            raise LedgerError(
-                f"an account cannot start with {cash!r}", hint=f"deposit more than 0 and at most {LARGEST:.0f}"
-            )
+            hint = f"deposit more than 0 and at most {LARGEST:.0f}"
+            raise LedgerError(f"an account cannot start with {cash!r}", hint=hint)
         self._deposit = Deposited(float(cash), terms or AccountTerms())
         self.cash = float(cash)
         self.holdings: dict[str, Holding] = {}
@@ -111,10 +108,8 @@ class Ledger:
             if ledger is None:
                 first = events[0] if events else None
                 if not isinstance(first, Deposited):
-                    raise LedgerError(
-                        "the journal does not begin with a deposit",
-                        hint="put Ledger.deposit first in the opening of the first step",
-                    )
+                    hint = "put Ledger.deposit first in the opening of the first step"
+                    raise LedgerError("the journal does not begin with a deposit", hint=hint)
                 ledger, events = cls(first.cash, terms=first.terms), events[1:]
             for event in events:
                 ledger.apply(event)
@@ -316,9 +311,8 @@ class Ledger:
             value = holding.quantity * holding.mark * holding.multiplier
             required += value * terms.maintenance_long if value > 0.0 else -value * terms.maintenance_short
         if not self._called and equity < required - TOLERANCE * (abs(equity) + required):
-            raise LedgerError(
-                f"equity {equity!r} is below the maintenance margin {required!r} without a margin call"
-            )
+            words = f"equity {equity!r} is below the maintenance margin {required!r} without a margin call"
+            raise LedgerError(words)
 
     def _recorded(self, event: Event) -> None:
         """Take note of an event that moves neither cash nor a position."""

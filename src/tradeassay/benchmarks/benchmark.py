@@ -106,10 +106,8 @@ def find_window(protocol: str, code: str, snapshot: Snapshot, convention: Conven
         start = max(start, min(_HISTORY, sessions.size))
         if start >= sessions.size:
             last = str(sessions[-1]) if sessions.size else "none"
-            raise UserError(
-                f"'{snapshot.name}' has no session after {day.isoformat()}: its last is {last}",
-                hint="fetch newer data, or choose a model with an earlier cutoff",
-            )
+            words = f"'{snapshot.name}' has no session after {day.isoformat()}: its last is {last}"
+            raise UserError(words, hint="fetch newer data, or choose a model with an earlier cutoff")
         return NamedWindow(
             code=code,
             label=f"after {day.isoformat()} ({sessions.size - start} sessions)",

@@ -48,9 +48,8 @@ MOST_ITEMS = 50_000
 def refuse_large_grid(items: int) -> None:
     """Raise :class:`UserError` for more episodes than a run may have, before they are made."""
     if items > MOST_ITEMS:
-        raise UserError(
-            f"a grid of {items:,} episodes", hint=f"at most {MOST_ITEMS:,}: split it into several runs"
-        )
+        hint = f"at most {MOST_ITEMS:,}: split it into several runs"
+        raise UserError(f"a grid of {items:,} episodes", hint=hint)
 
 
 class CodeSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -375,12 +375,8 @@ def _traded_twice(scenario: Scenario, run: SubmissionRun) -> Exhibit | None:
         return None
     legs = list(zip(run.trades.row.tolist(), run.trades.leg.tolist(), strict=True))
     row = next(here[0] for place, here in enumerate(legs) if here in legs[:place])
-    return Exhibit(
-        code="splits",
-        text=f"{scenario.name}, bar {row}: a leg is traded more than once",
-        bar=row,
-        where=scenario.name,
-    )
+    text = f"{scenario.name}, bar {row}: a leg is traded more than once"
+    return Exhibit(code="splits", text=text, bar=row, where=scenario.name)
 
 
 class _Inquiry:

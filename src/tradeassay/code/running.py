@@ -68,10 +68,8 @@ def open_code_executor(workers: int = 1) -> JobExecutor:
     missing = [name for name in PROMISED if name not in pool.modules]
     if missing:
         pool.close()
-        raise MissingExtra(
-            f"programs are promised {', '.join(PROMISED)}, and the sandbox cannot import {', '.join(missing)}",
-            hint="pip install 'tradeassay[code]' into the environment that runs tradeassay",
-        )
+        words = f"programs are promised {', '.join(PROMISED)}, and the sandbox cannot import {', '.join(missing)}"
+        raise MissingExtra(words, hint="pip install 'tradeassay[code]' into the environment that runs tradeassay")
     return pool
 
 

@@ -137,10 +137,8 @@ def stream_in_sandbox(
 def _layout(columns: Columns) -> tuple[Layout, int]:
     lengths = {len(values) for values in columns.values()}
     if len(lengths) != 1:
-        raise UserError(
-            f"bars need columns of one length, these have {sorted(lengths) or 'none'}",
-            hint="bring all feeds on one clock first",
-        )
+        hint = "bring all feeds on one clock first"
+        raise UserError(f"bars need columns of one length, these have {sorted(lengths) or 'none'}", hint=hint)
     return Layout(tuple(columns)), lengths.pop()
 
 

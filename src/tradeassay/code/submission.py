@@ -124,10 +124,8 @@ def read_submission(folder: Path, name: str = "") -> Submission:
         try:
             found[file] = (folder / file).read_text(encoding="utf-8")
         except OSError as error:
-            raise UserError(
-                f"{folder} has no readable {file}: {error.strerror}",
-                hint=f"a submission is a folder with {CODE} and {CARD}",
-            ) from error
+            hint = f"a submission is a folder with {CODE} and {CARD}"
+            raise UserError(f"{folder} has no readable {file}: {error.strerror}", hint=hint) from error
         except UnicodeDecodeError as error:
             raise UserError(f"{folder / file} is not UTF-8 text") from error
     return Submission(source=found[CODE], card=found[CARD], name=name or folder.name)
@@ -339,10 +337,8 @@ def market_columns(bars: TaskBars, legs: Sequence[str]) -> dict[str, NDArray[Any
     so that code need not look at the next bar to know it.
     """
     if len(bars.assets) < len(legs):
-        raise UserError(
-            f"the strategy has {len(legs)} legs, the bars have {len(bars.assets)} assets",
-            hint=f"give bars of at least {len(legs)} assets",
-        )
+        hint = f"give bars of at least {len(legs)} assets"
+        raise UserError(f"the strategy has {len(legs)} legs, the bars have {len(bars.assets)} assets", hint=hint)
     last = calendar_of(bars.times).last.astype(np.float64)
     made: dict[str, NDArray[Any]] = {}
     for leg, feed in zip(legs, bars.feeds.values(), strict=False):

@@ -91,10 +91,8 @@ class FactorBars:
     def __post_init__(self) -> None:
         shapes = {array.shape for array in (self.open, self.high, self.close, self.volume, self.amount)}
         if len(shapes) != 1 or self.close.ndim != 2:
-            raise DataError(
-                f"factor bars need five arrays of one shape (sessions, names), got {sorted(shapes)}",
-                hint="take them from one view with the same lookback",
-            )
+            words = f"factor bars need five arrays of one shape (sessions, names), got {sorted(shapes)}"
+            raise DataError(words, hint="take them from one view with the same lookback")
 
     def last(self, rows: int) -> FactorBars:
         return FactorBars(*(a[-rows:] for a in (self.open, self.high, self.close, self.volume, self.amount)))

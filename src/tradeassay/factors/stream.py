@@ -159,9 +159,8 @@ class FactorStream:
         already, or for more sessions."""
         rows, names = close.shape
         if self._row >= 0 or rows >= _RING:
-            raise UserError(
-                f"{rows} sessions cannot prime a stream that has taken {self._row + 1}", hint="feed them"
-            )
+            hint = "feed them"
+            raise UserError(f"{rows} sessions cannot prime a stream that has taken {self._row + 1}", hint=hint)
         self._row, self._values = rows - 1, None
         if not rows:
             return

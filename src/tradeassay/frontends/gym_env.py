@@ -84,10 +84,8 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
         # One more session than decisions: the last decision is also rewarded at the following close.
         self._starts = range(rows.start, rows.stop - sessions)
         if assets < 1 or sessions < 1 or not self._starts:
-            raise UserError(
-                f"{len(rows)} sessions have no room for an episode of {sessions}",
-                hint="widen the window, or ask for fewer sessions (and at least one asset)",
-            )
+            hint = "widen the window, or ask for fewer sessions (and at least one asset)"
+            raise UserError(f"{len(rows)} sessions have no room for an episode of {sessions}", hint=hint)
         short = venues.get(venue).shorting.allowed
         self._short = short
         self.observation_space = spaces.Box(-BOUND, BOUND, (assets, len(COLUMNS)), np.float32)

@@ -380,9 +380,8 @@ def _spec(given: dict[str, Any]) -> QuantCodeSpec:
     try:
         return msgspec.convert(values, QuantCodeSpec)
     except msgspec.ValidationError as error:
-        raise UserError(
-            f"the task cannot be set up so: {error}", hint="see docs/reference/quantcode.md"
-        ) from error
+        hint = "see docs/reference/quantcode.md"
+        raise UserError(f"the task cannot be set up so: {error}", hint=hint) from error
 
 
 def _code_sample(protocol: QuantCodeProtocol, item: CodeItem) -> Sample:

@@ -111,10 +111,8 @@ class DialogueLog:
                 self.spending = self.spending.plus(line.reply.usage)
                 end, last = position, line.step
             if last + 1 < self._steps:
-                raise RunError(
-                    f"{self._path} ends before step {self._steps}, which the journal holds",
-                    hint="delete the episode's folder and resume: recorded answers are not asked again",
-                )
+                hint = "delete the episode's folder and resume: recorded answers are not asked again"
+                raise RunError(f"{self._path} ends before step {self._steps}, which the journal holds", hint=hint)
             os.ftruncate(self._descriptor, end)
             os.lseek(self._descriptor, end, os.SEEK_SET)
         except BaseException:
@@ -216,10 +214,8 @@ def _lines(path: Path) -> Iterator[tuple[DialogueLine, int]]:
         try:
             line = _DECODER.decode(content[start:end])
         except UNDECODABLE as error:
-            raise RunError(
-                f"{path}, line {number} is damaged: {error}",
-                hint="delete the episode's folder and resume: recorded answers are not asked again",
-            ) from error
+            hint = "delete the episode's folder and resume: recorded answers are not asked again"
+            raise RunError(f"{path}, line {number} is damaged: {error}", hint=hint) from error
         start = end + 1
         yield line, start
 

@@ -84,10 +84,8 @@ def lines_of(path: Path, decoder: msgspec.json.Decoder[R]) -> tuple[tuple[Journa
             lines.append(JournalLine(decoder.decode(raw), raw))
         except UNDECODABLE as error:
             if content.find(b"\n", end + 1) >= 0:
-                raise RunError(
-                    f"{path}, line {len(lines) + 1} is damaged: {error}",
-                    hint="delete the episode's folder and resume: it is played again",
-                ) from error
+                hint = "delete the episode's folder and resume: it is played again"
+                raise RunError(f"{path}, line {len(lines) + 1} is damaged: {error}", hint=hint) from error
             break
         start = end + 1
     return tuple(lines), start

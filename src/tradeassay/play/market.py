@@ -72,9 +72,8 @@ class MarketConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         if self.max_weight is not None and not 0 < self.max_weight <= 1:
             raise UserError(f"max_weight {self.max_weight} is not a share of NAV", hint="give 0 < max_weight <= 1")
         if self.max_positions is not None and self.max_positions < 1:
-            raise UserError(
-                f"max_positions {self.max_positions} allows no position", hint="give 1 or more, or none"
-            )
+            hint = "give 1 or more, or none"
+            raise UserError(f"max_positions {self.max_positions} allows no position", hint=hint)
 
 
 # -- which names may be bought today ---
@@ -114,9 +113,8 @@ def parse_universe(text: str) -> UniverseName:
     if not colon:
         return UniverseName(text, None)
     if not index or not count.isascii() or not count.isdigit() or int(count) < 1:
-        raise UserError(
-            f"'{text}' is not a universe", hint="write an index, or e.g. IDX:20 for its 20 most traded names"
-        )
+        hint = "write an index, or e.g. IDX:20 for its 20 most traded names"
+        raise UserError(f"'{text}' is not a universe", hint=hint)
     return UniverseName(index, int(count))
 
 
@@ -131,10 +129,8 @@ def most_traded(text: str, first: DatedView) -> frozenset[str] | None:
     members = first.symbols if name.of == ALL else first.members(name.of)
     choice = _choose(first, members, frozenset(first.delisted_now()))
     if len(choice.symbols) < name.size:
-        raise UserError(
-            f"'{text}' asks for {name.size} names, {len(choice.symbols)} could be bought at the start",
-            hint="ask for fewer names, or use another data set",
-        )
+        words = f"'{text}' asks for {name.size} names, {len(choice.symbols)} could be bought at the start"
+        raise UserError(words, hint="ask for fewer names, or use another data set")
     amount = first.bars("amount", RANKING_SESSIONS, adjust="none")
     closes, volumes = (first.bars(field, RANKING_SESSIONS, adjust="none") for field in _MONEY)
     money = np.nan_to_num(np.where(np.isnan(amount), closes * volumes, amount), nan=0.0)
@@ -287,10 +283,8 @@ class Market:
         seen: Observation | None = self.reset()
         for record in records:
             if seen is None:
-                raise RunError(
-                    f"the journal goes on at step {record.step} after the last session",
-                    hint="the window or the data set has changed; start the run again",
-                )
+                hint = "the window or the data set has changed; start the run again"
+                raise RunError(f"the journal goes on at step {record.step} after the last session", hint=hint)
             again, following = self.step(record.decision)
             if ENCODER.encode(again) != ENCODER.encode(record):
                 raise RunError(

@@ -40,15 +40,11 @@ class TrustedCodeInProcess(JobExecutor):
 
     def run(self, job: Job) -> JobResult:
         if job.trust != "reference":
-            raise SandboxError(
-                "only code marked trust='reference' may run inside the host's process",
-                hint="run it in the sandbox",
-            )
+            hint = "run it in the sandbox"
+            raise SandboxError("only code marked trust='reference' may run inside the host's process", hint=hint)
         if job.feed is not None:
-            raise SandboxError(
-                "a fed job needs a child of its own",
-                hint="run it in the sandbox, or trusted strategies with tradeassay.code.streaming.stream",
-            )
+            hint = "run it in the sandbox, or trusted strategies with tradeassay.code.streaming.stream"
+            raise SandboxError("a fed job needs a child of its own", hint=hint)
         started, before = time.monotonic(), time.process_time()
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed), _borrowed_randomness(job.seed):

@@ -82,15 +82,13 @@ class Job:
 
     def __post_init__(self) -> None:
         if not self.harness and not self.entry.isidentifier():
-            raise UserError(
-                f"'{self.entry}' is not a function name", hint="give the name of a function in the source"
-            )
+            hint = "give the name of a function in the source"
+            raise UserError(f"'{self.entry}' is not a function name", hint=hint)
         if self.harness and self.harness.count(":") != 1:
             raise UserError(f"harness '{self.harness}' is not 'module:function'")
         if self.feed is not None and not self.harness:
-            raise UserError(
-                "only a harness can be fed", hint="name one in Job.harness, or pass all rows as columns"
-            )
+            hint = "name one in Job.harness, or pass all rows as columns"
+            raise UserError("only a harness can be fed", hint=hint)
         if not 0 <= self.seed < 2**32:
             raise UserError(f"seed {self.seed} is outside 0 .. 2**32 - 1")
 

@@ -165,10 +165,8 @@ class ZygoteProcess:
         waiting = select.poll()
         waiting.register(self.socket, select.POLLIN)
         if not waiting.poll(config.start_s * 1000):
-            raise SandboxError(
-                f"the sandbox's zygote was not ready after {config.start_s:g} s",
-                hint="raise SandboxConfig.start_s",
-            )
+            hint = "raise SandboxConfig.start_s"
+            raise SandboxError(f"the sandbox's zygote was not ready after {config.start_s:g} s", hint=hint)
         try:
             message = self.socket.recv(_HELLO_BYTES)
         except OSError:  # it ended before it had read what it was sent
@@ -235,10 +233,8 @@ class Sandbox(JobExecutor):
 
 def _run_on(zygote: ZygoteProcess, job: Job) -> tuple[JobResult, Doubt]:
     if job.pass_as != "columns" and not job.harness and "pandas" not in zygote.modules:
-        raise UserError(
-            "this sandbox has no pandas, so rows cannot be passed as a frame",
-            hint="pip install 'tradeassay[code]', keep pandas in SandboxConfig.preload, or use pass_as='columns'",
-        )
+        hint = "pip install 'tradeassay[code]', keep pandas in SandboxConfig.preload, or use pass_as='columns'"
+        raise UserError("this sandbox has no pandas, so rows cannot be passed as a frame", hint=hint)
     with Supervisor(job, zygote.tier, zygote.reach) as supervisor:
         try:
             result, doubted = supervisor.run(zygote.socket)
@@ -258,10 +254,8 @@ def _run_on(zygote: ZygoteProcess, job: Job) -> tuple[JobResult, Doubt]:
 
 
 def _not_judged(why: str) -> SandboxError:
-    return SandboxError(
-        f"a program could not be judged: {why}",
-        hint="the machine lacks memory, or something kills processes: use fewer workers, then resume",
-    )
+    hint = "the machine lacks memory, or something kills processes: use fewer workers, then resume"
+    return SandboxError(f"a program could not be judged: {why}", hint=hint)
 
 
 class _ZygoteLine:

@@ -96,10 +96,8 @@ def refusal(kernel: Kernel) -> SandboxRefused | None:
         name = {"darwin": "macOS", "win32": "Windows"}.get(kernel.system, kernel.system)
         return SandboxRefused(f"untrusted code runs on Linux only, this is {name}", hint=_CONTAINER)
     if kernel.machine not in machines():
-        return SandboxRefused(
-            f"the system calls of {kernel.machine} are not known to the sandbox",
-            hint=f"use one of {', '.join(machines())}",
-        )
+        hint = f"use one of {', '.join(machines())}"
+        return SandboxRefused(f"the system calls of {kernel.machine} are not known to the sandbox", hint=hint)
     age = re.match(r"(\d+)\.(\d+)", kernel.release)
     young = age is not None and (int(age[1]), int(age[2])) >= _LANDLOCK_SINCE
     if kernel.landlock_abi < 1 and kernel.filtered and young:

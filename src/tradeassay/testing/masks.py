@@ -178,7 +178,6 @@ def check_masks(cells: Iterable[MaskCell], days: int = 6, players: Iterable[str]
             shown = capture_masked(bright, 1, ("sensible",)).hits
             kinds = {kind for kind in ("code", "day") if any(f": {kind} " in hit for hit in shown)}
             if cell.mode != "memory-only" and kinds != {"code", "day"}:
-                raise CheckFailed(
-                    f"{bright.title}: the finder sees only {', '.join(kinds) or 'nothing'} without a mask"
-                )
+                words = f"{bright.title}: the finder sees only {', '.join(kinds) or 'nothing'} without a mask"
+                raise CheckFailed(words)
     return captured

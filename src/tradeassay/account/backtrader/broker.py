@@ -67,9 +67,8 @@ class BrokerTerms(msgspec.Struct, frozen=True, kw_only=True):
         if not (math.isfinite(self.cash) and self.cash > 0):
             raise UserError(f"{self.cash:g} is not enough cash to start with", hint="give more than 0")
         if not 0 <= self.commission < 1:
-            raise UserError(
-                f"a commission of {self.commission:g} is not a share of a trade", hint="0.001 is 0.1 %"
-            )
+            hint = "0.001 is 0.1 %"
+            raise UserError(f"a commission of {self.commission:g} is not a share of a trade", hint=hint)
 
 
 class BarTable(Protocol):

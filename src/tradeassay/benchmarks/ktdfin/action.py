@@ -88,9 +88,8 @@ def _count(orders: Sequence[Order], desk: Desk) -> Iterable[ActionViolation]:
     seen: set[str] = set()
     for order in orders:
         if order.symbol in seen:
-            yield ActionViolation(
-                rule="duplicate", detail="more than one order for a name", stock_id=Stock(order.symbol)
-            )
+            said = "more than one order for a name"
+            yield ActionViolation(rule="duplicate", detail=said, stock_id=Stock(order.symbol))
         seen.add(order.symbol)
 
 
@@ -107,9 +106,8 @@ def _reach(orders: Sequence[Order], desk: Desk) -> Iterable[ActionViolation]:
             yield ActionViolation(rule="universe", detail=NO_SUCH, stock_id=stock)
             continue
         if order.side == "BUY":
-            yield ActionViolation(
-                rule="universe", detail="not in the universe today: it cannot be bought", stock_id=stock
-            )
+            said = "not in the universe today: it cannot be bought"
+            yield ActionViolation(rule="universe", detail=said, stock_id=stock)
         elif order.side == "SELL":
             yield ActionViolation(
                 rule="not_held", detail="nothing of it is held: it cannot be sold", stock_id=stock
@@ -171,9 +169,8 @@ def _settlement(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
         if -move.change > move.sellable + slack + SLACK:
             free = desk.shares_shown(move.column, move.sellable)
             locked = "T+1 locks the rest" if move.sellable < move.held else "there is no more"
-            yield ActionViolation(
-                rule="t_plus_1", detail=f"{free:g} shares can be sold; {locked}", stock_id=move.stock
-            )
+            said = f"{free:g} shares can be sold; {locked}"
+            yield ActionViolation(rule="t_plus_1", detail=said, stock_id=move.stock)
 
 
 def _lots(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
@@ -185,9 +182,8 @@ def _lots(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
         amount = move.order.amount
         odd = move.held % lot if move.order.side == "SELL" else 0.0
         if amount % lot != 0.0 and (odd == 0.0 or amount % lot != odd):
-            yield ActionViolation(
-                rule="lot", detail=f"{amount:g} shares are no multiple of {lot:g}", stock_id=move.stock
-            )
+            said = f"{amount:g} shares are no multiple of {lot:g}"
+            yield ActionViolation(rule="lot", detail=said, stock_id=move.stock)
     # Less than one lot by weight would not become an order at all.
     for move in moves:
         if (
@@ -226,9 +222,8 @@ def _price_limits(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation
         if move.order.side == "BUY" and desk.at_limit_up[move.column]:
             yield ActionViolation(rule="limit_up", detail="closed at its upper limit: no BUY", stock_id=move.stock)
         elif move.order.side == "SELL" and desk.at_limit_down[move.column]:
-            yield ActionViolation(
-                rule="limit_down", detail="closed at its lower limit: no SELL", stock_id=move.stock
-            )
+            said = "closed at its lower limit: no SELL"
+            yield ActionViolation(rule="limit_down", detail=said, stock_id=move.stock)
 
 
 def _cash(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:

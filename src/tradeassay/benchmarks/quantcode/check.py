@@ -105,10 +105,8 @@ def validate_tasks(
     programs cannot be run.
     """
     if not any(task.has_reference or task.decoys or task.frame for task in tasks):
-        raise UserError(
-            "none of these tasks comes with a reference or decoys: there is nothing to validate",
-            hint="tasks of the public file have neither; leave --task-file out",
-        )
+        words = "none of these tasks comes with a reference or decoys: there is nothing to validate"
+        raise UserError(words, hint="tasks of the public file have neither; leave --task-file out")
     require_code_extra()
     rules = rules_of(secret)
     if executor == "ray":

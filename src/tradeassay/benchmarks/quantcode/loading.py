@@ -185,9 +185,8 @@ def load_public_tasks(path: str | Path) -> tuple[CodeTask, ...]:
 
 def _task(record: Any, number: int, where: str) -> CodeTask:
     if not isinstance(record, dict):
-        raise DataError(
-            f"{where}: record {number} is not an object", hint=f"a record has {', '.join(PUBLIC_KEYS)}"
-        )
+        words = f"{where}: record {number} is not an object"
+        raise DataError(words, hint=f"a record has {', '.join(PUBLIC_KEYS)}")
     text = record.get("reformulated_task")
     if not isinstance(text, str) or not text.strip():
         hint = did_you_mean("reformulated_task", record, f"a record has {', '.join(PUBLIC_KEYS)}")
@@ -281,19 +280,16 @@ def on_stored_bars(task: CodeTask, snapshot: Snapshot, symbol: str | None = None
     or too few of them.
     """
     if task.has_reference:
-        raise UserError(
-            f"task '{task.id}' is judged on drawn markets", hint="stored bars are for tasks of the public file"
-        )
+        hint = "stored bars are for tasks of the public file"
+        raise UserError(f"task '{task.id}' is judged on drawn markets", hint=hint)
     view = snapshot.at(snapshot.rows(None, None)[-1], "close")
     name = _find(symbol or task.symbol or "", view.symbols, snapshot.name)
     bars = (
         bars_from_snapshot(snapshot, (name,)) if task.timeframe == "1d" else _shorter(task, snapshot, view, name)
     )
     if bars.rows < _FEWEST:
-        raise UserError(
-            f"'{snapshot.name}' has {bars.rows} bars of '{name}', {_FEWEST} are needed",
-            hint="import a longer span",
-        )
+        hint = "import a longer span"
+        raise UserError(f"'{snapshot.name}' has {bars.rows} bars of '{name}', {_FEWEST} are needed", hint=hint)
     bars = bars.with_columns({key: values[-task.bars :] for key, values in bars.columns().items()})
     real = snapshot.facts.kind == "real"
     lacks = tuple(what for what in task.lacks if not (real and what == OTHER_PRICES))
@@ -324,10 +320,8 @@ def _plain(symbol: str) -> str:
 def _shorter(task: CodeTask, snapshot: Snapshot, view: AsOfView, symbol: str) -> TaskBars:
     length, wanted = snapshot.facts.minutes_per_bar, MINUTES[task.timeframe]
     if wanted % length:
-        raise UserError(
-            f"'{snapshot.name}' has bars of {length} minutes, the task wants {task.timeframe}",
-            hint="import bars of one minute",
-        )
+        words = f"'{snapshot.name}' has bars of {length} minutes, the task wants {task.timeframe}"
+        raise UserError(words, hint="import bars of one minute")
     closes, fields = view.minutes(symbol, _ALL)
     opens = to_local(closes - length * MINUTE, ZONES[snapshot.calendar])
     clock: Clock = "always" if snapshot.calendar == "24/7" else "exchange"

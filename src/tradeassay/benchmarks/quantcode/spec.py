@@ -70,9 +70,8 @@ class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
                     hint = did_you_mean(value, known, f"known: {', '.join(known)}")
                     raise UserError(f"there is no {what} '{value}'", hint=hint)
         if not self.seeds or not 1 <= self.turns <= MOST_TURNS or (self.sample is not None and self.sample < 1):
-            raise UserError(
-                "seeds, turns and samples count from 1", hint=f"give 1 or more, and at most {MOST_TURNS} turns"
-            )
+            words = "seeds, turns and samples count from 1"
+            raise UserError(words, hint=f"give 1 or more, and at most {MOST_TURNS} turns")
         decides = self.evaluate.decides
         if self.judge is None and decides in ("language", "both"):
             raise UserError(f"'{decides}' decides, and no judge is named", hint="name one with judge")

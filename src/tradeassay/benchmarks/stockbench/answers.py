@@ -277,11 +277,8 @@ def _arithmetic(name: Name, decided: Decided, tolerance: float) -> Iterator[Answ
         assert target is not None
         worth = shares * name.price
         if abs(worth - target) > tolerance * target:
-            yield AnswerComplaint(
-                kind="arithmetic",
-                symbol=name.symbol,
-                detail=f"{shares:g} shares at {name.price:g} are {worth:.2f}, the target is {target:.2f}",
-            )
+            said = f"{shares:g} shares at {name.price:g} are {worth:.2f}, the target is {target:.2f}"
+            yield AnswerComplaint(kind="arithmetic", symbol=name.symbol, detail=said)
         elif (shares > name.shares) != (decided.action == "increase") or shares == name.shares:
             yield AnswerComplaint(
                 kind="arithmetic",

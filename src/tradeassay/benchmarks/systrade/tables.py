@@ -453,13 +453,11 @@ def _paper_strategies(scores: SystradeScores, records: Mapping[str, StrategyOutc
         rows.append(line(one.strategy, *cells, ours=mine is not None))
     rho = (figure(scores.complexity), Cell(f"{paper.complexity.rho:+.2f}", small="printed"), Cell(), Cell())
     rows.append(line("Spearman's rho of complexity and overall", *[Cell()] * 6, *rho, ours=True))
-    return table(
-        "Strategies",
-        _pairs("C", "LLM", "QR", "overall", "valid"),
-        rows,
-        note="Not comparable in value; the order of strategies may be. LLM and QR are of submissions that were "
-        "marked; overall is the mean of our four measured dimensions.",
+    note = (
+        "Not comparable in value; the order of strategies may be. LLM and QR are of submissions that were "
+        "marked; overall is the mean of our four measured dimensions."
     )
+    return table("Strategies", _pairs("C", "LLM", "QR", "overall", "valid"), rows, note=note)
 
 
 def _paper_windows(scores: SystradeScores) -> Table:

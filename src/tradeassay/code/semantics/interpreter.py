@@ -114,9 +114,8 @@ def read_semantics(body: bytes, where: str = "semantics.json") -> Semantics:
     try:
         found = msgspec.json.decode(body, type=Semantics)
     except (ValueError, *UNDECODABLE) as error:
-        raise UserError(
-            f"{where}: {error}", hint="compare it with the schema (tradeassay code strategies --schema semantics)"
-        ) from error
+        hint = "compare it with the schema (tradeassay code strategies --schema semantics)"
+        raise UserError(f"{where}: {error}", hint=hint) from error
     legs = set(found.inputs.legs)
     states = set(found.states)
     for rule in found.rules:
