@@ -29,16 +29,18 @@ class View:
         return self.symbols.index(symbol)
 
 
-FACTS = {
-    "step": 0,
-    "session": "2024-01-02",
-    "time": 0,
-    "universe": ("A", "B"),
-    "since_last": (),
-    "sessions_left": 1,
-}
-ACCOUNT = AccountState(cash=1.0, nav=1.0, initial=1.0, positions={})
-OBSERVATION = Observation(**FACTS, columns=np.array([0, 1]), view=View(), account=ACCOUNT, rules=RULES)
+OBSERVATION = Observation(
+    step=0,
+    session="2024-01-02",
+    time=0,
+    universe=("A", "B"),
+    columns=np.array([0, 1]),
+    view=View(),
+    account=AccountState(cash=1.0, nav=1.0, initial=1.0, positions={}),
+    rules=RULES,
+    since_last=(),
+    sessions_left=1,
+)
 GOOD = Decision(orders=(Order(symbol="A", amount=0.5, unit="target_weight"),), reason="because")
 BAD = Decision(orders=(Order(symbol="A", amount=math.nan, unit="target_weight"),))
 

@@ -31,8 +31,17 @@ from tradeassay.sandbox.tier import IN_PROCESS
 
 BARS = make_bars("us", "1d", 2, 40, 1)
 JOB = BacktestJob(source="x = 1", bars=BARS, terms=BrokerTerms())
-ABOUT = {"id": "t", "title": "t", "difficulty": "easy", "timeframe": "1d", "family": "trend", "formal": "Buy."}
-TASK = CodeTask(**ABOUT, market="us", bars=40, sizing=Sizing(kind="fixed"))
+TASK = CodeTask(
+    id="t",
+    title="t",
+    difficulty="easy",
+    timeframe="1d",
+    family="trend",
+    formal="Buy.",
+    market="us",
+    bars=40,
+    sizing=Sizing(kind="fixed"),
+)
 ODD_INTS = (0, 1, -1, 2, 3, 7, 39, 40, 41, 2**31, 2**62, -(2**63), 2**63 - 1)
 ODD_FLOATS = (0.0, 1.0, -1.0, 0.5, 1e15, 1.1e15, 1e308, -1e308, 5e-324, np.nan, np.inf, -np.inf, 100.0)
 TEXT = (
@@ -45,19 +54,23 @@ TEXT = (
     "[/PYTHON]",
     "class S(bt.Strategy):",
     "\n",
-    "{",
-)
-TEXT += (
     "import backtrader as bt\n",
     "def signals(frame):\n",
     "    pass\n",
+    "{",
     '"code": "',
     "\ud800",
     "\udfff",
     "é",
     "\x00",
+    "\x1b[2J",
+    "RESULT_",
+    "0x" + "f" * 40,
+    "(" * 30,
+    "\u2028",
+    "class ",
+    "```json\n{}\n```\n",
 )
-TEXT += ("\x1b[2J", "RESULT_", "0x" + "f" * 40, "(" * 30, "\u2028", "class ", "```json\n{}\n```\n")
 CARD = (
     b'{"strategy":"bollinger","version":1,"strategy_family":"a","entry_rule":"b","exit_rule":"c",'
     b'"position_sizing_rule":"d","parameters":{"n":20},"constraints":{"max_exposure":1,"max_trades_per_bar":1},'

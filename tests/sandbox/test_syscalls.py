@@ -20,12 +20,33 @@ from tradeassay.sandbox.kernel import (
     number,
 )
 
-NAMES = (
-    "read openat clone execve ptrace seccomp memfd_create rseq pidfd_open landlock_create_ruleset mseal".split()
-)
 HAND_CHECKED = {
-    "x86_64": dict(zip(NAMES, (0, 257, 56, 59, 101, 317, 319, 334, 434, 444, 462), strict=True)),
-    "aarch64": dict(zip(NAMES, (63, 56, 220, 221, 117, 277, 279, 293, 434, 444, 462), strict=True)),
+    "x86_64": {
+        "read": 0,
+        "openat": 257,
+        "clone": 56,
+        "execve": 59,
+        "ptrace": 101,
+        "seccomp": 317,
+        "memfd_create": 319,
+        "rseq": 334,
+        "pidfd_open": 434,
+        "landlock_create_ruleset": 444,
+        "mseal": 462,
+    },
+    "aarch64": {
+        "read": 63,
+        "openat": 56,
+        "clone": 220,
+        "execve": 221,
+        "ptrace": 117,
+        "seccomp": 277,
+        "memfd_create": 279,
+        "rseq": 293,
+        "pidfd_open": 434,
+        "landlock_create_ruleset": 444,
+        "mseal": 462,
+    },
 }
 
 

@@ -65,8 +65,9 @@ def _check_settled_first(event: Filled, holding: Holding) -> None:
     if holding.margined != event.margined or holding.multiplier != event.multiplier:
         raise LedgerError(f"fill of {event.symbol} has other contract terms than the position it joins")
     if event.margined and holding.mark != event.price:
-        words = f"fill of {event.symbol} at {event.price!r}, but the position is settled at {holding.mark!r}"
-        raise LedgerError(words)
+        raise LedgerError(
+            f"fill of {event.symbol} at {event.price!r}, but the position is settled at {holding.mark!r}"
+        )
 
 
 class Ledger:
@@ -311,8 +312,9 @@ class Ledger:
             value = holding.quantity * holding.mark * holding.multiplier
             required += value * terms.maintenance_long if value > 0.0 else -value * terms.maintenance_short
         if not self._called and equity < required - TOLERANCE * (abs(equity) + required):
-            words = f"equity {equity!r} is below the maintenance margin {required!r} without a margin call"
-            raise LedgerError(words)
+            raise LedgerError(
+                f"equity {equity!r} is below the maintenance margin {required!r} without a margin call"
+            )
 
     def _recorded(self, event: Event) -> None:
         """Take note of an event that moves neither cash nor a position."""

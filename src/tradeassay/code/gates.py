@@ -10,7 +10,7 @@ differs fails.
 """
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Annotated, Final, Literal
@@ -473,8 +473,12 @@ class _Inquiry:
         elif record.cause == "too_short":
             found = not_run(record.reason)
         elif record.verdict is None:
-            open_ = Finding(status="not_scored", reason=f"not cleared: {record.reason}", error_class=NOT_CLEARED)
-            found = msgspec.structs.replace(open_, measures=measures)
+            found = Finding(
+                status="not_scored",
+                reason=f"not cleared: {record.reason}",
+                error_class=NOT_CLEARED,
+                measures=measures,
+            )
         else:
             exhibits = [
                 Exhibit(code=one.method.replace(" ", "_"), text=one.text, bar=one.row, where="scored bars")
@@ -515,30 +519,43 @@ def _did_not_hold(name: GateName) -> str:
 _PARSED: Final = {"parse": _did_not_hold("parse")}
 _RAN: Final = {**_PARSED, "exec": _did_not_hold("exec")}
 
-QUESTIONS: Final = {
-    "parse": "Can both files be read, and is there a TradingStrategy in them?",
-    "schema": "Is the card well-formed, and does it say what the frozen semantics say?",
-    "exec": "Does it run to its end and return trades that can have been?",
-    "determinism": "Does it decide the same in fresh processes with other seeds?",
-    "leak": "Does any decision depend on bars that came after it?",
-    "audit": "Can every trade be followed from its signal to its P&L, and are its figures true?",
-    "scenarios": "Does it do on the micro-scenarios what the frozen semantics do?",
-    "agreement": "Does it decide like the frozen semantics on the scored bars, and on paths drawn until every "
-    "word shows?",
-}
-_REPEATED: Final = {**_RAN, "determinism": f"{_did_not_hold('determinism')}: two equal runs differ"}
-_ASKED: Final[dict[str, tuple[Callable[[_Inquiry], Finding], Mapping[str, str]]]] = {
-    "parse": (lambda one: parse_gate(one.submission), {}),
-    "schema": (_Inquiry.card_fits, {}),
-    "exec": (_Inquiry.runs, _PARSED),
-    "determinism": (_Inquiry.repeats, _RAN),
-    "leak": (_Inquiry.leaks, _REPEATED),
-    "audit": (_Inquiry.audited, _RAN),
-    "scenarios": (lambda one: scenarios_gate(one.spec, one.scenarios, one.config.agreement), _RAN),
-    "agreement": (_Inquiry.agrees, _RAN),
-}
-CHECKS: Final = tuple(Check(name, QUESTIONS[name], *asked) for name, asked in _ASKED.items())
+CHECKS: Final[tuple[Check[_Inquiry], ...]] = (
+    Check(
+        "parse",
+        "Can both files be read, and is there a TradingStrategy in them?",
+        lambda one: parse_gate(one.submission),
+    ),
+    Check("schema", "Is the card well-formed, and does it say what the frozen semantics say?", _Inquiry.card_fits),
+    Check("exec", "Does it run to its end and return trades that can have been?", _Inquiry.runs, _PARSED),
+    Check("determinism", "Does it decide the same in fresh processes with other seeds?", _Inquiry.repeats, _RAN),
+    Check(
+        "leak",
+        "Does any decision depend on bars that came after it?",
+        _Inquiry.leaks,
+        {**_RAN, "determinism": f"{_did_not_hold('determinism')}: two equal runs differ"},
+    ),
+    Check(
+        "audit",
+        "Can every trade be followed from its signal to its P&L, and are its figures true?",
+        _Inquiry.audited,
+        _RAN,
+    ),
+    Check(
+        "scenarios",
+        "Does it do on the micro-scenarios what the frozen semantics do?",
+        lambda one: scenarios_gate(one.spec, one.scenarios, one.config.agreement),
+        _RAN,
+    ),
+    Check(
+        "agreement",
+        "Does it decide like the frozen semantics on the scored bars, and on paths drawn until every word shows?",
+        _Inquiry.agrees,
+        _RAN,
+    ),
+)
 """What is asked about a submission, in order. ``parse`` and ``exec`` are stages, the others gates."""
+
+QUESTIONS: Final = {check.name: check.question for check in CHECKS}
 
 
 CHAIN: Final = ("signal", "risk_check", "order", "position", "pnl")

@@ -134,13 +134,16 @@ def _standings(reviews: Sequence[Review], authors: Sequence[str]) -> tuple[Revie
         own = means[author].value
         return None if own is None else 1 + sum(m.value is not None and m.value > own for m in means.values())
 
-    made = []
-    for a in authors:
-        first, second = place(peers, a), place(everyone, a)
-        marks = ReviewStanding(
-            author=a, peers=peers[a], everyone=everyone[a], peer_place=first, everyone_place=second
+    made = [
+        ReviewStanding(
+            author=a,
+            peers=peers[a],
+            everyone=everyone[a],
+            peer_place=place(peers, a),
+            everyone_place=place(everyone, a),
         )
-        made.append(marks)
+        for a in authors
+    ]
     return tuple(sorted(made, key=lambda one: (one.peer_place or len(made) + 1, one.author)))
 
 

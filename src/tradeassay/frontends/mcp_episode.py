@@ -255,21 +255,9 @@ def open_episode(
     """Return a new episode's desk; raises :class:`UserError` for whatever a run would refuse. ``secret`` is what
     aliases are drawn from; one is drawn where none is given, so that nobody who knows this program knows what
     hides behind them."""
-    plot = episode_plot(benchmark, settings, window=window, dataset=dataset, secret=secret)
-    return EpisodeDesk(plot, sessions=sessions)
-
-
-def episode_plot(
-    benchmark: str = "ktdfin-v1",
-    settings: Mapping[str, ParamValue] | None = None,
-    *,
-    window: str | None = None,
-    dataset: str | None = None,
-    secret: str | None = None,
-) -> PreparedEpisode:
-    """Return what an episode is about; see :func:`open_episode`."""
     drawn = secret or draw_secret()
-    return plots_for(benchmark, dict(settings or {}), window=window, dataset=dataset, seeds=1, secret=drawn)[0]
+    plot = plots_for(benchmark, dict(settings or {}), window=window, dataset=dataset, seeds=1, secret=drawn)[0]
+    return EpisodeDesk(plot, sessions=sessions)
 
 
 def serve_episode(

@@ -183,8 +183,9 @@ def _assert_one_thread() -> None:
     until = time.monotonic() + 2.0
     while (count := len(os.listdir("/proc/self/task"))) != 1:
         if time.monotonic() > until:
-            words = f"the zygote has {count} threads and cannot fork safely; a preloaded module started them"
-            raise RuntimeError(words)
+            raise RuntimeError(
+                f"the zygote has {count} threads and cannot fork safely; a preloaded module started them"
+            )
         time.sleep(0.01)
 
 

@@ -178,6 +178,7 @@ def check_masks(cells: Iterable[MaskCell], days: int = 6, players: Iterable[str]
             shown = capture_masked(bright, 1, ("sensible",)).hits
             kinds = {kind for kind in ("code", "day") if any(f": {kind} " in hit for hit in shown)}
             if cell.mode != "memory-only" and kinds != {"code", "day"}:
-                words = f"{bright.title}: the finder sees only {', '.join(kinds) or 'nothing'} without a mask"
-                raise CheckFailed(words)
+                raise CheckFailed(
+                    f"{bright.title}: the finder sees only {', '.join(kinds) or 'nothing'} without a mask"
+                )
     return captured

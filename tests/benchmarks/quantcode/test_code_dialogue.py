@@ -15,16 +15,18 @@ from tradeassay.code.task import CodeTask, Sizing
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import UserError
 
-ABOUT = {
-    "id": "d-rsi-dip",
-    "title": "t",
-    "difficulty": "easy",
-    "timeframe": "1d",
-    "family": "trend",
-    "market": "us",
-}
-WORDS = {"formal": "Buy when RSI is low.", "conversational": "Catch dips."}
-TASK = CodeTask(**ABOUT, **WORDS, bars=100, sizing=Sizing(kind="fixed", value=1))
+TASK = CodeTask(
+    id="d-rsi-dip",
+    title="t",
+    difficulty="easy",
+    timeframe="1d",
+    family="trend",
+    formal="Buy when RSI is low.",
+    conversational="Catch dips.",
+    market="us",
+    bars=100,
+    sizing=Sizing(kind="fixed", value=1),
+)
 CODE = "```python\nimport backtrader as bt\nclass S{n}(bt.Strategy):\n    pass\n```"
 AGENTIC = QuantCodeSettings(setting="agentic")
 WHOLE = QuantCodeSettings(setting="agentic", history="full")

@@ -196,9 +196,14 @@ def audit_log(drop: str = "", **wrong: float) -> AuditLog:
     }
     parents = {"signal": "", "risk_check": "s", "order": "c", "position": "o", "pnl": "p"}
     letters = {"signal": "s", "risk_check": "c", "order": "o", "position": "p", "pnl": "e"}
-    parents = {kind: of and f"{of}{{}}" for kind, of in parents.items()}
     rows = [
-        (row, kind, f"{letters[kind]}{n}", parents[kind].format(n) or None, true[kind][n] + wrong.get(kind, 0.0))
+        (
+            row,
+            kind,
+            f"{letters[kind]}{n}",
+            f"{parents[kind]}{n}" if parents[kind] else None,
+            true[kind][n] + wrong.get(kind, 0.0),
+        )
         for n, row in enumerate((1, 3))
         for kind in true
         if kind != drop

@@ -109,9 +109,8 @@ def _reach(orders: Sequence[Order], desk: Desk) -> Iterable[ActionViolation]:
             said = "not in the universe today: it cannot be bought"
             yield ActionViolation(rule="universe", detail=said, stock_id=stock)
         elif order.side == "SELL":
-            yield ActionViolation(
-                rule="not_held", detail="nothing of it is held: it cannot be sold", stock_id=stock
-            )
+            said = "nothing of it is held: it cannot be sold"
+            yield ActionViolation(rule="not_held", detail=said, stock_id=stock)
 
 
 def _side(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:

@@ -70,7 +70,10 @@ FORM = (
 @lru_cache(maxsize=64)
 def system_prompt(config: KtdfinConfig, rules: Rules, lot: float) -> str:
     """Return the task and the rules of the episode; they are the same on every day."""
-    closed = " A stock that closed at its upper price limit cannot be bought, one that closed at its lower limit "
+    at_limit = (
+        " A stock that closed at its upper price limit cannot be bought, one that closed at its lower limit "
+        "cannot be sold."
+    )
     kept = " Where one order breaks a rule, it is left out and the others stand."
     whole = "Shares are bought whole; a target weight is rounded down to whole shares."
     lots = f"Shares are bought in lots of {lot:g}; a target weight is rounded down to whole lots."
@@ -85,7 +88,7 @@ def system_prompt(config: KtdfinConfig, rules: Rules, lot: float) -> str:
         lots=whole if lot == 1.0 else lots,
         buy_cost=f"{rules.buy_cost * 100:g} %",
         sell_cost=f"{rules.sell_cost * 100:g} %",
-        limits=f"{closed}cannot be sold." if config.refuses_at_limit else "",
+        limits=at_limit if config.refuses_at_limit else "",
         kept=kept if config.keeps_sound_orders else "",
     )
     control = PROMPTS.fill("control") if config.control else ""
@@ -136,18 +139,24 @@ def _positions(rows: Sequence[Mapping[str, object]], figures: str) -> str:
 
 
 def _result(performance: Mapping[str, float | None]) -> str:
-    fields = ("total_return", "index_return", "last_return", "last_index_return")
-    names = ("total return", "of the index", "last day", "index on the last day")
-    known = ((name, performance[field]) for field, name in zip(fields, names, strict=True))
-    parts = [f"{name} {cell(value)}" for name, value in known if value is not None]
+    words = {
+        "total_return": "total return",
+        "index_return": "of the index",
+        "last_return": "last day",
+        "last_index_return": "index on the last day",
+    }
+    parts = [f"{said} {cell(performance[name])}" for name, said in words.items() if performance[name] is not None]
     return ", ".join(parts) + "." if parts else "nothing yet."
 
 
 def _market(seen: Mapping[str, Sequence[object]]) -> str:
-    if "universe" in seen and seen["universe"] is not None:
-        return f"\nThe stocks that can be bought:\n{', '.join(map(str, seen['universe']))}\n"
+    universe = seen.get("universe")
+    if universe is not None:
+        return f"\nThe stocks that can be bought:\n{', '.join(map(str, universe))}\n"
     candidates = seen.get("candidates")
-    return "" if candidates is None else f"\nThe candidates:\n{_market_rows(candidates)}\n"
+    if candidates is None:
+        return ""
+    return f"\nThe candidates:\n{_market_rows(candidates)}\n"
 
 
 def _market_rows(rows: Sequence[object] | None) -> str:
@@ -379,9 +388,14 @@ class _Talk:
         asked = {Stock(order.symbol): _asked(order) for order in read.orders}
         wrong = [Complaint(kind="schema", detail=line) for line in read.unread]
         for one in broken:
-            order = None if one.stock_id is None else asked.get(one.stock_id)
-            about = Complaint(kind="constraint", rule=one.rule, detail=one.detail, stock_id=one.stock_id)
-            wrong.append(msgspec.structs.replace(about, asked=order))
+            complaint = Complaint(
+                kind="constraint",
+                rule=one.rule,
+                detail=one.detail,
+                stock_id=one.stock_id,
+                asked=None if one.stock_id is None else asked.get(one.stock_id),
+            )
+            wrong.append(complaint)
         if wrong and not (kept and self.config.keeps_sound_orders):
             raise _Complained(*wrong)
         self.failures += [Failure(kind=DROPPED, detail=line) for line in read.unread]

@@ -113,8 +113,14 @@ def _plays(items: Sequence[Item], records: Mapping[str, TaskOutcome]) -> Iterato
         found = records.get(item.key)
         if found is not None and (found.solved is not None or found.stage == "no_answer"):
             solved, asked = bool(found.solved), ", ".join(map(str, item.protocol.values()))
-            about = {"model": item.model, "wording": asked, "window": item.task}
-            yield Play(**about, seed=item.seed, passed=solved, score=float(solved))
+            yield Play(
+                model=item.model,
+                wording=asked,
+                window=item.task,
+                seed=item.seed,
+                passed=solved,
+                score=float(solved),
+            )
 
 
 def _in_words(cells: Sequence[CellScores]) -> tuple[str, tuple[str, ...]]:
@@ -326,9 +332,10 @@ def _earned(items: Mapping[str, Item], records: Mapping[str, TaskOutcome]) -> Se
         found = record.turns[-1].evaluation if record.solved and key in items else None
         if found is not None and found.earned is not None:
             earned, path = found.earned, found.earned.strategy
-            values = (path.total_return, earned.hold.total_return, path.sharpe, path.max_drawdown)
-            forms = ("change", "change", "signed", "change")
-            numbers = (amount(value, form, "not defined") for value, form in zip(values, forms, strict=True))
+            values = ((path.total_return, "change"), (earned.hold.total_return, "change"), (path.sharpe, "signed"))
+            numbers = (
+                amount(value, form, "not defined") for value, form in (*values, (path.max_drawdown, "change"))
+            )
             cells = (Cell(items[key].model), amount(earned.trades), *numbers)
             rows.append(Row(Cell(items[key].task, item=key), cells))
     columns = ("Task", "Model", "Trades", "Return", "Buy and hold", "Sharpe ratio", "Max drawdown")
@@ -385,8 +392,11 @@ def _step(turn: Turn) -> Step:
             spoken = found.judge_language
             said = "; ".join(f"{one.name} {one.verdict}: {one.reason}" for one in spoken.criteria) or spoken.reason
             lines.append(f"Judge {spoken.judge or 'language'}: {spoken.status.replace('_', ' ')}; {said}")
-    titles = ("Program", "Answer without a program", "Feedback it was given")
-    texts = zip(titles, (turn.code, turn.raw, turn.feedback), strict=True)
+    texts = (
+        ("Program", turn.code),
+        ("Answer without a program", turn.raw),
+        ("Feedback it was given", turn.feedback),
+    )
     return Step(
         title=f"Turn {turn.number}",
         chip=_CHIPS[turn.stage],

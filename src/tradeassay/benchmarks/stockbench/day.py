@@ -170,8 +170,13 @@ class _Talk:
         def ask(tail: Tail, attempt: int) -> AskModel:
             nonlocal first
             messages, first, shown = self._messages(stage, tail)
-            about = Given(session=self.briefing.session, rules=self.rules, observation=shown)
-            given = msgspec.structs.replace(about, answer_schema=stage.schema, feedback=feedback)
+            given = Given(
+                session=self.briefing.session,
+                rules=self.rules,
+                observation=shown,
+                answer_schema=stage.schema,
+                feedback=feedback,
+            )
             return AskModel(purpose=stage.purpose, messages=messages, attempt=attempt, given=given)
 
         def read(reply: ModelReply) -> T:

@@ -168,15 +168,25 @@ def compare(spec: StrategySpec, found: DecisionList, frozen: DecisionList, times
     made = []
     for place in sorted(mine.keys() | other.keys()):
         one, two = mine.get(place), other.get(place)
-        mark = Mark(kind="both", row=place[0], time=times[place[0]], leg=legs[place[1]])
-        if one is not None:
-            mark = msgspec.structs.replace(mark, kind="only submission", share=one[0], signal=word(one[1]))
-        if two is not None:
-            mark = msgspec.structs.replace(mark, kind="only frozen", frozen=two[0], frozen_signal=word(two[1]))
-        if one is not None and two is not None:
-            alike = abs(one[0] - two[0]) <= NEAR
-            mark = msgspec.structs.replace(mark, kind="both" if alike else "other size")
-        made.append(mark)
+        kind: MarkKind
+        if one is None:
+            kind = "only frozen"
+        elif two is None:
+            kind = "only submission"
+        else:
+            kind = "both" if abs(one[0] - two[0]) <= NEAR else "other size"
+        made.append(
+            Mark(
+                kind=kind,
+                row=place[0],
+                time=times[place[0]],
+                leg=legs[place[1]],
+                share=None if one is None else one[0],
+                frozen=None if two is None else two[0],
+                signal="" if one is None else word(one[1]),
+                frozen_signal="" if two is None else word(two[1]),
+            )
+        )
     return made
 
 
