@@ -101,6 +101,7 @@ def test_a_program_on_a_pipe_is_found_as_a_shell_would_and_has_no_unknown_price(
     assert "a program of the runner's own" in said.out and "model" not in said.out + said.err, "none was asked"
     page = (place / "runs/piped/report.html").read_text(encoding="utf-8")
     assert "price unknown" not in page
+    assert "The program and what it cost" in page and "live model" not in page
 
 
 @pytest.mark.parametrize(

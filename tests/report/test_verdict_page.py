@@ -4,11 +4,15 @@ import html
 import io
 import re
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from browser import NEEDS_BROWSER, chromium, opened
 from rich.console import Console
 from verdict_sample import ATTACK, sample
 
+from tradeassay.assay import assay
 from tradeassay.assay.verdict.record import waterfall
 from tradeassay.report import render_html, write_html
 from tradeassay.report.verdicts import VerdictBoard
@@ -105,3 +109,25 @@ def test_a_browser_draws_it_and_runs_nothing_else(driver, tmp_path):
     assert driver.execute_script(colour) != before
     assert driver.execute_script("return window.hacked") is None
     assert [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
+
+
+OVERLAPS = """
+return [...document.querySelectorAll(".forest li:not(.axis)")].filter((lane) => {
+  const chip = lane.querySelector(".chip")?.getBoundingClientRect();
+  const said = lane.querySelector(".lane-said")?.getBoundingClientRect();
+  return chip && said && chip.right > said.left + 1 && chip.bottom > said.top + 1 && chip.top < said.bottom - 1;
+}).map((lane) => lane.innerText)
+"""
+
+
+@NEEDS_BROWSER[0]
+@NEEDS_BROWSER[1]
+def test_a_verdict_does_not_lie_over_its_number_on_a_telephone(driver: Any, tmp_path: Path) -> None:
+    days = [str(day) for day in pd.bdate_range("2023-01-02", periods=400).date]
+    mine, market = np.random.default_rng(8).normal(0.0004, 0.008, (2, 400))
+    own = pl.DataFrame({"date": days, "return": mine, "benchmark": market})
+    made = assay(own)
+    assert made.agents[0].verdict.label == "cannot be told from luck"
+    opened(driver, write_html(made, tmp_path / "own.html"), 390)
+    assert driver.execute_script("return document.querySelectorAll('.forest .chip').length") == 1
+    assert driver.execute_script(OVERLAPS) == []

@@ -35,6 +35,7 @@ from tradeassay.report.formatting import MeasureShown, Scale, common_scale, show
 from tradeassay.report.shell import render_page, write_page
 from tradeassay.report.verdicts import PARTS, TONES
 from tradeassay.report.words import (
+    ANSWERS,
     AgentStanding,
     answer,
     arm_standing,
@@ -93,7 +94,7 @@ class AccountOnPage:
         self.id, self.agent, self.assayed, self._cell = f"{cell.id}-a{place}", agent, assayed, cell
         self.detailed = detailed
         self.style: LineStyle = BASELINE
-        self.place = self.unranked = self.cost = self.p_value = ""
+        self.place = self.unranked = self.cost = self.whose = self.p_value = ""
         self.difference: MeasureShown | None = None
         self.ranked = assayed is not None and assayed.total.value is not None
         found: Measure | None = None
@@ -138,6 +139,7 @@ class AccountOnPage:
     def _scored(self, agent: AgentSummary, cell: CellOnPage, rank: int) -> Measure | None:
         """Take over what the leaderboard says of a run's agent and return its difference from the baseline."""
         self.style, self.cost = cell.look[agent.name], cost_line(agent)
+        self.whose = "rule" if agent.model is None else ANSWERS[agent.model.answers]
         self.ranked = agent.result.value is not None and failed_too_often(agent) is None
         contest = cell.summary.contest
         tier = (rank if self.ranked else None) if contest is None else contest.tier_of(agent.name)

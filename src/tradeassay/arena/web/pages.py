@@ -236,6 +236,7 @@ def _split(state: SeasonSnapshot, words: PageWords) -> Page:
     else:
         verdict = "model" if other.low > one.high else "unclear"
     context = {
+        "kinds": [words.kind(one) for one in found.architectures],
         "split": found,
         "cells": {part: cell(words, "share", measure, UNIT) for part, measure in found.shares.items()},
         "nested": {part: cell(words, "share", measure, UNIT) for part, measure in found.nested.items()},
@@ -397,7 +398,7 @@ def names_of(words: PageWords, season: Season) -> dict[str, str]:
     """
     found = {}
     for entry in season.everyone:
-        kind = words.maybe(f"architecture.{entry.architecture}", entry.architecture)
+        kind = words.kind(entry.architecture)
         if entry.model:
             kind = f"{kind} · {entry.model}"
         own = entry.label or ("" if entry.model else entry.id)

@@ -29,6 +29,10 @@ class PageWords:
         """Return a text, or ``otherwise`` where the catalogue has none."""
         return self._said.get(key, otherwise)
 
+    def kind(self, architecture: str) -> str:
+        """Return an architecture's name; one that is not ours keeps its own."""
+        return self.maybe(f"architecture.{architecture}", architecture)
+
     def some(self, *groups: str) -> dict[str, str]:
         """Return the texts of some groups with their places still open, for scripts that fill them in."""
         return {key: text for key, text in self._said.items() if key.partition(".")[0] in groups}
