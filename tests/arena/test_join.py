@@ -101,6 +101,18 @@ def test_what_is_wrong_in_a_season_is_named(tmp_path):
         connectors_of(load_season(file), WallClock())
 
 
+def test_a_stopped_season_says_how_to_go_on(tmp_path, monkeypatch, capsys):
+    from tradeassay.cli import main
+
+    async def stopped(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tradeassay.arena.web.serving.play", stopped)
+    db = str(tmp_path / "arena.db")
+    assert main(["arena", "run", "--replay", "synthetic", "--db", db]) == 130
+    assert capsys.readouterr().err.strip() == f"stopped; the same command continues season 'demo-7' in {db}"
+
+
 def test_a_password_need_not_stand_in_the_list_of_processes(tmp_path, monkeypatch, capsys):
     from tradeassay.cli import main
 

@@ -95,6 +95,9 @@ def test_headerless_files_with_given_columns(tmp_path):
     assert panel.bars["close"][:, 0].tolist() == [1.5, 2.0]
     with pytest.raises(UserError, match="no column for close among date, column 2"):
         read_files(FilesConfig(path=config.path))
+    (tmp_path / "y.csv").write_bytes(b"\x00\x01")
+    with pytest.raises(UserError, match="its first line holds no title of a column"):
+        read_files(FilesConfig(path=str(tmp_path / "y.csv")))
 
 
 def test_parquet_files(tmp_path):

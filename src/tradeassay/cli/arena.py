@@ -197,6 +197,10 @@ def run(
 
         how = PlayOptions(allow=networks, worker=worker, opener=opener, renamed=renamed, told=hear)
         done = _or_stalled(lambda: asyncio.run(play(season, store, pace, end, how)))
+    except KeyboardInterrupt as stop:
+        said = f"stopped; the same command continues season '{season.id}' in {db}"
+        say(said)
+        raise KeyboardInterrupt(said) from stop
     finally:
         store.engine.dispose()
     if as_json:

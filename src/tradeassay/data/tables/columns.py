@@ -89,6 +89,8 @@ def guess_columns(names: Sequence[str], file: str, told: Mapping[str, str] | Non
     if "close" not in roles and "adj_close" in roles:
         roles["close"] = roles.pop("adj_close")
     missing = [role for role in ("date", "close") if role not in roles]
+    if not any(name.strip().isprintable() and name.strip() for name in names):
+        raise UserError(f"{file}: its first line holds no title of a column", hint="give a table of bars, as text")
     if missing:
         raise UserError(
             f"{file}: no column for {' and '.join(missing)} among {_listed(names)}",
