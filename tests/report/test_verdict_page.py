@@ -122,7 +122,7 @@ return [...document.querySelectorAll(".forest li:not(.axis)")].filter((lane) => 
 
 @NEEDS_BROWSER[0]
 @NEEDS_BROWSER[1]
-def test_a_verdict_does_not_lie_over_its_number_on_a_telephone(driver: Any, tmp_path: Path) -> None:
+def test_a_verdict_does_not_lie_over_its_number_on_a_telephone(driver, tmp_path):
     days = [str(day) for day in pd.bdate_range("2023-01-02", periods=400).date]
     mine, market = np.random.default_rng(8).normal(0.0004, 0.008, (2, 400))
     own = pl.DataFrame({"date": days, "return": mine, "benchmark": market})
