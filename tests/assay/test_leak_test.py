@@ -197,8 +197,6 @@ def test_one_channel_is_rewritten_alone():
     assert list(other.canaries.values()) == ["news"]
 
 
-pytestmark = pytest.mark.slow
-
 PLAYED = 200
 
 
@@ -274,6 +272,7 @@ class ByVolume(Drawing):
         return dict.fromkeys([name for name in most if name in seen.universe][:3], 0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Drawing, BySize, ByOne, ByVolume])
 @pytest.mark.parametrize("share", [0.02, 0.05])
 def test_a_leak_on_few_days_is_found(kind, share):
@@ -283,6 +282,7 @@ def test_a_leak_on_few_days_is_found(kind, share):
     assert 1 <= days <= 3 * share * PLAYED
 
 
+@pytest.mark.slow
 def test_a_rule_that_seldom_trades_is_tested_on_the_days_it_does():
     assert leak_test(lambda: Drawing(1.0, every=21), benchmark(), world()).leaks
     honest = leak_test(lambda: Drawing(0.0, every=21), benchmark(), world())

@@ -32,7 +32,7 @@ TASK = "d-sma-cross-long"
 
 CODERS = ("gold", "mends", "silent", "cheat")
 
-pytestmark = pytest.mark.skipif(
+needs_walls = pytest.mark.skipif(
     refusal(ask_kernel()) is not None, reason="this machine cannot hold untrusted code"
 )
 
@@ -62,6 +62,7 @@ def records(run):
     return {run.episode(key).model.removeprefix("scripted/"): record for key, record in run.records().items()}
 
 
+@needs_walls
 def test_each_coder_ends_where_it_must(run):
     found = records(run)
     assert {name: record.stage for name, record in found.items()} == {
@@ -78,18 +79,21 @@ def test_each_coder_ends_where_it_must(run):
     assert list(run.failed.values()) == ["the model gave no answer (unreachable): nobody answers at that address"]
 
 
+@needs_walls
 def test_every_answer_of_every_turn_is_packed(run, tmp_path):
     cassettes = [path.read_text() for path in (run.folder / "models").glob("*.jsonl")]
     label = pack_recording(run.folder, tmp_path / "packed.tar.xz", engine="a program", precision="none")
     assert label.answers == sum(text.count('{"type":"answer"') for text in cassettes) > len(cassettes)
 
 
+@needs_walls
 def test_both_judges_spoke_and_processor_times_are_not_in_the_record(run):
     gold = records(run)["coder-gold"].turns[0].evaluation
     assert gold.judge_behaviour.status == gold.judge_language.status == "passed"
     assert gold.judge_language.judge == "scripted/code-judge" and gold.usage.cpu_s == 0.0 and gold.usage.runs == 3
 
 
+@needs_walls
 def test_the_scores(run):
     cells = {cell.model.removeprefix("scripted/coder-"): cell for cell in run.scores.cells}
     assert [round(measure.value, 2) for measure in cells["mends"].by_turn] == [0.0, 0.0, 0.0, 1.0]
@@ -106,6 +110,7 @@ def test_the_scores(run):
     assert verify(run.folder, workers=1).ok
 
 
+@needs_walls
 def test_a_changed_task_refuses_the_resume(run, monkeypatch):
     task = load_task(TASK)
     other = msgspec.structs.replace(task, title="another title")
@@ -114,6 +119,7 @@ def test_a_changed_task_refuses_the_resume(run, monkeypatch):
         resume(run.folder)
 
 
+@needs_walls
 def test_a_judge_who_is_away_scores_nothing(tmp_path, monkeypatch):
     """No program is run here: what the sandbox would find is given."""
     found = Evaluation(
@@ -150,6 +156,7 @@ class _Nothing:
         return None
 
 
+@needs_walls
 def test_the_same_program_is_examined_once(tmp_path, monkeypatch):
     calls = []
 
@@ -177,6 +184,7 @@ def test_the_same_program_is_examined_once(tmp_path, monkeypatch):
     assert same(a.folder) == same(b.folder)
 
 
+@needs_walls
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -200,6 +208,7 @@ def test_bad_specs_say_what_to_do(tmp_path, changes, said):
     assert not (tmp_path / "r").exists()
 
 
+@needs_walls
 def test_items_of_what_a_task_does_not_have_are_left_out_and_said():
     other = next(task.id for task in load_tasks() if task.frame is None)
     both = spec(tasks=(TASK, other), frameworks=("backtrader", "frame"), models=("scripted/coder-sma",))

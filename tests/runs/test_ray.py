@@ -143,9 +143,6 @@ def test_a_piece_that_kills_every_worker_is_said():
         Spread(executor="ray", workers=2).map(eval, ["1", "__import__('os')._exit(9)"])
 
 
-pytestmark = pytest.mark.slow
-
-
 @pytest.fixture
 def nodes():
     """A cluster of two nodes on this machine, one core each."""
@@ -183,6 +180,7 @@ def marks(nodes, tmp_path):
     killer.join()
 
 
+@pytest.mark.slow
 def test_what_a_killed_node_was_doing_is_done_again(marks):
     tasks = [Task(str(n), f"{marks}:{n}".encode()) for n in range(8)]
     with RayExecutor("runs_entry:perform_on_node") as executor:
@@ -208,6 +206,7 @@ class Sleeper:
 """The first episode on a node says that it is there and sleeps in its second session until the node is killed."""
 
 
+@pytest.mark.slow
 def test_a_run_has_the_same_bytes_after_a_node_that_played_an_episode_was_killed(
     marks, home, tmp_path, monkeypatch
 ):
