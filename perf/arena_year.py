@@ -117,8 +117,7 @@ def work(clock_file: str, proxy: str, bundle: str, arguments: list[str]) -> int:
     from tradeassay.arena.web import serving
     from tradeassay.cli import main as tradeassay
     from tradeassay.core.time import WallClock
-    from tradeassay.data.connectors import common
-    from tradeassay.data.connectors import yfinance as yahoo
+    from tradeassay.data.connectors import common, yfinance as yahoo
 
     shared = SharedClock(Path(clock_file))
 

@@ -14,8 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import tradeassay
-from tradeassay.agents import agents as registered
-from tradeassay.agents import converses
+from tradeassay.agents import agents as registered, converses
 from tradeassay.benchmarks.quantcode.spec import QuantCodeSpec
 from tradeassay.cli.demo import _model_run
 from tradeassay.runs import Asking, Run, run

@@ -28,7 +28,9 @@ def executed(path: Path, folder: Path) -> nbformat.NotebookNode:
     )
     os.environ.setdefault("EXAMPLES", str(GALLERY.parent))
     resources = {"metadata": {"path": str(folder)}}
-    NotebookClient(notebook, timeout=300, kernel_name="python3", resources=resources).execute()
+    NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources=resources, coalesce_streams=True
+    ).execute()
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":  # progress and warnings go to stderr; a reader wants results

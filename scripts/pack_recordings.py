@@ -148,7 +148,7 @@ def rekeyed() -> Iterator[dict[str, Callable[[], bytes]]]:
     tapes: dict[str, Callable[[], bytes]] = {}
 
     async def ask(self: ReplayingModel, request: AskModel, place: QuestionPlace) -> ModelReply:
-        question = asked(self._name, self._params, request, place)
+        question = asked(self.name, self._params, request, place)
         known = self._store.find(place.episode, key_of(question))
         if known is None:
             there = [one for one in self._store.recorded(place.episode) if one.asked.place == question.place]

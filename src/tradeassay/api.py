@@ -18,15 +18,11 @@ from typing import Any, Literal, TypedDict, Unpack, get_type_hints
 import msgspec
 
 from tradeassay import runs
-from tradeassay.agents import agents as _agents
-from tradeassay.agents import converses as _converses
-from tradeassay.agents import parameters
-from tradeassay.agents import plays_alone as _plays_alone
+from tradeassay.agents import agents as _agents, converses as _converses, parameters, plays_alone as _plays_alone
 from tradeassay.agents.own_file import WITH_FILES, own_files
 from tradeassay.assay.own import OwnAccount
 from tradeassay.assay.verdict.record import Assay, Verdict, VerdictConfig
-from tradeassay.benchmarks import Benchmark
-from tradeassay.benchmarks import benchmarks as _benchmarks
+from tradeassay.benchmarks import Benchmark, benchmarks as _benchmarks
 from tradeassay.core.errors import UserError
 from tradeassay.core.executors.task import ExecutorName
 from tradeassay.core.hashing import sha256_of
@@ -38,8 +34,7 @@ from tradeassay.runs import AgentSpec, Asking, Plan, RunSpec, load_spec
 from tradeassay.runs.play.progress import ProgressChoice
 from tradeassay.runs.spec.episode import ModelInfo, known_models
 from tradeassay.runs.spec.run_spec import ParamValue, datasets_for, model_agent, spec_from, work_sha256
-from tradeassay.runs.store.frames import Kind as FrameKind
-from tradeassay.runs.store.frames import make_frame
+from tradeassay.runs.store.frames import Kind as FrameKind, make_frame
 
 MOST_SEEDS = 10_000
 """More seeds than this in one run is a slip of the keyboard, not a plan."""

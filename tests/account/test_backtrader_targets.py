@@ -4,8 +4,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tradeassay.account.backtrader import BrokerTerms, OrderLog, Sizing, carry_targets, replay
 from tradeassay.code.bars import TaskBars, make_bars

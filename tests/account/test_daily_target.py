@@ -2,8 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tradeassay.account.daily_target import Booking, DailyTarget, SharedTarget, follow
 from tradeassay.core.errors import LedgerError

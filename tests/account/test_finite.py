@@ -6,8 +6,7 @@ from math import inf, isfinite, nan
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tradeassay.account import BUILTIN, US, US_MARGIN, Exchange, Ledger
 from tradeassay.account.audit import AuditDay, Auditor

@@ -4,8 +4,7 @@ from math import fsum, inf, nan
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tradeassay.account import Ledger
 from tradeassay.core.errors import LedgerError

@@ -3,8 +3,7 @@
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tradeassay.account import ASHARE, BUILTIN, US, US_MARGIN, Cash, Exchange, Ledger, Venue
 from tradeassay.account.audit import AuditDay, Auditor

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tradeassay.account.compiled.shares import price_decisions
 from tradeassay.account.shares import COSTS_BP, DecisionList, decision_list

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from tradeassay.agents import make_agent
-from tradeassay.agents.factor_models import FACTOR_MODELS, factor_model
-from tradeassay.agents.factor_models import fitting as world_of_qlib
+from tradeassay.agents.factor_models import FACTOR_MODELS, factor_model, fitting as world_of_qlib
 from tradeassay.agents.factor_models.features import FeatureFeed, Samples, factor_history, feature_names, features
 from tradeassay.agents.factor_models.fitting import (
     RankIC,

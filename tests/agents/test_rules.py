@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tradeassay.agents import make_agent, trades_towards
 from tradeassay.agents.rules import least_variance, onto_capped_simplex, shrunk_covariance

@@ -19,8 +19,7 @@ from tests.arena.conftest import altered, free_port
 from tests.arena.virtual import VirtualTime
 
 from tradeassay.arena.agents import ConstantAction, EntryAgent
-from tradeassay.arena.amending import Asked
-from tradeassay.arena.amending import amend as _amend
+from tradeassay.arena.amending import Asked, amend as _amend
 from tradeassay.arena.clock import LiveClock
 from tradeassay.arena.queries.seasons import read_season
 from tradeassay.arena.rounds.feed import AssetFacts, Due, LiveFeed, calendars_end

@@ -10,8 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tradeassay.agents import agents, converses, plays_alone
 from tradeassay.assay import leak_test

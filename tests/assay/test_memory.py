@@ -6,8 +6,7 @@ import memory_runs
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from memory_runs import home, panel
 
 from tradeassay.assay import (

@@ -6,8 +6,7 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
-from golden import play_season
-from golden import stored as played
+from golden import play_season, stored as played
 
 from tradeassay.api import make_spec
 from tradeassay.assay.papers import paper_page

@@ -8,8 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tradeassay.assay import ProbeConfig, ProbeReport, probe_mask
 from tradeassay.assay.probe.payloads import METRICS, Evidence, Probe, ProbePayload, draw_probes, make_payloads

@@ -4,8 +4,7 @@ import memory_runs
 import numpy as np
 import pytest
 import runs_world as world
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tradeassay.assay import RegimeRules, planted, regime_panels, study_run, tag_regimes
 from tradeassay.assay.regimes import tag_window

@@ -14,8 +14,7 @@ import pytest
 import runs_agents  # noqa: F401  # registers the agents
 import runs_world as world
 from click.testing import CliRunner
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tradeassay.assay import Assay, OwnAccount, VerdictConfig, assay
 from tradeassay.assay.leaks import LeakFinding, LeakTestConfig, LeakTestReport

@@ -1,8 +1,7 @@
 """The program inside an answer."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tradeassay.code.extraction import extract
 

@@ -6,8 +6,7 @@ import sys
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tradeassay.core.errors import DataError, MissingExtra, TradeassayError, require
 from tradeassay.core.events import ENCODER, STEP_DECODER, Event, Filled, Marked, Rejected, StepRecord

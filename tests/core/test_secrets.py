@@ -10,8 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tradeassay.core import secrets
 from tradeassay.core.drive import fault_of

@@ -1,8 +1,7 @@
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import DAY, FixedClock, instant, iso, midnight, moment, parse_day, parse_iso

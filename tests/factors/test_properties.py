@@ -4,8 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tradeassay.factors import FACTOR_NAMES, FactorBars, compute_all, latest, standardise, winsorise, zscore

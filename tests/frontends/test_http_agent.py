@@ -10,8 +10,7 @@ import httpx
 import jsonschema
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tradeassay.agents.foreign.ama import HttpAgent, Unusable, encode_request, read_answer
 from tradeassay.agents.foreign.transport import inward, parse_networks, parse_target

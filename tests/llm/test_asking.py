@@ -3,8 +3,7 @@
 import asyncio
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llm_asking import PLAIN, SUBMIT, place
 from llm_servers import StandIn, chat, openai_error
 

@@ -4,8 +4,7 @@ import asyncio
 from datetime import date
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from llm_asking import PLAIN, SUBMIT, place
 
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage

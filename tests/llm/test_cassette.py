@@ -7,8 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from llm_asking import OPENING, PLAIN, SUBMIT, TOOLS, place
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, Usage

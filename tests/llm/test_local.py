@@ -23,11 +23,11 @@ from tradeassay.llm import (
     ModelParams,
     find_local_model,
     get_local_model,
+    local as files,
     local_models,
     open_model,
     parse_name,
 )
-from tradeassay.llm import local as files
 
 CONTENT = b"GGUF" + bytes(1000)
 SMALL = {"version": "1.0", "megabytes": 0.001, "licence": "none", "note": "for tests"}

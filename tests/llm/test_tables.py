@@ -3,8 +3,7 @@
 from datetime import date
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llm_asking import PLAIN, SUBMIT
 
 from tradeassay.core.errors import UserError

@@ -1,8 +1,7 @@
 """Calls that models write into their text."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llm_asking import ACTION, BROKEN, GOOD, SCREEN, STATE, TOOLS
 
 from tradeassay.llm.prompting import fenced_blocks, outer_objects, parse_object

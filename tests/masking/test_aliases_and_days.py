@@ -1,8 +1,7 @@
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tradeassay.core.errors import AgentError, DataError, UserError
 from tradeassay.core.time import DAY, HOUR

@@ -4,8 +4,7 @@ from datetime import date
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tradeassay.masking import Gate, Mask, MaskConfig, Truth, find_leaks
 from tradeassay.masking.leaks import date_forms

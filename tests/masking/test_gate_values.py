@@ -3,8 +3,7 @@
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tradeassay.core import events as ev
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec

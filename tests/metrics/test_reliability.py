@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tradeassay.metrics.intervals import wilson_interval
 from tradeassay.metrics.reliability import Play, PlayWords, axis_shares, pass_all, reliability, spread_shares

@@ -10,8 +10,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import canonical_json

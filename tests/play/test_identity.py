@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tradeassay.core.events import ENCODER, STEP_DECODER, Filled, Marked, Rejected
 from tradeassay.core.orders import Decision, Order

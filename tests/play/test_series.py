@@ -3,8 +3,7 @@
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from week_journal import buy, silent, step, traded_week
 
 from tradeassay.core.errors import LedgerError, UserError

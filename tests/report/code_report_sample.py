@@ -11,8 +11,7 @@ from tradeassay.code.evaluation import Earned, EvaluateConfig, Evaluation, Value
 from tradeassay.code.judges.decisions import BehaviourVerdict, LanguageVerdict, MarketAgreement
 from tradeassay.code.lookahead.grow import ChangedDecision, LeakRecord
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.runs import QuantCodeSpec
-from tradeassay.runs import run as run_spec
+from tradeassay.runs import QuantCodeSpec, run as run_spec
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> {{ 7 * 7 }} \x1b[31m"
 TASKS = (

@@ -10,8 +10,7 @@ from tradeassay import Run, compare, run
 from tradeassay.core.errors import TradeassayWarning
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.report import print_comparison, print_leaderboard, write_html
-from tradeassay.runs import RunSpec, Window
-from tradeassay.runs import run as run_spec
+from tradeassay.runs import RunSpec, Window, run as run_spec
 from tradeassay.runs.spec.run_spec import model_agent
 from tradeassay.runs.summary import summary_of
 

@@ -7,8 +7,7 @@ from datetime import date
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from report_sample import cell
 
 from tradeassay.core.measure import Measure, not_scored

@@ -16,8 +16,7 @@ from runs_code_toy import Lines, SandboxError, ToyProtocol, ToySpec, fresh, same
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.events import TurnRecord
 from tradeassay.llm import CassetteMismatch
-from tradeassay.runs import Answered, CodeRun, Finished, Run, RunEnded, compare, load_run, resume
-from tradeassay.runs import run as run_spec
+from tradeassay.runs import Answered, CodeRun, Finished, Run, RunEnded, compare, load_run, resume, run as run_spec
 from tradeassay.runs.spec.episode import Asking
 from tradeassay.runs.verify.report import verify
 from tradeassay.sandbox.failures import CpuTimeout, WallTimeout

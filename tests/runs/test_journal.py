@@ -5,8 +5,7 @@ import os
 import time
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tradeassay.core.errors import RunError
 from tradeassay.core.events import Marked, StepRecord

@@ -14,8 +14,7 @@ from click.testing import CliRunner
 import tradeassay.report
 from tradeassay.cli._group import root
 from tradeassay.core.syntax import syntax_tree
-from tradeassay.runs import run
-from tradeassay.runs import summary as summaries
+from tradeassay.runs import run, summary as summaries
 from tradeassay.runs.spec.run_spec import Window
 from tradeassay.runs.summary import summary_of
 

@@ -21,8 +21,7 @@ from tradeassay.core.dialogue import AskModel, Message
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.llm import scripted_models
 from tradeassay.llm.scripted import coders
-from tradeassay.runs import resume
-from tradeassay.runs import run as run_spec
+from tradeassay.runs import resume, run as run_spec
 from tradeassay.runs.spec.episode import Asking
 from tradeassay.runs.store.archive import pack_recording
 from tradeassay.runs.verify.report import verify

@@ -3,8 +3,7 @@
 import msgspec
 import pytest
 import runs_world as world
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import UserError

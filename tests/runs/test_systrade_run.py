@@ -24,8 +24,7 @@ from tradeassay.code.gates import GateConfig
 from tradeassay.code.scores import ScoreConfig
 from tradeassay.code.submission import submission_config
 from tradeassay.core.errors import UserError
-from tradeassay.runs import resume
-from tradeassay.runs import run as run_spec
+from tradeassay.runs import resume, run as run_spec
 from tradeassay.runs.verify.report import verify
 from tradeassay.sandbox import ask_kernel, open_executor, refusal
 from tradeassay.sandbox.feed import FrameFeed

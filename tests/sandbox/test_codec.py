@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tradeassay.sandbox.codec import MAGIC, MAX_HEAD, Caps, ClaimHead, CodecError, decode, encode, encode_claim

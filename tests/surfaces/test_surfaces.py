@@ -327,7 +327,7 @@ def season_disagreements(seed, folder):
     for surface in (Surface("terminal", plain(told["terminal"])), Surface("page", page)):
         wrong += foreign_intervals(surface, known)
         for row in board.rows:
-            called = {"page": names[row.entry], "terminal": row.label}[surface.name]
+            called = names[row.entry]
             lines = surface.text.splitlines()
             for what, measure in (("CR", row.measures["CR"]), ("excess", row.excess), ("best", row.best)):
                 if measure.value is not None:

@@ -6,38 +6,47 @@ or a foreign agent is asked in the benchmark's conversation: ``make_conversing``
 
 from __future__ import annotations
 
-from tradeassay.agents.factor_models.agent import FactorModelAgent
-from tradeassay.agents.foreign import ForeignAgent
-from tradeassay.agents.model import ModelAgent, ModelConfig, model_params
-from tradeassay.agents.own_file import OwnFile, files_open, is_own_file, own_agent
+from tradeassay.agents.factor_models.agent import FactorModelAgent as FactorModelAgent
+from tradeassay.agents.foreign import ForeignAgent as ForeignAgent
+from tradeassay.agents.model import (
+    ModelAgent as ModelAgent,
+    ModelConfig as ModelConfig,
+    model_params as model_params,
+)
+from tradeassay.agents.own_file import (
+    OwnFile as OwnFile,
+    files_open as files_open,
+    is_own_file as is_own_file,
+    own_agent as own_agent,
+)
 from tradeassay.agents.registry import (
-    AgentClass,
-    AgentConfig,
-    AgentParameter,
-    Conversing,
-    Opening,
-    agents,
-    check_agent,
-    converses,
-    make_agent,
-    make_conversing,
-    parameters,
-    plays_alone,
+    AgentClass as AgentClass,
+    AgentConfig as AgentConfig,
+    AgentParameter as AgentParameter,
+    Conversing as Conversing,
+    Opening as Opening,
+    agents as agents,
+    check_agent as check_agent,
+    converses as converses,
+    make_agent as make_agent,
+    make_conversing as make_conversing,
+    parameters as parameters,
+    plays_alone as plays_alone,
 )
 from tradeassay.agents.rules import (
-    Abstain,
-    EqualWeight,
-    IndexHold,
-    KeepsCash,
-    MinVariance,
-    Momentum,
-    MomentumWeighted,
-    PortfolioConfig,
-    Random,
-    Rebalancer,
-    Reversal,
-    Rule,
-    SectorEqual,
-    VolTarget,
-    trades_towards,
+    Abstain as Abstain,
+    EqualWeight as EqualWeight,
+    IndexHold as IndexHold,
+    KeepsCash as KeepsCash,
+    MinVariance as MinVariance,
+    Momentum as Momentum,
+    MomentumWeighted as MomentumWeighted,
+    PortfolioConfig as PortfolioConfig,
+    Random as Random,
+    Rebalancer as Rebalancer,
+    Reversal as Reversal,
+    Rule as Rule,
+    SectorEqual as SectorEqual,
+    VolTarget as VolTarget,
+    trades_towards as trades_towards,
 )

@@ -1,8 +1,38 @@
 """Benchmarks: frozen statements of what is played, and the protocol of a trading day."""
 
-from tradeassay.benchmarks.benchmark import Benchmark, NamedWindow, benchmarks, find_window, window_sets
-from tradeassay.benchmarks.daily import Daily, DailyConfig, DayConfig, day, drive
-from tradeassay.benchmarks.daily.specs import DAILY_ASHARE, DAILY_CRYPTO, DAILY_US, DAILY_US_REAL
-from tradeassay.benchmarks.ktdfin import KTDFIN, KTDFIN_PAPER, KTDFIN_US, KTDFIN_US_REAL
-from tradeassay.benchmarks.protocol import ModelProtocol, ProtocolConfig, protocols
-from tradeassay.benchmarks.stockbench import STOCKBENCH, STOCKBENCH_DJIA, STOCKBENCH_PAPER
+from tradeassay.benchmarks.benchmark import (
+    Benchmark as Benchmark,
+    NamedWindow as NamedWindow,
+    benchmarks as benchmarks,
+    find_window as find_window,
+    window_sets as window_sets,
+)
+from tradeassay.benchmarks.daily import (
+    Daily as Daily,
+    DailyConfig as DailyConfig,
+    DayConfig as DayConfig,
+    day as day,
+    drive as drive,
+)
+from tradeassay.benchmarks.daily.specs import (
+    DAILY_ASHARE as DAILY_ASHARE,
+    DAILY_CRYPTO as DAILY_CRYPTO,
+    DAILY_US as DAILY_US,
+    DAILY_US_REAL as DAILY_US_REAL,
+)
+from tradeassay.benchmarks.ktdfin import (
+    KTDFIN as KTDFIN,
+    KTDFIN_PAPER as KTDFIN_PAPER,
+    KTDFIN_US as KTDFIN_US,
+    KTDFIN_US_REAL as KTDFIN_US_REAL,
+)
+from tradeassay.benchmarks.protocol import (
+    ModelProtocol as ModelProtocol,
+    ProtocolConfig as ProtocolConfig,
+    protocols as protocols,
+)
+from tradeassay.benchmarks.stockbench import (
+    STOCKBENCH as STOCKBENCH,
+    STOCKBENCH_DJIA as STOCKBENCH_DJIA,
+    STOCKBENCH_PAPER as STOCKBENCH_PAPER,
+)

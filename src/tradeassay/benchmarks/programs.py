@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from tradeassay.benchmarks.systrade.examine import Trail
     from tradeassay.code.drift import DriftReport
     from tradeassay.code.evaluation import Evaluation as Evaluation
-    from tradeassay.code.review import Rated as Rated
-    from tradeassay.code.review import Review
-    from tradeassay.code.review import ReviewForm as ReviewForm
+    from tradeassay.code.review import Rated as Rated, Review, ReviewForm as ReviewForm
     from tradeassay.code.scores import Scorecard as Scorecard
     from tradeassay.code.submission import Submission
 

@@ -149,8 +149,7 @@ def assay_run(
     from tradeassay.assay.leaks import LeakTestConfig
     from tradeassay.assay.leaks.examine import leak_tests
     from tradeassay.assay.memory import ask_models, read_record
-    from tradeassay.assay.verdict import VerdictConfig, record_assay
-    from tradeassay.assay.verdict import assay as assay_of
+    from tradeassay.assay.verdict import VerdictConfig, assay as assay_of, record_assay
     from tradeassay.core.executors import Spread
     from tradeassay.runs import Run
 
@@ -238,8 +237,7 @@ def assay_file(
     trade log (time, symbol, side, quantity, price, fees; a broker's export; days with BUY, SELL or HOLD). It is
     judged against --dataset, or its returns --against a market's.
     """
-    from tradeassay.assay.verdict import OwnAccount, VerdictConfig
-    from tradeassay.assay.verdict import assay as assay_of
+    from tradeassay.assay.verdict import OwnAccount, VerdictConfig, assay as assay_of
     from tradeassay.data.tables.account import TableReading
 
     if not Path(table).is_file():
@@ -546,8 +544,7 @@ def leak_test(
     """
     from functools import partial
 
-    from tradeassay.assay.leaks import LeakTestConfig
-    from tradeassay.assay.leaks import leak_test as examine
+    from tradeassay.assay.leaks import LeakTestConfig, leak_test as examine
     from tradeassay.benchmarks import benchmarks
     from tradeassay.core.executors import Spread
     from tradeassay.runs import Window

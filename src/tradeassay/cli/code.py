@@ -111,8 +111,7 @@ def run(
     Giving the same command again continues a stopped run. Exits with 1 when an episode failed.
     """
     from tradeassay.benchmarks.programs import code_benchmarks
-    from tradeassay.runs import CodeRun, Run, resume
-    from tradeassay.runs import run as run_spec
+    from tradeassay.runs import CodeRun, Run, resume, run as run_spec
 
     benchmark = newest(benchmark, code_benchmarks())
     asking = take_asking(described, out, benchmark)

@@ -69,8 +69,7 @@ def record(out: Path, page: Path, engine: str, precision: str, as_json: bool, **
     The file holds replies and hashes of messages, but none of the texts that the model was shown. Exits with 1
     when an episode failed; its answers are packed anyway.
     """
-    from tradeassay.runs import load_run
-    from tradeassay.runs import run as run_spec
+    from tradeassay.runs import load_run, run as run_spec
     from tradeassay.runs.store.archive import command_of, pack_recording
 
     asking = take_asking(described, out)

@@ -90,8 +90,7 @@ def run(
     model: prompts are measured with a scripted one; the length and speed of answers are those of earlier runs, or
     assumed if there are none.
     """
-    from tradeassay.runs import plan as plan_spec
-    from tradeassay.runs import run as run_spec
+    from tradeassay.runs import plan as plan_spec, run as run_spec
     from tradeassay.runs.store.archive import recorded_spec
 
     recorded = described["cassettes"]

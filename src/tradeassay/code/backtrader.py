@@ -26,8 +26,8 @@ from tradeassay.account.backtrader import (
     RoundTrip,
     Status,
     read_orders,
+    replay as replay_orders,
 )
-from tradeassay.account.backtrader import replay as replay_orders
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.harness.wire import ACCOUNT, FUTURE, HARNESS, HARNESS_MODULES, NOTES, PATCHED
 from tradeassay.code.lookahead.trace import Trace

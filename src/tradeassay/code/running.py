@@ -21,8 +21,7 @@ from tradeassay.code.backtrader import (
     terms_of,
 )
 from tradeassay.code.bars import TaskBars, make_bars
-from tradeassay.code.frames import read_result as frame_result
-from tradeassay.code.frames import sandbox_job as frame_job
+from tradeassay.code.frames import read_result as frame_result, sandbox_job as frame_job
 from tradeassay.code.lookahead.feed import fed_backtests
 from tradeassay.code.task import CodeTask, Framework, Timeframe
 from tradeassay.core.errors import MissingExtra, absent

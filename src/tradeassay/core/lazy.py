@@ -26,17 +26,17 @@ from typing import Any
 
 from tradeassay.core.errors import require
 
-_EXPORTED = re.compile(r"^    from ([\w.]+) import (\w+) as \2$", re.MULTILINE)
+_IMPORTS = re.compile(r"^    from ([\w.]+) import (\([^)]*\)|[^(\n]+)$", re.MULTILINE)
+_EXPORTED = re.compile(r"\b(\w+) as \1\b")
 
 
 def lazily(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package that is being imported. The names are those
     that the package imports under ``if TYPE_CHECKING:``; any other is an ``AttributeError``."""
     module: Any = sys.modules[package]
-    # Names that the source imports ``as`` themselves, one import per line.
     # Not get_source, which loads the package that guesses the encoding of a source: ours is known.
     source = module.__spec__.loader.get_data(module.__spec__.origin).decode()
-    homes = {name: home for home, name in _EXPORTED.findall(source)}
+    homes = {name: home for home, names in _IMPORTS.findall(source) for name in _EXPORTED.findall(names)}
 
     def get(name: str) -> Any:
         if name not in homes:

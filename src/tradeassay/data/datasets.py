@@ -27,9 +27,13 @@ from tradeassay.data.connectors.common import ConnectorSource
 from tradeassay.data.doctor import DROPS, DataFault, describe, diagnose_panel
 from tradeassay.data.snapshot import Snapshot, open_snapshot
 from tradeassay.data.source import Panel, PanelFacts, Source, SourceConfig, sources
-from tradeassay.data.store.manifest import MANIFEST_FILE, Manifest, read_manifest
-from tradeassay.data.store.manifest import snapshot_folder as snapshot_folder
-from tradeassay.data.store.manifest import store_folder as store_folder
+from tradeassay.data.store.manifest import (
+    MANIFEST_FILE,
+    Manifest,
+    read_manifest,
+    snapshot_folder as snapshot_folder,
+    store_folder as store_folder,
+)
 from tradeassay.data.store.read import read_panel, verify_snapshot
 from tradeassay.data.store.write import write_snapshot
 from tradeassay.data.tables.columns import FilesConfig, ImportReport

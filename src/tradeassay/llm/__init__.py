@@ -8,13 +8,45 @@ that needs them is opened.
 
 from __future__ import annotations
 
-from tradeassay.llm.budget import Budget, Reservation, estimate_request, estimate_tokens, most_request, most_tokens
-from tradeassay.llm.cassette import CassetteMismatch, CassetteStore, RecordedAnswer, answer_key
-from tradeassay.llm.local import LocalModel, LocalSettings, find_local_model, get_local_model, local_models
-from tradeassay.llm.model import Model, ModelName, ModelParams, QuestionPlace, parse_name
-from tradeassay.llm.open import Access, check_model, open_model
-from tradeassay.llm.prompting import fenced_blocks, parse_object
-from tradeassay.llm.retry import RetryPolicy
-from tradeassay.llm.scripted import ScriptedModel, scripted_models
-from tradeassay.llm.tables import Cutoff, CutoffTable, Price, PriceTable, Tokens, load_cutoffs, load_prices
-from tradeassay.llm.text_tools import find_calls
+from tradeassay.llm.budget import (
+    Budget as Budget,
+    Reservation as Reservation,
+    estimate_request as estimate_request,
+    estimate_tokens as estimate_tokens,
+    most_request as most_request,
+    most_tokens as most_tokens,
+)
+from tradeassay.llm.cassette import (
+    CassetteMismatch as CassetteMismatch,
+    CassetteStore as CassetteStore,
+    RecordedAnswer as RecordedAnswer,
+    answer_key as answer_key,
+)
+from tradeassay.llm.local import (
+    LocalModel as LocalModel,
+    LocalSettings as LocalSettings,
+    find_local_model as find_local_model,
+    get_local_model as get_local_model,
+    local_models as local_models,
+)
+from tradeassay.llm.model import (
+    Model as Model,
+    ModelName as ModelName,
+    ModelParams as ModelParams,
+    QuestionPlace as QuestionPlace,
+    parse_name as parse_name,
+)
+from tradeassay.llm.open import Access as Access, check_model as check_model, open_model as open_model
+from tradeassay.llm.prompting import fenced_blocks as fenced_blocks, parse_object as parse_object
+from tradeassay.llm.retry import RetryPolicy as RetryPolicy
+from tradeassay.llm.scripted import ScriptedModel as ScriptedModel, scripted_models as scripted_models
+from tradeassay.llm.tables import (
+    Cutoff as Cutoff,
+    CutoffTable as CutoffTable,
+    Price as Price,
+    PriceTable as PriceTable,
+    Tokens as Tokens,
+    load_cutoffs as load_cutoffs,
+    load_prices as load_prices,
+)
+from tradeassay.llm.text_tools import find_calls as find_calls

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from tradeassay.masking.aliases import (
-    ANCHOR,
-    HARDENINGS,
-    LEVELS,
-    AliasMap,
-    DayMap,
-    Level,
-    MaskConfig,
-    UnknownAlias,
-    mask_bound,
+    ANCHOR as ANCHOR,
+    HARDENINGS as HARDENINGS,
+    LEVELS as LEVELS,
+    AliasMap as AliasMap,
+    DayMap as DayMap,
+    Level as Level,
+    MaskConfig as MaskConfig,
+    UnknownAlias as UnknownAlias,
+    mask_bound as mask_bound,
 )
-from tradeassay.masking.gate import NO_DATE, NO_NAME, Gate, Json
-from tradeassay.masking.leaks import Leak, Truth, find_leaks
-from tradeassay.masking.scales import ShownBars
-from tradeassay.masking.view import Mask, MaskedView, nameless, refuse_nameless
+from tradeassay.masking.gate import NO_DATE as NO_DATE, NO_NAME as NO_NAME, Gate as Gate, Json as Json
+from tradeassay.masking.leaks import Leak as Leak, Truth as Truth, find_leaks as find_leaks
+from tradeassay.masking.scales import ShownBars as ShownBars
+from tradeassay.masking.view import (
+    Mask as Mask,
+    MaskedView as MaskedView,
+    nameless as nameless,
+    refuse_nameless as refuse_nameless,
+)

@@ -6,92 +6,115 @@ repetitions, :func:`compare_to_baseline` says whether two paths can be told apar
 or a model.
 """
 
-from tradeassay.metrics.anytime import WatchedMean as WatchedMean
-from tradeassay.metrics.anytime import e_bh as e_bh
-from tradeassay.metrics.anytime import e_value as e_value
-from tradeassay.metrics.anytime import watched_interval as watched_interval
-from tradeassay.metrics.anytime import watched_mean as watched_mean
-from tradeassay.metrics.anytime import watched_sign as watched_sign
-from tradeassay.metrics.baseline import AgainstBaseline as AgainstBaseline
-from tradeassay.metrics.baseline import compare_to_baseline as compare_to_baseline
-from tradeassay.metrics.baseline import corrected as corrected
-from tradeassay.metrics.baseline import holm as holm
-from tradeassay.metrics.baseline import nothing_to_compare as nothing_to_compare
-from tradeassay.metrics.calibration import Bin as Bin
-from tradeassay.metrics.calibration import Calibration as Calibration
-from tradeassay.metrics.calibration import brier as brier
-from tradeassay.metrics.calibration import calibration as calibration
-from tradeassay.metrics.calibration import calibration_curve as calibration_curve
-from tradeassay.metrics.calibration import expected_calibration_error as expected_calibration_error
-from tradeassay.metrics.catalogue import BY_ID as BY_ID
-from tradeassay.metrics.catalogue import MEASURES as MEASURES
-from tradeassay.metrics.catalogue import MeasureInfo as MeasureInfo
-from tradeassay.metrics.cosine import cosine_interval as cosine_interval
-from tradeassay.metrics.cosine import cosine_variance as cosine_variance
-from tradeassay.metrics.cosine import growth_interval as growth_interval
-from tradeassay.metrics.cosine import mean_p_value as mean_p_value
-from tradeassay.metrics.intervals import BootstrapConfig as BootstrapConfig
-from tradeassay.metrics.intervals import ar1_inflation as ar1_inflation
-from tradeassay.metrics.intervals import long_run_variance as long_run_variance
-from tradeassay.metrics.intervals import mean_block_length as mean_block_length
-from tradeassay.metrics.intervals import rate_measure as rate_measure
-from tradeassay.metrics.intervals import resamples as resamples
-from tradeassay.metrics.intervals import significant as significant
-from tradeassay.metrics.intervals import variance_inflation as variance_inflation
-from tradeassay.metrics.intervals import wilson_interval as wilson_interval
-from tradeassay.metrics.measures import abstention_rate as abstention_rate
-from tradeassay.metrics.measures import annualised_return as annualised_return
-from tradeassay.metrics.measures import calmar as calmar
-from tradeassay.metrics.measures import cash_ratio as cash_ratio
-from tradeassay.metrics.measures import concentration as concentration
-from tradeassay.metrics.measures import cost_rate as cost_rate
-from tradeassay.metrics.measures import cumulative_return as cumulative_return
-from tradeassay.metrics.measures import downside_deviation as downside_deviation
-from tradeassay.metrics.measures import drawdowns as drawdowns
-from tradeassay.metrics.measures import failure_rate as failure_rate
-from tradeassay.metrics.measures import growth as growth
-from tradeassay.metrics.measures import hit_rate as hit_rate
-from tradeassay.metrics.measures import information_ratio as information_ratio
-from tradeassay.metrics.measures import max_drawdown as max_drawdown
-from tradeassay.metrics.measures import rejection_rate as rejection_rate
-from tradeassay.metrics.measures import sharpe as sharpe
-from tradeassay.metrics.measures import simple_returns as simple_returns
-from tradeassay.metrics.measures import sortino as sortino
-from tradeassay.metrics.measures import sortino_stockbench as sortino_stockbench
-from tradeassay.metrics.measures import turnover as turnover
-from tradeassay.metrics.measures import volatility as volatility
-from tradeassay.metrics.multiple import Superior as Superior
-from tradeassay.metrics.multiple import lucky_share as lucky_share
-from tradeassay.metrics.multiple import superior as superior
-from tradeassay.metrics.multiple import tiers as tiers
-from tradeassay.metrics.overfitting import Overfitting as Overfitting
-from tradeassay.metrics.overfitting import overfitting as overfitting
-from tradeassay.metrics.paired import PairedTest as PairedTest
-from tradeassay.metrics.paired import overlapping_clusters as overlapping_clusters
-from tradeassay.metrics.paired import wilcoxon as wilcoxon
-from tradeassay.metrics.paired import wilcoxon_clustered as wilcoxon_clustered
-from tradeassay.metrics.power import Design as Design
-from tradeassay.metrics.power import PowerSummary as PowerSummary
-from tradeassay.metrics.power import measured_design as measured_design
-from tradeassay.metrics.power import minimum_detectable_ir as minimum_detectable_ir
-from tradeassay.metrics.power import power_of as power_of
-from tradeassay.metrics.power import power_summary as power_summary
-from tradeassay.metrics.power import seeds_needed as seeds_needed
-from tradeassay.metrics.power import sessions_needed as sessions_needed
-from tradeassay.metrics.ranks import CriticalDifference as CriticalDifference
-from tradeassay.metrics.ranks import critical_difference as critical_difference
-from tradeassay.metrics.reliability import Play as Play
-from tradeassay.metrics.reliability import PlayWords as PlayWords
-from tradeassay.metrics.reliability import Reliability as Reliability
-from tradeassay.metrics.reliability import reliability as reliability
-from tradeassay.metrics.score import EpisodeSeries as EpisodeSeries
-from tradeassay.metrics.score import SeedSummary as SeedSummary
-from tradeassay.metrics.score import across_seeds as across_seeds
-from tradeassay.metrics.score import score as score
-from tradeassay.metrics.score import series_from_nav as series_from_nav
-from tradeassay.metrics.score import summarise as summarise
-from tradeassay.metrics.sharpe_inference import Deflated as Deflated
-from tradeassay.metrics.sharpe_inference import deflated_sharpe as deflated_sharpe
-from tradeassay.metrics.sharpe_inference import expected_best_sharpe as expected_best_sharpe
-from tradeassay.metrics.sharpe_inference import minimum_track_record as minimum_track_record
-from tradeassay.metrics.sharpe_inference import probabilistic_sharpe as probabilistic_sharpe
+from tradeassay.metrics.anytime import (
+    WatchedMean as WatchedMean,
+    e_bh as e_bh,
+    e_value as e_value,
+    watched_interval as watched_interval,
+    watched_mean as watched_mean,
+    watched_sign as watched_sign,
+)
+from tradeassay.metrics.baseline import (
+    AgainstBaseline as AgainstBaseline,
+    compare_to_baseline as compare_to_baseline,
+    corrected as corrected,
+    holm as holm,
+    nothing_to_compare as nothing_to_compare,
+)
+from tradeassay.metrics.calibration import (
+    Bin as Bin,
+    Calibration as Calibration,
+    brier as brier,
+    calibration as calibration,
+    calibration_curve as calibration_curve,
+    expected_calibration_error as expected_calibration_error,
+)
+from tradeassay.metrics.catalogue import BY_ID as BY_ID, MEASURES as MEASURES, MeasureInfo as MeasureInfo
+from tradeassay.metrics.cosine import (
+    cosine_interval as cosine_interval,
+    cosine_variance as cosine_variance,
+    growth_interval as growth_interval,
+    mean_p_value as mean_p_value,
+)
+from tradeassay.metrics.intervals import (
+    BootstrapConfig as BootstrapConfig,
+    ar1_inflation as ar1_inflation,
+    long_run_variance as long_run_variance,
+    mean_block_length as mean_block_length,
+    rate_measure as rate_measure,
+    resamples as resamples,
+    significant as significant,
+    variance_inflation as variance_inflation,
+    wilson_interval as wilson_interval,
+)
+from tradeassay.metrics.measures import (
+    abstention_rate as abstention_rate,
+    annualised_return as annualised_return,
+    calmar as calmar,
+    cash_ratio as cash_ratio,
+    concentration as concentration,
+    cost_rate as cost_rate,
+    cumulative_return as cumulative_return,
+    downside_deviation as downside_deviation,
+    drawdowns as drawdowns,
+    failure_rate as failure_rate,
+    growth as growth,
+    hit_rate as hit_rate,
+    information_ratio as information_ratio,
+    max_drawdown as max_drawdown,
+    rejection_rate as rejection_rate,
+    sharpe as sharpe,
+    simple_returns as simple_returns,
+    sortino as sortino,
+    sortino_stockbench as sortino_stockbench,
+    turnover as turnover,
+    volatility as volatility,
+)
+from tradeassay.metrics.multiple import (
+    Superior as Superior,
+    lucky_share as lucky_share,
+    superior as superior,
+    tiers as tiers,
+)
+from tradeassay.metrics.overfitting import Overfitting as Overfitting, overfitting as overfitting
+from tradeassay.metrics.paired import (
+    PairedTest as PairedTest,
+    overlapping_clusters as overlapping_clusters,
+    wilcoxon as wilcoxon,
+    wilcoxon_clustered as wilcoxon_clustered,
+)
+from tradeassay.metrics.power import (
+    Design as Design,
+    PowerSummary as PowerSummary,
+    measured_design as measured_design,
+    minimum_detectable_ir as minimum_detectable_ir,
+    power_of as power_of,
+    power_summary as power_summary,
+    seeds_needed as seeds_needed,
+    sessions_needed as sessions_needed,
+)
+from tradeassay.metrics.ranks import (
+    CriticalDifference as CriticalDifference,
+    critical_difference as critical_difference,
+)
+from tradeassay.metrics.reliability import (
+    Play as Play,
+    PlayWords as PlayWords,
+    Reliability as Reliability,
+    reliability as reliability,
+)
+from tradeassay.metrics.score import (
+    EpisodeSeries as EpisodeSeries,
+    SeedSummary as SeedSummary,
+    across_seeds as across_seeds,
+    score as score,
+    series_from_nav as series_from_nav,
+    summarise as summarise,
+)
+from tradeassay.metrics.sharpe_inference import (
+    Deflated as Deflated,
+    deflated_sharpe as deflated_sharpe,
+    expected_best_sharpe as expected_best_sharpe,
+    minimum_track_record as minimum_track_record,
+    probabilistic_sharpe as probabilistic_sharpe,
+)

@@ -1,15 +1,26 @@
 """A market (clock, as-of view, exchange, ledger), an agent's episode in it, and the episode's journal."""
 
-from tradeassay.play.episode import Asked, Conversation, Episode, NoAnswer, Recorder, talk
-from tradeassay.play.journal import Holdings, holdings_from_records, series_from_records
+from tradeassay.play.episode import (
+    Asked as Asked,
+    Conversation as Conversation,
+    Episode as Episode,
+    NoAnswer as NoAnswer,
+    Recorder as Recorder,
+    talk as talk,
+)
+from tradeassay.play.journal import (
+    Holdings as Holdings,
+    holdings_from_records as holdings_from_records,
+    series_from_records as series_from_records,
+)
 from tradeassay.play.market import (
-    Market,
-    MarketConfig,
-    Step,
-    Universe,
-    UniverseChoice,
-    UniverseName,
-    Witness,
-    most_traded,
-    parse_universe,
+    Market as Market,
+    MarketConfig as MarketConfig,
+    Step as Step,
+    Universe as Universe,
+    UniverseChoice as UniverseChoice,
+    UniverseName as UniverseName,
+    Witness as Witness,
+    most_traded as most_traded,
+    parse_universe as parse_universe,
 )

@@ -11,24 +11,27 @@ from typing import TYPE_CHECKING
 from tradeassay.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from tradeassay.report.code_board import print_check as print_check
-    from tradeassay.report.code_board import print_code_board as print_code_board
-    from tradeassay.report.code_board import print_evaluation as print_evaluation
+    from tradeassay.report.code_board import (
+        print_check as print_check,
+        print_code_board as print_code_board,
+        print_evaluation as print_evaluation,
+    )
     from tradeassay.report.code_page import write_code_html as write_code_html
-    from tradeassay.report.export_tables import paste as paste
-    from tradeassay.report.export_tables import paste_tables as paste_tables
+    from tradeassay.report.export_tables import paste as paste, paste_tables as paste_tables
     from tradeassay.report.formatting import PasteTable as PasteTable
-    from tradeassay.report.leaderboard import TerminalReport as TerminalReport
-    from tradeassay.report.leaderboard import print_comparison as print_comparison
-    from tradeassay.report.leaderboard import print_leaderboard as print_leaderboard
-    from tradeassay.report.leaderboard import terminal as terminal
-    from tradeassay.report.page import render_html as render_html
-    from tradeassay.report.page import write_html as write_html
-    from tradeassay.report.scorecard import write_check_html as write_check_html
-    from tradeassay.report.scorecard import write_review_form as write_review_form
-    from tradeassay.report.scorecard import write_review_html as write_review_html
-    from tradeassay.report.site import SiteReport as SiteReport
-    from tradeassay.report.site import write_site as write_site
+    from tradeassay.report.leaderboard import (
+        TerminalReport as TerminalReport,
+        print_comparison as print_comparison,
+        print_leaderboard as print_leaderboard,
+        terminal as terminal,
+    )
+    from tradeassay.report.page import render_html as render_html, write_html as write_html
+    from tradeassay.report.scorecard import (
+        write_check_html as write_check_html,
+        write_review_form as write_review_form,
+        write_review_html as write_review_html,
+    )
+    from tradeassay.report.site import SiteReport as SiteReport, write_site as write_site
     from tradeassay.report.verdicts import print_verdicts as print_verdicts
 else:
     __getattr__, __dir__, __all__ = lazily(__name__)

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from tradeassay.testing.agent import check_agent as check_agent
     from tradeassay.testing.check_source import check_source as check_source
     from tradeassay.testing.exchange import check_exchange as check_exchange
-    from tradeassay.testing.masks import check_masks as check_masks
-    from tradeassay.testing.masks import mask_cells as mask_cells
+    from tradeassay.testing.masks import check_masks as check_masks, mask_cells as mask_cells
     from tradeassay.testing.sandbox import check_sandbox as check_sandbox
 else:
     __getattr__, __dir__, _lazy = lazily(__name__)

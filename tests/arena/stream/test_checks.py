@@ -3,8 +3,7 @@
 from datetime import date
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tradeassay.arena.stream import check_summary
 from tradeassay.arena.stream.facts import agree, find_numbers

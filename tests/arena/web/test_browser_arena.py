@@ -5,8 +5,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from browser import NEEDS_BROWSER, READY, chromium
-from browser import opened as opened_at
+from browser import NEEDS_BROWSER, READY, chromium, opened as opened_at
 
 pytestmark = NEEDS_BROWSER
 

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tradeassay.account.daily_target import fee_factor, next_position, target_growth
 from tradeassay.benchmarks.ama import PAPER, SOUND, ama_panel, compare_with, positions, published

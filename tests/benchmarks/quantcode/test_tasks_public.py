@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tradeassay.benchmarks.quantcode import load_public_tasks
 from tradeassay.benchmarks.quantcode.loading import PUBLIC_KEYS, market_of

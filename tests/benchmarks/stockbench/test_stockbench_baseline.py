@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from stockbench_game import PRICES, answer, payload_of, pick, play, protocol, small_market
 
 from tradeassay.account import venues

@@ -26,8 +26,7 @@ from stockbench_game import (
     small_panel,
 )
 
-from tradeassay.benchmarks.stockbench import INPUTS, PROMPTS, StockbenchConfig
-from tradeassay.benchmarks.stockbench import prompts as prompt_files
+from tradeassay.benchmarks.stockbench import INPUTS, PROMPTS, StockbenchConfig, prompts as prompt_files
 from tradeassay.benchmarks.stockbench.payload import PER_MESSAGE, tokens_in, tokens_of
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import UserError

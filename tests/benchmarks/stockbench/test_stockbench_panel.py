@@ -5,8 +5,7 @@ import math
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tradeassay.benchmarks.stockbench import (
     DJIA_20,

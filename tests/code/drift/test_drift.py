@@ -4,8 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tradeassay.account.shares import DecisionList, decision_list
 from tradeassay.code.bars import make_bars

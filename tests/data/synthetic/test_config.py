@@ -7,8 +7,7 @@ from statistics import NormalDist
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.data import calendars

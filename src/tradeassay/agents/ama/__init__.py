@@ -4,5 +4,16 @@ sees whose words.
 Each is a sans-I/O generator over one packet of information and its own memory. Nothing here talks to a model.
 """
 
-from tradeassay.agents.ama.desk import Architecture, Conduct, architectures, make_architecture
-from tradeassay.agents.ama.desks import DeepFundAgent, HedgeFundAgent, InvestorAgent, TradeAgent, VanillaAgent
+from tradeassay.agents.ama.desk import (
+    Architecture as Architecture,
+    Conduct as Conduct,
+    architectures as architectures,
+    make_architecture as make_architecture,
+)
+from tradeassay.agents.ama.desks import (
+    DeepFundAgent as DeepFundAgent,
+    HedgeFundAgent as HedgeFundAgent,
+    InvestorAgent as InvestorAgent,
+    TradeAgent as TradeAgent,
+    VanillaAgent as VanillaAgent,
+)

@@ -5,5 +5,13 @@ Qlib itself is imported when a model is trained or asked, and comes with ``pip i
 
 from __future__ import annotations
 
-from tradeassay.agents.factor_models.agent import FactorModelAgent, FactorModelConfig
-from tradeassay.agents.factor_models.catalogue import FACTOR_MODELS, FactorModel, Size, factor_model
+from tradeassay.agents.factor_models.agent import (
+    FactorModelAgent as FactorModelAgent,
+    FactorModelConfig as FactorModelConfig,
+)
+from tradeassay.agents.factor_models.catalogue import (
+    FACTOR_MODELS as FACTOR_MODELS,
+    FactorModel as FactorModel,
+    Size as Size,
+    factor_model as factor_model,
+)

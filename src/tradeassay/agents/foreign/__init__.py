@@ -7,5 +7,11 @@ A *transport* carries bytes there and back and names what went wrong (:mod:`.tra
 
 from __future__ import annotations
 
-from tradeassay.agents.foreign.conversation import ForeignAgent, ForeignModel, OverHttp, OverPipe, OverPython
-from tradeassay.agents.foreign.transport import Unusable
+from tradeassay.agents.foreign.conversation import (
+    ForeignAgent as ForeignAgent,
+    ForeignModel as ForeignModel,
+    OverHttp as OverHttp,
+    OverPipe as OverPipe,
+    OverPython as OverPython,
+)
+from tradeassay.agents.foreign.transport import Unusable as Unusable

@@ -35,13 +35,18 @@ from tradeassay.arena.season import BASELINE, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.rows import Stage, Status, read_row, read_slot
 from tradeassay.arena.state.store import Store, insert_unless
-from tradeassay.arena.state.tables import decisions, rewards, rounds, slots
-from tradeassay.arena.state.tables import door_agents as agents
-from tradeassay.arena.state.tables import door_applicants as applicants
-from tradeassay.arena.state.tables import door_counts as counts
-from tradeassay.arena.state.tables import door_keys as keys
-from tradeassay.arena.state.tables import door_nonces as nonces
-from tradeassay.arena.state.tables import door_offers as offers
+from tradeassay.arena.state.tables import (
+    decisions,
+    door_agents as agents,
+    door_applicants as applicants,
+    door_counts as counts,
+    door_keys as keys,
+    door_nonces as nonces,
+    door_offers as offers,
+    rewards,
+    rounds,
+    slots,
+)
 from tradeassay.core.arena import Action, AgentChoice, Packet
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of

@@ -21,8 +21,7 @@ from sqlalchemy.exc import IntegrityError
 
 from tradeassay.account.daily_target import Booking
 from tradeassay.arena.season import Amendment, Season
-from tradeassay.arena.state import rows as read
-from tradeassay.arena.state import tables as t
+from tradeassay.arena.state import rows as read, tables as t
 from tradeassay.arena.state.rows import ClosedSlot, Known, ModelCall, Round, Skipped, Slot, Stage, unpacked
 from tradeassay.core.arena import AgentChoice, ChoiceFailure, Packet
 from tradeassay.core.dialogue import Usage

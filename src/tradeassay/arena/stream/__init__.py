@@ -4,8 +4,14 @@
 ``quality``, ``items`` and ``item_page``; experts speak through ``confirm``.
 """
 
-from tradeassay.arena.stream.checks import check_summary
-from tradeassay.arena.stream.editing import stream_publisher
-from tradeassay.arena.stream.items import RawItem
-from tradeassay.arena.stream.reviews import ItemPage, ItemReview, confirm, item_page, quality
-from tradeassay.arena.stream.store import items
+from tradeassay.arena.stream.checks import check_summary as check_summary
+from tradeassay.arena.stream.editing import stream_publisher as stream_publisher
+from tradeassay.arena.stream.items import RawItem as RawItem
+from tradeassay.arena.stream.reviews import (
+    ItemPage as ItemPage,
+    ItemReview as ItemReview,
+    confirm as confirm,
+    item_page as item_page,
+    quality as quality,
+)
+from tradeassay.arena.stream.store import items as items

@@ -29,8 +29,7 @@ from tradeassay.core.time import instant
 from tradeassay.data import Snapshot, SplicedSnapshot
 from tradeassay.data.snapshot import Moment
 from tradeassay.llm import Model, QuestionPlace, fenced_blocks, parse_object
-from tradeassay.play import Asked
-from tradeassay.play import Episode as Play
+from tradeassay.play import Asked, Episode as Play
 from tradeassay.play.episode import addressed, as_recorded, by_observation
 from tradeassay.play.market import Decide
 from tradeassay.runs.play.episodes import conversation_rng, episode_rng, steps

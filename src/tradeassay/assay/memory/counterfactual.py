@@ -47,8 +47,7 @@ from tradeassay.llm import (
     load_prices,
     open_model,
 )
-from tradeassay.play import Asked
-from tradeassay.play import Episode as Play
+from tradeassay.play import Asked, Episode as Play
 from tradeassay.play.episode import NOBODY, addressed, by_observation
 from tradeassay.runs.play.episodes import conversation_rng, episode_rng
 from tradeassay.runs.spec.episode import Asking, EpisodeSpec, open_protocol, params_for

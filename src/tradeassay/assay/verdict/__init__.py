@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from tradeassay.assay.own import OwnAccount as OwnAccount
-from tradeassay.assay.verdict.build import assay as assay
-from tradeassay.assay.verdict.build import brought_assay as brought_assay
-from tradeassay.assay.verdict.build import check_assay as check_assay
-from tradeassay.assay.verdict.build import record_assay as record_assay
-from tradeassay.assay.verdict.build import recorded_assay as recorded_assay
-from tradeassay.assay.verdict.decide import decide as decide
-from tradeassay.assay.verdict.decide import judge as judge
-from tradeassay.assay.verdict.record import KINDS as KINDS
-from tradeassay.assay.verdict.record import LABELS as LABELS
-from tradeassay.assay.verdict.record import AgentAssay as AgentAssay
-from tradeassay.assay.verdict.record import AgentFindings as AgentFindings
-from tradeassay.assay.verdict.record import Assay as Assay
-from tradeassay.assay.verdict.record import Verdict as Verdict
-from tradeassay.assay.verdict.record import VerdictConfig as VerdictConfig
+from tradeassay.assay.verdict.build import (
+    assay as assay,
+    brought_assay as brought_assay,
+    check_assay as check_assay,
+    record_assay as record_assay,
+    recorded_assay as recorded_assay,
+)
+from tradeassay.assay.verdict.decide import decide as decide, judge as judge
+from tradeassay.assay.verdict.record import (
+    KINDS as KINDS,
+    LABELS as LABELS,
+    AgentAssay as AgentAssay,
+    AgentFindings as AgentFindings,
+    Assay as Assay,
+    Verdict as Verdict,
+    VerdictConfig as VerdictConfig,
+)

@@ -1,4 +1,17 @@
 """Agent Market Arena: BUY, SELL or HOLD once a day and asset; rules, five measures, published figures."""
 
-from tradeassay.benchmarks.ama.published import AmaFigure, AmaPublished, compare_with, published
-from tradeassay.benchmarks.ama.rules import AMA, PAPER, SOUND, AmaRules, ama_panel, positions, rules_for
+from tradeassay.benchmarks.ama.published import (
+    AmaFigure as AmaFigure,
+    AmaPublished as AmaPublished,
+    compare_with as compare_with,
+    published as published,
+)
+from tradeassay.benchmarks.ama.rules import (
+    AMA as AMA,
+    PAPER as PAPER,
+    SOUND as SOUND,
+    AmaRules as AmaRules,
+    ama_panel as ama_panel,
+    positions as positions,
+    rules_for as rules_for,
+)

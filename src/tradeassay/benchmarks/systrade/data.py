@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.benchmarks.systrade.loading import MINUTES
-from tradeassay.code.bars import FIELDS, LABELS, TaskBars, bars_from_snapshot, make_bars
-from tradeassay.code.bars import MINUTES as BAR_MINUTES
+from tradeassay.code.bars import FIELDS, LABELS, MINUTES as BAR_MINUTES, TaskBars, bars_from_snapshot, make_bars
 from tradeassay.code.submission import StrategySpec
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.hashing import seed_from

@@ -1,18 +1,23 @@
 """Synthetic worlds: whole markets from one seed, with an answer key beside them."""
 
-from tradeassay.data.synthetic.key import AnswerKey, NewsTruth, PlantedSkill, World
-from tradeassay.data.synthetic.minutes import MinuteConfig, generate_minutes
-from tradeassay.data.synthetic.universe import (
-    PRESETS,
-    VERSION,
-    ActionModel,
-    MarketModel,
-    NewsModel,
-    NoiseModel,
-    PlantedStyles,
-    RegimeSpan,
-    SyntheticConfig,
-    TradingModel,
-    preset,
+from tradeassay.data.synthetic.key import (
+    AnswerKey as AnswerKey,
+    NewsTruth as NewsTruth,
+    PlantedSkill as PlantedSkill,
+    World as World,
 )
-from tradeassay.data.synthetic.world import SyntheticSource, generate
+from tradeassay.data.synthetic.minutes import MinuteConfig as MinuteConfig, generate_minutes as generate_minutes
+from tradeassay.data.synthetic.universe import (
+    PRESETS as PRESETS,
+    VERSION as VERSION,
+    ActionModel as ActionModel,
+    MarketModel as MarketModel,
+    NewsModel as NewsModel,
+    NoiseModel as NoiseModel,
+    PlantedStyles as PlantedStyles,
+    RegimeSpan as RegimeSpan,
+    SyntheticConfig as SyntheticConfig,
+    TradingModel as TradingModel,
+    preset as preset,
+)
+from tradeassay.data.synthetic.world import SyntheticSource as SyntheticSource, generate as generate

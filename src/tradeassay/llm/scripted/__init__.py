@@ -15,5 +15,10 @@ What a request holds is described in :mod:`tradeassay.llm.scripted.traders`.
 
 from __future__ import annotations
 
-from tradeassay.llm.scripted.coders import teach_builder, teach_coder
-from tradeassay.llm.scripted.traders import Question, ScriptedModel, Sensible, scripted_models
+from tradeassay.llm.scripted.coders import teach_builder as teach_builder, teach_coder as teach_coder
+from tradeassay.llm.scripted.traders import (
+    Question as Question,
+    ScriptedModel as ScriptedModel,
+    Sensible as Sensible,
+    scripted_models as scripted_models,
+)

@@ -22,14 +22,13 @@ from inspect_ai.model import (
     ContentReasoning,
     ContentText,
     GenerateConfig,
+    Model as InspectModel,
     ModelOutput,
     ModelUsage,
     ResponseSchema,
     get_model,
 )
-from inspect_ai.model import Model as InspectModel
-from inspect_ai.tool import ToolCall as InspectCall
-from inspect_ai.tool import ToolChoice, ToolFunction, ToolInfo, ToolParams
+from inspect_ai.tool import ToolCall as InspectCall, ToolChoice, ToolFunction, ToolInfo, ToolParams
 from inspect_ai.util import JSONSchema, LimitExceededError
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec, Usage

@@ -46,8 +46,7 @@ from tradeassay.llm import (
     load_prices,
     open_model,
 )
-from tradeassay.play import Asked, NoAnswer
-from tradeassay.play import Episode as Play
+from tradeassay.play import Asked, Episode as Play, NoAnswer
 from tradeassay.play.dialogue_log import DialogueLog, Lines, Scribe
 from tradeassay.play.episode import NOBODY, by_observation, recorded
 from tradeassay.play.journal import BATCHED, EVERY_LINE, Journal, JournalLine, LinesOf, encode_line

@@ -15,8 +15,7 @@ from tradeassay.play.dialogue_log import Spending
 from tradeassay.runs.store.outcome import Outcome, Played, Status
 
 if TYPE_CHECKING:
-    from rich.progress import Progress as RichProgress
-    from rich.progress import ProgressColumn, Task, TaskID
+    from rich.progress import Progress as RichProgress, ProgressColumn, Task, TaskID
 
 Phase = Literal["data", "play", "score"]
 _PHASES: dict[Phase, str] = {"data": "preparing data", "play": "playing", "score": "scoring"}

@@ -20,8 +20,7 @@ import msgspec
 from tradeassay.benchmarks.benchmark import benchmarks as registered
 from tradeassay.benchmarks.programs import CodeSpec, find_protocol
 from tradeassay.core.errors import UserError
-from tradeassay.core.hashing import NAME_LENGTH, Beacon, refuse_bad_secret, sha256_of
-from tradeassay.core.hashing import safe_name as safe_name
+from tradeassay.core.hashing import NAME_LENGTH, Beacon, refuse_bad_secret, safe_name as safe_name, sha256_of
 from tradeassay.core.measure import Convention
 from tradeassay.core.registry import did_you_mean, newest
 from tradeassay.core.time import parse_day

@@ -17,8 +17,7 @@ from msgspec.structs import fields
 
 from tradeassay.account import venues
 from tradeassay.agents import agents
-from tradeassay.agents.own_file import NAME as OWN_FILE
-from tradeassay.agents.own_file import WITH_FILES, own_files
+from tradeassay.agents.own_file import NAME as OWN_FILE, WITH_FILES, own_files
 from tradeassay.benchmarks import Benchmark, NamedWindow, benchmarks, find_window
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.hashing import Beacon, canonical_json, sha256_file, sha256_of

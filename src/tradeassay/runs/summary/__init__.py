@@ -4,19 +4,24 @@
 earlier versions get the same figures, because all of them follow from journals, scores and the hashed data.
 """
 
-from tradeassay.runs.summary.figures import compare_cell, completed_episode, completed_run, contrasts
-from tradeassay.runs.summary.models import decision_notes
-from tradeassay.runs.summary.reading import summary_of
+from tradeassay.runs.summary.figures import (
+    compare_cell as compare_cell,
+    completed_episode as completed_episode,
+    completed_run as completed_run,
+    contrasts as contrasts,
+)
+from tradeassay.runs.summary.models import decision_notes as decision_notes
+from tradeassay.runs.summary.reading import summary_of as summary_of
 from tradeassay.runs.summary.rows import (
-    AgentSummary,
-    CellSummary,
-    Contest,
-    Contrast,
-    ContrastArm,
-    EpisodeDetail,
-    FailureCause,
-    ModelSummary,
-    OverMarkets,
-    RunSummary,
-    failed_too_often,
+    AgentSummary as AgentSummary,
+    CellSummary as CellSummary,
+    Contest as Contest,
+    Contrast as Contrast,
+    ContrastArm as ContrastArm,
+    EpisodeDetail as EpisodeDetail,
+    FailureCause as FailureCause,
+    ModelSummary as ModelSummary,
+    OverMarkets as OverMarkets,
+    RunSummary as RunSummary,
+    failed_too_often as failed_too_often,
 )

@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from tradeassay.agents.own_file import NAME as OWN_FILE
-from tradeassay.agents.own_file import OPEN
+from tradeassay.agents.own_file import NAME as OWN_FILE, OPEN
 from tradeassay.benchmarks import Benchmark, ktdfin, stockbench
 from tradeassay.benchmarks.rules_text import rules_text
 from tradeassay.core.errors import UNDECODABLE, DataError, RunError, TradeassayWarning

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tradeassay.agents import make_agent
-from tradeassay.agents.own_file import NAME as OWN_FILE
-from tradeassay.agents.own_file import OPEN
+from tradeassay.agents.own_file import NAME as OWN_FILE, OPEN
 from tradeassay.core.agent import CostlyAgent
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UNDECODABLE, MissingExtra, RunError, UserError
