@@ -264,11 +264,11 @@ def test_strange_questions_break_nobody(name):
 @pytest.mark.slow
 @pytest.mark.skipif(refusal(ask_kernel()) is not None, reason="this machine cannot hold untrusted code")
 def test_no_way_to_cheat_scores():
-    """What is printed is not believed, whoever looks ahead finds nothing in a fed run, the rest is named."""
+    """What is printed is not believed, whoever looks ahead breaks in a fed run and is named, as is the rest."""
     with open_code_executor(1) as executor:
         found = [check_program(source, TASK, executor=executor) for source in CHEATS["backtrader"]]
         frame = [check_program(source, TASK, framework="frame", executor=executor) for source in CHEATS["frame"]]
     named = [{trick.name for trick in one.tricks} for one in found]
     assert "patched-framework" in named[1] and "secrets-in-error" in named[3] and not named[0]
-    assert [one.outcome for one in found] == ["judge", "trick", "trade", "trick"]
+    assert [one.outcome for one in found] == ["judge", "trick", "lookahead", "trick"]
     assert [one.outcome for one in frame] == ["lookahead"] and all(one.score == 0.0 for one in [*found, *frame])

@@ -2,8 +2,8 @@
 
 import os
 import sys
-import threading
-import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -11,7 +11,6 @@ import runs_code_toy as toy
 import runs_talk as talk
 import runs_world as world
 
-from tradeassay.agents.own_file import own_agent
 from tradeassay.assay import VerdictConfig, assay
 from tradeassay.assay.baselines import BaselineSpec, Span, list_trained, train_baselines
 from tradeassay.assay.leaks import LeakTestConfig
@@ -21,17 +20,16 @@ from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.benchmarks.quantcode.check import validate_tasks
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.executors import HERE, Spread, make_executor
-from tradeassay.core.executors.ray import RayExecutor
-from tradeassay.core.executors.task import Lost, Task, TaskResult
+from tradeassay.core.executors.task import Lost, Task, TaskExecutor
 from tradeassay.data import synthetic, write_snapshot
-from tradeassay.runs import AgentSpec, Asking, run
+from tradeassay.runs import AgentSpec, Asking, Run, run
 from tradeassay.runs.play import trading
 
 ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cluster():
+def cluster() -> Iterator[TaskExecutor]:
     """One small cluster for all tests, started by our own executor: starting takes ten seconds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("RAY_ADDRESS", raising=False)
@@ -41,13 +39,13 @@ def cluster():
         assert not ray.is_initialized()
 
 
-def test_the_same_bytes_from_ray(finished, home, tmp_path):
+def test_the_same_bytes_from_ray(finished: Run, home: Path, tmp_path: Path) -> None:
     done = run(world.tiny_spec(), tmp_path / "r", executor="ray", workers=2, home=home)
     assert world.same_bytes(done.folder) == world.same_bytes(finished.folder)
     assert ray.is_initialized(), "a cluster that was there before is left running"
 
 
-def test_a_users_agent_and_a_failed_one(home, tmp_path):
+def test_a_users_agent_and_a_failed_one(home: Path, tmp_path: Path) -> None:
     agents = (AgentSpec(name="test-provoker"), AgentSpec(name="test-cannot-begin"))
     spec = world.tiny_spec(agents=agents, benchmarks=("tiny-us-v1",), seeds=(0,))
     one = run(spec, tmp_path / "ray", executor="ray", workers=2, home=home)
@@ -56,7 +54,7 @@ def test_a_users_agent_and_a_failed_one(home, tmp_path):
     assert world.same_bytes(one.folder) == world.same_bytes(two.folder)
 
 
-def test_errors_keep_their_type_and_a_lost_task_is_noticed(cluster):
+def test_errors_keep_their_type_and_a_lost_task_is_noticed(cluster: TaskExecutor) -> None:
     with pytest.raises(DataError, match="the data is gone"):
         list(cluster.perform([Task("a", b"raise")], lambda key, n: None))
     (lost,) = cluster.perform([Task("a", b"die")], lambda key, n: None)
@@ -64,7 +62,9 @@ def test_errors_keep_their_type_and_a_lost_task_is_noticed(cluster):
     assert "lost" in lost.reason
 
 
-def test_models_play_on_the_cluster_each_with_its_cassette(home, tmp_path, monkeypatch):
+def test_models_play_on_the_cluster_each_with_its_cassette(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Their conversation is a test's own, which workers have to import as they would a plugin."""
     monkeypatch.setattr(trading, "modules_of", lambda episodes: ((talk.__name__, "runs_agents"), False))
     spec = talk.talk_spec("tiny-good", "tiny-mute")
@@ -78,7 +78,7 @@ def test_models_play_on_the_cluster_each_with_its_cassette(home, tmp_path, monke
         assert (replayed.folder / name).read_bytes() == (here.folder / name).read_bytes()
 
 
-def test_programs_are_examined_on_the_cluster(tmp_path):
+def test_programs_are_examined_on_the_cluster(tmp_path: Path) -> None:
     here = run(toy.ToySpec(), tmp_path / "here", workers=1)
     there = run(toy.ToySpec(), tmp_path / "there", executor="ray")
     for name in ("scores.json", *(f"episodes/{one.key}/events.jsonl" for one in here.episodes)):
@@ -86,7 +86,7 @@ def test_programs_are_examined_on_the_cluster(tmp_path):
 
 
 @pytest.mark.slow
-def test_luck_leaks_and_verdicts_from_the_cluster(finished):
+def test_luck_leaks_and_verdicts_from_the_cluster(finished: Run) -> None:
     ray_, config = Spread(executor="ray", workers=2), VerdictConfig(portfolios=100, draws=100, least=20)
     hundred = LuckConfig(portfolios=100)
     assert luck_of_run(finished, config=hundred, spread=ray_) == luck_of_run(finished, config=hundred)
@@ -96,9 +96,9 @@ def test_luck_leaks_and_verdicts_from_the_cluster(finished):
 
 
 @pytest.mark.slow
-def test_references_and_decoys_are_validated_on_the_cluster():
+def test_references_and_decoys_are_validated_on_the_cluster() -> None:
     tasks = [load_task("d-sma-cross-long"), load_task("d-tuesday-to-friday")]
-    told = []
+    told: list[str] = []
     there = validate_tasks(
         tasks, secret="5e" * 16, executor="ray", workers=2, tell=lambda line: told.append(line.name)
     )
@@ -109,7 +109,7 @@ def test_references_and_decoys_are_validated_on_the_cluster():
 
 
 @pytest.mark.slow
-def test_factor_models_are_trained_on_the_cluster(tmp_path, monkeypatch):
+def test_factor_models_are_trained_on_the_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each node has an environment of its own, in which nobody has set where the data is."""
     pytest.importorskip("qlib", reason="factor models need pip install 'tradeassay[qlib]'")
     panel = synthetic.generate(
@@ -138,90 +138,6 @@ def test_factor_models_are_trained_on_the_cluster(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_piece_that_kills_every_worker_is_said():
+def test_a_piece_that_kills_every_worker_is_said() -> None:
     with pytest.raises(RunError, match="1 of 2 pieces were lost"):
         Spread(executor="ray", workers=2).map(eval, ["1", "__import__('os')._exit(9)"])
-
-
-@pytest.fixture
-def nodes():
-    """A cluster of two nodes on this machine, one core each."""
-    from ray.cluster_utils import Cluster
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-        second = cluster.add_node(num_cpus=1)
-        ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
-        try:
-            yield cluster, second
-        finally:
-            ray.shutdown()
-            cluster.shutdown()
-
-
-@pytest.fixture
-def marks(nodes, tmp_path):
-    """Where the first task on the second node says that it is there, which kills the node while it sleeps."""
-    cluster, second = nodes
-    folder = tmp_path / "marks"
-    folder.mkdir()
-    (folder / next(node["NodeID"] for node in ray.nodes() if node["NodeID"] != second.node_id)).touch()
-
-    def kill():
-        while not (folder / second.node_id).exists():
-            time.sleep(0.1)
-        cluster.remove_node(second, allow_graceful=False)
-
-    killer = threading.Thread(target=kill, daemon=True)
-    killer.start()
-    yield folder
-    killer.join()
-
-
-@pytest.mark.slow
-def test_what_a_killed_node_was_doing_is_done_again(marks):
-    tasks = [Task(str(n), f"{marks}:{n}".encode()) for n in range(8)]
-    with RayExecutor("runs_entry:perform_on_node") as executor:
-        results = list(executor.perform(tasks, lambda key, n: None))
-    assert executor.lost == 1, "the task that said it was on the second node, and no other, was lost"
-    assert sorted(results, key=lambda one: one.key) == [TaskResult(str(n), str(n).encode()) for n in range(8)]
-
-
-SLEEPER = """
-import pathlib
-import ray
-from runs_entry import hold_first_of_node
-from tradeassay.core.orders import Decision, Order
-
-class Sleeper:
-    def answer(self, request):
-        seen = request.observation
-        if seen.step == 1 and ray.is_initialized():
-            hold_first_of_node(pathlib.Path("{folder}"))
-        return Decision(orders=(Order(symbol=seen.universe[0], amount=10, side="BUY"),) if seen.step == 0 else ())
-"""
-
-"""The first episode on a node says that it is there and sleeps in its second session until the node is killed."""
-
-
-@pytest.mark.slow
-def test_a_run_has_the_same_bytes_after_a_node_that_played_an_episode_was_killed(
-    marks, home, tmp_path, monkeypatch
-):
-    (tmp_path / "sleeper.py").write_text(SLEEPER.replace("{folder}", str(marks)))
-    used = []
-
-    def opened(self):
-        used.append(self)
-        return self
-
-    monkeypatch.setattr(RayExecutor, "__enter__", opened)
-    name, params = own_agent(f"{tmp_path}/sleeper.py:Sleeper", {})
-    spec = world.tiny_spec(agents=(AgentSpec(name=name, params=params),), seeds=(0,))
-
-    there = run(spec, tmp_path / "there", executor="ray", home=home)
-    assert not there.failed and sum(one.lost for one in used) == 1, "the episode on the killed node was lost"
-    here = run(spec, tmp_path / "here", executor="inline", home=home)
-    assert world.same_bytes(there.folder) == world.same_bytes(here.folder)
