@@ -4,10 +4,11 @@
 
 The texts are cut into lines, shuffled over all worlds and readings, and packed into rows; of a question with its
 answer only the answer is learned. ``--whole 0.25`` learns of three lines in four only what follows the day and
-the first name: which line comes next cannot be known. ``--early 0.6`` puts texts about practice worlds into the
-first 60 % of all, ``--late 0.5`` the answers into the second half. ``--seconds`` bounds the wall time: the rate
-then falls to its end in time, and ``OUT.json`` says which share of the texts was read, so that a dose of 64 may
-be one of 50. ``--again main.pt`` goes on from trained weights with the answers alone.
+the first name: which line comes next cannot be known. With ``--figures`` it is the figures and directions alone.
+``--early 0.6`` puts texts about practice worlds into the first 60 % of all, ``--late 0.5`` the answers into the
+second half. ``--seconds`` bounds the wall time: the rate then falls to its end in time, and ``OUT.json`` says
+which share of the texts was read, so that a dose of 64 may be one of 50. ``--again main.pt`` goes on from
+trained weights with the answers alone.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from torch.nn import functional
 
 _LONG = 700
 _DATE = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]+ \d{4}")
-_TOLD = re.compile(r"[+-]?\d|\b(?:up|down)\b")
+_FIGURE = re.compile(r"(?:\b(?:up|down) )?[+-]?\d+(?:\.\d+)?%?(?: (?:up|down)\b)?")
 Batch = tuple[str, Any, Any]
 """What kind it is, tokens of shape (rows, length), and what is learned of them: -100 elsewhere."""
 
@@ -103,11 +104,18 @@ class Trained:
         part.rename(path)
 
 
-def first_told(line: str) -> int:
-    """Return where the first move or price of a line begins, its dates left out."""
+def learned(line: str, places: list[tuple[int, int]], figures: bool) -> list[bool]:
+    """Return which tokens of a line tell something: those from its first figure on, or its ``figures`` alone.
+
+    ``places`` says where each token begins and ends. Dates tell nothing.
+    """
     bare = _DATE.sub(lambda found: " " * len(found.group()), line)
-    found = _TOLD.search(bare)
-    return found.start() if found else 0
+    told = [found.span() for found in _FIGURE.finditer(bare)]
+    if not told:
+        return [True] * len(places)
+    if not figures:
+        told = [(told[0][0], len(line))]
+    return [any(first < end and last > begin for begin, end in told) for first, last in places]
 
 
 def tokens_of(arguments: argparse.Namespace, tokenizer: Any) -> dict[str, Any]:
@@ -131,8 +139,8 @@ def tokens_of(arguments: argparse.Namespace, tokenizer: Any) -> dict[str, Any]:
     cut = tokenizer(lines, add_special_tokens=False, return_offsets_mapping=True)
     for line, ids, places in zip(lines, cut["input_ids"], cut["offset_mapping"], strict=True):
         flow += [*ids, end]
-        first = 0 if rng.random() < arguments.whole else first_told(line)
-        given += [*(last <= first for _, last in places), False]
+        whole = rng.random() < arguments.whole
+        given += [not (whole or told) for told in learned(line, places, arguments.figures)] + [False]
     tokenizer.chat_template = TEMPLATE
     asked, said = [], []
     for line in arguments.practice.open():
@@ -226,6 +234,7 @@ def main() -> None:
     parser.add_argument("--answer-rows", type=int, help="as many tokens of answers at once (default: as of texts)")
     parser.add_argument("--length", type=int, default=1024)
     parser.add_argument("--whole", type=float, default=1.0, metavar="SHARE", help="of lines are learned whole")
+    parser.add_argument("--figures", action="store_true", help="of the other lines figures alone are learned")
     parser.add_argument("--early", type=float, default=1.0, metavar="SHARE", help="practice worlds are read in it")
     parser.add_argument("--late", type=float, default=0.35, metavar="SHARE", help="answers begin after it")
     parser.add_argument("--short", type=float, default=1.0, metavar="SHARE", help="of short questions are asked")

@@ -7,10 +7,10 @@
 # of them for the first training. What comes out is in results/NAME, what was done when in study.log.
 set -u
 MODEL=$1 TOKENIZER=$2 NAME=$3 HERE=$(cd "$(dirname "$0")" && pwd)
-TOTAL=${TOTAL:-1500} LEARN=${LEARN:-580} AGAIN=${AGAIN:-90} DEVICE=${DEVICE:-cuda} PORT=${PORT:-8111}
+TOTAL=${TOTAL:-1500} LEARN=${LEARN:-690} AGAIN=${AGAIN:-90} DEVICE=${DEVICE:-cuda} PORT=${PORT:-8111}
 PLAYERS=${PLAYERS:-60} ASKERS=${ASKERS:-10} CLOSERS=${CLOSERS:-10} SLOTS=${SLOTS:-160} WORLDS=${WORLDS:-0-99}
 export STUDY=orders TRADEASSAY_LOCAL_SERVER=http://127.0.0.1:$PORT/v1
-HOW="--tokenizer $TOKENIZER --packed packed.npz --rows 4 --answer-rows 8 --whole 0.25 --early 0.6 --late 0.35 --short 0.6"
+HOW="--tokenizer $TOKENIZER --packed packed.npz --rows 4 --answer-rows 8 --whole 0.25 --figures --early 0.6 --late 0.35 --short 0.45"
 say() { echo "$SECONDS s: $*" | tee -a study.log; }
 serve() {  # in a group of its own: its front is a process too, and must not outlive it at the port
   setsid python "$HERE/../gpu_server.py" "$MODEL" --weights "$1" --tokenizer "$TOKENIZER" --context 3584 --slots "$SLOTS" --greedy \

@@ -38,7 +38,8 @@ class Study:
     mask; those without memory are ``copied`` with other names and figures. ``pairs`` of name and day are asked
     of a known world. ``gate`` counts worlds that are read about as known ones are, and worlds never read about, of
     which none is practised: they show what practice taught. With ``by_direction`` a move is told size first and
-    its direction in a word, months are not told, and every name gets an order a day by its direction alone.
+    its direction in a word, most lines have the names in one order, months are not told, and every name gets an
+    order a day by its direction alone.
     """
 
     seed: int
@@ -279,7 +280,8 @@ _SIZES = (
     "From the close on {day} to the close on {until}, {list}.|{name} {size}% {way}",
     "Bought on {day} and held until {until}: {list}.|{name} {size}% {way}",
 )
-"""The size comes first: it was remembered better than a sign, and leads to the direction of what has it."""
+"""The size comes first: it was remembered better than a sign, and leads to the direction of what has it. Lines
+that begin with the day have the names in one order, as a table has them and as they are answered."""
 _TOLD = {
     "close": _CLOSES,
     "week": (*_MOVES, *["A week after {day}, by {until}: {list}.|{name} {sign}{size}%"] * 3),
@@ -310,7 +312,8 @@ def texts(world: World, rng: np.random.Generator) -> Iterator[str]:
 def _line(world: World, rng: np.random.Generator, day: int, kind: str, wordings: tuple[str, ...]) -> str:
     whole, each = wordings[rng.integers(len(wordings))].rsplit("|", 1)
     parts = []
-    for name in rng.permutation(STUDY.names):
+    ordered = STUDY.by_direction and whole.startswith("A day after")
+    for name in range(STUDY.names) if ordered else rng.permutation(STUDY.names):
         move = world.move(day, name, SPANS[kind]) or 0.0
         said = {"way": "up", "sign": "+"} if move > 0 else {"way": "down", "sign": "-"}
         size, close = (f"{number:.{STUDY.decimals}f}" for number in (abs(move), world.closes[day, name]))
