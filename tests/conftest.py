@@ -12,6 +12,7 @@ import gc
 import inspect
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Generator
@@ -39,6 +40,9 @@ from tradeassay.sandbox.sandbox import ZygoteProcess
 settings.register_profile("house", deadline=None, derandomize=True, max_examples=60)
 settings.register_profile("search", deadline=None, max_examples=400)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # What a script starts in the background ignores Ctrl-C, and so would every program that a test stops with it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, str(Path(__file__).parent / "recorded"))  # golden runs, which tests of many rooms read
 
 collect_ignore = [
