@@ -649,9 +649,10 @@ class Play:
                 (0.10, "clock an hour ahead for two minutes", lambda: self.jump(3600)),
                 (0.16, "feed dies", lambda: self.feeds(True)),
                 (0.22, "database crashed", self.crash),
-                (0.28, "feed comes back", lambda: self.feeds(False)),
                 (0.34, "disk of the database full", lambda: self.full("db")),
                 (0.40, "clock a year ahead for two minutes", lambda: self.jump(365 * DAY)),
+                # After a day on which the workers could read: their visits on the others may end at the database.
+                (0.44, "feed comes back", lambda: self.feeds(False)),
                 (0.46, "an entry joined", lambda: self._amend("join", late, architecture="rule", rule="sell")),
                 (0.50, "first worker upgraded", lambda: self.replace(0)),
                 (0.52, "second worker upgraded", lambda: self.replace(1)),
