@@ -83,6 +83,25 @@ def test_who_failed_too_often_has_no_place(cell):
     assert "tier" in out.getvalue() and "#" not in out.getvalue()
 
 
+def test_what_holds_for_the_ranked_is_not_said_of_all(cell):
+    base, good, _, bad, silent = cell.agents
+    worse = playing("worse", noisy(-0.004, 6))
+    said = answer(compare_cell(msgspec.structs.replace(cell, agents=(base, bad, worse, silent)), FEW))
+    assert said.headline == "Every ranked agent falls behind buy and hold by more than chance explains."
+    assert any("bad has the highest return of a ranked agent, " in line for line in said.support)
+    said = answer(compare_cell(msgspec.structs.replace(cell, agents=(base, good, bad, silent)), FEW))
+    assert said.headline.startswith("good is best: it beats buy and hold and every other ranked agent by")
+
+
+def test_the_highest_return_need_not_be_a_winner(cell):
+    wild = playing("wild", MARKET + np.random.default_rng(8).normal(0.004, 0.03, 120))
+    found = compare_cell(msgspec.structs.replace(cell, agents=(*cell.agents[:2], wild)), FEW)
+    assert [one.name for one in found.ranked if not one.baseline] == ["wild", "good"]
+    said = answer(found)
+    assert said.headline == "good beats buy and hold by more than chance explains."
+    assert any(line.startswith("wild has the highest return, ") for line in said.support)
+
+
 def test_places_over_markets_need_a_difference(cell):
     def market(dataset, **changes):
         return msgspec.structs.replace(cell, dataset=dataset, **changes)

@@ -10,6 +10,7 @@ import msgspec
 from tradeassay.assay.verdict.reasons import percent
 from tradeassay.core.measure import Measure
 from tradeassay.report import numbers
+from tradeassay.runs.summary import failed_too_often
 
 MINUS = numbers.MINUS
 _NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)?%?"
@@ -132,29 +133,41 @@ _VERBS = (
 
 
 def wrong_comparisons(surface, cell):
-    """Return sentences about the baseline, or about tiers, that say other than the record does."""
-    sides = {one.name: one.versus.side if one.versus is not None else None for one in cell.agents}
+    """Return sentences about the baseline, the highest return or tiers that say other than the record does."""
     tiers = () if cell.contest is None else cell.contest.tiers
     base = "|".join(map(re.escape, (cell.baseline_phrase, cell.baseline, "it")))
     found = []
     for sentence in re.split(r"(?<=[.;])\s|\n", surface.text):
+        about = [one for one in cell.agents if "ranked agent" not in sentence or failed_too_often(one) is None]
+        sides = {one.name: one.versus.side if one.versus is not None else None for one in about}
+        if re.search(r"No (?:ranked )?agent can be told apart", sentence) and any(sides.values()):
+            found.append(f"{surface.name}: '{sentence}' although {sides}")
         for verb, side in _VERBS:
             match = re.search(rf"(.*?)\b{verb} (?:{base})\b", sentence)
             if match is None:
                 continue
             subject = match[1].replace(" is best: it", "").lstrip("- ").strip()
-            if re.search(r"No agent can(?:not)? be told apart", sentence) and any(sides.values()):
-                found.append(f"{surface.name}: '{sentence}' although {sides}")
-            if subject.startswith("No agent") and side == "above":
+            if subject.startswith(("No agent", "No ranked agent")) and side == "above":
                 wrong = [name for name, one in sides.items() if one == "above"]
-            elif subject.startswith("Every agent"):
+            elif subject.startswith(("Every agent", "Every ranked agent")):
                 wrong = [name for name, one in sides.items() if one != side and name != cell.baseline]
             else:
                 named = _named(subject.rpartition(", and ")[2] or subject, sides)
                 wrong = [name for name in named if sides[name] != side]
             found += [f"{surface.name}: '{sentence}' although {name} is {sides[name]}" for name in wrong]
-        found += _wrong_tiers(surface, sentence, tiers, sides)
+        found += _wrong_highest(surface, sentence, about) + _wrong_tiers(surface, sentence, tiers, sides)
     return found
+
+
+def _wrong_highest(surface, sentence, agents):
+    """Return who returned more than the one that is said to have the highest return among these."""
+    subject, said, _ = sentence.partition(" has the highest return")
+    returned = {one.name: one.result.value for one in agents if not one.baseline and one.result.value is not None}
+    named = max((name for name in returned if subject.endswith(name)), key=len, default=None)
+    if not said or named is None:
+        return [f"{surface.name}: '{sentence}' names nobody"] if said else []
+    more = [name for name, value in returned.items() if value > returned[named]]
+    return [f"{surface.name}: '{sentence}' although {name} returned {returned[name]}" for name in more]
 
 
 def _named(subject, names):

@@ -440,6 +440,12 @@ def test_the_reader_sees_what_is_wrong(tmp_path):
             for side, verb in (("above", "beats"), ("below", "falls behind"), (None, "cannot be told apart from"))
         }
         assert {side for side, wrong in said.items() if not wrong} == {agent.versus.side if agent.versus else ""}
+        returned = [one.result.value for one in cell.agents if not one.baseline and one.result.value is not None]
+        highest = wrong_comparisons(Surface("x", f"{agent.name} has the highest return, +1.0%."), cell)
+        assert bool(highest) == (agent.result.value < max(returned))
+    assert wrong_comparisons(Surface("x", "No agent can be told apart from buy and hold."), cell) or not any(
+        agent.versus.side for agent in agents
+    )
     first = cell.contest.tiers[0]
     best = wrong_comparisons(Surface("x", f"{first[0]} is best: it is."), cell)
     assert bool(best) == (len(first) > 1)

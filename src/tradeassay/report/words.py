@@ -144,25 +144,28 @@ def in_words(cell: CellSummary) -> tuple[str, ...]:
 
 def answer(cell: CellSummary) -> BestAnswer:
     """Answer "which agent is best?" in plain words, best-founded statement first."""
-    rivals = [agent for agent in cell.ranked if agent.result.value is not None and not agent.baseline]
-    rivals = [agent for agent in rivals if failed_too_often(agent) is None] or rivals
+    played = [agent for agent in cell.ranked if agent.result.value is not None and not agent.baseline]
+    rivals = [agent for agent in played if failed_too_often(agent) is None] or played
     if not rivals and any(agent.result.value is not None for agent in cell.agents):
         return BestAnswer("Only the baseline has a result.", ("There is nobody to compare it with.",))
     if not rivals:
         return BestAnswer("No agent has a result.", ("Every episode failed; the reasons are below.",))
     sides = {agent.name: agent.versus.side for agent in rivals if agent.versus is not None}
-    winners = [agent for agent in rivals if sides.get(agent.name) == "above"]
+    winners = [agent.name for agent in rivals if sides.get(agent.name) == "above"]
     behind = [agent.name for agent in rivals if sides.get(agent.name) == "below"]
+    # What holds for all who have a place need not hold for one that failed too often.
+    kind = "agent" if len(rivals) == len(played) else "ranked agent"
     if winners:
-        names, phrase = [agent.name for agent in winners], cell.baseline_phrase
+        phrase = cell.baseline_phrase
         first = cell.contest.tiers[0] if cell.contest is not None and len(rivals) > 1 else ()
         # Best is who can be told apart from everybody: a baseline that is beaten makes nobody better than a rival.
-        headline = f"{_list(names)} {_verb(names, 'beats', 'beat')} {phrase} by more than chance explains."
-        if first == (names[0],):
-            headline = f"{names[0]} is best: it beats {phrase} and every other agent by more than chance explains."
+        headline = f"{_list(winners)} {_verb(winners, 'beats', 'beat')} {phrase} by more than chance explains."
+        if first == (winners[0],):
+            beaten = f"{phrase} and every other {kind}"
+            headline = f"{winners[0]} is best: it beats {beaten} by more than chance explains."
     else:
-        headline = _no_winner(rivals, behind, cell)
-    support = (*contest_words(cell), _leader((winners or rivals)[0], cell), *_others(behind, cell))
+        headline = _no_winner(rivals, behind, cell, kind)
+    support = (*contest_words(cell), _leader(rivals[0], cell, kind), *_others(behind, cell))
     return BestAnswer(headline, support)
 
 
@@ -201,18 +204,18 @@ def setting_title(found: OverMarkets, among: Sequence[OverMarkets]) -> str:
     return f" ({', '.join(apart)})" if apart else ""
 
 
-def _no_winner(rivals: Sequence[AgentSummary], behind: Sequence[str], cell: CellSummary) -> str:
+def _no_winner(rivals: Sequence[AgentSummary], behind: Sequence[str], cell: CellSummary, kind: str) -> str:
     phrase, one = cell.baseline_phrase, len(rivals) == 1
     if all(agent.versus is None or agent.versus.distinguishable is None for agent in rivals):
-        return f"{_first(rivals[0], cell)} has the highest return; nothing could be compared with {phrase}."
+        return f"{_first(rivals[0], cell)} has {_highest(kind)}; nothing could be compared with {phrase}."
     if len(behind) == len(rivals):
-        return f"{rivals[0].name if one else 'Every agent'} falls behind {phrase} by more than chance explains."
+        return f"{rivals[0].name if one else f'Every {kind}'} falls behind {phrase} by more than chance explains."
     if behind:
         falls = _verb(behind, "falls", "fall")
-        return f"No agent beats {phrase}, and {_list(behind)} {falls} behind it by more than chance explains."
+        return f"No {kind} beats {phrase}, and {_list(behind)} {falls} behind it by more than chance explains."
     if one and rivals[0].versus is not None:
         return f"{rivals[0].name} {rivals[0].versus.said_of(phrase)}."
-    return f"No agent can be told apart from {phrase}."
+    return f"No {kind} can be told apart from {phrase}."
 
 
 def _others(behind: Sequence[str], cell: CellSummary) -> list[str]:
@@ -237,10 +240,14 @@ def _first(agent: AgentSummary, cell: CellSummary) -> str:
     return f"After {cell.baseline_phrase}, {agent.name}" if ahead else agent.name
 
 
-def _leader(agent: AgentSummary, cell: CellSummary) -> str:
+def _highest(kind: str) -> str:
+    return "the highest return" if kind == "agent" else f"the highest return of a {kind}"
+
+
+def _leader(agent: AgentSummary, cell: CellSummary, kind: str) -> str:
     """Name the highest return and what it is against the baseline, both with their intervals."""
     bounds = numbers.interval("cumulative_return", agent.result)
-    text = f"{_first(agent, cell)} has the highest return, {numbers.written(agent.result.value or 0.0, 'change')}"
+    text = f"{_first(agent, cell)} has {_highest(kind)}, {numbers.written(agent.result.value or 0.0, 'change')}"
     text += f" ({bounds})" if bounds else ""
     gap = None if agent.versus is None else agent.versus.difference
     if gap is None or gap.value is None or gap.low is None or gap.high is None:
