@@ -19,9 +19,12 @@ from tradeassay.assay import (
 )
 from tradeassay.assay.memory.contrast import Sample, infer, welch
 from tradeassay.assay.memory.rationale import Finder, reasons
-from tradeassay.core.dialogue import ModelReply, ToolCall
+from tradeassay.assay.verdict.evidence import memory_evidence
+from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Instrument
+from tradeassay.llm import scripted_models
+from tradeassay.llm.scripted.traders import Question
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs import AgentSpec, RunSpec, Window, run
 
@@ -247,6 +250,56 @@ def test_the_gap_stands_beside_the_unmasked_cell_only(judged):
     masked = judged.agent("tiny-memoriser", cell(judged, "blinded"))
     assert masked.memory is None
     assert masked.verdict.kind != "skill"
+
+
+class Shy(memory_runs.Memoriser):
+    """Remembers too; once it holds names that it does not know, it says nothing that can be read."""
+
+    def answer(self, request: AskModel) -> ModelReply:
+        held = [row["stock_id"] for row in Question(request).payload["account"]["positions"]]
+        return super().answer(request) if set(held) <= set(memory_runs.known()) else ModelReply(text="")
+
+
+def test_a_masked_run_without_answers_is_no_contrast():
+    if "tiny-shy" not in scripted_models:
+        scripted_models.add("tiny-shy", Shy)
+    days = panel().sessions
+    spec = RunSpec(
+        slug="shy",
+        benchmarks=("ktdfin-v1",),
+        datasets={"ktdfin-v1": ("tiny-memory",)},
+        agents=(AgentSpec(name="model", params={"model": "scripted/tiny-shy"}, label="shy"),),
+        protocol={"mask": ("bright", "blinded"), "mode": ("fixed-candidate",)},
+        window=Window(first=str(days[-24]), last=str(days[-1])),
+        bootstrap=BootstrapConfig(draws=20),
+    )
+    made = assay(run(spec, home() / "shy", executor="inline", home=home(), progress="none"), CONFIG)
+    bright = made.agent("shy", cell(made, "bright"))
+    assert bright.memory.reason == "the masked run had no usable answer on 96% of its sessions"
+    assert "memory is not excluded: " + bright.memory.reason in bright.verdict.limits
+
+
+def drawn(days=200, *, holds=1.0, seed=1):
+    """Return daily parts of an account with a certain edge that is invested on a share of its days."""
+    rng = np.random.default_rng(seed)
+    market, held = rng.normal(0.0, 0.01, days), (np.arange(days) < holds * days).astype(float)
+    rows = {"common": held * market, "selection": held * (0.003 + rng.normal(0.0, 0.004, days)), "market": market}
+    rows |= {"style": np.zeros(days), "trading": np.zeros(days), "invested": held, "edge": rows["selection"]}
+    return rows | {"total": rows["common"] + rows["selection"]}
+
+
+@pytest.mark.parametrize(
+    ("holds", "reason"),
+    [
+        (0.0, "the masked run held nothing on 200 of the 200 sessions on which it did"),
+        (0.4, "the masked run held nothing on 120 of the 200 sessions on which it did"),
+        (0.6, None),
+    ],
+)
+def test_who_stays_out_under_a_mask_has_not_shown_memory(holds, reason):
+    """Skill that does not play is gone as surely as what was remembered: a contrast needs a twin that trades."""
+    made = memory_evidence(drawn(), drawn(holds=holds), 252, CONFIG, against="blinded")
+    assert made.reason == reason and (made.gap.value is None) == (reason is not None)
 
 
 def test_a_rule_beside_a_model_has_badges_of_its_own(judged):

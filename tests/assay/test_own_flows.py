@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tradeassay.assay import OwnAccount, VerdictConfig, assay
 from tradeassay.cli import main
 from tradeassay.core.errors import UserError
 from tradeassay.data.tables.account import read_series
@@ -48,6 +49,62 @@ def test_returns_are_those_without_what_was_paid_in_or_out(tmp_path, head, paid)
     )
     # Paid in at the end and out at the beginning: 1.1 x 1200 / 1100 x 1905 / 1800.
     assert "+21.3% in all" in said and "the other way round the account earned +27.0%" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "by_hand"),
+    [
+        # A thousand without decimals is written as the value's thousands are.
+        (
+            "Datum;Depotwert;Einzahlungen\n02.01.2024;1.000,00;\n03.01.2024;2.020,00;1.000\n04.01.2024;2.121,00;\n",
+            {"2024-01-03": 0.01, "2024-01-04": 0.05},
+        ),
+        (
+            "Date,Value (CAD),Top-ups\n2024-01-02,$1000,\n2024-01-03,$2020,$1000\n2024-01-04,$2121,\n",
+            {"2024-01-03": 0.01, "2024-01-04": 0.05},
+        ),
+        # What comes in and goes out on one row is its net.
+        (
+            "Date,Value,Deposits,Withdrawals\n2024-01-02,1000,,\n2024-01-03,1212,500,300\n2024-01-04,1272.6,,\n",
+            {"2024-01-03": 0.01, "2024-01-04": 0.05},
+        ),
+        (
+            "Date,Value,Withdrawals\n2024-01-02,1000,\n2024-01-03,0,1010\n2024-01-04,0,\n2024-01-05,0,\n",
+            {"2024-01-03": 0.01},
+        ),
+        (
+            "Date,Value,Net flow\n2024-01-02,1000,\n2024-01-03,0,-1010\n2024-01-05,525,500\n",
+            {"2024-01-03": 0.01, "2024-01-05": 0.05},
+        ),
+    ],
+)
+def test_returns_by_hand(tmp_path, text, by_hand):
+    file = tmp_path / "a.csv"
+    file.write_text(text, encoding="utf-8")
+    assert read_series(file).returns == pytest.approx(by_hand, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Date,Value (USD),Deposits (EUR)\n{0},1000,\n{1},1110,100\n{2},1120,", "are in EUR and USD"),
+        ("Date,Value,Deposits\n{0},$1000,\n{1},$1110,€100\n{2},$1120,", r"are in \$ and EUR"),
+        ("Date,Value,Deposits,Currency\n{0},9,,USD\n{1},19,9,EUR\n{2},19,,USD", "are in EUR and USD"),
+        ("Date,Value,Deposits\n{0},1000,\n{1},,100\n{2},1120,", "100.00 was paid on 2024-01-03, which has no"),
+        ("Date,Value,Deposits\n{0},1000,\n{1},0,\n{2},500,500", "is zero on 2024-01-03, .* everything was lost"),
+        ("Date,Value,Deposits\n{0},1000,\n{1},-9,\n{2},500,600", "is negative on 2024-01-03"),
+        (
+            "Date,Value,Net flow\n{0},9,\n{1},0,-9\n{2},0,\n{3},9,9",
+            "no money on 2024-01-04, and there is some again",
+        ),
+    ],
+)
+def test_what_has_no_return_is_refused_with_its_day(tmp_path, text, said):
+    file = tmp_path / "a.csv"
+    file.write_text(text.format(*DAYS) + "\n", encoding="utf-8")
+    with pytest.raises(UserError, match=said) as refused:
+        read_series(file)
+    assert "\n" not in str(refused.value) and refused.value.hint
 
 
 def test_rows_before_the_first_deposit_are_left_out(tmp_path):
@@ -124,6 +181,7 @@ def test_a_year_of_deposits_returns_what_was_earned():
         (np.roll(FLOWS, -1), "the value holds it a row later"),
         (np.roll(FLOWS, 1), "the value holds it a row earlier"),
         (np.roll(FLOWS, 9), r"the value does not move by it .2,000.00 on 2023"),
+        (FLOWS / 4.0, "the value moves by [34].. times as much on those rows"),
     ],
 )
 def test_what_the_value_contradicts_is_refused(paid, said):
@@ -148,3 +206,51 @@ def test_the_page_says_how(tmp_path, monkeypatch):
     assert main(["assay", "mine.csv"]) == 0
     page = Path("mine-assay.html").read_text("utf-8")
     assert "is taken out of the returns, which are time-weighted" in page
+
+
+def judged(values, flows, market):
+    """Return the verdict on an account beside its market."""
+    days = pd.bdate_range("2020-01-02", periods=values.size).strftime("%Y-%m-%d")
+    table = pd.DataFrame(
+        {"date": days, "value": values, "net flow": flows, "benchmark": 100.0 * np.cumprod(1 + market)}
+    )
+    return assay(OwnAccount(returns=table), VerdictConfig(draws=100)).agents[0].verdict
+
+
+def chance(days=500):
+    """Return an account that follows its market by half and knows nothing, and the market."""
+    rng = np.random.default_rng(5)
+    market = rng.normal(0.0003, 0.01, days)
+    return 10_000.0 * np.cumprod(1.0 + 0.5 * market + rng.normal(0.0, 0.006, days)), market
+
+
+def test_losses_called_withdrawals_are_praised_on_the_table_s_word_only():
+    """Nobody can tell a small payment from a loss, so that praise begins with whose word it is."""
+    values, market = chance()
+    assert judged(values, np.zeros(values.size), market).kind == "luck"
+    lost = np.concatenate([[0.0], np.diff(values)])
+    hidden = np.where(lost <= np.sort(lost)[30], lost, 0.0)
+    said = judged(values, hidden, market)
+    assert said.kind in ("skill", "timing", "mixed") and not said.firm
+    assert said.limits[1].startswith("what was paid out is the table's word: ")
+    assert "But style is not measured; what was paid out is the table's word; " in said.sentence
+
+
+def test_losses_diluted_by_money_paid_in_at_their_end_are_said():
+    """Money that comes at the close of a bad day and goes in the morning makes the loss look small."""
+    values, market = chance()
+    earned = values[1:] / values[:-1] - 1.0
+    value, parked, rows = 10_000.0, 0.0, [(10_000.0, 0.0)]
+    for one in earned:
+        value *= 1.0 + one
+        more = 5.0 * value if one < -0.006 else 0.0
+        rows.append((value + more, more - parked))
+        parked = more
+    said = judged(*np.array(rows).T, market)
+    assert said.kind in ("skill", "timing", "mixed") and not said.firm
+    assert any(limit.startswith("when money was paid in is not known: ") for limit in said.limits[:3])
+
+
+def test_money_that_shows_in_the_value_is_doubted_by_nobody():
+    read = read_series(invested(-FLOWS / 2.0)[["date", "value", "flows"]])
+    assert read.doubts == ()

@@ -49,6 +49,7 @@ SEEN = {
     *("its losses are rare and large", "it rests on one name", "it would not survive 9 tries"),
     *("costs are unknown", "factors cover only 30% of what was held", "the data set has known biases"),
     *("the window is short", "some seeds are left out", "many sessions had no usable answer"),
+    *("what was paid out is the table's word", "when money was paid in is not known"),
 }
 """Every label and every limit that a verdict can have: a new one belongs here, and into what is drawn."""
 
@@ -202,6 +203,11 @@ class Drawn:
         if returns:
             changes |= {"method": "returns", "styled": float(rng.choice([0.0, 1.0])), "dataset": ""}
             changes["year"] = int(rng.choice([252, 52, 12, 4]))
+            payments = (
+                "what was paid out is the table's word: 5.0% a year",
+                "when money was paid in is not known: +1%",
+            )
+            changes["doubts"] = payments[: int(rng.integers(3))] if self.often(0.3) else ()
             changes["luck"] = LuckEvidence(percentile=not_scored("returns alone"), p=None)
         else:
             changes["styles"] = StyleEvidence(tilt=self.measure(), timing=self.measure())

@@ -482,6 +482,9 @@ def _memory(row: _Row, rows: Sequence[_Row], config: VerdictConfig, comparisons:
     twin = twins[0]
     if row.daily is None or twin.daily is None or twin.daily["total"].size != row.daily["total"].size:
         return no_memory("the masked run has no result over the same sessions")
+    failed = twin.scores.measures["failure_rate"].median.value
+    if failed is not None and failed > config.failed_sessions:
+        return no_memory(f"the masked run had no usable answer on {failed:.0%} of its sessions")
     return memory_evidence(
         row.daily, twin.daily, row.year, config, against=str(twin.mask), comparisons=comparisons
     )
@@ -717,6 +720,7 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
         failure_rate=not_scored(NO_RUN),
         ranks=Ranks(of=1, by_return=None, by_selection=None),
         notes=tuple(notes),
+        doubts=series.doubts,
     )
     references = {} if market is None else {"the benchmark": market}
     setting = TrialSetting(references=references, sessions=days)
@@ -793,6 +797,10 @@ def _judged(own: OwnAccount, taken: Attribution, config: VerdictConfig, agent: s
         # Where only returns are known: the constant exposures that explain them best.
         note, known = "constant, estimated from returns", taken.daily.exposures
         exposures = {name: Measure(value=values[0], note=note) for name, values in known.items() if values}
+    source = Path(own.returns) if isinstance(own.returns, str) else own.returns
+    series = (
+        None if source is None or "symbol" in columns_of(source) else read_series(source, own.reading, alone=True)
+    )
     found = AgentFindings(
         cell="own",
         benchmark="",
@@ -816,6 +824,7 @@ def _judged(own: OwnAccount, taken: Attribution, config: VerdictConfig, agent: s
         ranks=Ranks(of=1, by_return=None, by_selection=None),
         biases=biases,
         notes=taken.notes,
+        doubts=() if series is None else series.doubts,
     )
     if taken.linked is not None and taken.daily.sessions:
         daily = rows_of_seeds([taken])

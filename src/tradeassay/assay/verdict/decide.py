@@ -415,6 +415,8 @@ def limits_of(found: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[
             limits = [f"memory is not certain: unmasked less masked is {' and '.join(taken)} a year"]
     if found.leaks.files_open and not found.leaks.findings:
         limits.insert(0, "files were open to it: whether it read the data from the disk is not known")
+    if kind in _PRAISE:
+        limits = [*found.doubts, *limits]
     if found.styled is not None and found.styled < config.styled:
         there = f"factors are known on {found.styled:.0%} of the days" if found.styled else "no factors are known"
         limits.insert(0, f"style is not measured: {there}")

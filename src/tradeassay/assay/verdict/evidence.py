@@ -24,7 +24,7 @@ from tradeassay.assay.verdict.record import (
 )
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats
+from tradeassay.core.view import Bools, Floats
 from tradeassay.metrics import BootstrapConfig, cosine_interval, watched_interval
 from tradeassay.metrics.attribution import MAIN, Totals, total_parts
 
@@ -38,6 +38,8 @@ _FILLS = ("fills", "futures")
 """Parts of trading that are moves of prices, not costs."""
 MARKET = "the market"
 """The passive portfolio behind the market part."""
+_IDLE = 0.5
+"""The share of an account's sessions on which its masked twin may hold nothing and still be compared."""
 EDGE = "edge"
 """The row that skill would show in: selection + trading."""
 
@@ -268,7 +270,16 @@ def memory_evidence(
     against: str,
     comparisons: int = 1,
 ) -> MemoryEvidence:
-    """Return the contrast of daily parts with those of the same agent under a mask, session by session."""
+    """Return the contrast of daily parts with those of the same agent under a mask, session by session.
+
+    There is none where the masked play mostly held nothing: whoever stays out, for whatever reason, loses an edge
+    that it did not remember as well.
+    """
+    held, idle = _holds(bright), _holds(bright) & ~_holds(masked)
+    if idle.sum() > _IDLE * held.sum():
+        return no_memory(
+            f"the masked run held nothing on {idle.sum()} of the {held.sum()} sessions on which it did"
+        )
     parts = {name: tested(bright[name] - masked[name], year, config, 1) for name in _SHOWN}
     claims, blind = claims_of(bright), claims_of(masked)
     nothing = np.zeros(bright[EDGE].size)
@@ -305,6 +316,12 @@ def memory_evidence(
         shrinks=above(loosely(bright[EDGE] - masked[EDGE], year, config, 1)),
         both=tested((bright[EDGE] + masked[EDGE]) / 2.0, year, config, comparisons),
     )
+
+
+def _holds(rows: Mapping[str, Floats]) -> Bools:
+    """Return the sessions on which an account held something: its share in the market, or its return, is not 0."""
+    found: Bools = (rows["total"] != 0.0) | (rows.get(INVESTED, rows["total"]) != 0.0)
+    return found
 
 
 def no_memory(reason: str) -> MemoryEvidence:

@@ -503,7 +503,7 @@ class AgentFindings(AccountEvidence, frozen=True, kw_only=True):
     large as the one measured, with the usual power; None where there is none to find. ``year`` is how many of them
     its venue has in one. ``badges`` are those of the agent's own episodes, not of what played beside it.
     ``versus`` is the run's own comparison with its baseline. ``measures`` and ``history`` are of an account that
-    no run has scored.
+    no run has scored, ``doubts`` what of its returns rests on its table's word.
     """
 
     versus: AgainstBaseline | None = None
@@ -521,6 +521,7 @@ class AgentFindings(AccountEvidence, frozen=True, kw_only=True):
     badges: Badges | None = None
     measures: dict[str, Measure] = {}
     history: AccountHistory | None = None
+    doubts: tuple[str, ...] = ()
 
 
 class AgentAssay(AgentFindings, frozen=True, kw_only=True):

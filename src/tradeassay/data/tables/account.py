@@ -99,7 +99,8 @@ class OwnSeries:
     guessed. ``year`` is how many rows make one. ``since`` is the day of the first value where returns were made of
     values: each is then what was earned since the row before. ``whole`` is what the account returned with rows
     that are left out because its benchmark lacks them. ``cash`` is what cash earned on the same rows, ``factors``
-    what styles did, each beyond cash or of one side less another."""
+    what styles did, each beyond cash or of one side less another. ``doubts`` are clauses about what rests on the
+    table's word alone."""
 
     returns: dict[str, float]
     against: dict[str, float] | None = None
@@ -109,6 +110,7 @@ class OwnSeries:
     whole: float | None = None
     cash: dict[str, float] | None = None
     factors: dict[str, dict[str, float]] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +328,7 @@ def read_series(source: Path | object, reading: TableReading | None = None, *, a
         notes.append(f"{table.name}: the column '{title}' is read as {'a value' if by_value else 'returns'}")
     flows = None
     if by_value:
-        flows = read_flows(table.name, named, table.columns, days)
+        flows = read_flows(table.name, named, table.columns, days, title)
         if flows is not None and of_one_share(title):
             notes.append(f"{table.name}: {flows.said} is not counted: '{title}' is the value of one share")
             flows = None
@@ -349,6 +351,7 @@ def read_series(source: Path | object, reading: TableReading | None = None, *, a
         year=year,
         notes=(said, *notes),
         since=None if first in returns else first,
+        doubts=tuple(column.doubts),
     )
 
 
@@ -410,7 +413,8 @@ def _which(table: _Table, named: dict[str, str], asked: str | None, days: Sequen
 @dataclass(slots=True)
 class _Column:
     """One column of an account's table, to be read as returns: guesses go to ``notes``, its kind to ``form``.
-    ``flows`` is what was paid in and out beside a value; ``began`` is then the first day with money."""
+    ``flows`` is what was paid in and out beside a value; ``began`` is then the first day with money, ``doubts``
+    what rests on it."""
 
     name: str
     title: str
@@ -419,6 +423,7 @@ class _Column:
     form: str = "returns"
     flows: Flows | None = None
     began: str | None = None
+    doubts: list[str] = field(default_factory=list)
 
     def looks_like_value(self, values: Sequence[Any], days: Sequence[str]) -> bool:
         """Return whether numbers are an account's value: never negative, and hardly moving from row to row."""
@@ -507,12 +512,15 @@ class _Column:
 
     def _moves(self, days: Sequence[str], numbers: Floats) -> dict[str, float]:
         if self.flows is not None:
-            empty = self.flows.rows_before(days, numbers)
-            if empty:
-                self.notes.append(f"{self.name}: rows without money before {days[empty]} are left out")
-            days, numbers = days[empty:], numbers[empty:]
+            funded = self.flows.with_money(days, numbers)
+            if funded.start:
+                self.notes.append(f"{self.name}: rows without money before {days[funded.start]} are left out")
+            if funded.stop < len(days):
+                self.notes.append(f"{self.name}: rows without money after {days[funded.stop - 1]} are left out")
+            days, numbers = days[funded], numbers[funded]
             self.began = days[0]
             earned = self.flows.earned(self.title, days, numbers, self.notes)
+            self.doubts += self.flows.doubts(days, numbers, earned, self.year)
         elif not (numbers > 0).all():
             raise UserError(
                 f"{self.name}: '{self.title}' is zero or less somewhere",
@@ -668,6 +676,7 @@ def _paired(series: OwnSeries, other: OwnSeries) -> OwnSeries:
             year=other.year,
             notes=tuple(notes),
             whole=_grown(series.returns),
+            doubts=series.doubts,
         )
     if other.year == series.year:
         return _over_common_days(series, other, notes)
@@ -758,7 +767,8 @@ def beside(series: OwnSeries, other: OwnSeries) -> dict[str, float]:
 def compounded(series: OwnSeries, other: OwnSeries) -> OwnSeries:
     """Return an account over another table's rows, which are fewer a year."""
     note = f"the account is compounded to {other.year} rows a year, those of its factors"
-    return OwnSeries(returns=_spans(series, other), year=other.year, notes=(*series.notes, note))
+    notes = (*series.notes, note)
+    return OwnSeries(returns=_spans(series, other), year=other.year, notes=notes, doubts=series.doubts)
 
 
 def _likeness(pair: OwnSeries) -> float:

@@ -397,14 +397,17 @@ def _grouped_number(cell: str) -> float | None:
         return None
 
 
-def read_numbers(name: str, title: str, values: Sequence[Any], days: Sequence[str]) -> tuple[Floats, bool]:
-    """Return an account's column as numbers, and whether it has per cent signs; UserError for any other cell."""
+def read_numbers(
+    name: str, title: str, values: Sequence[Any], days: Sequence[str], *, like: Sequence[Any] = ()
+) -> tuple[Floats, bool]:
+    """Return an account's column as numbers, and whether it has per cent signs; UserError for any other cell.
+    ``like`` are cells of a column beside it, whose commas mean the same."""
     percent = False
     if all(isinstance(value, int | float | np.number) and not isinstance(value, bool) for value in values):
         numbers = np.array(values, dtype=np.float64)
     else:
         texts = ["" if value is None else str(value) for value in values]
-        percent, comma = any("%" in text for text in texts), decimal_comma(texts)
+        percent, comma = any("%" in text for text in texts), decimal_comma([*map(str, like), *texts])
         numbers = np.array([read_number(text, comma=comma) for text in texts])
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:

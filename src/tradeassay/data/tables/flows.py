@@ -21,22 +21,22 @@ from tradeassay.data.tables.columns import bare_title, plain_title
 
 _IN = frozenset(
     (
-        "deposit|deposits|contribution|contributions|paid in|money in|cash in|inflow|inflows|einzahlung|"
-        "einzahlungen|versamenti|apports|versements|depósitos|пополнения|入金|转入"
+        "deposit|deposits|contribution|contributions|paid in|money in|cash in|inflow|inflows|top up|top ups|"
+        "subscription|subscriptions|einzahlung|einzahlungen|versamenti|apports|versements|depósitos|пополнения|入金|转入"
     ).split("|")
 )
 _OUT = frozenset(
     (
-        "withdrawal|withdrawals|paid out|money out|cash out|outflow|outflows|auszahlung|auszahlungen|entnahme|"
-        "entnahmen|prelievi|retraits|retiros|снятия|出金|转出"
+        "withdrawal|withdrawals|paid out|money out|cash out|outflow|outflows|redemption|redemptions|auszahlung|"
+        "auszahlungen|entnahme|entnahmen|prelievi|retraits|retiros|снятия|出金|转出"
     ).split("|")
 )
 _NET = frozenset(
     (
         "flow|flows|cash flow|cash flows|cashflow|cashflows|net flow|net flows|net cash flow|external flow|"
-        "external flows|net deposit|net deposits|net contribution|net contributions|transfers|net transfers|"
-        "deposits/withdrawals|deposits & withdrawals|deposits and withdrawals|ein /auszahlungen|"
-        "einzahlungen/auszahlungen|出入金"
+        "external flows|net deposit|net deposits|net contribution|net contributions|transfer|transfers|"
+        "net transfers|deposit/withdrawal|deposits/withdrawals|deposits & withdrawals|deposits and withdrawals|"
+        "ein /auszahlungen|einzahlungen/auszahlungen|出入金"
     ).split("|")
 )
 _SINCE = re.compile(r"\b(cum|cumul|cumulative|total)\b|\b(to date|since inception)\b|累计")
@@ -53,6 +53,14 @@ _EMPTY = ("", "nan", "na", "n/a", "<na>", "nat", "none", "null", "-")
 _CLEAR = 0.1
 """The error of a share of the flows up to which the value can tell whether it holds them."""
 _CENT = 0.005
+_DOUBTED = 0.01
+"""A return a year from which it is stated that it rests on what the table says of payments."""
+_CURRENCIES = ("currency", "ccy", "währung", "devise", "货币")
+"""Titles of columns that name currencies."""
+_SIGNS = {"€": "EUR", "£": "GBP", "₹": "INR"}
+_CURRENCY = re.compile(
+    r"[$€£₹]|(?<![A-Za-z])(?:USD|EUR|GBP|INR|CHF|JPY|CNY|HKD|CAD|AUD|SEK|NOK|DKK|PLN|SGD|KRW|BRL)(?![A-Za-z])"
+)
 _OTHER_ENDS = 0.001
 """A difference of an account's whole return from which the other reading of its flows is stated."""
 
@@ -82,42 +90,96 @@ class Flows:
     paid_in: Mapping[str, float]
     paid_out: Mapping[str, float]
 
-    def rows_before(self, days: Sequence[str], values: Floats) -> int:
-        """Return how many rows without money stand before the account's first."""
+    def with_money(self, days: Sequence[str], values: Floats) -> slice:
+        """Return the rows from the one before the account's first money to the one that its last is gone by."""
         funded = np.flatnonzero(values != 0.0)
-        first = int(funded[0]) if funded.size else 0
-        return first - 1 if first and self.paid_in.get(days[first], 0.0) > 0.0 else first
+        if not funded.size:
+            return slice(0, len(days))
+        first, end = int(funded[0]), int(funded[-1]) + 2
+        first -= bool(first and self.paid_in.get(days[first], 0.0) > 0.0)
+        if any(self.paid_in.get(day, 0.0) or self.paid_out.get(day, 0.0) for day in days[end:]):
+            end = len(days)
+        return slice(first, min(end, len(days)))
 
     def earned(self, title: str, days: Sequence[str], values: Floats, notes: list[str]) -> Floats:
         """Return what each row after the first earned; raises :class:`UserError` where the value and what was paid
         contradict each other."""
-        came, went = (np.array([side.get(day, 0.0) for day in days]) for side in (self.paid_in, self.paid_out))
+        came, went = self._paid(days)
         before, after = values[:-1] + came[1:], values[1:] + went[1:]
-        if (values < 0.0).any() or not (before > 0.0).all() or not (after > 0.0).all():
-            raise UserError(
-                f"{self.name}: '{title}' is negative, or zero without a deposit, somewhere",
-                hint="an account's value must be positive, or paid in on the next row",
-            )
+        self._refuse_no_money(title, days, values, before, after)
         self._refuse_contradiction(title, days, values, came, went)
         earned: Floats = after / before - 1.0
-        notes.append(self._explained(earned, values, came[1:], went[1:]))
+        rows = int(np.count_nonzero(came[1:] + went[1:]))
+        if rows:
+            told = (
+                f"{self.name}: money paid in ({came[1:].sum():,.2f}) and out ({went[1:].sum():,.2f}; {self.said}, "
+                f"net on {rows} row{'s' * (rows != 1)}) is taken out of the returns, which are time-weighted: "
+                "(value + paid out) / (value before + paid in) - 1, as if paid in when a row begins and out when "
+                "it ends"
+            )
+            whole, other = _grown(earned), self._other_ends(days, values)
+            if other is not None and abs(other - whole) >= _OTHER_ENDS:
+                told += f" ({whole:+.1%} in all); the other way round the account earned {other:+.1%}"
+            notes.append(told)
         return earned
 
-    def _explained(self, earned: Floats, values: Floats, came: Floats, went: Floats) -> str:
-        rows = int(np.count_nonzero(came + went))
-        told = (
-            f"{self.name}: money paid in ({came.sum():,.2f}) and out ({went.sum():,.2f}; {self.said}, {rows} "
-            f"row{'s' * (rows != 1)}) is taken out of the returns, which are time-weighted: (value + paid out) / "
-            "(value before + paid in) - 1, as if paid in when a row begins and out when it ends"
-        )
-        whole = float(np.prod(1.0 + earned)) - 1.0
-        before, after = values[:-1] - went, values[1:] - came
-        if not (before > 0.0).all() or not (after > 0.0).all():
-            return told
-        other = float(np.prod(after / before)) - 1.0
-        if abs(other - whole) < _OTHER_ENDS:
-            return told
-        return f"{told} ({whole:+.1%} in all); the other way round the account earned {other:+.1%}"
+    def doubts(self, days: Sequence[str], values: Floats, earned: Floats, year: int) -> list[str]:
+        """Return what of the returns rests on the table's word about payments, in clauses.
+
+        A payment of many times the usual move shows in the value; a smaller one that was paid out may be a loss,
+        and one that was made at the other end of its row may hide one."""
+        _, went = self._paid(days)
+        with np.errstate(divide="ignore"):
+            shares = np.log1p(went[1:] / values[1:])
+        usual = 1.4826 * float(np.median(np.abs(earned))) if earned.size else 0.0
+        unseen = float(shares[shares <= usual / _CLEAR].sum()) * year / max(1, earned.size)
+        found = []
+        if unseen >= _DOUBTED:
+            found.append(
+                f"what was paid out is the table's word: {unseen:.1%} a year of it came in amounts that cannot be "
+                "told from losses"
+            )
+        whole, other = _grown(earned), self._other_ends(days, values)
+        if other is not None and np.log1p(whole) - np.log1p(other) >= _DOUBTED * max(1.0, earned.size / year):
+            found.append(
+                "when money was paid in is not known: paid in when rows end and out when they begin, "
+                f"{other:+.1%} was earned, not {whole:+.1%}"
+            )
+        return found
+
+    def _paid(self, days: Sequence[str]) -> tuple[Floats, Floats]:
+        """Return what was paid in and out, row by row."""
+        came, went = (np.array([side.get(day, 0.0) for day in days]) for side in (self.paid_in, self.paid_out))
+        return came, went
+
+    def _other_ends(self, days: Sequence[str], values: Floats) -> float | None:
+        """Return the whole return if money was paid in when rows end, and out when they begin; None if that
+        cannot be."""
+        came, went = self._paid(days)
+        before, after = values[:-1] - went[1:], values[1:] - came[1:]
+        return _grown(after / before - 1.0) if (before > 0.0).all() and (after > 0.0).all() else None
+
+    def _refuse_no_money(
+        self, title: str, days: Sequence[str], values: Floats, before: Floats, after: Floats
+    ) -> None:
+        """Refuse rows on which there was nothing to earn with, and a value that is lost or owed."""
+        if (values < 0.0).any():
+            day = days[int(np.argmax(values < 0.0))]
+            raise UserError(
+                f"{self.name}: '{title}' is negative on {day}", hint="an account's value must be positive"
+            )
+        if (after <= 0.0).any() and (before > 0.0)[int(np.argmax(after <= 0.0))]:
+            day = days[int(np.argmax(after <= 0.0)) + 1]
+            raise UserError(
+                f"{self.name}: '{title}' is zero on {day}, and nothing is listed as paid out: everything was lost",
+                hint="list it as 'withdrawals' if it was paid out",
+            )
+        if (before <= 0.0).any():
+            day = days[int(np.argmax(before <= 0.0)) + 1]
+            raise UserError(
+                f"{self.name}: there is no money on {day}, and there is some again later",
+                hint="give the rows before and after as two accounts",
+            )
 
     def _refuse_contradiction(
         self, title: str, days: Sequence[str], values: Floats, came: Floats, went: Floats
@@ -128,15 +190,23 @@ class Flows:
         told = _left_over(values, net)
         if told is None or abs(told) < 0.5:
             return
+        if told > 0.0:
+            raise UserError(
+                f"{self.name}: {self.said} cannot be taken out of '{title}': the value moves by {1.0 + told:.1f} "
+                "times as much on those rows",
+                hint="list all that was paid, in the value's currency; give returns if that is what it earned",
+            )
         late, early = np.concatenate([[0.0], net[:-1]]), np.concatenate([net[1:], [0.0]])
         since = np.concatenate([[0.0], np.diff(net)])
         largest = int(np.argmax(np.abs(net[1:]))) + 1
-        others = (
-            (since, "it looks like what was paid in since the beginning", "call it 'cumulative deposits'"),
+        others = [
             (-net, "the value moves the other way", "write what is paid in as 'deposits', out as 'withdrawals'"),
             (late, "the value holds it a row later", "date each payment as the first value that holds it"),
             (early, "the value holds it a row earlier", "date each payment as the first value that holds it"),
-        )
+        ]
+        if net[np.flatnonzero(net)[0] :].all():  # what adds up never goes back to nothing
+            said = "it looks like what was paid in since the beginning"
+            others.insert(0, (since, said, "call it 'cumulative deposits'"))
         held = (_left_over(values, flows) for flows, _, _ in others)
         right = [one[1:] for one, left in zip(others, held, strict=True) if left is not None and abs(left) < 0.5]
         nothing = (
@@ -145,6 +215,10 @@ class Flows:
         )
         said, hint = right[0] if right else nothing
         raise UserError(f"{self.name}: {self.said} cannot be taken out of '{title}': {said}", hint=hint)
+
+
+def _grown(earned: Floats) -> float:
+    return float(np.prod(1.0 + earned)) - 1.0
 
 
 def _left_over(values: Floats, net: Floats) -> float | None:
@@ -163,17 +237,19 @@ def _left_over(values: Floats, net: Floats) -> float | None:
 
 
 def read_flows(
-    name: str, titles: Mapping[str, str], columns: Mapping[str, Sequence[Any]], days: Sequence[str]
+    name: str, titles: Mapping[str, str], columns: Mapping[str, Sequence[Any]], days: Sequence[str], value: str
 ) -> Flows | None:
-    """Return what was paid in and out beside an account's value; None if nothing was. An empty cell is nothing.
+    """Return what was paid in and out beside an account's column ``value``; None if nothing was. An empty cell is
+    nothing.
 
     Raises :class:`UserError` for columns that can be read in two ways."""
     by_kind: dict[str, tuple[str, dict[str, float]]] = {}
     for title in paid_titles(titles):
         kind, since = _kind(title) or ("net", False)
-        by_day = _by_day(name, title, columns[title], days, since=since)
+        by_day = _by_day(name, title, columns, days, since=since, value=value)
         if not any(by_day.values()):
             continue
+        _refuse_currencies(name, titles, columns, (value, title))
         if kind in by_kind:
             both = f"'{by_kind[kind][0]}' and '{title}' both say what was paid"
             raise UserError(f"{name}: {both} {'in or out' if kind == 'net' else kind}", hint="keep one of them")
@@ -181,6 +257,14 @@ def read_flows(
     if not by_kind:
         return None
     net = _net(name, by_kind, days)
+    first = min(days)
+    for cell, day in zip(columns[value], days, strict=True):
+        # Left out with its row, a payment would look like a gain or a loss; the first row is before the account.
+        if net[day] and day != first and str(cell).strip().lower() in _EMPTY:
+            raise UserError(
+                f"{name}: {abs(net[day]):,.2f} was paid on {day}, which has no '{value}'",
+                hint="give the value, or date the payment as the next row that has one",
+            )
     return Flows(
         name,
         " and ".join(f"'{title}'" for title, _ in by_kind.values()),
@@ -189,10 +273,19 @@ def read_flows(
     )
 
 
-def _by_day(name: str, title: str, cells: Sequence[Any], days: Sequence[str], *, since: bool) -> dict[str, float]:
-    """Return a column of flows by day; of what was paid ``since`` the beginning, each day's own."""
-    given = ["0" if str(cell).strip().lower() in _EMPTY else cell for cell in cells]
-    numbers, _ = read_numbers(name, title, given, days)
+def _by_day(
+    name: str,
+    title: str,
+    columns: Mapping[str, Sequence[Any]],
+    days: Sequence[str],
+    *,
+    since: bool,
+    value: str,
+) -> dict[str, float]:
+    """Return a column of flows by day, written as the account's ``value`` is; of what was paid ``since`` the
+    beginning, each day's own."""
+    given = ["0" if str(cell).strip().lower() in _EMPTY else cell for cell in columns[title]]
+    numbers, _ = read_numbers(name, title, given, days, like=columns[value])
     by_day: dict[str, float] = {}
     for day, number in zip(days, numbers.tolist(), strict=True):
         if by_day.setdefault(day, number) != number:
@@ -202,6 +295,26 @@ def _by_day(name: str, title: str, cells: Sequence[Any], days: Sequence[str], *,
     ordered = sorted(by_day)
     steps = [0.0, *np.diff([by_day[day] for day in ordered]).tolist()]
     return dict(zip(ordered, steps, strict=True))
+
+
+def _refuse_currencies(
+    name: str, titles: Mapping[str, str], columns: Mapping[str, Sequence[Any]], pair: tuple[str, str]
+) -> None:
+    """Refuse payments in another currency than the value's, as titles, signs or a column of currencies say."""
+    beside = [titles[title] for title in _CURRENCIES if title in titles]
+    named, value, paid = (
+        {
+            _SIGNS.get(mark, mark)
+            for title in group
+            for mark in _CURRENCY.findall(" ".join(map(str, (title, *columns[title]))))
+        }
+        for group in (beside, pair[:1], pair[1:])
+    )
+    # A dollar may be anybody's.
+    alike = value & paid or any({"$", one} <= value | paid for one in value | paid if one.endswith("D"))
+    if len(named) > 1 or (value and paid and not alike):
+        said = " and ".join(sorted(named if len(named) > 1 else value | paid))
+        raise UserError(f"{name}: '{pair[0]}' and '{pair[1]}' are in {said}", hint="give both in one currency")
 
 
 def _net(
