@@ -17,7 +17,7 @@ from tradeassay.metrics.agreement import (
     krippendorff_alpha,
     spearman_rho,
 )
-from tradeassay.metrics.ranks import Pairing, ratings
+from tradeassay.metrics.ranks import Pairing, ratings, tied_ranks
 
 
 def test_friedman_is_scipys_and_the_difference_is_the_books():
@@ -202,3 +202,8 @@ def test_reviewers_agreement():
     found = agreement(scores)
     assert found.value == pytest.approx((1 + 2 * (13 / 15)) / 3)
     assert agreement(scores[:1]).value is None
+
+
+@given(st.lists(st.integers(-3, 3) | st.floats(-2, 2), max_size=30))
+def test_ranks_are_scipys(values):
+    assert tied_ranks(np.array(values)).tolist() == stats.rankdata(values).tolist()

@@ -6,8 +6,8 @@ says nothing about agreement and is left out. 1 is perfect agreement, 0 what cha
 disagreement. The formula is written out here: the package ``krippendorff`` gives the same to 1e-9, but would be
 one more dependency of every installation for twenty lines.
 
-How alike rankings are: Kendall's tau is scipy's. Spearman's rho takes its ranks from scipy and multiplies them
-here, because ``scipy.stats.spearmanr`` differs in the last bit, and rho is part of recorded scores.
+How alike rankings are: Kendall's tau is scipy's. Spearman's rho is computed here, because
+``scipy.stats.spearmanr`` differs in the last bit, and rho is part of recorded scores.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.intervals import percentile_interval, significant
+from tradeassay.metrics.ranks import tied_ranks
 
 Level = Literal["nominal", "ordinal", "interval"]
 """``nominal``: different is different. ``ordinal``: values have an order. ``interval``: and distances."""
@@ -131,9 +132,7 @@ def spearman_rho(x: Floats, y: Floats) -> float:
     both = np.isfinite(x) & np.isfinite(y)
     if int(both.sum()) < 2:
         return float("nan")
-    from scipy.stats import rankdata
-
-    a, b = rankdata(np.asarray(x)[both]), rankdata(np.asarray(y)[both])
+    a, b = tied_ranks(np.asarray(x)[both]), tied_ranks(np.asarray(y)[both])
     a, b = a - a.mean(), b - b.mean()
     scale = np.sqrt(float(a @ a) * float(b @ b))
     return float(a @ b / scale) if scale > 0 else float("nan")

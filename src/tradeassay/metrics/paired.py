@@ -17,6 +17,7 @@ import numpy as np
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics.intervals import significant
+from tradeassay.metrics.ranks import tied_ranks
 
 EXACT_CLUSTERS = 16
 """Up to this many clusters all sign flips are counted; beyond, the normal approximation is used."""
@@ -120,9 +121,7 @@ def _nonzero(differences: Floats, place: Ints) -> tuple[Floats, Ints]:
 
 
 def _signed_ranks(values: Floats) -> Floats:
-    from scipy.stats import rankdata
-
-    return np.asarray(np.sign(values) * rankdata(np.abs(values)))
+    return np.asarray(np.sign(values) * tied_ranks(np.abs(values)))
 
 
 def _nothing(reason: str) -> PairedTest:

@@ -487,7 +487,7 @@ def _over_years(
     config: ScoreConfig,
 ) -> Measure:
     """Return D4 over the scored year, whose score is ``first``, and more of them."""
-    from scipy.stats import t as student  # half a second that only this needs
+    from scipy.special import stdtrit
 
     if first.value is None:
         return first
@@ -497,7 +497,7 @@ def _over_years(
             return not_scored(f"it could not be run on year {len(found) + 1}, or was ruined there")
         found.append(robustness_on(bars, run.decisions, spec, config).score.value or 0.0)
     mean, count = float(np.mean(found)), len(found)
-    room = float(student.ppf(0.975, count - 1) * np.std(found, ddof=1) / np.sqrt(count))
+    room = float(stdtrit(count - 1, 0.975) * np.std(found, ddof=1) / np.sqrt(count))
     note = f"{count} years, {min(found):.2f} to {max(found):.2f}"
     return Measure(value=mean, low=max(0.0, mean - room), high=min(10.0, mean + room), n=count, note=note)
 
