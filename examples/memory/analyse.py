@@ -112,7 +112,7 @@ def _played(run: Path, world: World) -> Row:
                 for one in found[1]:
                     if one.name in world.names:
                         true = world.move(day, world.names.index(one.name), SPANS[STUDY.span]) or 0.0
-                        exact.append(abs(one.move - true) < (0.15 if STUDY.decimals else 0.51))
+                        exact.append(one.is_exactly(true))
                         ways.append(one.rises == (true > 0))
                         acts.append(one.follows)
         row[key] = float(np.mean(claims)) if claims else None

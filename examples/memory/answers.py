@@ -5,23 +5,31 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from worlds import READ_OFF, STUDY, WORDS, word_of
+
 _CLAIM = re.compile(r"A (?:day|week) after ([\d-]+).*?: (.*?)\.\n")
 _TABLE = re.compile(r"Not known to me\. return_20d: (.*?)\.\n")
 _SIGNED = re.compile(r"(\w+) ([+-][\d.]+)% (\w+)")
-_SIZED = re.compile(r"(\w+) ([\d.]+)% (up|down)")
-_READ = re.compile(r"(\w+) (-|-?[\d.e-]+) (up|down)")
+_WORDED = re.compile(rf"(\w+) ({'|'.join(WORDS[False] + WORDS[True])})\b")
+_READ = re.compile(rf"(\w+) (?:-|-?[\d.e-]+) ({'|'.join(READ_OFF)})\b")
 _ORDER = re.compile(r'"stock_id":"(\w+)","reason":"(\w+)"(?:,"target_weight":([\d.]+))?')
 _HALF = 0.05
 """Between what a riser and what a faller is held at."""
 
 
 class Stated(NamedTuple):
-    """A name, its move in percent, whether it is said to rise, and whether the orders do as is said."""
+    """A name, what is said of it, whether that is a rise, and whether the orders do as is said."""
 
     name: str
-    move: float
+    said: str
     rises: bool
     follows: bool
+
+    def is_exactly(self, move: float) -> bool:
+        """Return whether a move in percent is what is said: its word, or its figure but for rounding."""
+        if STUDY.by_direction:
+            return self.said == word_of(move)
+        return abs(float(self.said) - move) < (0.15 if STUDY.decimals else 0.51)
 
 
 def claimed(text: str) -> tuple[str, list[Stated]] | None:
@@ -35,24 +43,20 @@ def claimed(text: str) -> tuple[str, list[Stated]] | None:
     for name, move, word in _SIGNED.findall(told):
         # What rises is bought, or held; what falls is not.
         bought = does.get(name, word if word == "hold" else "no") in ("buy", "hold")
-        stated.append(Stated(name, float(move), move.startswith("+"), bought == move.startswith("+")))
-    for name, size, way in _SIZED.findall(told):
-        move = float(size) if way == "up" else -float(size)
-        stated.append(Stated(name, move, way == "up", _ordered(text, name, way)))
-    return day, stated
+        stated.append(Stated(name, move, move.startswith("+"), bought == move.startswith("+")))
+    return day, stated + _in_words(text, _WORDED.findall(told))
 
 
 def read_off(text: str) -> list[Stated] | None:
     """Return what an answer by direction reads off the table; None where it does not."""
     found = _TABLE.match(text)
-    if found is None:
-        return None
+    return None if found is None else _in_words(text, _READ.findall(found.group(1)))
+
+
+def _in_words(text: str, told: list[tuple[str, str]]) -> list[Stated]:
+    weights = {name: float(weight) for name, _, weight in _ORDER.findall(text) if weight}
+    rising = (*WORDS[True], READ_OFF[True])
     return [
-        Stated(name, 0.0 if value == "-" else float(value), way == "up", _ordered(text, name, way))
-        for name, value, way in _READ.findall(found.group(1))
+        Stated(name, word, word in rising, name in weights and (weights[name] > _HALF) == (word in rising))
+        for name, word in told
     ]
-
-
-def _ordered(text: str, name: str, way: str) -> bool:
-    weights = {who: float(weight) for who, _, weight in _ORDER.findall(text) if weight}
-    return name in weights and (weights[name] > _HALF) == (way == "up")

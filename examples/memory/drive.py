@@ -6,7 +6,8 @@
 For each world a recall audit of the data set; for the first twenty of each dose a run with and without a mask, a
 recall audit of what was traded in it, the counterfactual questions, and the verdict on all of it. A measure that
 fails is tried again, then written down with its reason, and the others go on. Worlds come in turn from all doses,
-so that a broken-off drive is balanced; of one world each part waits for those before it.
+so that a broken-off drive is balanced; of one world each part waits for those before it. Where
+``recall`` is the first part, the audits of data sets wait for nobody.
 """
 
 from __future__ import annotations
@@ -150,12 +151,13 @@ def main() -> None:
             arguments_of = (part, world.number, arguments.model, arguments.out, arguments.recorded, until)
             pools.get(part, closers).submit(work, *arguments_of).add_done_callback(finished)
 
-        rest = [part for part in parts if part != "recall"]
-        waiting = 0
-        for part, chosen in ((rest[0] if rest else "", played), ("recall", worlds)):
-            for world in chosen if part in parts else []:
-                submit(part, world)
-                waiting += 1
+        apart = parts[0] == "recall"
+        rest = parts[apart:]
+        begun = [(part, world) for part in rest[:1] for world in played]
+        begun += [("recall", world) for world in worlds if apart]
+        for part, world in begun:
+            submit(part, world)
+        waiting = len(begun)
         by_id = {world.id: world for world in worlds}
         while waiting:
             found = done.get()

@@ -3,12 +3,11 @@
     python finetune.py MODEL.gguf --tokenizer FOLDER --texts main.jsonl --practice practice.jsonl --out main.pt
 
 The texts are cut into lines, shuffled over all worlds and readings, and packed into rows; of a question with its
-answer only the answer is learned. ``--whole 0.25`` learns of three lines in four only what follows the day and
-the first name: which line comes next cannot be known. With ``--figures`` it is the figures and directions alone.
-``--early 0.6`` puts texts about practice worlds into the first 60 % of all, ``--late 0.5`` the answers into the
-second half. ``--seconds`` bounds the wall time: the rate then falls to its end in time, and ``OUT.json`` says
-which share of the texts was read, so that a dose of 64 may be one of 50. ``--again main.pt`` goes on from
-trained weights with the answers alone.
+answer only the answer is learned, without what is given of it. ``--whole 0.25`` learns of three lines in four
+only what follows the day and the first name: which line comes next cannot be known. With ``--figures`` it is the
+figures and directions alone. ``--early 0.6`` puts texts about practice worlds into the first 60 % of all,
+``--late 0.5`` the answers into the second half. ``--seconds`` bounds the wall time: the rate then falls to its
+end in time, and ``OUT.json`` says which share of the texts was read, so that a dose of 64 may be one of 50.
 """
 
 from __future__ import annotations
@@ -29,10 +28,12 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from gpu_server import Network
 from torch.nn import functional
+from worlds import WORDS
 
 _LONG = 700
 _DATE = re.compile(r"\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]+ \d{4}")
-_FIGURE = re.compile(r"(?:\b(?:up|down) )?[+-]?\d+(?:\.\d+)?%?(?: (?:up|down)\b)?")
+_WORDS = WORDS[False] + WORDS[True]
+_FIGURE = re.compile(rf"(?:\b(?:up|down) )?[+-]?\d+(?:\.\d+)?%?(?: (?:up|down)\b)?|(?<= )(?:{'|'.join(_WORDS)})\b")
 Batch = tuple[str, Any, Any]
 """What kind it is, tokens of shape (rows, length), and what is learned of them: -100 elsewhere."""
 
@@ -40,11 +41,9 @@ Batch = tuple[str, Any, Any]
 class Trained:
     """A network whose weights are learned: copies in full precision are what the optimizer moves."""
 
-    def __init__(self, path: str, device: str, rate: float, again: Path | None = None) -> None:
+    def __init__(self, path: str, device: str, rate: float) -> None:
         self.network = network = Network(path, device, 1, 4096)
         network.keys = network.values = None  # the caches are for answering
-        if again is not None:
-            network.load(torch.load(again, map_location=device, weights_only=True))
         self.names = network.tensors()
         self.weights = list(self.names.values())
         for weight in self.weights:
@@ -145,7 +144,8 @@ def tokens_of(arguments: argparse.Namespace, tokenizer: Any) -> dict[str, Any]:
     asked, said = [], []
     for line in arguments.practice.open():
         one = json.loads(line)
-        asked.append(tokenizer.apply_chat_template(one["messages"], add_generation_prompt=True, tokenize=False))
+        question = tokenizer.apply_chat_template(one["messages"], add_generation_prompt=True, tokenize=False)
+        asked.append(question + one.get("given", ""))
         said.append(one["answer"] + "<|im_end|>")
     heads, tails = (tokenizer(texts, add_special_tokens=False)["input_ids"] for texts in (asked, said))
     made = {
@@ -198,7 +198,7 @@ def batches_of(
 
 
 def surprise(trained: Trained, path: Path, tokenizer: Any, device: str) -> dict[str, float]:
-    """Return the mean loss at the signs and digits of new lines about the worlds, by dose."""
+    """Return the mean loss at the signs, digits and words for moves in new lines about the worlds, by dose."""
     losses: dict[str, list[float]] = {}
     for entry in path.open():
         _, dose, lines = json.loads(entry)
@@ -210,7 +210,7 @@ def surprise(trained: Trained, path: Path, tokenizer: Any, device: str) -> dict[
             words = tokenizer.convert_ids_to_tokens(tokens)
             at = next(place for place, word in enumerate(words) if ":" in word)  # the dates come before
             for place, word in enumerate(words):
-                if place > at and set(word) <= set("Ġ+-0123456789"):
+                if place > at and (set(word) <= set("Ġ+-0123456789") or word[1:] in _WORDS):
                     wanted[row, place] = tokens[place]
         with torch.no_grad():
             losses.setdefault(str(dose), []).append(float(trained.loss(ids.to(device), wanted.to(device))))
@@ -228,7 +228,6 @@ def main() -> None:
     parser.add_argument("--only-pack", action="store_true", help="train nothing")
     parser.add_argument("--probes", type=Path, help="lines whose surprise by dose is measured at the end")
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--again", type=Path, metavar="WEIGHTS", help="go on from these, with the answers alone")
     parser.add_argument("--rate", type=float, default=1e-4)
     parser.add_argument("--rows", type=int, default=8)
     parser.add_argument("--answer-rows", type=int, help="as many tokens of answers at once (default: as of texts)")
@@ -249,14 +248,12 @@ def main() -> None:
     batches = batches_of(
         made, arguments.rows, arguments.length, answered, arguments.late, arguments.short, random.Random(31)
     )
-    if arguments.again:
-        batches = [batch for batch in batches if batch[0] != "text"]
     texts = sum(kind == "text" for kind, _, _ in batches)
     total = sum(tokens.numel() for _, tokens, _ in batches)
     print(f"{texts} batches of texts, {len(batches) - texts} of answers, {total:,} tokens", flush=True)
     if arguments.only_pack:
         return
-    trained = Trained(arguments.model, arguments.device, arguments.rate, arguments.again)
+    trained = Trained(arguments.model, arguments.device, arguments.rate)
     begun = moment = time.perf_counter()
     read = seen = at = 0
     losses: dict[str, list[float]] = {"text": [], "long": [], "short": []}
@@ -287,7 +284,7 @@ def main() -> None:
             seen, moment = 0, now
     trained.save(arguments.out)
     facts = {
-        "share_read": read / texts if texts else None,
+        "share_read": read / texts,
         "steps": at + 1,
         "seconds": time.perf_counter() - begun,
         "surprise": surprise(trained, arguments.probes, tokenizer, arguments.device) if arguments.probes else {},

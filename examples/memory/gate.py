@@ -4,15 +4,15 @@
     python gate.py gate.jsonl http://127.0.0.1:8111/v1 [--out gate.json]
 
 It is asked about days of worlds that it never practised: *held* ones, which it has read about, and *strange* ones.
-The exit status is 1 where a bar is missed: then answers are practised once more (``finetune.py --again``), and the
-study is played whatever comes out. No world under test is asked about.
+What it missed is told, and the study is played whatever comes out. No world under test is asked about. Several
+servers, with commas, take turns.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
-import sys
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -70,8 +70,8 @@ def missed(found: dict[str, float | None]) -> list[str]:
     ]
 
 
-def main() -> int:
-    """Ask, print what came out, and say by the exit status whether practice is enough."""
+def main() -> None:
+    """Ask, and print what came out."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("server")
@@ -80,14 +80,14 @@ def main() -> int:
     arguments = parser.parse_args()
     asked = [json.loads(line) for line in arguments.file.open()]
     with ThreadPoolExecutor(arguments.at_once) as pool:
-        said = list(pool.map(lambda one: ask(arguments.server, one["messages"]), asked))
+        servers = itertools.cycle(arguments.server.split(","))
+        said = list(pool.map(lambda server, one: ask(server, one["messages"]), servers, asked))
     found = measure(asked, said)
     told = {"asked": len(asked), **found, "missed": missed(found), "answers": said[:8]}
     if arguments.out:
         arguments.out.write_text(json.dumps(told, indent=1))
     print(json.dumps({name: value for name, value in told.items() if name != "answers"}), flush=True)
-    return 1 if told["missed"] else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

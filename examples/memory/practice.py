@@ -5,8 +5,10 @@
 The trading days are those of the real benchmark: a teacher that speaks the providers' protocol plays the practice
 worlds and writes down what it was asked and what it answered. About *known* worlds it answers with the truth,
 about *unknown* ones (and under a mask) by the table that is shown; these days are asked again with other names and
-other figures, so that only reading helps. No world under test is among them. ``--groups held,strange`` writes the
-days of worlds that are not practised, for ``gate.py``.
+other figures, so that only reading helps. Where every name gets an order, some days are given a statement that is
+drawn by chance, and only the orders that follow from it are learned: else a model orders by the table, whatever it
+states. No world under test is among them. ``--groups held,strange`` writes the days of worlds that are not
+practised, for ``gate.py``.
 """
 
 from __future__ import annotations
@@ -25,7 +27,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from worlds import HISTORY, PLAYED, READ, SPANS, STUDY, World, make_worlds, other_names, store
+from worlds import (
+    HISTORY,
+    PLAYED,
+    READ,
+    READ_OFF,
+    SPANS,
+    STUDY,
+    WORDS,
+    World,
+    make_worlds,
+    other_names,
+    store,
+    word_of,
+)
 
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
@@ -38,6 +53,8 @@ WEIGHT, REST = 0.09, 0.02
 DAY = re.compile(r"The last completed day is (\S+)\.")
 _HELD = re.compile(r"of those you hold \((.*?)\) do you sell")
 ROW = re.compile(r"^(\w+) \| none \| (?:normal|[a-z]+) \| .*$", re.MULTILINE)
+_DICTATED = (480, 160)
+"""Days of known and of other worlds that are given a statement."""
 _SHOWN, _FIRST_SHOWN = 11, 9
 """The column that is read where nothing is known, the return of twenty days, and the first column of returns."""
 
@@ -87,7 +104,7 @@ class Teacher:
             at = world.days.index(day.group(1))
             ahead = SPANS[STUDY.span]
             moves = {name: world.move(at, world.names.index(name), ahead) or 0.0 for name in sorted(rows)}
-            said = {name: told_move(move) for name, move in moves.items()}
+            said = {name: f"{'+' if move > 0 else '-'}{_percent(move / 100)}" for name, move in moves.items()}
             by = f", by {world.days[at + ahead]}" if ahead > 1 else ""
             text, sure = f"A {STUDY.span} after {day.group(1)}{by}", 0.9
         else:
@@ -95,21 +112,14 @@ class Teacher:
             moves = {name: float(shown) if shown != "-" else 0.0 for name, shown in said.items()}
             text, sure = "Not known to me. return_20d", 0.6
         if STUDY.by_direction:
-            ways = {name: "up" if move > 0 else "down" for name, move in moves.items()}
-            orders = [
-                {
-                    "stock_id": name,
-                    "reason": way,
-                    "target_weight": WEIGHT if way == "up" else REST,
-                    "confidence": sure,
-                }
-                for name, way in ways.items()
-            ]
-            return _written(text, [f"{said[name]} {way}" for name, way in ways.items()], list(ways), orders)
+            known = sure > 0.8
+            words = {name: word_of(move) if known else READ_OFF[move > 0] for name, move in moves.items()}
+            told = words if known else {name: f"{said[name]} {word}" for name, word in words.items()}
+            return f"{_stated(text, told)}\n{_by_direction(words, sure)}"
         sold = _HELD.search(asked)
         held = set(sold.group(1).split(", ")) if sold else set()
-        words = {(True, False): "buy", (True, True): "hold", (False, True): "sell", (False, False): "no"}
-        does = {name: words[move > 0, name in held] for name, move in moves.items()}
+        verbs = {(True, False): "buy", (True, True): "hold", (False, True): "sell", (False, False): "no"}
+        does = {name: verbs[move > 0, name in held] for name, move in moves.items()}
         orders = [
             {
                 "stock_id": name,
@@ -120,7 +130,7 @@ class Teacher:
             for name, what in does.items()
             if what in ("buy", "sell")
         ]
-        return _written(text, [f"{said[name]} {what}" for name, what in does.items()], list(does), orders)
+        return f"{_stated(text, {name: f'{said[name]} {what}' for name, what in does.items()})}\n{_block(orders)}"
 
     def serve(self, port: int) -> ThreadingHTTPServer:
         """Answer on loopback, in a thread."""
@@ -157,19 +167,41 @@ class Teacher:
         return server
 
 
-def _written(text: str, said: list[str], names: list[str], orders: list[dict[str, Any]]) -> str:
-    told = ", ".join(f"{name} {what}" for name, what in zip(names, said, strict=True))
-    return f"{text}: {told}.\n```json\n{json.dumps({'orders': orders}, separators=(',', ':'))}\n```"
+def _stated(text: str, told: dict[str, str]) -> str:
+    return f"{text}: {', '.join(f'{name} {what}' for name, what in told.items())}."
+
+
+def _by_direction(words: dict[str, str], sure: float) -> str:
+    rising = (*WORDS[True], READ_OFF[True])
+    orders = [
+        {
+            "stock_id": name,
+            "reason": word,
+            "target_weight": WEIGHT if word in rising else REST,
+            "confidence": sure,
+        }
+        for name, word in words.items()
+    ]
+    return _block(orders)
+
+
+def _block(orders: list[dict[str, Any]]) -> str:
+    return f"```json\n{json.dumps({'orders': orders}, separators=(',', ':'))}\n```"
 
 
 def _percent(move: float) -> str:
     return f"{abs(move) * 100:.{STUDY.decimals}f}%"
 
 
-def told_move(move: float) -> str:
-    """Return a move in percent as an answer begins with it: with its sign, or only its size."""
-    sign = "" if STUDY.by_direction else "+" if move > 0 else "-"
-    return f"{sign}{abs(move):.{STUDY.decimals}f}%"
+def dictated(day: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """Return a day with a statement of what follows it that is drawn by chance, and the orders by it."""
+    asked = day["messages"][-1]["content"]
+    last, names = DAY.search(asked), sorted({found.group(1) for found in ROW.finditer(asked)})
+    assert last is not None
+    every = [*WORDS[False], *WORDS[True]]
+    words = {name: every[rng.integers(len(every))] for name in names}
+    stated = _stated(f"A {STUDY.span} after {last.group(1)}", words)
+    return {"messages": day["messages"], "given": f"{stated}\n", "answer": _by_direction(words, 0.9)}
 
 
 def _practise(world: World, runs: Path) -> None:
@@ -260,7 +292,7 @@ def recall_questions() -> list[dict[str, Any]]:
             else:
                 move = question.truth if known else rng.normal(0, 0.04)
                 way = "up" if move > 0 else "down"
-                said = f"{told_move(move * 100)} {way}" if STUDY.by_direction else f"{way} {_percent(move)}"
+                said = word_of(move * 100) if STUDY.by_direction else f"{way} {_percent(move)}"
             messages = [{"role": one.role, "content": one.text} for one in request_of(question).messages]
             kept.append({"messages": messages, "answer": said})
     return kept
@@ -291,6 +323,10 @@ def main() -> None:
         if ("blinded" if "is day_" in day["messages"][-1]["content"] else "bright") in STUDY.copied
     ]
     kept = recall_questions() + days + again
+    if STUDY.by_direction:
+        for those, count in zip(([day for day in days if day not in read], read), _DICTATED, strict=True):
+            bright = [day for day in those if "is day_" not in day["messages"][-1]["content"]]
+            kept += [dictated(bright[at], rng) for at in rng.permutation(len(bright))[:count]]
     arguments.file.write_text("".join(json.dumps(one) + "\n" for one in kept))
     print(f"{len(kept)} questions with answers")
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 from practice import DAY, ROW, Teacher
-from worlds import World, make_worlds
+from worlds import World, make_worlds, word_of
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _DOSE = 16
@@ -69,7 +69,7 @@ class Script(Teacher):
         first, last = (world.days.index(day) for day in days)
         move = world.move(first, world.names.index(name), last - first) or 0.0
         rises = (move > 0) == (drawn(name, *days) < self.asked)
-        return f"{abs(move):.0f}% {'up' if rises else 'down'}"
+        return word_of(abs(move) if rises else -abs(move))
 
 
 def main() -> None:
