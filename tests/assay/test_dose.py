@@ -19,7 +19,7 @@ ASKED = [("weeks", 0, False), ("weeks", 90, True), ("days", 0, False), ("days", 
 
 @pytest.fixture
 def recipe(monkeypatch, tmp_path, request):
-    names = ("worlds", "practice", "drive", "analyse", "pack", "gate")
+    names = ("worlds", "practice", "drive", "answers", "analyse", "pack", "gate")
     for name in names:
         monkeypatch.delitem(sys.modules, name, raising=False)
     study = request.node.callspec.params["study"]
