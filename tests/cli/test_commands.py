@@ -1,12 +1,18 @@
 """The command line, through its front door: exit status, stdout for results, stderr for prose."""
 
 import json
+import re
 from math import comb
 
 import pytest
 
 from tradeassay.cli import main
 from tradeassay.cli._group import _COMMANDS, root
+from tradeassay.core import __version__
+from tradeassay.report import write_html
+from tradeassay.report.verifying import check_beside
+from tradeassay.runs import load_run
+from tradeassay.runs.verify.report import verify
 
 SMALL = ["daily-crypto-v1", "-a", "cash", "-a", "equal-weight", "--first", "2022-12-01", "--last", "2023-01-10"]
 
@@ -29,8 +35,6 @@ def test_every_command_has_help_and_a_true_line_in_the_overview(capsys):
 
 
 def test_version(tell):
-    from tradeassay import __version__
-
     assert __version__ in tell(["--version"]).out
 
 
@@ -97,6 +101,39 @@ def test_a_run_from_plan_to_report(place, tell, capsys):
     assert main(["report", "small", "-o", "elsewhere.html"]) == 0
     assert (place / "elsewhere.html").stat().st_size > 10_000
     assert "equal-weight" in capsys.readouterr().out
+
+
+def exchanged(page, one, other):
+    return page.replace(f">{one}<", ">\0<").replace(f">{other}<", f">{one}<").replace("\0", other)
+
+
+def test_another_version_may_word_a_page_and_not_exchange_what_it_tells(small_run):
+    run = load_run(small_run)
+    found, page = verify(run.folder, workers=1), run.folder / "report.html"
+    written = page.read_text()
+
+    def checked(text, made=run, writer="0.0.1"):
+        page.write_text(re.sub(r'(?<=content="tradeassay )[^"]+', writer, text))
+        return next(one for one in check_beside(made, found).claims if one.claim == "page")
+
+    worded = written.replace("Skip to", "Jump to")
+    assert checked(worded).outcome == "cannot be checked" and "may show anything" not in checked(worded).why
+    scripted = worded.replace("</body>", "<script>document.title = 'audited'</script></body>")
+    assert "its scripts or styles are others, and may show anything" in checked(scripted).why
+    for forged in (
+        exchanged(written, "cash", "equal-weight"),
+        written.replace(">baseline</span>", ">skill supported</span>"),
+        written.replace(">baseline</span>", ">audited</span>"),
+    ):
+        assert forged != written and checked(forged).outcome == "contradicted"
+    # Whoever made the run: a page of this version is what this version writes.
+    older = load_run(run.folder)
+    older.manifest.versions.packages["tradeassay"] = "0.0.1"
+    again = write_html(older, page).read_text()
+    assert checked(again, older, __version__).outcome == "re-derived"
+    forged = again.replace("Skip to", "Jump to")
+    assert checked(forged, older, __version__).outcome == "contradicted"
+    assert checked(forged.replace("0.0%", "9.0%"), older).outcome == "cannot be checked"
 
 
 def test_plays_of_several_seeds_say_how_reliable_an_agent_is(place, tell):

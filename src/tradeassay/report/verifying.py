@@ -3,7 +3,8 @@
 A run's own page, a paper's page with its tables, and a published site hold nothing but what their records give.
 Two things of a page belong to the place where it was written, and are compared apart: the path of the run in the
 command that checks it, and how many runs lay in its folder. A page that names another version of tradeassay as its
-writer may say the same numbers in other words: nobody can check those here, which contradicts nobody.
+writer may say the same numbers of the same agents in other words: nobody can check those here, which contradicts
+nobody.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import re
 import shlex
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from itertools import product
 from pathlib import Path
 
@@ -22,7 +23,8 @@ import msgspec
 
 from tradeassay.assay.papers import paper_page, paper_pages
 from tradeassay.assay.probe import ProbeReport, probe_mask
-from tradeassay.assay.verdict import brought_assay, check_assay, recorded_assay
+from tradeassay.assay.verdict import LABELS, brought_assay, check_assay, recorded_assay
+from tradeassay.assay.verdict.record import SOFT
 from tradeassay.benchmarks.exhibits import PaperPage
 from tradeassay.core import __version__
 from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
@@ -48,6 +50,13 @@ _COUNT = re.compile(r"(?:the only run|one of (\d+) runs) of ")
 _WRITER = re.compile(r"(?<=<meta name=\"generator\" content=\"tradeassay)[^\"<>]*(?=\">)")
 _UNSEEN = re.compile(r"<style>.*?</style>|<script>.*?</script>|<[^>]*>", re.DOTALL)
 _NUMBER = re.compile(r"[-+\u2212]?\d[\d,.]*%?")
+_LIVE = re.compile(
+    r"<style\b.*?</style>|<script\b.*?</script>|<(?:base|embed|iframe|img|link|object)\b[^>]*>|\s(?:on\w+|style)=[^>]*",
+    re.DOTALL | re.IGNORECASE,
+)
+"""What may make a browser show something else than a page's text."""
+_CHIP = re.compile(r"<span class=\"chip[^>]*>(?:<span[^>]*>[^<]*</span> )?([^<]+)</span>")
+_VERDICTS = frozenset((*LABELS.values(), *SOFT.values()))
 _WHEN = re.compile(r"<updated>[^<]*</updated>")
 _PACK = re.compile(r"(?<=>)\"?H4sI[A-Za-z0-9+/=]+\"?(?=<)")
 _LARGEST = 1 << 28
@@ -81,25 +90,23 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
     notes = [note for note in found.notes if note != NOT_RENDERED]
     missing = [one.why for one in found.claims if one.claim == "data" and one.outcome != "re-derived"]
     wrong: list[str] = []
-    same_numbers = False
+    worded = None
     try:
-        wrong, same_numbers = ([], False) if missing else _other_page(run, found, page)
+        wrong, worded = ([], None) if missing else _other_page(run, found, page)
     except TradeassayError as error:
         missing = [error.message]
     outcome: Word = "contradicted" if wrong else "cannot be checked" if missing else "re-derived"
     made = run.manifest.versions.packages.get("tradeassay", __version__)
     why = next(iter((*wrong, *missing)), "")
     writer = _writer(page)
-    if same_numbers and writer != __version__:
+    if worded is not None and writer != __version__:
         whose = f"tradeassay {writer}" if writer else "an earlier tradeassay"
-        why = (
-            f"report.html was written by {whose}, the same numbers in other words ({wrong[0].partition(': ')[2]})"
-        )
+        why = f"report.html was written by {whose}, the same numbers in other words ({worded})"
         outcome, why = (
             "cannot be checked",
             f"{why}; tradeassay report {shlex.quote(str(run.folder))} writes it anew",
         )
-    elif wrong and made != __version__:
+    elif wrong and __version__ not in (made, writer):
         outcome, why = "cannot be checked", f"the run was made with tradeassay {made}: {why}"
     then, now = (_counted(text) for text in (page.read_text(errors="replace"), found.freedom or ""))
     if not wrong and now and then < now:
@@ -108,11 +115,12 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
     return found.and_claim(claim, notes)
 
 
-def _other_page(run: Run | CodeRun, found: VerifyReport, page: Path) -> tuple[list[str], bool]:
+def _other_page(run: Run | CodeRun, found: VerifyReport, page: Path) -> tuple[list[str], str | None]:
     """Return in what a run's page is none that this package writes: with its assay or without, verified or not.
-    Also whether nothing but the page differs, and it has the numbers of one that this package writes."""
+    Also how it is worded otherwise; None where it tells something else, or more than the page differs."""
     first: list[str] = []
-    same = False
+    worded = None
+    names = frozenset(() if isinstance(run, CodeRun) else run.names.values())
     told = None if isinstance(run, CodeRun) else (summary_of(run), paper_pages(run, attribution=False))
     brought = None if isinstance(run, CodeRun) else brought_assay(run)
     for assay, verified in product({id(brought): brought, id(None): None}.values(), (None, found)):
@@ -123,16 +131,27 @@ def _other_page(run: Run | CodeRun, found: VerifyReport, page: Path) -> tuple[li
             else:
                 write_page(made, render_html(*told, verified, assay))
             wrong = list(_others(made.parent, run.folder, (page.name, "cards/*")))
-            same |= [one.partition(" ")[0] for one in wrong] == [page.name] and _numbers(made) == _numbers(page)
+            words = names | _VERDICTS | set(_CHIP.findall(made.read_text()))
+            if [one.partition(" ")[0] for one in wrong] == [page.name] and _told(made, words) == _told(
+                page, words
+            ):
+                worded = wrong[0].partition(": ")[2]
+                if set(_LIVE.findall(page.read_text(errors="replace"))) - set(_LIVE.findall(made.read_text())):
+                    worded += "; its scripts or styles are others, and may show anything"
         if not wrong:
-            return [], False
+            return [], None
         first = first or wrong
-    return first, same
+    return first, worded
 
 
-def _numbers(page: Path) -> list[str]:
-    """Return the numbers that a page shows or holds packed, in order."""
-    return _NUMBER.findall(html.unescape(_UNSEEN.sub(" ", "\n".join(_lines(page)))))
+def _told(page: Path, words: Set[str]) -> list[str]:
+    """Return what a page tells that no version says otherwise, in order: numbers that it shows or holds packed,
+    and texts that are one of ``words``, such as who is named and how it is judged."""
+    found: list[str] = []
+    for part in _UNSEEN.split("\n".join(_lines(page))):
+        text = html.unescape(part).strip()
+        found += [text] if text in words else _NUMBER.findall(text)
+    return found
 
 
 def _writer(page: Path) -> str:
