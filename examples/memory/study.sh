@@ -41,11 +41,13 @@ python "$HERE/gate.py" gate.jsonl "$TRADEASSAY_LOCAL_SERVER" --at-once $((SERVER
 wait "$STORED" || say "not all worlds are stored: see store.log"
 say "playing"
 # All are played before anything else is asked: the verdict is about what was played. Verdicts need no GPU.
-LEFT=$((TOTAL - SECONDS))
-[ "$LEFT" -gt 60 ] || { say "no time is left to play"; stop; exit 1; }
-timeout "$LEFT" python "$HERE/drive.py" "local/dose-$NAME" "results/$NAME" --worlds "$WORLDS" \
-  --parts play,traded,recall,counterfactual --players "$PLAYERS" --askers "$ASKERS" --closers "$CLOSERS" \
-  --seconds $((LEFT - 20)) > "drive-$NAME.log" 2>&1
+for parts in play traded,recall,counterfactual; do
+  LEFT=$((TOTAL - SECONDS))
+  [ "$LEFT" -gt 60 ] || { say "no time is left for $parts"; break; }
+  timeout "$LEFT" python "$HERE/drive.py" "local/dose-$NAME" "results/$NAME" --worlds "$WORLDS" --parts "$parts" \
+    --players "$PLAYERS" --askers "$ASKERS" --closers "$CLOSERS" --seconds $((LEFT - 20)) >> "drive-$NAME.log" 2>&1
+  say "ended: $parts"
+done
 for port in $PORTS; do say "served: $(curl -s "http://127.0.0.1:$port/stats")"; done
 say "played: $(grep -c '"part": "play".*"failed": null' "results/$NAME/drive.jsonl") worlds"
 stop
