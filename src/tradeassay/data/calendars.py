@@ -66,7 +66,8 @@ def sessions_between(calendar: CalendarName, first: str | date, last: str | date
             f"not for all of {start} to {end}",
             hint="ask for fewer days, or install a newer exchange_calendars",
         )
-    years = _exchange_years(calendar, start.year, end.year)
+    # The library takes as long for one year as for thirty, and most spans that are asked for lie in these.
+    years = _exchange_years(calendar, min(start.year, 2000), max(end.year, 2029))
     low = np.searchsorted(years.days, np.datetime64(start, "D"))
     high = np.searchsorted(years.days, np.datetime64(end, "D"), side="right")
     return years.part(int(low), int(high))
