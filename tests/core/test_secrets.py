@@ -5,6 +5,7 @@ import codecs
 import io
 import json
 import logging
+import re
 import sys
 from urllib.parse import quote
 
@@ -217,3 +218,11 @@ def test_nothing_is_copied_where_there_is_nothing(known):
 )
 def test_addresses_and_commands_with_a_key_in_them_are_known(text, held):
     assert secrets.holds_key(text) is held
+
+
+@given(st.lists(st.text("ab.", min_size=1, max_size=4), min_size=1, unique=True), st.text("ab.", max_size=12))
+def test_alternatives_by_their_first_byte_find_what_alternatives_in_a_row_find(grams, text):
+    some = [gram.encode() for gram in grams]
+    in_a_row = re.search(b"|".join(map(re.escape, some)), text.encode())
+    found = re.search(secrets._any_of(some), text.encode())
+    assert (found and found.span()) == (in_a_row and in_a_row.span())
