@@ -7,7 +7,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -101,22 +101,33 @@ def test_a_worker_that_says_it_is_unwell_is_asked_again(short):
 @pytest.mark.slow
 @with_nginx
 def test_one_address_does_not_take_all_connections(short):
+    released = threading.Event()
+
     class Slow(Unwell):
         def do_GET(self) -> None:
-            time.sleep(1.5)
+            if self.path.endswith("?slowly"):
+                released.wait(60)
             super().do_GET()
+
+    class Roomy(ThreadingHTTPServer):
+        daemon_threads, request_queue_size = True, 300
 
     with proxy(short / "many") as (address, stack):
         for port in stack.ports:
-            worker = ThreadingHTTPServer(("127.0.0.1", port), Slow)
-            worker.daemon_threads = True
-            threading.Thread(target=worker.serve_forever, args=(0.05,), daemon=True).start()
+            threading.Thread(
+                target=Roomy(("127.0.0.1", port), Slow).serve_forever, args=(0.05,), daemon=True
+            ).start()
         with ThreadPoolExecutor(300) as many, httpx.Client(limits=httpx.Limits(max_connections=300)) as greedy:
-            asked = [many.submit(greedy.get, f"{address}/agents/me", timeout=60) for _ in range(300)]
-            time.sleep(0.7)
-            other = httpx.HTTPTransport(local_address="127.0.0.2")
-            with httpx.Client(transport=other, timeout=60) as somebody:
-                assert somebody.get(f"{address}/agents/me").status_code == 200
+            asked = [many.submit(greedy.get, f"{address}/agents/me?slowly", timeout=90) for _ in range(300)]
+            try:
+                # Nothing is answered before the address has all it may have, however slow the machine is.
+                turned_away = next(as_completed(asked, timeout=50)).result()
+                other = httpx.HTTPTransport(local_address="127.0.0.2")
+                with httpx.Client(transport=other, timeout=60) as somebody:
+                    assert somebody.get(f"{address}/agents/me").status_code == 200
+                assert turned_away.status_code == 429 and not all(one.done() for one in asked)
+            finally:
+                released.set()
             found = [one.result().status_code for one in asked]
     assert found.count(200) >= 100 and 429 in found and set(found) <= {200, 429, 502}
 
