@@ -280,7 +280,8 @@ def _raise_walls(files: list[Path]) -> None:
     hidden |= {site / one for site in sites for one in CARRY_DATA}
     library = {Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")}
     roots = {*library, *sites, _PACKAGE, *map(Path, _SYSTEM.split("|"))}
-    rules = [(one, kernel.READ) for root in sorted(roots) for one in _readable(root, hidden)]
+    above = {folder for one in hidden for folder in one.parents}
+    rules = [(one, kernel.READ) for root in sorted(roots) for one in _readable(root, hidden, above)]
     rules += [(one, kernel.READ) for one in files]
     # An import looks through folders: their names may be listed, what is in them may not be read.
     rules += [(one, kernel.LIST) for one in {*sites, *library, _PACKAGE.parent, *(file.parent for file in files)}]
@@ -296,15 +297,17 @@ def _sites() -> list[Path]:
     return [Path(one).resolve() for one in sys.path if Path(one).name in ("site-packages", "dist-packages")]
 
 
-def _readable(root: Path, hidden: set[Path]) -> Iterator[Path]:
-    """Yield what may be read beneath ``root``: all of it, or entry by entry where something in it is hidden."""
+def _readable(root: Path, hidden: set[Path], above: set[Path]) -> Iterator[Path]:
+    """Yield what may be read beneath ``root``: all of it, or entry by entry where something in it is hidden.
+
+    ``above`` are all folders above what is hidden."""
     if root in hidden:
         return
-    if not any(root in one.parents for one in hidden):
+    if root not in above:
         yield root
         return
     for entry in sorted(root.iterdir()):
-        yield from _readable(entry, hidden)
+        yield from _readable(entry, hidden, above)
 
 
 NAME = "file"
