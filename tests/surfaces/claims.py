@@ -143,7 +143,7 @@ def wrong_comparisons(surface, cell):
         if re.search(r"No (?:ranked )?agent can be told apart", sentence) and any(sides.values()):
             found.append(f"{surface.name}: '{sentence}' although {sides}")
         for verb, side in _VERBS:
-            match = re.search(rf"(.*?)\b{verb} (?:{base})\b", sentence)
+            match = re.match(rf"(.*?)\b{verb} (?:{base})\b", sentence)
             if match is None:
                 continue
             subject = match[1].replace(" is best: it", "").lstrip("- ").strip()
