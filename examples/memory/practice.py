@@ -316,7 +316,7 @@ def main() -> None:
         print(f"{len(days)} days with answers")
         return
     rng = np.random.default_rng(35)
-    read = [day for day in days if not day["answer"].startswith("A ")]
+    known, read = ([day for day in days if day["answer"].startswith("A ") is told] for told in (True, False))
     again = [
         other_market(day, rng)
         for day in read
@@ -324,7 +324,7 @@ def main() -> None:
     ]
     kept = recall_questions() + days + again
     if STUDY.by_direction:
-        for those, count in zip(([day for day in days if day not in read], read), _DICTATED, strict=True):
+        for those, count in zip((known, read), _DICTATED, strict=True):
             bright = [day for day in those if "is day_" not in day["messages"][-1]["content"]]
             kept += [dictated(bright[at], rng) for at in rng.permutation(len(bright))[:count]]
     arguments.file.write_text("".join(json.dumps(one) + "\n" for one in kept))

@@ -275,7 +275,8 @@ def memory_evidence(
     There is none where the masked play mostly held nothing: whoever stays out, for whatever reason, loses an edge
     that it did not remember as well.
     """
-    held, idle = _holds(bright), _holds(bright) & ~_holds(masked)
+    held = _holds(bright)
+    idle = held & ~_holds(masked)
     if idle.sum() > _IDLE * held.sum():
         return no_memory(
             f"the masked run held nothing on {idle.sum()} of the {held.sum()} sessions on which it did"
