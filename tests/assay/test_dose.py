@@ -12,8 +12,16 @@ STUDIES = {
     "weeks": ("qwen-main.tar.xz", "worlds.json"),
     "days": ("days-main.tar.xz", "days.json"),
     "used": ("used-main.tar.xz", "used.json"),
+    "orders": ("orders-main.tar.xz", "orders.json"),
 }
-ASKED = [("weeks", 0, False), ("weeks", 90, True), ("days", 0, False), ("days", 82, True), ("used", 81, True)]
+ASKED = [
+    ("weeks", 0, False),
+    ("weeks", 90, True),
+    ("days", 0, False),
+    ("days", 82, True),
+    ("used", 81, True),
+    ("orders", 80, True),
+]
 """Worlds that the model never read about, and of each study one that it read about 64 times."""
 
 
@@ -51,7 +59,7 @@ def printed(study, number):
     return found
 
 
-@pytest.mark.slow_for("weeks-90-True", "weeks-0-False", "used-81-True")
+@pytest.mark.slow_for("weeks-90-True", "weeks-0-False", "used-81-True", "orders-80-True")
 @pytest.mark.parametrize(("study", "number", "told"), ASKED)
 def test_an_audit_is_asked_again_without_a_model(recipe, tmp_path, study, number, told):
     row, then = again(recipe, tmp_path, number, "recall"), printed(study, number)
@@ -120,8 +128,8 @@ def test_the_error_rates_of_the_page_are_counted():
     often = [[row for row in rows["qwen-main"] if row["dose"] >= 16] for rows in every.values()]
     found = [counted(never, "told", "recalls"), *(counted(rows, "told", "recalls") for rows in often)]
     judged = [counted(never, "word", "memory"), *(counted(rows, "word", "memory") for rows in often)]
-    assert found == [(0, 97), (40, 40), (29, 40), (11, 14)]
-    assert judged == [(1, 86), (12, 32), (12, 40), (2, 20)]
+    assert found == [(1, 117), (40, 40), (29, 40), (11, 14), (15, 40)]
+    assert judged == [(1, 106), (12, 32), (12, 40), (2, 20), (34, 40)]
     page = (MEMORY.parents[1] / "docs" / "concepts" / "memory.md").read_text()
     for right, whole in (*found, *judged):
         assert f"{right} of {whole}" in " ".join(page.split())
