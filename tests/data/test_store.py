@@ -214,24 +214,6 @@ def test_every_field_of_every_record_is_stored():
         assert set(record.__struct_fields__) <= set(schema.names), record
 
 
-def test_importing_the_room_is_cheap():
-    code = (
-        "import sys, tradeassay.data; "
-        "print([m for m in ('pyarrow', 'pandas', 'polars', 'exchange_calendars', 'numba') if m in sys.modules]); "
-        "from tradeassay.data import open_snapshot, write_snapshot; print('pandas' in sys.modules)"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.split("\n")[:2] == ["[]", "False"]
-
-
-def test_every_public_name_can_be_fetched():
-    import tradeassay.data
-
-    assert all(getattr(tradeassay.data, name) is not None for name in tradeassay.data.__all__)
-    with pytest.raises(AttributeError):
-        _ = tradeassay.data.nothing
-
-
 def test_writing_and_reading_need_no_pandas(tmp_path):
     code = (
         "import sys; from pathlib import Path; from tradeassay.data import load_dataset, verify_snapshot\n"

@@ -1,8 +1,5 @@
 """What must hold for any bars."""
 
-import subprocess
-import sys
-
 import numpy as np
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
@@ -93,12 +90,3 @@ def test_standardise_cuts_then_scores():
     assert scored.max() < 5.0 and abs(scored.mean()) < 1e-12
     assert np.array_equal(standardise(np.empty((2, 0))), np.empty((2, 0)))
     assert np.array_equal(zscore(np.full(5, 3.3)), np.zeros(5))
-
-
-def test_importing_loads_nothing_heavy():
-    code = (
-        "import sys, tradeassay.factors; "
-        "print(*[name for name in ('numba', 'pandas', 'scipy', 'pyarrow', 'polars') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []

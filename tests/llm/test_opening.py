@@ -139,13 +139,6 @@ def test_a_lost_call_is_spent_after_a_resume_too(tmp_path):
     assert asyncio.run(live(2.5 * worst))[0].error_kind == "over_budget"
 
 
-def test_importing_the_package_is_cheap():
-    heavy = ("inspect_ai", "openai", "anthropic", "httpx", "pydantic", "numpy", "xllamacpp")
-    code = f"import sys, tradeassay.llm; print(*[name for name in {heavy!r} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
-
-
 async def test_a_bug_or_a_bad_schema_of_ours_still_raises(monkeypatch):
     from tradeassay.llm.via_inspect import provider
 

@@ -192,24 +192,6 @@ def test_the_stored_data_is_listed(home):
     assert tradeassay.load_dataset("tiny-us", home).name == "tiny-us"
 
 
-def test_every_public_name_is_there():
-    for name in tradeassay.__all__:
-        assert getattr(tradeassay, name) is not None
-    assert set(tradeassay.__all__) <= set(dir(tradeassay))
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        _ = tradeassay.nothing
-
-
-@pytest.mark.parametrize("module", ["tradeassay", "tradeassay.runs"])
-def test_importing_loads_neither_pandas_nor_inspect(module):
-    code = (
-        f"import sys, {module};"
-        "heavy = [m for m in ('pandas', 'inspect_ai', 'numpy', 'polars', 'pyarrow', 'numba') if m in sys.modules];"
-        "assert not heavy, heavy"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_running_loads_neither_pandas_nor_inspect_into_the_caller(home, tmp_path):
     code = (
         "import sys, runs_world, tradeassay;"

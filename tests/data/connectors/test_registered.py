@@ -1,7 +1,6 @@
 """What is common to all connectors: the registry, options, extras, and the guard of these tests."""
 
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
@@ -80,13 +79,6 @@ def test_the_query_can_be_asked_again():
     from tradeassay.core.hashing import canonical_json
 
     assert msgspec.json.decode(canonical_json(config), type=connectors.CcxtConfig) == config
-
-
-def test_importing_the_connectors_is_cheap():
-    heavy = ("pandas", "yfinance", "ccxt", "baostock", "akshare", "exchange_calendars", "pyarrow", "requests")
-    code = f"import sys, tradeassay.data.connectors; print(*[n for n in {heavy!r} if n in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
 
 
 def test_the_guard_lets_nobody_out():

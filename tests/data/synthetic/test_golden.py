@@ -60,12 +60,3 @@ def test_worlds_are_the_same_without_vector_instructions():
     done = subprocess.check_output(command, env={**os.environ, **environment})
     assert int(done) == 0, "the features are really off"
     assert digests(**environment) == GOLDEN
-
-
-def test_importing_is_cheap():
-    code = (
-        "import sys, tradeassay.data.synthetic; "
-        "print(*[n for n in ('pandas', 'numba', 'scipy', 'pyarrow', 'exchange_calendars') if n in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
