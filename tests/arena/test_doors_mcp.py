@@ -8,10 +8,8 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.arena.conftest import seated
-
-pytest.importorskip("mcp")
 from mcp import Client
+from tests.arena.conftest import seated
 
 from tradeassay.arena.agents import ConstantAction
 from tradeassay.arena.api.doors import DoorDesk, Doors

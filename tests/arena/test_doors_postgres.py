@@ -11,8 +11,6 @@ from tests.arena.postgres import server
 from tests.arena.test_doors import NOW
 from tests.arena.test_doors_rules import SHARED, feed_of
 
-pytest.importorskip("psycopg")
-
 from tradeassay.arena.agents import ConstantAction
 from tradeassay.arena.api.doors import Doors, Offer, TurnedAway
 from tradeassay.arena.api.outside import DoorAgent, OfferWatch

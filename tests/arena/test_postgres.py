@@ -23,8 +23,6 @@ from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import Arena, create_app
 from tradeassay.arena.web.site import PageWriter
 
-pytest.importorskip("psycopg")
-
 
 @pytest.fixture(scope="module")
 def address():

@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 import pytest
 import runs_world as world
+import scipy
 from attribute_runs import every_venue
 from click.testing import CliRunner
 from luck_markets import VENUES, decisions_of, key_of, played, replay, scheduled, the_run
-from scipy.stats import kstest
 
 from tradeassay.assay import attribute_episode
 from tradeassay.assay.luck import (
@@ -195,7 +195,7 @@ def test_who_picks_by_chance_is_placed_evenly():
         schedule, _ = schedule_of(records, traded.market)
         made = random_portfolios(traded, schedule, n=200, seed=agent)
         places.append(float((made.nav[:, -1] < path[-1]).mean()))
-    assert kstest(places, "uniform").pvalue > 0.01
+    assert scipy.stats.kstest(places, "uniform").pvalue > 0.01
 
 
 def test_own_returns_are_placed_too():

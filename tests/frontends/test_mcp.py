@@ -8,8 +8,6 @@ import sys
 from typing import Any
 
 import pytest
-
-pytest.importorskip("mcp")
 from click.testing import CliRunner
 from mcp import Client, StdioServerParameters
 

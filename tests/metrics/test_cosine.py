@@ -4,9 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.fft import dct
-from scipy.stats import t as student
-from statsmodels.stats.sandwich_covariance import S_hac_simple
+import scipy  # whose parts are loaded when they are first used
 
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import (
@@ -39,14 +37,14 @@ def test_the_variance_is_the_mean_of_squared_cosine_transforms():
     values = returns()
     terms = cosine_terms(values.size)
     assert terms == int(0.4 * 120 ** (2 / 3))
-    transforms = dct(values, type=2, norm="ortho")[1 : terms + 1]
+    transforms = scipy.fft.dct(values, type=2, norm="ortho")[1 : terms + 1]
     assert cosine_variance(values) == pytest.approx((transforms**2).mean(), rel=1e-12)
 
 
 def test_the_interval_is_students_with_as_many_degrees_of_freedom_as_terms():
     values = returns(250)
     found = cosine_interval(values, "mean")
-    half = student.ppf(0.975, cosine_terms(250)) * math.sqrt(float(cosine_variance(values)) / 250) * 252
+    half = scipy.stats.t.ppf(0.975, cosine_terms(250)) * math.sqrt(float(cosine_variance(values)) / 250) * 252
     assert found.value == pytest.approx(values.mean() * 252)
     assert found.high == pytest.approx(values.mean() * 252 + half, rel=1e-9)
     assert found.low == pytest.approx(values.mean() * 252 - half, rel=1e-9)
@@ -104,6 +102,8 @@ def test_wrong_questions():
 
 
 def test_the_long_run_variance_by_hand_and_that_of_statsmodels() -> None:
+    from statsmodels.stats.sandwich_covariance import S_hac_simple
+
     # Centred: -1, 0, 1. Variance 2/3; lag 1 has sum 0, lag 2 has sum -1 with weight 1 - 2/3.
     assert long_run_variance(np.array([1.0, 2.0, 3.0]), 0) == pytest.approx(2 / 3)
     assert long_run_variance(np.array([1.0, 2.0, 3.0]), 2) == pytest.approx((2 - 2 * (1 / 3)) / 3)

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings, strategies as st
-from scipy.stats import wilcoxon as scipy_wilcoxon
 
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import (
@@ -23,7 +23,7 @@ from tradeassay.metrics.measures import growth
 def test_the_plain_test_is_scipys():
     differences = np.random.default_rng(0).normal(0.3, 1.0, 12)
     found = wilcoxon(differences)
-    assert found.p_value == pytest.approx(scipy_wilcoxon(differences).pvalue)
+    assert found.p_value == pytest.approx(scipy.stats.wilcoxon(differences).pvalue)
     assert found.n == found.clusters == 12
 
 
@@ -37,7 +37,7 @@ def test_by_hand_five_gains_of_five() -> None:
 def test_one_pair_per_cluster_is_the_plain_test():
     differences = np.random.default_rng(1).normal(0.4, 1.0, 10)
     one = wilcoxon_clustered(differences, range(10))
-    assert one.p_value == pytest.approx(scipy_wilcoxon(differences, method="exact").pvalue)
+    assert one.p_value == pytest.approx(scipy.stats.wilcoxon(differences, method="exact").pvalue)
 
 
 def test_ten_seeds_of_one_window_prove_nothing():

@@ -4,9 +4,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings, strategies as st
-from scipy import optimize, stats
-from scipy.stats import friedmanchisquare
 
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import critical_difference
@@ -23,7 +22,7 @@ from tradeassay.metrics.ranks import Pairing, ratings, tied_ranks
 def test_friedman_is_scipys_and_the_difference_is_the_books():
     scores = np.random.default_rng(3).normal(size=(14, 4))
     found = critical_difference(scores, ["a", "b", "c", "d"])
-    statistic, p = friedmanchisquare(*scores.T)
+    statistic, p = scipy.stats.friedmanchisquare(*scores.T)
     assert (found.statistic, found.p_value) == pytest.approx((statistic, p))
     # Demsar (2006): q is 2.569 for four classifiers; 14 data sets give a critical difference of 1.25.
     assert found.difference == pytest.approx(1.25, abs=0.005)
@@ -32,7 +31,7 @@ def test_friedman_is_scipys_and_the_difference_is_the_books():
 
 def test_ties_are_handled_as_scipy_does():
     scores = np.round(np.random.default_rng(4).normal(size=(10, 4)))
-    statistic, p = friedmanchisquare(*scores.T)
+    statistic, p = scipy.stats.friedmanchisquare(*scores.T)
     found = critical_difference(scores, list("abcd"))
     assert (found.statistic, found.p_value) == pytest.approx((statistic, p))
 
@@ -159,7 +158,7 @@ def test_ratings_maximise_the_likelihood(seed):
         average = np.logaddexp(0, -level).sum() + np.logaddexp(0, level).sum()
         return float((wins * np.logaddexp(0, -gap)).sum() + 0.5 * average)
 
-    best = optimize.minimize(against, np.zeros(4), tol=1e-10).x
+    best = scipy.optimize.minimize(against, np.zeros(4), tol=1e-10).x
     names = "abcd"
     pairs = product(range(4), repeat=2)
     found = ratings([one for i, j in pairs for one in games(names[i], names[j], int(wins[i, j]), 0)])
@@ -185,7 +184,7 @@ def test_tau_and_rho_agree_with_scipy_and_with_counting():
     for _ in range(10):
         x, y = generator.integers(0, 6, 12).astype(float), generator.integers(0, 6, 12).astype(float)
         assert kendall_tau(x, y) == pytest.approx(counted_tau(x, y), abs=1e-9)
-        assert spearman_rho(x, y) == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-9)
+        assert spearman_rho(x, y) == pytest.approx(scipy.stats.spearmanr(x, y).statistic, abs=1e-9)
     assert np.isnan(kendall_tau(np.ones(4), np.arange(4.0)))
     assert kendall_tau(np.array([1, 2, np.nan]), np.array([1, 2, 0.0])) == 1.0
 
@@ -206,4 +205,4 @@ def test_reviewers_agreement():
 
 @given(st.lists(st.integers(-3, 3) | st.floats(-2, 2), max_size=30))
 def test_ranks_are_scipys(values):
-    assert tied_ranks(np.array(values)).tolist() == stats.rankdata(values).tolist()
+    assert tied_ranks(np.array(values)).tolist() == scipy.stats.rankdata(values).tolist()

@@ -5,8 +5,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings, strategies as st
-from scipy.stats import kurtosis, norm, skew
 
 from tradeassay.core.errors import UserError
 from tradeassay.metrics import (
@@ -24,8 +24,9 @@ RETURNS = np.random.default_rng(4).standard_t(5, 250) * 0.01 + 0.001
 
 def test_the_probability_written_out():
     ratio = RETURNS.mean() / RETURNS.std(ddof=1)
-    error = math.sqrt(1 - skew(RETURNS) * ratio + (kurtosis(RETURNS, fisher=False) - 1) / 4 * ratio**2)
-    expected = norm.cdf((ratio - 0.5 / math.sqrt(252)) * math.sqrt(249) / error)
+    skew, kurtosis = scipy.stats.skew(RETURNS), scipy.stats.kurtosis(RETURNS, fisher=False)
+    error = math.sqrt(1 - skew * ratio + (kurtosis - 1) / 4 * ratio**2)
+    expected = scipy.stats.norm.cdf((ratio - 0.5 / math.sqrt(252)) * math.sqrt(249) / error)
     found = probabilistic_sharpe(RETURNS, 0.5, bootstrap=FEW)
     assert found.value == pytest.approx(expected, rel=1e-11)
     assert found.low <= found.value <= found.high
@@ -48,7 +49,7 @@ def test_the_papers_example_of_a_deflated_ratio() -> None:
     assert hurdle / math.sqrt(250) == pytest.approx(0.1132, abs=2e-4)
     ratio = 2.5 / math.sqrt(250)
     z = (ratio - hurdle / math.sqrt(250)) * math.sqrt(1249) / math.sqrt(1 + 3 * ratio + 9 / 4 * ratio**2)
-    assert norm.cdf(z) == pytest.approx(0.9004, abs=1e-3)
+    assert scipy.stats.norm.cdf(z) == pytest.approx(0.9004, abs=1e-3)
 
 
 def test_the_expected_best_is_that_of_simulated_trials():

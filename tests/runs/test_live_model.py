@@ -15,17 +15,13 @@ import runs_world as world
 from runs_code_toy import ToySpec
 
 import tradeassay
-from tradeassay.llm import get_local_model
-from tradeassay.runs.verify.report import verify
-
-pytest.importorskip("inspect_ai")
-pytest.importorskip("openai")
-
 from tradeassay.core.errors import UserError
+from tradeassay.llm import get_local_model
 from tradeassay.play.dialogue_log import Spending, read_dialogue
 from tradeassay.runs import AgentSpec, Asking, Window, run
 from tradeassay.runs.store.manifest import read_manifest
 from tradeassay.runs.store.outcome import ModelPart, read_outcome, write_outcome
+from tradeassay.runs.verify.report import verify
 
 MODEL = "openai-api/standin/tiny"
 

@@ -14,9 +14,6 @@ from tradeassay.code.program_source import check_compiles
 from tradeassay.code.task import CodeTask
 from tradeassay.sandbox import TrustedCodeInProcess
 
-pytest.importorskip("backtrader")
-pytest.importorskip("pandas")
-
 SEEDS = (1, 2, 3)
 TASKS = load_tasks()
 INTRADAY = tuple(task for task in TASKS if task.timeframe != "1d")

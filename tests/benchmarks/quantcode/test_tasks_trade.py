@@ -8,8 +8,6 @@ from tradeassay.code.backtrader import terms_of
 from tradeassay.code.bars import make_bars
 from tradeassay.code.task import CodeTask
 
-pytest.importorskip("backtrader")
-
 SEEDS = (1, 2, 3)
 DAILY = tuple(task for task in load_tasks() if task.timeframe == "1d")
 ONE_OF_A_KIND = (

@@ -12,8 +12,6 @@ from tradeassay.code.frames import read_result, run_frame, sandbox_job
 from tradeassay.code.task import Sizing
 from tradeassay.sandbox import BadResult, ChildClaim, SandboxConfig, SandboxPool, ask_kernel, refusal
 
-pytest.importorskip("pandas")
-
 TERMS = BrokerTerms(sizing=Sizing(kind="percent", value=90.0))
 AVERAGES = """
 def signals(frame):

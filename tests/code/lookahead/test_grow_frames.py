@@ -9,7 +9,6 @@ from tradeassay.code.bars import TaskBars, make_bars
 from tradeassay.code.lookahead.grow_frames import AWAY, HOME, GrownRun, GrowthPlan, frame_lookahead, run_grown
 from tradeassay.sandbox import SandboxPool
 
-pytest.importorskip("pandas")
 HONEST = """
 def signals(frame):
     close = frame["close"]

@@ -18,7 +18,6 @@ from tradeassay.code.running import open_code_executor
 from tradeassay.code.task import Framework
 from tradeassay.sandbox import JobExecutor, SandboxRefused
 
-pytest.importorskip("pandas")
 TASKS = ("d-sma-cross-long", "d-macd-hist-zero")
 SECRETS = ("5e" * 16, "a7" * 16)
 COMPILES, WRONG = 0.016, 0.64

@@ -12,7 +12,6 @@ from tradeassay.code.reward import reward
 from tradeassay.code.running import open_code_executor
 from tradeassay.sandbox import JobExecutor, SandboxRefused
 
-pytest.importorskip("pandas")
 TASK = load_task("d-donchian-20-10")
 OWN = "own = (close > close.rolling(10).mean()).astype(float)"
 UP = """
