@@ -66,6 +66,10 @@ LONGEST = (
     "tests/code/test_validation.py",
     "tests/runs/test_recordings.py",
     "tests/assay/test_verdict.py",
+    "tests/assay/test_planted.py",
+    "tests/assay/test_papers.py",
+    "tests/assay/test_probe.py",
+    "tests/cli/test_plain_install.py",
     "tests/cli/test_secrets.py",
     "tests/account/test_compiled_forms.py",
     "tests/report/test_browser.py",
@@ -176,9 +180,9 @@ MAKE_WORLD, GENERATE = datasets._synthetic, synthetic.generate
 
 @cache
 def made_world(name: str, preset: str, seed: int) -> Path:
-    session = os.environ.get("PYTEST_XDIST_TESTRUNUID") or f"pid-{os.getpid()}"
-    home = Path(tempfile.gettempdir()) / f"tradeassay-golden-{session}" / "worlds"
-    return MAKE_WORLD(name, preset, seed, home).folder
+    from golden import session_home
+
+    return MAKE_WORLD(name, preset, seed, session_home()).folder
 
 
 def lent_world(name: str, preset: str, seed: int, home: Path | None) -> Snapshot:

@@ -3,13 +3,22 @@ import sys
 from pathlib import Path
 
 import pytest
+from golden import session_home
+
+from tradeassay.data.datasets import store_folder
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")
 def data_home(tmp_path_factory):
-    return tmp_path_factory.mktemp("cli-home")
+    """A data home of this folder's tests, in which synthetic worlds are those of the session."""
+    home = tmp_path_factory.mktemp("cli-home")
+    worlds = store_folder(session_home()) / "synthetic"
+    worlds.mkdir(parents=True, exist_ok=True)
+    store_folder(home).mkdir()
+    (store_folder(home) / "synthetic").symlink_to(worlds)
+    return home
 
 
 @pytest.fixture(autouse=True)

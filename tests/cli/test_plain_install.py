@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from golden import play_season, stored
+from golden import play_season, session_home, stored
 
 ROOT = Path(__file__).parents[2]
 WALK = """
@@ -123,7 +123,7 @@ def walked(tmp_path_factory):
     done = subprocess.run(
         [sys.executable, "-c", WALK, json.dumps(hidden()), json.dumps([one.split() for one in commands])],
         cwd=place,
-        env={**os.environ, "TRADEASSAY_HOME": str(place / "home"), "NO_COLOR": "1"},
+        env={**os.environ, "TRADEASSAY_HOME": str(session_home()), "NO_COLOR": "1"},
         capture_output=True,
         text=True,
         timeout=280,

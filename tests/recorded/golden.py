@@ -56,6 +56,7 @@ _LINES = {
 }
 RUNS = {name: tuple(line.split()) for name, line in _LINES.items()}
 """Name of the run -> the command that plays it."""
+TRADING = tuple(name for name, argv in RUNS.items() if argv[0] == "run")
 SEASONS = ("arena", "arena-paper")
 """Seasons of the arena; ``expected/NAME.toml`` is what is played."""
 SMALLEST = ("daily", "stockbench-paper", "ktdfin-paper", "systrade-peeps")
@@ -76,22 +77,43 @@ def play(name: str, out: Path) -> Path:
     return out / name
 
 
-def stored(name: str) -> Path:
-    """Return the folder of one of the runs; the first of a session's processes that asks plays it for all."""
+def session_folder() -> Path:
+    """Return what the processes of this session of tests share; the conftest drops it."""
     session = os.environ.get("PYTEST_XDIST_TESTRUNUID") or f"pid-{os.getpid()}"
     shared = Path(tempfile.gettempdir()) / f"tradeassay-golden-{session}"
     shared.mkdir(exist_ok=True)
-    with (shared / f"{name}.lock").open("w") as lock:
+    return shared
+
+
+def session_home() -> Path:
+    """Return a data home in which each synthetic world is made once per session."""
+    return session_folder() / "worlds"
+
+
+_PLAY = """
+import golden, pathlib, sys
+for name in sys.argv[2:]:
+    golden.play(name, pathlib.Path(sys.argv[1]))
+"""
+
+
+def stored(name: str) -> Path:
+    """Return the folder of one of the runs; the first of a session's processes that asks plays it for all.
+
+    Those that trade are played together: to start Python takes longer than most of them."""
+    shared, together = session_folder(), TRADING if name in TRADING else (name,)
+    with (shared / f"{together[0]}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (shared / name / "scores.json").exists():
             # In a process of its own: what a test has patched must not show in a run that others read.
-            program = f"import golden, pathlib; golden.play({name!r}, pathlib.Path({str(shared)!r}))"
-            environment = {**os.environ, "PYTHONPATH": f"{HERE}{os.pathsep}{PACKAGE.parent}"}
+            path = f"{HERE}{os.pathsep}{PACKAGE.parent}"
+            environment = {**os.environ, "PYTHONPATH": path, "TRADEASSAY_HOME": str(session_home())}
             done = subprocess.run(
-                [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
+                [sys.executable, "-c", _PLAY, shared, *together], env=environment, capture_output=True, text=True
             )
             assert (shared / name / "scores.json").exists(), done.stderr
-            (shared / name / "report.html").unlink(missing_ok=True)
+            for one in together:
+                (shared / one / "report.html").unlink(missing_ok=True)
     return shared / name
 
 
