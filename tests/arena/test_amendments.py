@@ -104,7 +104,7 @@ class World:
             clock=clock,
             agents={name: EntryAgent(ConstantAction("BUY")) for name in names},
             real_time=lambda: self.time.passed,
-            beat_s=600.0,
+            beat_s=1800.0,
             longest_s=60.0,
         )
 

@@ -7,7 +7,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from arena_sample import FAST, make_season
+from arena_sample import FAST, make_season, open_store, play
 from fastapi.testclient import TestClient
 from sqlalchemy.exc import OperationalError
 
@@ -66,47 +66,39 @@ def test_a_text_that_no_database_keeps_is_no_outage(client):
     assert client.post("/api/seasons/%00/items/%00/reviews", json=body).status_code == 404
 
 
-def test_experts_judge_with_their_key_and_no_other(web_store, tmp_path):
-    doors, writer = Doors(web_store), PageWriter(web_store, tmp_path, FAST)
+def test_experts_judge_with_their_key_and_no_other(web_feed, tmp_path):
+    store = open_store(tmp_path / "arena.db")
+    play(store, make_season(), web_feed, "2022-05-13")
+    doors, writer = Doors(store), PageWriter(store, tmp_path / "site", FAST)
     writer.update()
-    client = TestClient(create_app(Arena(doors=doors, folder=tmp_path)))
+    client = TestClient(create_app(Arena(doors=doors, folder=tmp_path / "site")))
     assert client.get("/seasons/small/now.json").json()["judged"] is False
     now = "2022-06-01T00:00:00Z"
     keys = {name: doors.issue_key("expert", name, now=now) for name in ("ann", "bob")}
-    try:
-        item = client.get("/seasons/small/information/index.json").json()["items"][0]["id"]
-        where, page = f"/api/seasons/small/items/{item}/reviews", f"/seasons/small/items/{item}/"
-        said = client.post(where, json={"key": keys["ann"], "verdict": "confirm", "note": "fair"})
-        assert said.status_code == 200 and said.json()["expert"] == "ann"
-        client.post(where, json={"key": keys["bob"], "verdict": "reject"})
-        assert "ann" not in client.get(page).text
-        writer.update()
-        shown = client.get(page).text
-        assert "ann" in shown and "fair" in shown and keys["ann"] not in shown and 'type="password"' in shown
-        assert client.get("/seasons/small/now.json").json()["judged"] is True
-        figures = client.get("/seasons/small/information/index.json").json()["quality"]
-        assert (figures["experts"], figures["reviewed"]) == (2, 1)
-        wrong = (({"key": "x", "verdict": "confirm"}, 403), ({"key": keys["ann"], "verdict": "maybe"}, 422))
-        for body, status in wrong:
-            assert client.post(where, json=body).status_code == status
-        assert client.post(where, data={"key": keys["ann"], "verdict": "confirm"}).status_code == 415
-        long = {"key": keys["ann"], "verdict": "confirm", "note": "x" * 9000}
-        assert client.post(where, json=long).status_code == 413
-        mine = {"key": keys["ann"], "verdict": "confirm"}
-        nowhere = client.post("/api/seasons/small/items/none/reviews", json=mine)
-        assert nowhere.status_code == 404 and nowhere.json()["detail"]
-        codes = [client.post(where, json={"key": "y", "verdict": "confirm"}).status_code for _ in range(12)]
-        assert codes[-1] == 429
-    finally:
-        from sqlalchemy import delete
-
-        from tradeassay.arena.state.tables import events, stream_reviews
-
-        with web_store.engine.begin() as db:  # the store is everybody's
-            db.execute(delete(stream_reviews))
-            db.execute(delete(events).where(events.c.kind == "review"))
-        for name in keys:
-            doors.revoke_key("expert", name, now=now)
+    item = client.get("/seasons/small/information/index.json").json()["items"][0]["id"]
+    where, page = f"/api/seasons/small/items/{item}/reviews", f"/seasons/small/items/{item}/"
+    said = client.post(where, json={"key": keys["ann"], "verdict": "confirm", "note": "fair"})
+    assert said.status_code == 200 and said.json()["expert"] == "ann"
+    client.post(where, json={"key": keys["bob"], "verdict": "reject"})
+    assert "ann" not in client.get(page).text
+    writer.update()
+    shown = client.get(page).text
+    assert "ann" in shown and "fair" in shown and keys["ann"] not in shown and 'type="password"' in shown
+    assert client.get("/seasons/small/now.json").json()["judged"] is True
+    figures = client.get("/seasons/small/information/index.json").json()["quality"]
+    assert (figures["experts"], figures["reviewed"]) == (2, 1)
+    wrong = (({"key": "x", "verdict": "confirm"}, 403), ({"key": keys["ann"], "verdict": "maybe"}, 422))
+    for body, status in wrong:
+        assert client.post(where, json=body).status_code == status
+    assert client.post(where, data={"key": keys["ann"], "verdict": "confirm"}).status_code == 415
+    long = {"key": keys["ann"], "verdict": "confirm", "note": "x" * 9000}
+    assert client.post(where, json=long).status_code == 413
+    mine = {"key": keys["ann"], "verdict": "confirm"}
+    nowhere = client.post("/api/seasons/small/items/none/reviews", json=mine)
+    assert nowhere.status_code == 404 and nowhere.json()["detail"]
+    codes = [client.post(where, json={"key": "y", "verdict": "confirm"}).status_code for _ in range(12)]
+    assert codes[-1] == 429
+    store.engine.dispose()
 
 
 def test_only_a_named_origin_may_frame_the_pages(web_store, site, client):

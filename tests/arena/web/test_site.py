@@ -17,7 +17,7 @@ from tradeassay.arena.api.doors import Doors
 from tradeassay.arena.queries.decisions import public_event
 from tradeassay.arena.queries.snapshot import SeasonSnapshot, board_of
 from tradeassay.arena.rounds.health import SILENT_S, Health, Mark
-from tradeassay.arena.season import BASELINE, Asset
+from tradeassay.arena.season import BASELINE, Asset, Entry
 from tradeassay.arena.standings import Filter
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.rows import SeasonEvent
@@ -105,20 +105,24 @@ def test_a_season_that_is_followed_has_the_pages_of_one_that_is_written_at_once(
     store.engine.dispose()
 
 
-def test_pages_wait_for_agents_who_decide_and_not_for_ever(web_store, tmp_path, monkeypatch):
+def test_pages_wait_for_agents_who_decide_and_not_for_ever(web_feed, tmp_path, monkeypatch):
     monkeypatch.setattr("tradeassay.arena.web.site.GIVE_WAY_S", 0.2)
     monkeypatch.setattr("tradeassay.arena.web.site.COMING_S", 0.1)
+    store = open_store(tmp_path / "arena.db")
+    outside = Entry(id="one-a", architecture="http", params={"url": "http://10.0.0.1/secret"})
+    play(store, make_season(first="2022-06-01", entries=(outside,)), web_feed, "2022-06-02")
 
     def waited(doors: Doors | None, place: str) -> float:
-        writer = PageWriter(web_store, tmp_path / place, FAST, doors=doors)
+        writer = PageWriter(store, tmp_path / place, FAST, doors=doors)
         assert writer.update() > 0 and (tmp_path / place / HOME / "index.html").exists()
         return writer._waited
 
-    quiet, busy = Doors(web_store), Doors(web_store)
+    quiet, busy = Doors(store), Doors(store)
     busy._moved = float("inf")  # somebody decides all the time
     assert busy.busy and not quiet.busy
     assert waited(None, "alone") == 0.0 and 0.1 <= waited(quiet, "quiet") < 0.2 <= waited(busy, "busy") < 0.3
     assert files(tmp_path / "alone") == files(tmp_path / "quiet") == files(tmp_path / "busy")
+    store.engine.dispose()
 
 
 def test_a_restored_backup_is_noticed_by_whoever_follows(tmp_path):
