@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import runs_world as world
 
-from tradeassay.assay import OwnAccount, assay, attribute_tables, check_identity
+from tradeassay.assay import OwnAccount, VerdictConfig, assay, attribute_tables, check_identity
 from tradeassay.core.errors import UserError
 from tradeassay.data import write_snapshot
 from tradeassay.data.tables.account import read_series
@@ -83,6 +83,21 @@ def test_the_accounts_own_returns_give_a_trading_part(home, tmp_path):
     assert found.daily.selection == gross.daily.selection
     assert found.account_return == pytest.approx(np.prod(1 + np.array(net)) - 1)
     assert check_identity(found) <= 1e-12
+
+
+def test_what_rests_on_the_table_s_word_travels_with_the_parts(home, tmp_path):
+    """What a table says of payments is told beside weights as without them, and judged as it was read."""
+    value = 10_000.0 * np.cumprod(1.0 + np.random.default_rng(3).normal(0.0, 0.01, 60))
+    paid = np.where(np.arange(60) % 4 == 3, 20.0, 0.0)
+    returns = write(tmp_path / "r.parquet", date=days(0, 60), value=value, withdrawals=paid)
+    weights = halves(tmp_path / "w.parquet", days(1, 60))
+    for table in (None, weights):
+        found = taken(table, returns, dataset="tiny-us", home=home, bootstrap=FEW)
+        assert [one.partition(":")[0] for one in found.doubts] == ["what was paid out is the table's word"]
+        assert any("is taken out of the returns, which are time-weighted" in note for note in found.notes)
+        named = {"weights": None if table is None else str(table), "returns": str(returns)}
+        judged = assay(OwnAccount(**named, dataset="tiny-us", home=str(home)), VerdictConfig(draws=100))
+        assert judged.agents[0].doubts == found.doubts
 
 
 def test_ruin_has_no_linked_parts_and_a_reason(home, tmp_path):

@@ -104,7 +104,7 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     sessions make one. ``by_name`` is what the names that added most brought to selection, summed over days.
     ``impact`` is what trading would have cost an account of one unit of money, by the square-root law, on every
     day but the last (:func:`~tradeassay.metrics.capacity.impact_rate`); ``impact_known`` how much of it is known.
-    ``notes`` is what a reader must know.
+    ``notes`` is what a reader must know, ``doubts`` what of the returns rests on a table's own word.
     """
 
     source: str
@@ -131,6 +131,7 @@ class Attribution(msgspec.Struct, frozen=True, kw_only=True):
     impact: Numbers = ()
     impact_known: float | None = None
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 def _plain(values: Floats) -> Numbers:
@@ -158,6 +159,7 @@ class Account:
     rest: str = "fills"
     failure: str | None = None
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
     total: float | None = None
 
 
@@ -262,6 +264,7 @@ def record(
         impact=_plain(held.impact[0]) if held and held.impact is not None else (),
         impact_known=held.impact[1] if held and held.impact is not None else None,
         notes=(*account.notes, *_notes(inputs)),
+        doubts=account.doubts,
     )
 
 

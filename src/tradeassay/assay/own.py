@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -100,28 +101,31 @@ def attribute_tables(
     given = own.returns if own.returns is None or not isinstance(own.returns, str) else Path(own.returns)
     # Over time, a score of factors would explain anything.
     settings, config = bootstrap or BootstrapConfig(), config or AttributionConfig(beside=table is not None)
+    series: OwnSeries | None = None
     if isinstance(given, Path) and "symbol" in columns_of(given):
         if table is None:
             raise UserError(f"{given} holds returns of names", hint="give the weights too")
-        inputs, year, earned = _inputs_from(given, table.dates, config), 252, None
+        inputs, year = _inputs_from(given, table.dates, config), 252
     else:
         series = None if given is None else read_series(given, own.reading, alone=True)
-        returns = None if series is None else series.returns
-        dates = table.dates if table is not None else tuple(returns or ())
+        dates = table.dates if table is not None else () if series is None else tuple(series.returns)
         if not dates:
             raise UserError("nothing to take apart is given", hint="give weights, or returns of an account")
         inputs, year = own.market((dates[0], dates[-1]), config)
-        earned = None if returns is None else _on_sessions(returns, inputs.sessions, given)
+    earned = None if series is None else _on_sessions(series.returns, inputs.sessions, given)
+    notes, doubts = ((), ()) if series is None else (series.notes, series.doubts)
     if table is None:
         title = own.title or (str(given) if isinstance(given, Path) else "returns")
-        read = () if series is None else series.notes
-        return _from_returns(inputs, np.zeros(0) if earned is None else earned, title, (year, read), settings)
+        nothing = np.zeros(inputs.model.returns.shape)
+        account = Account(source=title, weights=nothing, returns=earned, notes=notes, doubts=doubts)
+        return _from_returns(inputs, account, Taking(convention="sound", year=year, bootstrap=settings))
     account = Account(
         source=str(own.weights),
         weights=_weights(table, inputs, str(own.weights), own.between),
         returns=earned,
         rest="rest",
-        notes=_notes(table, inputs, earned, own.between),
+        notes=(*_notes(table, inputs, earned, own.between), *notes),
+        doubts=doubts,
     )
     return build(inputs, account, Taking(convention=convention, year=year, bootstrap=settings))[0]
 
@@ -211,26 +215,14 @@ def _notes(
     return tuple(notes)
 
 
-def _from_returns(
-    inputs: MarketInputs,
-    earned: Floats,
-    source: str,
-    told: tuple[int, tuple[str, ...]],
-    bootstrap: BootstrapConfig,
-) -> Attribution:
-    year, read = told
-    late = stale_lags(earned, inputs.model.common) if earned.size else 0
-    found = fit_returns(inputs.model, earned, lags=late)
+def _from_returns(inputs: MarketInputs, account: Account, taking: Taking) -> Attribution:
+    assert account.returns is not None
+    late = stale_lags(account.returns, inputs.model.common)
+    found = fit_returns(inputs.model, account.returns, lags=late)
     note = f"holdings are unknown: constant exposures explain {found.explained:.0%} of the variance"
     if late:
         note += f"; the returns come up to {late} sessions late, which is allowed for"
-    nothing = np.zeros(inputs.model.returns.shape)
-    return record(
-        inputs,
-        Account(source=source, weights=nothing, returns=earned, notes=(note, *read)),
-        found.daily,
-        Taking(convention="sound", year=year, bootstrap=bootstrap),
-    )
+    return record(inputs, replace(account, notes=(note, *account.notes)), found.daily, taking)
 
 
 def luck_of_file(own: OwnAccount, config: LuckConfig = USUAL) -> Luck:

@@ -797,10 +797,6 @@ def _judged(own: OwnAccount, taken: Attribution, config: VerdictConfig, agent: s
         # Where only returns are known: the constant exposures that explain them best.
         note, known = "constant, estimated from returns", taken.daily.exposures
         exposures = {name: Measure(value=values[0], note=note) for name, values in known.items() if values}
-    source = Path(own.returns) if isinstance(own.returns, str) else own.returns
-    series = (
-        None if source is None or "symbol" in columns_of(source) else read_series(source, own.reading, alone=True)
-    )
     found = AgentFindings(
         cell="own",
         benchmark="",
@@ -824,7 +820,7 @@ def _judged(own: OwnAccount, taken: Attribution, config: VerdictConfig, agent: s
         ranks=Ranks(of=1, by_return=None, by_selection=None),
         biases=biases,
         notes=taken.notes,
-        doubts=() if series is None else series.doubts,
+        doubts=taken.doubts,
     )
     if taken.linked is not None and taken.daily.sessions:
         daily = rows_of_seeds([taken])
