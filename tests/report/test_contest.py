@@ -91,6 +91,12 @@ def test_what_holds_for_the_ranked_is_not_said_of_all(cell):
     assert any("bad has the highest return of a ranked agent, " in line for line in said.support)
     said = answer(compare_cell(msgspec.structs.replace(cell, agents=(base, good, bad, silent)), FEW))
     assert said.headline.startswith("good is best: it beats buy and hold and every other ranked agent by")
+    alone = "good alone is in the first tier: every other ranked agent can be told apart from it."
+    assert said.support[:2] == (alone, f"silent is not ranked: {cell.contest.unranked['silent']}.")
+    without = answer(compare_cell(msgspec.structs.replace(cell, agents=(base, good, bad)), FEW))
+    assert without.support[0] == alone.replace("ranked agent", "agent")
+    said = answer(compare_cell(msgspec.structs.replace(cell, agents=(*cell.agents[:3], silent)), FEW))
+    assert said.support[0].startswith("All ranked agents share one tier: ")
 
 
 def test_the_highest_return_need_not_be_a_winner(cell):

@@ -186,7 +186,7 @@ def _wrong_tiers(surface, sentence, tiers, names):
         return [] if first == (alone[1],) and len(tiers) > 1 else [said]
     if shared := re.match(r"(.*) share the first tier", sentence):
         return [] if set(_named(shared[1], names)) <= set(first) and len(tiers) > 1 else [said]
-    if sentence.startswith("All agents share one tier"):
+    if sentence.startswith(("All agents share one tier", "All ranked agents share one tier")):
         return [] if len(tiers) == 1 else [said]
     return []
 

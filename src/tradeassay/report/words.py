@@ -175,13 +175,14 @@ def contest_words(cell: CellSummary) -> list[str]:
     if contest is None:
         return []
     first, others = contest.tiers[0], sum(map(len, contest.tiers[1:]))
+    kind = "ranked agent" if contest.unranked else "agent"
     said = []
     if len(first) == 1 and others:
-        said.append(f"{first[0]} alone is in the first tier: every other agent can be told apart from it.")
+        said.append(f"{first[0]} alone is in the first tier: every other {kind} can be told apart from it.")
     elif others:
         said.append(f"{_list(first)} share the first tier: they cannot be told apart from its best.")
     elif len(first) > 1:
-        said.append("All agents share one tier: over these sessions they cannot be told apart from the best.")
+        said.append(f"All {kind}s share one tier: over these sessions they cannot be told apart from the best.")
     return [*said, *(f"{name} is not ranked: {why}." for name, why in contest.unranked.items())]
 
 
