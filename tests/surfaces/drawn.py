@@ -230,3 +230,19 @@ def drawn_account(seed, folder):
             lines.writerow(titles)
             lines.writerows([day, *(f"{row[at]:.8f}" for row in table)] for at, day in enumerate(days))
     return DrawnAccount(path, other if apart else None, column)
+
+
+def doubted_account(folder):
+    """Write the value of an account that knows nothing, thirty of whose worst days are listed as withdrawals."""
+    rng = np.random.default_rng(5)
+    market = rng.normal(0.0003, 0.01, 500)
+    value = 10_000.0 * np.cumprod(1.0 + 0.5 * market + rng.normal(0.0, 0.006, 500))
+    lost = np.concatenate([[0.0], np.diff(value)])
+    paid = np.where(lost <= np.sort(lost)[30], -lost, 0.0)
+    days = np.busday_offset(np.datetime64("2020-01-02", "D"), np.arange(500)).astype(str)
+    path = folder / "doubted.csv"
+    with path.open("w", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(["date", "value", "withdrawals", "benchmark"])
+        lines.writerows(zip(days, value, paid, 100.0 * np.cumprod(1.0 + market), strict=True))
+    return path

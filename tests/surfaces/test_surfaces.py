@@ -25,7 +25,7 @@ from claims import (
     wrong_comparisons,
 )
 from code_report_sample import coders_given
-from drawn import drawn_account, drawn_masked, drawn_programs, drawn_run, drawn_season
+from drawn import doubted_account, drawn_account, drawn_masked, drawn_programs, drawn_run, drawn_season
 from rich.console import Console
 from systrade_sample import builders_given
 
@@ -170,11 +170,12 @@ def _wrong_verdicts(found, surfaces, page):
         ):
             wrong.append(f"frame: {row}")
         for surface in surfaces:
-            if (
-                not (one.baseline and surface.name == "page of both")
-                and plain(one.verdict.sentence) not in surface.text
-            ):
-                wrong.append(f"{surface.name}: without the sentence of {one.agent}")
+            if one.baseline and surface.name == "page of both":
+                continue
+            lost = [
+                line for line in (one.verdict.sentence, *one.verdict.limits) if plain(line) not in surface.text
+            ]
+            wrong += [f"{surface.name}: {one.agent} without '{line}'" for line in lost]
         name = f"{one.cell}/{one.agent}"
         labels = {
             text.lstrip("▲▼✕ ") for text in marks.get(f"{name}/verdict", marks.get(f"{name}/standing", set()))
@@ -407,6 +408,27 @@ def test_runs_drawn_at_random_say_one_thing_everywhere(tmp_path):
 def test_accounts_drawn_at_random_say_one_thing_everywhere(tmp_path):
     wrong = [line for seed in range(QUICK_ACCOUNTS) for line in account_disagreements(seed, tmp_path)]
     assert not wrong, "\n".join(wrong)
+
+
+def test_what_rests_on_a_table_s_word_is_said_everywhere(tmp_path, capsys):
+    """An account whose losses are called withdrawals is praised, and every surface says on whose word."""
+    table, page = doubted_account(tmp_path), tmp_path / "page.html"
+    assert main(["assay", str(table), "--json"]) == 0
+    (one,) = json.loads(capsys.readouterr().out)["agents"]
+    assert [line.partition(":")[0] for line in one["doubts"]] == ["what was paid out is the table's word"]
+    assert one["verdict"]["kind"] in ("skill", "timing", "mixed")
+    with WIDE:
+        assert main(["assay", str(table), "--out", str(page)]) == 0
+    found = tradeassay.assay(table)
+    (row,) = found.frame("polars").to_dicts()
+    told = {
+        "JSON": " ".join(one["verdict"]["limits"]),
+        "terminal": plain(capsys.readouterr().out),
+        "page": visible(page.read_text()),
+        "notebook": visible(found._repr_html_()),
+    }
+    assert [name for name, text in told.items() if one["doubts"][0] not in text] == []
+    assert "what was paid out is the table's word" in row["sentence"] == one["verdict"]["sentence"]
 
 
 @pytest.mark.slow
