@@ -13,6 +13,7 @@ from tradeassay.metrics.intervals import (
     percentile_interval,
     seed_resamples,
     significant,
+    student_reach,
 )
 
 
@@ -143,6 +144,14 @@ def test_wilson_by_hand() -> None:
     low, high = wilson_interval(5, 10, 0.95)
     assert low == pytest.approx(0.2366, abs=1e-4)
     assert high == pytest.approx(0.7634, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "level", "printed"),
+    [(1, 0.95, 12.706), (4, 0.95, 2.776), (10, 0.99, 3.169), (30, 0.90, 1.697), (1e9, 0.95, 1.960)],
+)
+def test_student_s_interval_reaches_as_far_as_printed_tables_say(freedom, level, printed):
+    assert student_reach(freedom, level) == pytest.approx(printed, abs=5e-4)
 
 
 def test_significant_digits():

@@ -9,8 +9,8 @@ import numpy as np
 
 from tradeassay.core.measure import Measure
 from tradeassay.core.view import Floats
-from tradeassay.metrics import significant
 from tradeassay.metrics.cosine import cosine_terms, cosine_variance
+from tradeassay.metrics.intervals import between, significant, student_reach
 
 LAGS = 20
 """Sessions by which a stale price may be late."""
@@ -42,16 +42,8 @@ class Regression:
         error = math.sqrt(float(cosine_variance(influence)) / n)
         if not error > 0.0:
             return Measure(value=significant(value), n=n, note="no interval: nothing is left to explain")
-        from scipy.special import stdtrit
-
-        reach = float(stdtrit(cosine_terms(n), 0.5 + level / 2.0)) * error
-        return Measure(
-            value=significant(value),
-            low=significant(value - reach),
-            high=significant(value + reach),
-            level=level,
-            n=n,
-        )
+        reach = student_reach(cosine_terms(n), level) * error
+        return between(value, (value - reach, value + reach), level, n)
 
 
 def lagged(series: Floats, lags: int) -> list[Floats]:

@@ -14,14 +14,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics.intervals import significant
+from tradeassay.metrics.intervals import significant, student_reach
 from tradeassay.metrics.measures import spread
 
 LEAST = 20
@@ -60,8 +60,10 @@ def cosine_t(values: Floats) -> tuple[Floats, int]:
 
 def mean_p_value(values: Floats) -> Floats:
     """Return the two-sided p-value of a mean of zero along the last axis; NaN where a series does not vary."""
+    from scipy.special import stdtr  # takes a while to import
+
     t, freedom = cosine_t(values)
-    return np.asarray(2.0 * _student().stdtr(freedom, -np.abs(t)))
+    return np.asarray(2.0 * stdtr(freedom, -np.abs(t)))
 
 
 def cosine_interval(
@@ -111,8 +113,7 @@ def growth_ends(logs: Measure) -> Measure:
 
 def reach_ratio(n: int, level: float, other: float) -> float:
     """Return how many times as far an interval of ``n`` sessions reaches at the other level."""
-    one, two = (float(_student().stdtrit(cosine_terms(n), 0.5 + each / 2.0)) for each in (level, other))
-    return two / one
+    return student_reach(cosine_terms(n), other) / student_reach(cosine_terms(n), level)
 
 
 def mean_of(values: Floats) -> tuple[Floats, Floats]:
@@ -150,7 +151,7 @@ def _interval(values: Floats, influence: Influence, *, scale: float, level: floa
     if not error > _FLAT * float(np.abs(values).max()):
         return Measure(value=shown, level=level, n=n, note="no interval: it never moves")
     freedom = cosine_terms(n)
-    reach = float(_student().stdtrit(freedom, 0.5 + level / 2.0)) * error
+    reach = student_reach(freedom, level) * error
     return Measure(
         value=shown,
         low=significant((value - reach) * scale),
@@ -169,10 +170,3 @@ def _cosines(n: int) -> Floats:
     weights: Floats = math.sqrt(2.0 / n) * np.cos(math.pi * at[:, None] * order)
     weights.setflags(write=False)
     return weights
-
-
-def _student() -> Any:
-    """Return scipy's special functions, which take a while to import."""
-    from scipy import special
-
-    return special

@@ -48,6 +48,13 @@ def between(value: float, ends: tuple[float, float], level: float, n: int, note:
     return Measure(value=significant(value), low=low, high=high, level=level, n=n, note=note)
 
 
+def student_reach(freedom: float, level: float) -> float:
+    """Return how many standard errors Student's two-sided interval reaches to either side."""
+    from scipy.special import stdtrit  # takes a while to import
+
+    return float(stdtrit(freedom, 0.5 + level / 2.0))
+
+
 def percentile_interval(drawn: Floats, level: float) -> tuple[float, float] | None:
     """Return the central ``level`` interval of resampled values, shape (draws,).
 

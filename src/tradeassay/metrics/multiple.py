@@ -17,7 +17,14 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.cosine import cosine_t, mean_p_value
-from tradeassay.metrics.intervals import BootstrapConfig, choose_block, content_seed, rate_measure, significant
+from tradeassay.metrics.intervals import (
+    BootstrapConfig,
+    choose_block,
+    content_seed,
+    rate_measure,
+    significant,
+    student_reach,
+)
 
 DEFAULT = BootstrapConfig()
 
@@ -148,9 +155,7 @@ def _largest_of_luck(agents: int, freedom: int, level: float) -> float:
     of one size, and what all agents share cancels.
     """
     if agents == 2:
-        from scipy.special import stdtrit
-
-        return float(stdtrit(freedom, 0.5 + level / 2.0))
+        return student_reach(freedom, level)
     rng = np.random.Generator(np.random.PCG64(agents * 1_000 + freedom))
     largest: list[Floats] = []
     rows = max(1, _CELLS // (agents * (freedom + 1)))

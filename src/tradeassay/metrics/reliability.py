@@ -23,7 +23,7 @@ import numpy as np
 
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics.intervals import significant, wilson_interval
+from tradeassay.metrics.intervals import significant, student_reach, wilson_interval
 
 Axis = Literal["seed", "window", "wording"]
 AXES: tuple[Axis, ...] = ("seed", "window", "wording")
@@ -202,12 +202,12 @@ def _share_ends(share: float, without: Floats, level: float) -> tuple[float, flo
 
     Redrawing ten units as wholes holds the truth in 75 to 90 % (``perf/reliability.py``).
     """
-    from scipy.special import expit, logit, stdtrit
+    from scipy.special import expit, logit
 
     n = without.size
     odds = logit(np.clip(without, _LEAST, 1.0 - _LEAST))
     error = math.sqrt((n - 1) / n * float(((odds - odds.mean()) ** 2).sum()))
-    reach, centre = stdtrit(n - 1, 0.5 + level / 2.0) * error, logit(min(max(share, _LEAST), 1.0 - _LEAST))
+    reach, centre = student_reach(n - 1, level) * error, logit(min(max(share, _LEAST), 1.0 - _LEAST))
     low, high = float(expit(centre - reach)), float(expit(centre + reach))
     high = significant(max(high, share)) if high < 1.0 - _LEAST else 1.0
     return (significant(min(low, share)) if low > _LEAST else 0.0), high

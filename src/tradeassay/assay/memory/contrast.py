@@ -30,7 +30,7 @@ from tradeassay.metrics import (
     wilcoxon,
     wilcoxon_clustered,
 )
-from tradeassay.metrics.intervals import between, choose_block, content_seed, significant
+from tradeassay.metrics.intervals import between, choose_block, content_seed, significant, student_reach
 
 if TYPE_CHECKING:
     from tradeassay.runs import EpisodeSpec, Run
@@ -351,8 +351,6 @@ def welch(one: Sample, other: Sample, config: MemoryConfig) -> Measure:
     n = first.size + second.size
     if first.size < 2 or second.size < 2:
         return Measure(value=value, level=config.level, n=n, note="no interval: one window on a side")
-    from scipy.special import stdtrit
-
     parts = [side.var(ddof=1) / side.size for side in (first, second)]
     spread = plain_sum(parts)
     if spread == 0.0:
@@ -360,7 +358,7 @@ def welch(one: Sample, other: Sample, config: MemoryConfig) -> Measure:
     freedom = spread**2 / plain_sum(
         part**2 / (side.size - 1) for part, side in zip(parts, (first, second), strict=True)
     )
-    half = float(stdtrit(freedom, 0.5 + config.level / 2.0)) * float(np.sqrt(spread))
+    half = student_reach(freedom, config.level) * float(np.sqrt(spread))
     note = "Welch's interval over windows; the markets differ too"
     return between(value, (value - half, value + half), config.level, n, note)
 
@@ -374,12 +372,12 @@ def _cluster_means(totals: Floats, clusters: Sequence[Hashable]) -> Floats:
 
 
 def _over_windows(means: Floats, value: float, config: MemoryConfig) -> Inferred:
-    from scipy.special import stdtr, stdtrit
+    from scipy.special import stdtr
 
     error = float(means.std(ddof=1)) / float(np.sqrt(means.size))
     if error == 0.0:
         return Inferred(Measure(value=value, level=config.level, n=means.size, note="no spread"), None, "windows")
-    half = float(stdtrit(means.size - 1, 0.5 + config.level / 2.0)) * error
+    half = student_reach(means.size - 1, config.level) * error
     note = f"Student's interval over {means.size} windows that do not overlap"
     measure = between(value, (value - half, value + half), config.level, means.size, note)
     return Inferred(measure, significant(float(2.0 * stdtr(means.size - 1, -abs(value) / error))), "windows")

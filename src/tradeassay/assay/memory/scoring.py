@@ -8,13 +8,11 @@ import numpy as np
 
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics.intervals import between, significant, wilson_interval
+from tradeassay.metrics.intervals import between, significant, student_reach, wilson_interval
 
 
 def clustered_mean(values: Floats, clusters: Sequence[Hashable], level: float) -> Measure:
     """Return a mean with Student's interval over clusters of any size; none with fewer than three clusters."""
-    from scipy.special import stdtrit
-
     value = float(values.mean())
     places = {name: k for k, name in enumerate(dict.fromkeys(clusters))}
     at = np.array([places[name] for name in clusters])
@@ -23,7 +21,7 @@ def clustered_mean(values: Floats, clusters: Sequence[Hashable], level: float) -
     if n < 3:
         return Measure(value=significant(value), level=level, n=values.size, note=f"no interval: {n} days")
     error = float(np.sqrt((sums**2).sum() * n / (n - 1))) / values.size
-    half = float(stdtrit(n - 1, 0.5 + level / 2.0)) * error
+    half = student_reach(n - 1, level) * error
     return between(value, (value - half, value + half), level, values.size, f"over {n} days")
 
 
@@ -36,9 +34,7 @@ def clustered_rate(hits: Sequence[bool], days: Sequence[str], level: float, noth
     plain = clustered_mean(values, days, level)
     effective = float(len(set(days)))
     if plain.low is not None and 0.0 < share < 1.0:
-        from scipy.special import stdtrit
-
-        error = (share - plain.low) / float(stdtrit(len(set(days)) - 1, 0.5 + level / 2.0))
+        error = (share - plain.low) / student_reach(len(set(days)) - 1, level)
         effective = min(float(n), share * (1.0 - share) / error**2) if error > 0.0 else effective
     whole = max(1, round(effective))
     low, high = wilson_interval(share * whole, whole, level)

@@ -40,6 +40,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import draw_secret, seed_from
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
+from tradeassay.metrics.intervals import student_reach
 from tradeassay.sandbox import JobExecutor, SandboxConfig, open_executor
 from tradeassay.sandbox.failures import plain_line
 
@@ -487,8 +488,6 @@ def _over_years(
     config: ScoreConfig,
 ) -> Measure:
     """Return D4 over the scored year, whose score is ``first``, and more of them."""
-    from scipy.special import stdtrit
-
     if first.value is None:
         return first
     found = [first.value]
@@ -497,7 +496,7 @@ def _over_years(
             return not_scored(f"it could not be run on year {len(found) + 1}, or was ruined there")
         found.append(robustness_on(bars, run.decisions, spec, config).score.value or 0.0)
     mean, count = float(np.mean(found)), len(found)
-    room = float(stdtrit(count - 1, 0.975) * np.std(found, ddof=1) / np.sqrt(count))
+    room = float(student_reach(count - 1, 0.95) * np.std(found, ddof=1) / np.sqrt(count))
     note = f"{count} years, {min(found):.2f} to {max(found):.2f}"
     return Measure(value=mean, low=max(0.0, mean - room), high=min(10.0, mean + room), n=count, note=note)
 
