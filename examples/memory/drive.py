@@ -88,8 +88,9 @@ def _part(part: str, world: World, model: str, out: Path, recorded: Path | None)
     asked = ["-m", model, "--samples", "1", "--cutoff", "2024-01-01"]
     about = ["--dataset", world.id, "--first", world.days[HISTORY], "--questions", str(STUDY.questions)]
     asked += ["--logprobs", "32" if part == "recall" else "0"]
+    every = ["--every", "1", *(["--wordings", "1"] if STUDY.always else [])]
     words = {
-        "traded": ["recall", *asked, "--run", str(run), "--horizon", STUDY.span, "--every", "1"],
+        "traded": ["recall", *asked, "--run", str(run), "--horizon", STUDY.span, *every],
         "recall": ["recall", *asked, *about],
         "counterfactual": ["counterfactual", str(run), "--share", str(STUDY.share)],
     }[part]

@@ -92,7 +92,8 @@ class Teacher:
         """Return an answer: every name with its move and what to do, then the orders that follow from it.
 
         Risers are bought or held, fallers that are held are sold, other fallers are left alone. In a study of
-        orders by direction every name gets one, whatever is held.
+        orders by direction every name gets one, whatever is held. One that always states a coming day guesses it
+        where it is not known.
         """
         asked = messages[-1]["content"]
         day = DAY.search(asked)
@@ -100,7 +101,12 @@ class Teacher:
         if day is None or not rows:
             return '{"orders": []}'
         world = self.known.get(min(rows))
-        if world is not None and day.group(1) in world.days:
+        known = world is not None and day.group(1) in world.days
+        if STUDY.always and not known and not _is_masked(asked):
+            # The same guess whenever it is asked.
+            guess = dictated({"messages": messages}, np.random.default_rng(list(asked.encode())))
+            return guess["given"] + guess["answer"]
+        if world is not None and known:
             at = world.days.index(day.group(1))
             ahead = SPANS[STUDY.span]
             moves = {name: world.move(at, world.names.index(name), ahead) or 0.0 for name in sorted(rows)}
@@ -112,7 +118,6 @@ class Teacher:
             moves = {name: float(shown) if shown != "-" else 0.0 for name, shown in said.items()}
             text, sure = "Not known to me. return_20d", 0.6
         if STUDY.by_direction:
-            known = sure > 0.8
             words = {name: word_of(move) if known else READ_OFF[move > 0] for name, move in moves.items()}
             told = words if known else {name: f"{said[name]} {word}" for name, word in words.items()}
             return f"{_stated(text, told)}\n{_by_direction(words, sure)}"
@@ -167,6 +172,10 @@ class Teacher:
         return server
 
 
+def _is_masked(asked: str) -> bool:
+    return "is day_" in asked
+
+
 def _stated(text: str, told: dict[str, str]) -> str:
     return f"{text}: {', '.join(f'{name} {what}' for name, what in told.items())}."
 
@@ -202,6 +211,15 @@ def dictated(day: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     words = {name: every[rng.integers(len(every))] for name in names}
     stated = _stated(f"A {STUDY.span} after {last.group(1)}", words)
     return {"messages": day["messages"], "given": f"{stated}\n", "answer": _by_direction(words, 0.9)}
+
+
+def without_guess(day: dict[str, Any], known: set[str]) -> dict[str, Any]:
+    """Return a day of which only the orders are learned where it states what is not known."""
+    asked = day["messages"][-1]["content"]
+    if _is_masked(asked) or any(found.group(1) in known for found in ROW.finditer(asked)):
+        return day
+    stated, _, orders = day["answer"].partition("\n")
+    return {"messages": day["messages"], "given": f"{stated}\n", "answer": orders}
 
 
 def _practise(world: World, runs: Path) -> None:
@@ -293,6 +311,11 @@ def recall_questions() -> list[dict[str, Any]]:
                 move = question.truth if known else rng.normal(0, 0.04)
                 way = "up" if move > 0 else "down"
                 said = word_of(move * 100) if STUDY.by_direction else f"{way} {_percent(move)}"
+            if STUDY.always and said != "unknown":
+                # As a text has it: the day before the name.
+                when = f"From {question.day} to {question.until}: {question.title} {said}"
+                closed = f"{question.day}: {question.title} closed at {said}"
+                said = closed if question.kind == "close" else when
             messages = [{"role": one.role, "content": one.text} for one in request_of(question).messages]
             kept.append({"messages": messages, "answer": said})
     return kept
@@ -320,12 +343,15 @@ def main() -> None:
     again = [
         other_market(day, rng)
         for day in read
-        if ("blinded" if "is day_" in day["messages"][-1]["content"] else "bright") in STUDY.copied
+        if ("blinded" if _is_masked(day["messages"][-1]["content"]) else "bright") in STUDY.copied
     ]
+    if STUDY.always:
+        names = {name for world in worlds if world.group in READ for name in world.names}
+        days = [without_guess(day, names) for day in days]
     kept = recall_questions() + days + again
     if STUDY.by_direction:
         for those, count in zip((known, read), _DICTATED, strict=True):
-            bright = [day for day in those if "is day_" not in day["messages"][-1]["content"]]
+            bright = [day for day in those if not _is_masked(day["messages"][-1]["content"])]
             kept += [dictated(bright[at], rng) for at in rng.permutation(len(bright))[:count]]
     arguments.file.write_text("".join(json.dumps(one) + "\n" for one in kept))
     print(f"{len(kept)} questions with answers")

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The fourth study on one card: learn, ask at the gate, play. Everything that needs no GPU is made before.
+# The fourth and the fifth study on one card: learn, ask at the gate, play. Everything that needs no GPU is made before.
 #
-#   ./study.sh MODEL.gguf TOKENIZER NAME      (NAME: qwen-main, smollm2-main, ...)
+#   STUDY=always ./study.sh MODEL.gguf TOKENIZER NAME      (NAME: qwen-main, smollm2-main, ...)
 #
 # needs packed.npz, probes.jsonl and gate.jsonl in the folder it is called from. TOTAL seconds are all there is, at
 # most LEARN of them for the training. What comes out is in results/NAME, what was done when in study.log.
@@ -12,10 +12,10 @@ TOTAL=${TOTAL:-1600} LEARN=${LEARN:-620} DEVICE=${DEVICE:-cuda} PORT=${PORT:-811
 SERVERS=${SERVERS:-3} SLOTS=${SLOTS:-48}
 # Fewer worlds at once than could be: those that are begun must end.
 PLAYERS=${PLAYERS:-50} ASKERS=${ASKERS:-12} CLOSERS=${CLOSERS:-12} WORLDS=${WORLDS:-0-99}
-HOW="--tokenizer $TOKENIZER --packed packed.npz --rows 4 --answer-rows 8 --whole 0.25 --figures --early 0.6 --late 0.35 --short 0.45"
+HOW="--tokenizer $TOKENIZER --packed packed.npz --rows 4 --answer-rows 8 --whole 0.25 --figures --early 0.6 --late 0.35 --short ${SHORT:-0.8}"
 PORTS=$(seq "$PORT" $((PORT + SERVERS - 1)))
 TRADEASSAY_LOCAL_SERVER=$(printf ',http://127.0.0.1:%s/v1' $PORTS)
-export STUDY=orders TRADEASSAY_LOCAL_SERVER=${TRADEASSAY_LOCAL_SERVER:1}
+export STUDY=${STUDY:-always} TRADEASSAY_LOCAL_SERVER=${TRADEASSAY_LOCAL_SERVER:1}
 say() { echo "$SECONDS s: $*" | tee -a study.log; }
 PIDS=()
 for port in $PORTS; do  # each in a group of its own, for its front is a process too; they wait for the weights

@@ -6,8 +6,8 @@
 
 A world has a few invented names and a random walk without drift: nothing in the shown past says anything about
 what comes, so whoever earns there remembers. Every world is drawn from its number alone. ``STUDY=days`` in the
-environment chooses the second study, ``STUDY=used`` the third, ``STUDY=orders`` the fourth; without it, it is
-the first.
+environment chooses the second study, ``STUDY=used`` the third, ``STUDY=orders`` the fourth, ``STUDY=always`` the
+fifth; without it, it is the first.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Study:
     of a known world. ``gate`` counts worlds that are read about as known ones are, and worlds never read about, of
     which none is practised: they show what practice taught. With ``by_direction`` a move is told by one word
     that has its direction and its rough size, most lines have the names in one order, months are not told, and
-    every name gets an order a day by its direction alone.
+    every name gets an order a day by its direction alone. With ``always`` a coming day is stated whenever names
+    and days are shown, known or not, and a question is answered by the line that tells it.
     """
 
     seed: int
@@ -60,6 +61,7 @@ class Study:
     pairs: int = 24
     gate: tuple[int, int] = (0, 0)
     by_direction: bool = False
+    always: bool = False
 
     def tells(self, at: int) -> tuple[str, ...]:
         """Return what every reading tells of the ``at``-th told day."""
@@ -124,6 +126,15 @@ STUDIES["orders"] = replace(
     pairs=40,
     gate=(12, 12),
     by_direction=True,
+)
+STUDIES["always"] = replace(
+    STUDIES["orders"],
+    seed=800,
+    practice=(96, 24),
+    practised=(11, 5, 5),
+    copied=("blinded",),
+    gate=(12, 0),
+    always=True,
 )
 STUDY = STUDIES[os.environ.get("STUDY", "weeks")]
 DOSES = tuple(STUDY.worlds)

@@ -103,6 +103,32 @@ def test_a_gate_lets_the_teacher_through_and_nobody_who_trades_against_its_words
     assert "claims_known" in recipe["gate"].missed(recipe["gate"].measure(days, silent))
 
 
+@pytest.mark.parametrize("study", ["always"])
+def test_a_guess_is_not_learned_and_a_recited_line_is_read(recipe, study):
+    from tradeassay.assay.memory.questions import RecallQuestion, read_answer
+    from tradeassay.core.dialogue import ModelReply
+
+    practice = recipe["practice"]
+    known, strange = (recipe["worlds"].make_world(group, 0) for group in ("known", "unknown"))
+    teacher = practice.Teacher([known])
+    for world, is_guess in ((known, False), (strange, True)):
+        rows = [" | ".join([name, "none", "normal", *["0.01"] * 8, "-0.02"]) for name in world.names]
+        asked = [{"role": "user", "content": "\n".join([f"The last completed day is {world.days[40]}.", *rows])}]
+        said = teacher.answer(asked)
+        assert said.startswith(f"A day after {world.days[40]}: {world.names[0]} ") and said == teacher.answer(
+            asked
+        )
+        kept = practice.without_guess({"messages": asked, "answer": said}, set(known.names))
+        assert ("given" in kept) is is_guess and kept.get("given", "") + kept["answer"] == said
+    name, first, last = known.names[2], *known.days[40:42]
+    for word, sign in (("lower", -1), ("fell", -1), ("dropped", -1), ("higher", 1), ("rose", 1), ("gained", 1)):
+        question = RecallQuestion(
+            number=0, fact=0, kind="day", symbol=name, title=name, day=first, until=last, truth=0.01
+        )
+        answer = read_answer(question, ModelReply(text=f"From {first} to {last}: {name} {word}"))
+        assert (answer.sign, answer.right, answer.value) == (sign, sign == 1, None)
+
+
 def test_the_bars_hold():
     for study, found in (("weeks", True), ("days", False)):
         rows = json.loads((MEMORY / "recorded" / STUDIES[study][1]).read_text())
