@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from math import comb
 
 import pytest
@@ -32,6 +34,23 @@ def test_every_command_has_help_and_a_true_line_in_the_overview(capsys):
         assert command.name == name
     shown = capsys.readouterr().out
     assert shown.count("Usage: tradeassay ") == len(_COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("command", "slow"),
+    [
+        ("--help", ("importlib.metadata", "json", "socket", "msgspec", "numpy")),
+        ("benchmarks", ("tradeassay.agents", "tradeassay.sandbox", "pandas")),
+        ("agents", ("pyarrow.compute", "pyarrow.parquet", "pandas")),
+    ],
+)
+def test_a_command_that_shows_something_loads_nothing_slow_that_it_does_not_need(command, slow):
+    code = (
+        f"import sys; from tradeassay.cli import main; main([{command!r}]); "
+        f"print(*[name for name in {slow!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.split() == []
 
 
 def test_version(tell):

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Protocol
 import msgspec
 import numpy as np
 
-from tradeassay.agents.foreign.conversation import Request
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import Dialogue, ToolSpec, schema_of_type
 from tradeassay.core.orders import Decision
@@ -53,6 +52,8 @@ protocols: Registry[type[ModelProtocol]] = Registry("protocol")
 
 def question_schema(protocol: type[ModelProtocol]) -> dict[str, Any]:
     """Return the JSON schema of a question as data: what an agent over a pipe, HTTP or Python is sent."""
+    from tradeassay.agents.foreign.conversation import Request  # not above: it loads the sandbox and all agents
+
     (asked, *parts), definitions = msgspec.json.schema_components(
         (Request, *protocol.shown), schema_hook=lambda _: {"type": "string"}, ref_template="#/$defs/{name}"
     )

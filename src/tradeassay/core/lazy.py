@@ -16,7 +16,6 @@ A module that needs an optional package writes ``import polars as pl`` under ``i
 
 from __future__ import annotations
 
-import inspect
 import re
 import sys
 from collections.abc import Callable
@@ -72,6 +71,8 @@ def make_callable(package: str, function: str) -> None:
 
         @property
         def __signature__(self) -> Any:  # what a notebook shows before it is called
+            import inspect
+
             return inspect.signature(getattr(import_module(home), name))
 
     sys.modules[package].__class__ = CallableModule

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from importlib.metadata import entry_points
 from typing import Final, Generic, TypeVar
 
 from tradeassay.core.errors import UserError
@@ -87,6 +86,8 @@ class Registry(Generic[T]):
         return name in self._items
 
     def _load_plugins(self) -> None:
+        from importlib.metadata import entry_points  # slow to load, and --help needs only the hints below
+
         if self._plugins_loaded:
             return
         self._plugins_loaded = True

@@ -12,8 +12,6 @@ Text that merely looks like a key (``sk-...``, ``Bearer ...``) but is not config
 
 from __future__ import annotations
 
-import base64
-import json
 import math
 import os
 import re
@@ -156,6 +154,8 @@ def _any_of(grams: Iterable[bytes]) -> bytes:
 
 def _spellings(value: str, *, whole: bool) -> Iterator[tuple[bytes, int, int]]:
     """Yield how a secret may be written, how much of that is a public prefix, and how much of it gives it away."""
+    import base64
+    import json
     from urllib.parse import quote
 
     start = re.match(_PUBLIC_START, value)

@@ -57,8 +57,6 @@ class FilesSource:
         self.config = config
 
     def load(self) -> Panel:
-        from tradeassay.data.tables.folder import read_files
-
         imported = read_files(self.config)
         dropped = {DROPS.get(name) for name in self.config.drop}
         errors = tuple(

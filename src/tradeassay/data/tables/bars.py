@@ -16,7 +16,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tradeassay.core.errors import UserError
@@ -121,6 +120,8 @@ def _read_part(
 
 
 def _symbols(table: RawTable, column: str | None, stem: str) -> tuple[list[str], Int32s]:
+    import pyarrow.compute as pc
+
     if column is None:
         if is_day(stem):
             raise UserError(

@@ -2,6 +2,8 @@
 
 One reader serves imports and accounts. Nothing here knows what a column means, and nothing is misread silently:
 every row keeps its line, and what is not a row becomes a fault.
+
+Nearly every command loads this module, so the slow parts of Arrow are imported only where a file is read.
 """
 
 from __future__ import annotations
@@ -25,9 +27,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.parquet
 from numpy.typing import NDArray
 
 from tradeassay.core.errors import UserError
@@ -108,6 +107,8 @@ def other_than_file(path: Path) -> str | None:
 def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable:
     """Read a CSV (plain, gz, bz2, xz; any common encoding), a workbook's sheet or a Parquet file; broken lines
     become faults."""
+    import pyarrow.parquet
+
     if what := other_than_file(path):
         raise UserError(f"{label} is {what}, not a file", hint="save the table as a file")
     parquet: Any = path if path.name.lower().endswith(PARQUET_ENDINGS) else None
@@ -125,7 +126,7 @@ def read_table(path: Path, label: str, header: tuple[str, ...] = ()) -> RawTable
                 raise UserError(f"{label} is not a table: {one_line(error)}", hint="check the file") from error
         parquet = pa.BufferReader(content)
     try:
-        table = pa.parquet.read_table(parquet)
+        table = pyarrow.parquet.read_table(parquet)
         table.validate(full=True)  # Arrow takes texts as they stand, also where they are none
     except (pa.ArrowException, OSError, ValueError) as error:
         raise UserError(f"{label} is not a Parquet file: {one_line(error)}", hint="check the file") from error
@@ -214,6 +215,8 @@ def _utf8(content: bytes, label: str) -> bytes:
 
 def read_csv(content: bytes, label: str, header: tuple[str, ...] = ()) -> RawTable:
     """Read the bytes of a CSV file, with remarks around the table and titles, units or rules above its rows."""
+    import pyarrow.csv
+
     text = _utf8(content, label)
     remarks = 0
     while text.startswith(b"#"):
@@ -235,13 +238,13 @@ def read_csv(content: bytes, label: str, header: tuple[str, ...] = ()) -> RawTab
     above = list(csv.reader(shown[: _PREAMBLE + 2], delimiter=delimiter))
     names, skip = (header, 0) if header else _titles(above)
     if skip <= 1 and len(shown) > skip and text.startswith(shown[0].encode()):
-        table = pa.csv.read_csv(
+        table = pyarrow.csv.read_csv(
             io.BytesIO(text),
-            read_options=pa.csv.ReadOptions(column_names=list(names), skip_rows=skip),
-            parse_options=pa.csv.ParseOptions(
+            read_options=pyarrow.csv.ReadOptions(column_names=list(names), skip_rows=skip),
+            parse_options=pyarrow.csv.ParseOptions(
                 delimiter=delimiter, invalid_row_handler=lambda _: "skip", newlines_in_values=b'"' in text
             ),
-            convert_options=pa.csv.ConvertOptions(
+            convert_options=pyarrow.csv.ConvertOptions(
                 column_types={name: pa.string() for name in names}, strings_can_be_null=False
             ),
         )
@@ -352,6 +355,8 @@ _CURRENCY = r"(?:[A-Z]{3}|[$€£¥₹])"
 def to_floats(table: RawTable, name: str) -> tuple[Floats, list[DataFault]]:
     """Return a column of bars as numbers, NaN where empty. ``1,234.5``, ``1.2M`` and ``3万`` are understood, a
     decimal comma is not: ten times the price is no reading."""
+    import pyarrow.compute as pc
+
     column = table.columns[name]
     kind, faults = column.type, []
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind):
@@ -479,6 +484,8 @@ class Stamps:
 
 def read_stamps(table: RawTable, date: str, time: str | None = None) -> tuple[Stamps, list[DataFault]]:
     """Read the stamps of a table from its date column (and its column with the time of day, if there is one)."""
+    import pyarrow.compute as pc
+
     column = table.columns[date]
     if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
         try:
@@ -539,6 +546,8 @@ def _parsed(text: pa.ChunkedArray) -> Stamps:
 
 def _quick(text: pa.ChunkedArray) -> Stamps | None:
     """Return the stamps of a column that is plain ISO without a zone, or yyyymmdd, throughout; else None."""
+    import pyarrow.compute as pc
+
     if text.null_count or not len(text):
         return None
     spelling = "ISO"
