@@ -22,7 +22,7 @@ from itertools import count
 from pathlib import Path
 from threading import Lock
 from types import SimpleNamespace
-from typing import ClassVar, TypeGuard
+from typing import Any, ClassVar, TypeGuard
 
 import pytest
 from hypothesis import settings
@@ -74,8 +74,11 @@ LONGEST = (
     "tests/account/test_compiled_forms.py",
     "tests/report/test_browser.py",
     "tests/arena/web/test_browser_arena.py",
+    "tests/report/test_verdict_page.py",
+    "tests/surfaces/test_accessible.py",
 )
-"""Files with the longest tests and fixtures. They come first, so that no worker is busy with one at the end."""
+"""Files with the longest tests and fixtures. They come first, so that no worker is busy with one at the end, and
+those that need a browser come together."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -143,6 +146,23 @@ def tell(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[str, str]]:
         return capsys.readouterr()
 
     return given
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Generator[Any]:
+    from browser import chromium
+
+    with chromium(tmp_path_factory.mktemp("profile")) as made:
+        made.set_script_timeout(600)
+        made.command_executor.client_config.timeout = 600
+        yield made
+
+
+@pytest.fixture(scope="module")
+def driver(browser: Any) -> Generator[Any]:
+    """The session's browser. When a file is through with it, no script of a page runs on."""
+    yield browser
+    browser.get("about:blank")
 
 
 def pytest_configure(config: pytest.Config) -> None:

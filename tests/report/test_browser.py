@@ -7,7 +7,7 @@ from datetime import date
 from itertools import pairwise
 
 import pytest
-from browser import NEEDS_BROWSER, chromium, opened
+from browser import NEEDS_BROWSER, opened
 from model_sample import model_report
 from report_sample import report
 
@@ -17,12 +17,6 @@ pytestmark = NEEDS_BROWSER
 FIRST = ".panel:not([hidden]) "
 NAMES = f"[...document.querySelectorAll('{FIRST}.plot.tall .period:not([hidden]) .name:not(.thin)')]"
 LINE = "return getComputedStyle(document.querySelector('#c0 .plot.tall path.ink')).stroke"
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("profile")) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

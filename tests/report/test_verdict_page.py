@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from browser import NEEDS_BROWSER, chromium, opened
+from browser import NEEDS_BROWSER, opened
 from rich.console import Console
 from verdict_sample import ATTACK, sample
 
@@ -86,12 +86,6 @@ def test_the_terminal_shows_verdicts_at_any_width(width):
     assert "skill" in shown
     assert "failed" in shown
     assert max(map(len, shown.splitlines())) <= width
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("profile")) as made:
-        yield made
 
 
 @NEEDS_BROWSER[0]

@@ -7,6 +7,7 @@ import hashlib
 import json
 import lzma
 import re
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -54,15 +55,24 @@ def played(tmp_path_factory):
     return run(spec, tmp_path_factory.mktemp("played") / "k", executor="inline").folder
 
 
-@pytest.fixture
-def shelf(played, tmp_path, monkeypatch):
-    """A folder of recordings with one recording in it."""
-    monkeypatch.setenv("TRADEASSAY_RECORDINGS", str(tmp_path / "shelf"))
-    file = tmp_path / "shelf" / "sensible" / "ktdfin-paper.tar.xz"
+def packed(played, file):
     pack_recording(
         played, file, engine="a program", precision="none", command="tradeassay recordings record again"
     )
     return file
+
+
+@pytest.fixture(scope="module")
+def recording(played, tmp_path_factory):
+    return packed(played, tmp_path_factory.mktemp("packed") / "ktdfin-paper.tar.xz")
+
+
+@pytest.fixture
+def shelf(recording, tmp_path, monkeypatch):
+    """A folder of recordings with one recording in it."""
+    monkeypatch.setenv("TRADEASSAY_RECORDINGS", str(tmp_path / "shelf"))
+    (tmp_path / "shelf" / "sensible").mkdir(parents=True)
+    return Path(shutil.copy(recording, tmp_path / "shelf" / "sensible"))
 
 
 def members(file):
@@ -86,13 +96,9 @@ def test_a_recording_holds_replies_and_hashes_and_no_text_of_a_question(played, 
         for line in map(json.loads, path.read_text().splitlines())
         if line["type"] == "message" and line["message"]["role"] != "assistant"
     ]
-    packed = b"".join(members(shelf).values()).decode()
-    assert texts and not [text for text in texts if json.dumps(text)[1:-1] in packed]
-    again = tmp_path / "again.tar.xz"
-    pack_recording(
-        played, again, engine="a program", precision="none", command="tradeassay recordings record again"
-    )
-    assert again.read_bytes() == shelf.read_bytes()
+    told = b"".join(members(shelf).values()).decode()
+    assert texts and not [text for text in texts if json.dumps(text)[1:-1] in told]
+    assert packed(played, tmp_path / "again.tar.xz").read_bytes() == shelf.read_bytes()
 
 
 def test_a_recording_is_played_again_by_its_name(shelf, tmp_path, capsys):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from arena_sample import FAST, make_season, open_store, play
-from browser import NEEDS_BROWSER, chromium, opened
+from browser import NEEDS_BROWSER, opened
 from code_report_sample import code_run, coders_given
 from drawn import drawn_account, drawn_masked, drawn_programs
 from model_sample import model_report
@@ -120,14 +120,6 @@ class Pages:
             site / "404.html",
             health,
         ]
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("profile")) as made:
-        made.set_script_timeout(600)
-        made.command_executor.client_config.timeout = 600
-        yield made
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from browser import NEEDS_BROWSER, READY, chromium, opened as opened_at
+from browser import NEEDS_BROWSER, READY, opened as opened_at
 
 pytestmark = NEEDS_BROWSER
 
@@ -50,12 +50,6 @@ def served(tmp_path_factory):
     with listening(Arena(doors=doors, folder=site)) as port:
         yield Served(f"http://127.0.0.1:{port}", play_on, mark)
     store.engine.dispose()
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    with chromium(tmp_path_factory.mktemp("profile")) as made:
-        yield made
 
 
 def opened(driver: Any, served: Served, path: str, width: int = 1280, *, dark: bool = False) -> Any:
