@@ -49,12 +49,6 @@ def test_tasks_are_listed_filtered_and_shown(tell):
         (["eval", "mine.py", "--task", "d-sma"], "there is no task 'd-sma'"),
         (["run", "quantcode-v3", "-m", "scripted/coder-sma"], "did you mean quantcode-v1"),
         (["run", "quantcode-v1", "-m", "scripted/coder-sm"], "did you mean coder-sma"),
-        (
-            ["run", "quantcode-v1", "-m", "scripted/coder-sma", "--task", "d-sma-cros"],
-            "did you mean d-sma-cross-long",
-        ),
-        (["run", "quantcode-v1", "-m", "scripted/coder-sma", "--setting", "agentc"], "did you mean agentic"),
-        (["run", "quantcode-v1", "-m", "scripted/coder-sma", "--decides", "both"], "no judge is named"),
         (["run", "quantcode-v1", "-m", "scripted/coder-sma", "--temperature", "9"], "temperature is 0 to 2"),
         (["validate", "d-sma-cros"], "did you mean d-sma-cross-long"),
         (["eval", "mine"], "mine is a folder"),

@@ -17,6 +17,7 @@ from tradeassay.runs import load_run
 from tradeassay.runs.verify.report import verify
 
 SMALL = ["daily-crypto-v1", "-a", "cash", "-a", "equal-weight", "--first", "2022-12-01", "--last", "2023-01-10"]
+TALK = ["ktdfin-v1", "-m", "scripted/sensible"]
 
 
 @pytest.fixture
@@ -69,6 +70,9 @@ def test_version(tell):
         (["run", "daily-us-v1", "-a", "random:k"], 2, "write name:key=value"),
         (["run", "daily-us-v1", "-a", "mine/mine.py"], 2, "does not say which class (-a mine/mine.py:CLASS)"),
         (["run", "daily-us-v1", "-m", "scripted/sensible,openai/gpt-5"], 2, "give each its own -m"),
+        (["run", *TALK, "-p", "mask"], 2, "write KEY=VALUE"),
+        (["run", *TALK, "-p", "convention=paper"], 2, "follows the convention 'sound'"),
+        (["run", *TALK, "--cassettes", "nowhere"], 2, "no recorded run 'nowhere'"),
         (["arena", "health", "--db", "gone.db"], 2, "there is no database 'gone.db'"),
         (["arena", "amend", "bar", "--season", "spring", "--db", "gone.db"], 2, "there is no database 'gone.db'"),
         (["assay", "gone.csv", "--against", "market.csv"], 2, "no file gone.csv"),

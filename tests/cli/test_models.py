@@ -33,28 +33,6 @@ def test_an_unknown_local_model_gets_near_names(capsys):
         assert capsys.readouterr().err.strip() == said
 
 
-@pytest.mark.parametrize(
-    ("argv", "said"),
-    [
-        (["ktdfin-v1", "-m", "gpt-5"], "is not a model name"),
-        (["ktdfin-v1", "-m", "scripted/sensibel"], "did you mean sensible"),
-        (["ktdfin-v1", "-m", "scripted/sensible", "--mask", "dark"], "it is one of blinded, bright"),
-        (["ktdfin-v1", "-m", "scripted/sensible", "-p", "maks=bright"], "did you mean mask"),
-        (["ktdfin-v1", "-m", "scripted/sensible", "-p", "mask"], "write KEY=VALUE"),
-        (["ktdfin-v1", "-m", "scripted/sensible", "-p", "convention=paper"], "follows the convention 'sound'"),
-        (["daily-us-v1", "-m", "scripted/sensible", "-p", "atempts=2"], "did you mean attempts"),
-        (["ktdfin-v1", "-m", "scripted/sensible", "--max-usd", "0"], "buys nothing"),
-        (["ktdfin-v1", "-m", "openai/none-such", "--max-usd", "5"], "price of openai/none-such is unknown"),
-        (["ktdfin-v1", "-m", "scripted/sensible", "--cassettes", "nowhere"], "no recorded run 'nowhere'"),
-    ],
-)
-def test_bad_input_gets_one_line_with_the_mend(argv, said, tell, place):
-    shown = tell(["run", *argv], 2)
-    assert said in shown.err
-    assert "Traceback" not in shown.err
-    assert not (place / "runs").exists(), "a refused command leaves nothing behind"
-
-
 @pytest.mark.slow
 def test_a_named_window_that_does_not_exist(tell):
     assert (

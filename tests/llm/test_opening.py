@@ -1,8 +1,6 @@
 """From a name to a model, and what is said when that cannot be."""
 
 import asyncio
-import builtins
-import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +11,7 @@ from llm_asking import PLAIN, SUBMIT, place
 from llm_servers import StandIn, chat
 
 from tradeassay.core.dialogue import AskModel, ModelReply, ToolSpec
-from tradeassay.core.errors import MissingExtra, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.llm import Access, Budget, CassetteStore, ModelParams, check_model, open_model, parse_name
 from tradeassay.llm.budget import most_request
 from tradeassay.llm.retry import RetryPolicy
@@ -65,23 +63,6 @@ def test_a_missing_key_fails_every_answer_and_the_check(monkeypatch):
         check_model("anthropic/claude-sonnet-4-5")
     check_model("scripted/sensible")
     check_model("openai/gpt-4o")
-
-
-def test_a_missing_extra_is_named(monkeypatch):
-    def without(real: Any) -> Any:
-        def load(name: str, *args: Any, **named: Any) -> Any:
-            if name.split(".")[0] in ("inspect_ai", "xllamacpp"):
-                raise ImportError(name)
-            return real(name, *args, **named)
-
-        return load
-
-    monkeypatch.setattr(builtins, "__import__", without(builtins.__import__))
-    monkeypatch.setattr(importlib, "import_module", without(importlib.import_module))
-    with pytest.raises(MissingExtra, match=r"tradeassay\[models\]"):
-        open_and_ask("openai/gpt-5")
-    with pytest.raises(MissingExtra, match=r"tradeassay\[local\]"):
-        check_model("local/smollm2")
 
 
 def test_recorded_through_the_wire_then_replayed_without_it(tmp_path):

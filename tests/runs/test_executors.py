@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tradeassay.core.errors import DataError, MissingExtra, RunError, UserError
+from tradeassay.core.errors import DataError, RunError, UserError
 from tradeassay.core.executors import make_executor, pool
 from tradeassay.core.executors.pool import LocalProcesses
 from tradeassay.core.executors.task import InProcess, Lost, Task, TaskResult, cores, one_thread
@@ -209,9 +209,3 @@ def test_choosing_one():
         make_executor("cloud", entry=ENTRY)
     with pytest.raises(UserError, match="0 workers"):
         make_executor("local", entry=ENTRY, workers=0)
-
-
-def test_ray_is_an_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'tradeassay\[ray\]'"):
-        make_executor("ray", entry=ENTRY)

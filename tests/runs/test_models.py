@@ -10,7 +10,7 @@ import runs_world as world
 
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.dialogue import Usage
-from tradeassay.core.errors import MissingExtra, RunError, UserError
+from tradeassay.core.errors import RunError, UserError
 from tradeassay.llm import CassetteMismatch
 from tradeassay.llm.scripted.traders import ScriptedProvider
 from tradeassay.play.dialogue_log import DialogueLog, Spending, whole_messages
@@ -102,24 +102,19 @@ def test_a_replay_from_answers_laid_into_an_empty_folder(played, home, tmp_path)
     assert world.same_bytes(again.folder) == world.same_bytes(played.folder)
 
 
-def test_a_replay_fails_closed(played, home, tmp_path):
+def test_a_replay_of_other_questions_fails_closed(played, home, tmp_path):
     changed = msgspec.structs.replace(played.spec, protocol={"mask": "bright"})
     with pytest.raises(CassetteMismatch, match="nothing was recorded for"):
-        run(changed, tmp_path / "a", executor="inline", home=home, asking=Asking(replay=True))
-    shutil.copytree(played.folder / "models", tmp_path / "b" / "models")
-    path = tmp_path / "b" / "models" / f"{KEY}.jsonl"
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:40]))
-    with pytest.raises(CassetteMismatch, match="nothing was recorded for"):
-        run(played.spec, tmp_path / "b", executor="inline", home=home, asking=Asking(replay=True))
-    assert not Run.load(tmp_path / "b").complete
+        run(changed, tmp_path / "r", executor="inline", home=home, asking=Asking(replay=True))
 
 
-def test_a_failed_replay_can_be_gone_on_with(played, home, tmp_path):
+def test_a_replay_that_lacks_answers_fails_and_can_be_gone_on_with(played, home, tmp_path):
     shutil.copytree(played.folder / "models", tmp_path / "r" / "models")
     path = tmp_path / "r" / "models" / f"{KEY}.jsonl"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:40]))
-    with pytest.raises(CassetteMismatch):
+    with pytest.raises(CassetteMismatch, match="nothing was recorded for"):
         run(played.spec, tmp_path / "r", executor="inline", home=home, asking=Asking(replay=True))
+    assert not Run.load(tmp_path / "r").complete
     resume(tmp_path / "r", executor="inline", home=home)
     assert world.same_bytes(tmp_path / "r") == world.same_bytes(played.folder)
 
@@ -330,13 +325,3 @@ def test_a_spec_file_may_hold_a_grid(tmp_path):
     spec = load_spec(tmp_path / "g.toml")
     assert (spec.protocol, spec.windows) == ({"mask": ("bright", "blinded"), "attempts": 1}, ("W4",))
     assert json.loads(msgspec.json.encode(spec))["protocol"]["mask"] == ["bright", "blinded"]
-
-
-def test_an_uninstalled_provider_is_named(home, tmp_path, monkeypatch):
-    def missing(module, extra):
-        raise MissingExtra(f"needs {module}", hint=extra)
-
-    monkeypatch.setattr("tradeassay.llm.open.require", missing)
-    agent = AgentSpec(name="model", params={"model": "openai/gpt-4o"}, label="x")
-    with pytest.raises(MissingExtra):
-        run(talk.talk_spec(agents=(agent,)), tmp_path / "r", home=home)
