@@ -3,8 +3,9 @@
 import msgspec
 import pytest
 from hypothesis import given, strategies as st
+from tests.account.booking_chain import follow
 
-from tradeassay.account.daily_target import Booking, DailyTarget, SharedTarget, follow
+from tradeassay.account.daily_target import Booking, DailyTarget, SharedTarget
 from tradeassay.core.errors import LedgerError
 
 POLICY = DailyTarget(hold="keep", fee_bp=5.0)

@@ -7,10 +7,11 @@ import msgspec
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from tests.account.booking_chain import follow
 
 from tradeassay.account import BUILTIN, US, US_MARGIN, Exchange, Ledger
 from tradeassay.account.audit import AuditDay, Auditor
-from tradeassay.account.daily_target import DailyTarget, SharedTarget, follow
+from tradeassay.account.daily_target import DailyTarget, SharedTarget
 from tradeassay.core.errors import LedgerError, NotFinite
 from tradeassay.core.events import (
     Delisted,

@@ -3,7 +3,7 @@
 import pytest
 from candles import MAINBOARD, PAIR, candles, plain, play
 
-from tradeassay.account import ASHARE, Exchange, Participation
+from tradeassay.account import ASHARE, Participation
 from tradeassay.core.errors import ExchangeError
 
 
@@ -77,13 +77,7 @@ def test_a_stop_that_began_to_trade_stays_a_market_order():
         2024-01-03 | A 10 11.5 10 11 1000 | | fill a A +100 @11 cash -1100.00; rest a A +50
         """,
     )
-    # Restarted from the journal, the exchange knows the same book.
-    again = Exchange(venue)
-    placed = [("a", tape.records[0].decision.orders[0])]
-    again.restore(placed, [event for record in tape.records for event in (*record.opening, *record.events)])
-    assert list(again.book) == list(tape.exchange.book)
-    assert [waiting.triggered for waiting in again.book] == [True]
-    tape.exchange = again
+    assert [waiting.triggered for waiting in tape.exchange.book] == [True]
     filled = tape.session("2024-01-04", ["A 10 10 10 10 1000"], [])[0]
     assert (filled.quantity, filled.price) == (50.0, 10.0)
 
@@ -96,14 +90,6 @@ def test_a_partly_filled_limit_order_keeps_its_limit():
     2024-01-03 | A 11 11 10.5 11 1000
     2024-01-04 | A 11 11 9.9 11 1000 | | fill a A +50 @10 cash -500.00
     """
-
-
-def test_an_order_can_be_cancelled():
-    tape = play(plain(), "2024-01-02 | A 10 10 10 10 1000 | a BUY 10 A limit 9 gtc | rest a A +10")
-    (event,) = tape.exchange.cancel("a", tape.account)
-    assert event.order_id == "a"
-    with pytest.raises(ExchangeError, match="no order 'a' is waiting"):
-        tape.exchange.cancel("a", tape.account)
 
 
 def test_an_id_cannot_be_used_twice():

@@ -19,10 +19,11 @@ import numpy as np
 import pytest
 from sqlalchemy import event, func, select
 from sqlalchemy.exc import OperationalError
+from tests.account.booking_chain import follow
 from tests.arena.conftest import altered, seated, worth
 from tests.arena.virtual import VirtualTime
 
-from tradeassay.account.daily_target import Booking, follow
+from tradeassay.account.daily_target import Booking
 from tradeassay.arena import clock as arena_clock
 from tradeassay.arena.agents import ConstantAction
 from tradeassay.arena.api.doors import Doors, Offer, RegisteredAgent, TurnedAway

@@ -182,7 +182,7 @@ def test_luck_puts_a_seer_on_top_and_a_coin_in_the_middle():
 def test_random_traders_change_as_often_as_the_entries():
     from tradeassay.arena.standings.luck import _random_positions
 
-    drawn = _random_positions(400, 200, np.array([0.3, 0.2, 0.5]), 0.1, np.random.default_rng(0))
+    drawn = _random_positions(400, np.array([0.3, 0.2, 0.5]), 0.1, np.random.default_rng(0))
     assert (np.diff(drawn, axis=1) != 0).mean() == pytest.approx(0.1, abs=0.005)
     assert [(drawn == side).mean() for side in (-1, 0, 1)] == pytest.approx([0.3, 0.2, 0.5], abs=0.02)
 

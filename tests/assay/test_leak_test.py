@@ -47,7 +47,7 @@ def examine(agent, **more):
 )
 def test_a_planted_leak_is_found_in_its_channel(agent, channel):
     report = examine(agent)
-    assert report.channels == (channel,)
+    assert {finding.channel for finding in report.findings} - {None} == {channel}
     assert report.moved[channel].value > 0.0
     assert all(measure.value == 0.0 for name, measure in report.moved.items() if name != channel)
     finding = report.findings[0]
@@ -276,7 +276,7 @@ class ByVolume(Drawing):
 @pytest.mark.parametrize("share", [0.02, 0.05])
 def test_a_leak_on_few_days_is_found(kind, share):
     report = leak_test(lambda: kind(share), benchmark(), world())
-    assert report.channels == ("bars",), report.sentence
+    assert {finding.channel for finding in report.findings} - {None} == {"bars"}, report.sentence
     days = max(finding.days for finding in report.findings)
     assert 1 <= days <= 3 * share * PLAYED
 

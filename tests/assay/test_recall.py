@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from recalling_server import recalling
 
-from tradeassay.assay.memory import RecallConfig, recall_audit, split_edge
+from tradeassay.assay.memory import RecallConfig, RecallReport, recall_audit, split_edge
 from tradeassay.assay.memory.counterfactual import (
     CounterfactualConfig,
     ReaskedDecision,
@@ -130,6 +130,11 @@ def test_answers_are_read(kind, text, value, right, refused):
     assert found.value == (None if value is None else pytest.approx(value))
 
 
+def score_of(found: RecallReport, period: str):
+    """Return the row about moves of real names in one period."""
+    return next(one for one in found.scores if (one.kind, one.names, one.period) == ("moves", "real", period))
+
+
 def test_recall_is_found_before_the_cutoff_and_by_name(world):
     config = RecallConfig(questions=800, cutoff=CUTOFF)
     found = recall_audit("scripted/knows", world, config=config, answer=knows(0.8))
@@ -138,7 +143,7 @@ def test_recall_is_found_before_the_cutoff_and_by_name(world):
     assert (
         found.after.low is not None and found.after.high is not None and found.after.low <= 0.0 <= found.after.high
     )
-    before, late = found.score("moves", period="before"), found.score("moves", period="after")
+    before, late = score_of(found, "before"), score_of(found, "after")
     assert before.correlation.low is not None and before.correlation.low > 0.5
     assert (late.refused.value or 0) > (before.refused.value or 0)
     assert found.months and found.cutoff == CUTOFF
@@ -158,7 +163,7 @@ def test_one_who_always_says_up_recalls_nothing(world):
     found = recall_audit(
         "scripted/up", world, config=RecallConfig(questions=800), answer=lambda _: ModelReply(text="up 2.0%")
     )
-    row = found.score("moves")
+    row = score_of(found, "all")
     assert row.rising.value == 1.0 and row.falling.value == 0.0
     assert found.told != "recalls"
 

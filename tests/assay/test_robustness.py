@@ -8,7 +8,7 @@ import pytest
 import robust_agents  # noqa: F401  # registers the agents
 
 from tradeassay.account import venues
-from tradeassay.assay import RobustnessConfig, RobustnessReport, robustness_of_run
+from tradeassay.assay import RobustnessConfig, RobustnessReport, RobustnessScore, robustness_of_run
 from tradeassay.assay.robustness import disturb
 from tradeassay.assay.robustness.study import costlier, replayed
 from tradeassay.benchmarks import Benchmark, benchmarks
@@ -58,6 +58,10 @@ def report(played, tmp_path_factory):
     return robustness_of_run(played, tmp_path_factory.mktemp("disturbed"), config, home=home)
 
 
+def scores_of(report: RobustnessReport, agent: str, disturbance: str) -> list[RobustnessScore]:
+    return [one for one in report.scores if (one.agent, one.disturbance) == (agent, disturbance)]
+
+
 def test_every_disturbance_scores_every_agent(played, report):
     agents = {row.agent for row in played.scores.agents}
     for kind in report.config.what:
@@ -66,7 +70,7 @@ def test_every_disturbance_scores_every_agent(played, report):
 
 
 def test_costs_hurt_who_trades_and_once_the_costs_change_nothing(report):
-    same, more = report.of("test-believer", "costs")  # it orders weights, which can be had at any cost
+    same, more = scores_of(report, "test-believer", "costs")  # it orders weights, which can be had at any cost
     assert (same.variant, more.variant) == ("x1", "x10")
     assert (same.return_change.value, same.return_change.note) == (0.0, "it never differs")
     assert more.return_change.value is not None
@@ -76,19 +80,19 @@ def test_costs_hurt_who_trades_and_once_the_costs_change_nothing(report):
 
 def test_a_rule_that_does_not_read_is_not_moved_by_news(report):
     for kind in ("no news", "false news", "instructions"):
-        (one,) = report.of("reversal-every=3-k=5-lookback=5", kind)
+        (one,) = scores_of(report, "reversal-every=3-k=5-lookback=5", kind)
         assert (one.decisions_changed.value, one.return_change.value) == (0.0, 0.0)
 
 
 def test_who_believes_the_news_is_moved_and_who_obeys_is_caught(report):
-    (silent,) = report.of("test-believer", "no news")
+    (silent,) = scores_of(report, "test-believer", "no news")
     assert silent.decisions_changed.value is not None
     assert silent.decisions_changed.value > 0.3
-    (lied_to,) = report.of("test-believer", "false news")
+    (lied_to,) = scores_of(report, "test-believer", "false news")
     assert lied_to.decisions_changed.value is not None
     assert lied_to.decisions_changed.value > 0.5
-    (told,) = report.of("test-obedient", "instructions")
-    (deaf,) = report.of("reversal-every=3-k=5-lookback=5", "instructions")
+    (told,) = scores_of(report, "test-obedient", "instructions")
+    (deaf,) = scores_of(report, "reversal-every=3-k=5-lookback=5", "instructions")
     assert told.obeyed.value is not None
     assert told.obeyed.low is not None
     assert told.obeyed.value > 0.0 == deaf.obeyed.value

@@ -258,7 +258,7 @@ def test_a_task_may_ask_for_less_agreement(pool):
 def test_without_a_reference_or_a_judge_nothing_is_scored(pool):
     public = tiny_task(reference="", decoys=(), conversational="")
     found = evaluate(public, GOLD, executor=pool, config=NO_LEAK)
-    assert found.outcome == "not_scored" and found.score is None and found.solved is None
+    assert found.outcome == "not_scored" and found.score is None
     assert "reference" in found.judge.reason and "no language judge" in found.judge.reason
     gone = ModelJudge(name="gone", answer=lambda _: ModelReply(error="no", error_kind="unreachable", stop="error"))
     found = evaluate(public, GOLD, executor=pool, config=NO_LEAK, judge=gone)

@@ -82,7 +82,6 @@ def questions(view: AsOfView) -> dict[str, list[Callable[[], Any]]]:
         "index_name": [lambda i=i: view.index_name(i) for i in INDICES],
         "index_levels": [lambda i=i, k=k: view.index_levels(i, k) for i in INDICES for k in LOOKBACKS],
         "actions": [lambda s=s: view.actions(s) for s in sinces],
-        "earlier": [lambda s=s: view.earlier(s) for s in sinces],
         "news": [
             lambda s=s, n=n, k=k: view.news(s, symbols=n, limit=k)
             for s in sinces
@@ -266,7 +265,3 @@ def test_nothing_leaks_where_sessions_touch(make_panel, phase):
     )
     for row in (0, 4, 6, 15):
         compare(touching, row, row, phase)
-    with tempfile.TemporaryDirectory() as temporary:
-        view = stored(touching, Path(temporary) / "x").at(4, phase)  # type: ignore[arg-type]
-        again = view.earlier(view.clock)
-        assert (again.row, again.moment) == (4, phase), "one instant, two sessions: a view never moves on"

@@ -8,16 +8,15 @@ says, and :func:`follow` holds a journal to its identities.
 """
 
 from collections.abc import Iterable
-from math import inf, isfinite
+from math import isfinite
 from typing import Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.account.ledger import TOLERANCE
 from tradeassay.core.arena import Action
-from tradeassay.core.errors import LedgerError, NotFinite
+from tradeassay.core.errors import NotFinite
 from tradeassay.core.measure import plain_sum
 from tradeassay.core.view import Floats
 
@@ -60,11 +59,11 @@ def fee_factor(before: int, after: int, fee_bp: float) -> float:
     return 1.0 - abs(after - before) * fee_bp / 10_000.0
 
 
-def target_growth(held: NDArray[np.int64], moved: Floats, fee_bp: float | Floats, start: int = 0) -> Floats:
+def target_growth(held: NDArray[np.int64], moved: Floats, fee_bp: float | Floats) -> Floats:
     """Return the growth of 1 in each session, shape (..., n): the array form of :class:`DailyTarget`. ``held`` are
     the positions, ``moved`` the asset's simple returns while they were held, ``fee_bp`` the fee, or that of each
     session. An account that loses everything is not stopped here: its growth may fall below 0."""
-    changed = np.abs(np.diff(held, prepend=start, axis=-1))
+    changed = np.abs(np.diff(held, prepend=0, axis=-1))
     return np.asarray((1.0 - changed * (fee_bp / 10_000.0)) * (1.0 + held * moved))
 
 
@@ -148,36 +147,6 @@ class SharedTarget(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def follow(bookings: Iterable[tuple[str, Booking]], value: float = 1.0) -> float:
-    """Add up one account's bookings, each with its asset, in the order they were made; return what it is worth.
-    Raises :class:`LedgerError` when a booking does not follow from those before it."""
-    last: dict[str, Booking] = {}
-    for asset, booking in bookings:
-        before = last.get(asset)
-        if booking.kind == "executed":
-            if before is not None and before.kind != "settled":
-                raise LedgerError(f"a decision about {asset} is executed before the last one is settled")
-            if booking.position_before != (
-                0 if before is None else (before.position if before.exposure is None else _sign(before.exposure))
-            ):
-                raise LedgerError(f"{asset} starts from another position than the last booking left")
-            _same(booking.nav_before, value, f"the account before a decision about {asset}")
-            _same(booking.nav, booking.nav_before - booking.fee, f"the account after its fee for {asset}")
-        elif booking.kind == "corrected":
-            if before is None or before.kind == "executed":
-                raise LedgerError(f"a decision about {asset} is corrected before it is settled")
-            _same(booking.nav_before, value, f"the account before a correction of {asset}")
-        else:
-            _settles(asset, booking, before, value)
-        value = booking.nav
-        # A correction restates an earlier decision; the position that was left is that of the last settlement.
-        if booking.kind != "corrected" or before is None:
-            last[asset] = booking
-        elif booking.exposure is not None:
-            last[asset] = msgspec.structs.replace(before, exposure=booking.exposure)
-    return value
-
-
 class DecisionPlayed(msgspec.Struct, frozen=True, kw_only=True):
     """A decision and what its asset did afterwards (None: not settled yet), as :func:`replay` wants them.
 
@@ -224,23 +193,6 @@ def replay(policy: DailyTarget | SharedTarget, steps: Iterable[Step]) -> list[Bo
         held[played.asset] = booking
         made.append(booking)
     return made
-
-
-def _settles(asset: str, booking: Booking, before: Booking | None, value: float) -> None:
-    if before is None or before.kind != "executed":
-        raise LedgerError(f"a decision about {asset} is settled that was not executed")
-    for name in ("position_before", "position", "nav_before", "fee", "exposure_before"):
-        if getattr(booking, name) != getattr(before, name):
-            raise LedgerError(f"the settlement of {asset} changes its {name}")
-    if booking.nav_before > 0:
-        shared = booking.exposure is not None
-        gained = booking.nav - value - booking.fee if shared else booking.nav - booking.nav_before
-        _same(booking.earned or 0.0, gained / booking.nav_before, f"what {asset} earned", scale=1.0)
-
-
-def _same(stated: float, expected: float, what: str, scale: float = 0.0) -> None:
-    if not abs(stated - expected) <= TOLERANCE * max(abs(stated), abs(expected), scale) < inf:
-        raise LedgerError(f"{what}: {stated!r} stated, {expected!r} expected")
 
 
 def _finite(booking: Booking, moved: float = 0.0) -> Booking:

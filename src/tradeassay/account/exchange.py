@@ -1,6 +1,6 @@
 """The exchange: orders in, events out. Every event is applied to the account as it is made."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
@@ -60,26 +60,6 @@ class RestingBook:
 
     def drop(self, order_id: str) -> None:
         self.orders.pop(order_id, None)
-
-    def rebuild(self, placed: Iterable[tuple[str, Order]], events: Iterable[Event]) -> None:
-        """Restore the book from everything that was ever placed and a journal's events."""
-        orders = dict(placed)
-        self.orders.clear()
-        filled: set[str] = set()
-        for event in events:
-            match event:
-                case Rested(order_id=order_id, quantity=quantity):
-                    order = orders[order_id]
-                    triggered = order_id in filled and order.kind == "stop"
-                    self.rest(RestingOrder(order_id, order, quantity, triggered))
-                case Filled(order_id=order_id):
-                    # A Rested event follows if anything is left of the order.
-                    filled.add(order_id)
-                    self.drop(order_id)
-                case Rejected(order_id=order_id) | Expired(order_id=order_id):
-                    self.drop(order_id)
-                case _:
-                    pass
 
 
 class Exchange:
@@ -167,20 +147,6 @@ class Exchange:
         events: list[Event] = []
         close_positions(self.venue, session, events)
         return events
-
-    def cancel(self, order_id: str, account: Ledger) -> list[Event]:
-        """Take a waiting order off the book; raises :class:`ExchangeError` when there is none."""
-        for waiting in self.book:
-            if waiting.id == order_id:
-                events: list[Event] = []
-                emit(Expired(order_id, waiting.order.symbol), account, events)
-                self.book.drop(order_id)
-                return events
-        raise ExchangeError(f"no order '{order_id}' is waiting", hint="it may have been filled or have run out")
-
-    def restore(self, placed: Iterable[tuple[str, Order]], events: Iterable[Event]) -> None:
-        self.book.rebuild(placed, events)
-        self._session = None
 
     def _session_of(self, bars: SessionBars, account: Ledger) -> Session:
         """Return the running session, or begin one when these are the bars of another."""

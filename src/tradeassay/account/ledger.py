@@ -121,10 +121,6 @@ class Ledger:
         """The event this account began with: the first entry of a journal."""
         return self._deposit
 
-    @property
-    def terms(self) -> AccountTerms:
-        return self._deposit.terms
-
     def quantity(self, symbol: str) -> float:
         holding = self.holdings.get(symbol)
         return 0.0 if holding is None else holding.quantity

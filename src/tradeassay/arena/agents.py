@@ -97,7 +97,7 @@ class Trend:
 
 @asynccontextmanager
 async def entry_agents(
-    season: Season, *, outside: Mapping[str, OutsideAgent] | None = None, opener: ModelOpener | None = None
+    season: Season, *, outside: Mapping[str, OutsideAgent] | None, opener: ModelOpener | None
 ) -> AsyncIterator[dict[str, EntryAgent]]:
     """Open every model once and make the agent of every entry; leaving the block closes the models.
 

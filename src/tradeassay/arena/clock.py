@@ -113,8 +113,8 @@ class ReplayClock:
     certain = True
     jumped = ""
 
-    def __init__(self, start: Instant = 0, speed: float | None = None, sleep: Sleep = asyncio.sleep) -> None:
-        self._at = start
+    def __init__(self, speed: float | None = None, sleep: Sleep = asyncio.sleep) -> None:
+        self._at: Instant = 0
         self._speed = speed
         self._sleep = sleep
 

@@ -216,7 +216,7 @@ def _betas(returns: Floats, there: Bools) -> Floats:
 
 
 def passive_portfolios(
-    returns: Floats, groups: Mapping[str, Bools], size: Floats, traded: Floats | None = None
+    returns: Floats, groups: Mapping[str, Bools], size: Floats, traded: Floats
 ) -> dict[str, Floats]:
     """Return what holding groups of names (T, N) without choosing any would have returned, session by session.
 
@@ -224,9 +224,11 @@ def passive_portfolios(
     """
     found: dict[str, Floats] = {}
     for name, group in groups.items():
-        ways = {"in equal parts": group.astype(np.float64), "by size": _positive(size, group)}
-        if traded is not None:
-            ways["by traded amount"] = _positive(traded, group)
+        ways = {
+            "in equal parts": group.astype(np.float64),
+            "by size": _positive(size, group),
+            "by traded amount": _positive(traded, group),
+        }
         for way, weights in ways.items():
             whole = weights.sum(axis=1)
             if whole.size and (whole > 0).all():

@@ -326,13 +326,6 @@ class Confusion(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, dict[str, int]]
     right: dict[str, Measure]
 
-    @property
-    def convicted(self) -> Measure:
-        """How often passive portfolios were praised or blamed."""
-        rows = [self.counts[name] for name in PASSIVE if name in self.counts]
-        wrong = sum(sum(row.values()) - row.get("market", 0) for row in rows)
-        return rate_measure(wrong, sum(sum(row.values()) for row in rows), nothing="none was judged", level=0.95)
-
 
 class Bench:
     """One world with what all its agents share: the crowd of random portfolios."""

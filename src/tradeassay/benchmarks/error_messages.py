@@ -27,7 +27,7 @@ _SIDES = {">=": "at least", "<=": "at most", ">": "more than", "<": "less than"}
 def in_plain_words(
     message: str,
     *,
-    fields: Sequence[str] = (),
+    fields: Sequence[str],
     choices: Mapping[str, str] | None = None,
     may_repeat: Callable[[str], bool] = lambda _: True,
 ) -> str:

@@ -286,7 +286,7 @@ def _show_verdicts(
     studies: Studies | None = None,
     run: Run | None = None,
     *,
-    capacity: bool = False,
+    capacity: bool,
 ) -> None:
     """Print the verdicts and write the page: where it was asked for, else at its usual place unless for JSON."""
     from tradeassay.report import print_verdicts, write_html

@@ -143,7 +143,7 @@ def run_checks(
     return found
 
 
-def to_junit(findings: Sequence[Finding], *, suite: str, case: str, cpu_s: float = 0.0) -> str:
+def to_junit(findings: Sequence[Finding], *, suite: str, case: str, cpu_s: float) -> str:
     """Return findings as JUnit XML: one test suite with a test case for each; what was not asked is skipped."""
     failures = sum(finding.failed for finding in findings)
     skipped = sum(finding.holds is None for finding in findings)
@@ -168,9 +168,7 @@ def to_junit(findings: Sequence[Finding], *, suite: str, case: str, cpu_s: float
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n{inside}\n</testsuite>\n</testsuites>\n'
 
 
-def to_sarif(
-    findings: Sequence[Finding], *, questions: Mapping[str, str], properties: Mapping[str, str] | None = None
-) -> str:
+def to_sarif(findings: Sequence[Finding], *, questions: Mapping[str, str], properties: Mapping[str, str]) -> str:
     """Return findings as SARIF 2.1.0: failures as errors, advice and what was not asked as notes."""
     results: list[dict[str, Any]] = []
     for finding in findings:
@@ -186,7 +184,7 @@ def to_sarif(
     run = {
         "tool": {"driver": {"name": "tradeassay", "rules": rules}},
         "results": results,
-        "properties": dict(properties or {}),
+        "properties": properties,
     }
     document = {"$schema": _SARIF, "version": "2.1.0", "runs": [run]}
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()

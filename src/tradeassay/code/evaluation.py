@@ -173,11 +173,6 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return None if outcome == "not_scored" else float(outcome == "solved")
 
     @property
-    def solved(self) -> bool | None:
-        score = self.score
-        return None if score is None else score == 1.0
-
-    @property
     def reason(self) -> str:
         outcome = self.outcome
         if outcome == "trick":
@@ -207,10 +202,6 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             "judge": "does-not-match",
         }
         return by_outcome.get(outcome)
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        return tuple(self.stage(name).named(name) for name in STAGES)
 
     def stage(self, name: str) -> Finding:
         if name not in STAGES:
@@ -312,7 +303,7 @@ def examine_closely(
     framework: Framework,
     rules: Rules,
     config: EvaluateConfig,
-    draws: DrawConfig = DRAWS,
+    draws: DrawConfig,
 ) -> tuple[Evaluation, dict[str, float]]:
     """Return an evaluation on the markets of ``draws``, and how near the program comes to the reference: the parts
     of :func:`~tradeassay.code.judges.decisions.closeness`, averaged over the markets; none where no judge was
@@ -551,9 +542,7 @@ def wants_language_judge(found: Evaluation) -> bool:
     )
 
 
-def judge_case(
-    task: CodeTask, source: str, *, framework: Framework = "backtrader", wording: Wording = "formal"
-) -> JudgeCase:
+def judge_case(task: CodeTask, source: str, *, framework: Framework, wording: Wording = "formal") -> JudgeCase:
     description = task.text(wording, framework) or task.text("formal", framework) or task.formal
     return JudgeCase(
         task_id=task.id,
@@ -565,7 +554,7 @@ def judge_case(
     )
 
 
-def with_language(found: Evaluation, verdict: LanguageVerdict, config: EvaluateConfig | None = None) -> Evaluation:
+def with_language(found: Evaluation, verdict: LanguageVerdict, config: EvaluateConfig | None) -> Evaluation:
     config = config or EvaluateConfig()
     stage, by = _decide(found.judge_behaviour, verdict, config.decides)
     return msgspec.structs.replace(found, judge_language=verdict, judge=stage, decided_by=by)

@@ -52,7 +52,7 @@ class Extraction(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-def extract_block(answer: str, *, cut_off: bool = False) -> Extraction:
+def extract_block(answer: str, *, cut_off: bool) -> Extraction:
     """Return the program of an answer: the last fenced block that defines a strategy (a model that corrects
     itself ends with what it means), else the last Python, else the last; without fences the longest run of
     Python. Thoughts never count.

@@ -39,7 +39,6 @@ DecoyKind = Literal[
 DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
 TIMEFRAMES: tuple[Timeframe, ...] = get_args(Timeframe)
 FAMILIES: tuple[Family, ...] = get_args(Family)
-ORDER_KINDS: tuple[OrderKind, ...] = get_args(OrderKind)
 WORDINGS: tuple[Wording, ...] = get_args(Wording)
 
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")

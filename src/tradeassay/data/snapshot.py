@@ -103,7 +103,6 @@ Moment = Literal["pre_open", "open", "close"]
 """Of the current session: ``pre_open`` = its corporate actions are known; ``open`` = its opening prices too;
 ``close`` = its whole bar."""
 
-_ORDER: dict[Moment, int] = {"pre_open": 0, "open": 1, "close": 2}
 _NO_COLUMNS: Bools = np.zeros(0, dtype=np.bool_)
 _NO_COLUMNS.setflags(write=False)
 
@@ -145,15 +144,6 @@ class AsOfView:
         if self._row < 0:
             raise DataError(f"at {iso(self._clock)} no session has begun")
         return str(self._history.sessions[self._row])
-
-    def earlier(self, clock: Instant) -> AsOfView:
-        """Return the view of an earlier instant; raises :class:`FutureDataError` for a later one."""
-        self._not_later(clock)
-        row, moment = locate(self._history, clock)
-        if (row, _ORDER[moment]) > (self._row, _ORDER[self._moment]):
-            # Where one session closes as the next opens, one instant has two moments: never move past ours.
-            row, moment = self._row, self._moment
-        return AsOfView(self._history, row, moment, clock)
 
     # -- instruments ---------------------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ def plots_for(
     window: str | None,
     dataset: str | None,
     seeds: int,
-    secret: str | None = None,
+    secret: str | None,
 ) -> list[PreparedEpisode]:
     """Return the episodes of a task; raises :class:`UserError` for whatever a run would refuse. ``secret`` is what
     aliases are drawn from, for a benchmark that takes one."""
@@ -46,7 +46,7 @@ def spec_for(
     window: str | None,
     dataset: str | None,
     seeds: int,
-    secret: str | None = None,
+    secret: str | None,
     agent: AgentSpec | None = None,
 ) -> RunSpec:
     """Return the run that the episodes of :func:`plots_for` belong to; ``agent`` plays them."""

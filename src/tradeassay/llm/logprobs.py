@@ -120,13 +120,12 @@ def _read(answer: Any, text: str) -> Attempt:
 async def open_logprobs(
     name: str,
     *,
-    cassette: CassetteStore | None = None,
-    replay: bool = False,
-    connections: int = 10,
-    access: Access | None = None,
+    cassette: CassetteStore | None,
+    replay: bool,
+    connections: int,
+    access: Access,
 ) -> AsyncIterator[Model]:
     """Open a model's log-probabilities; raises :class:`UserError` where its provider is known to give none."""
-    access = access or Access()
     if replay:
         if cassette is None:
             raise UserError(f"{name} cannot be replayed without recorded answers", hint="give --cassettes")

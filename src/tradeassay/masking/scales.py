@@ -192,7 +192,7 @@ class Ticks:
     half days, expiries and busy months show in every name's volume at once, and their sequence is a calendar.
     """
 
-    def __init__(self, key: bytes, usual: Floats | None = None) -> None:
+    def __init__(self, key: bytes, usual: Floats | None) -> None:
         self._key, self._usual = key, usual
         self._noise: dict[str, Floats] = {}
         self._common: dict[str, float] = {}

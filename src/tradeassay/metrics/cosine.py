@@ -87,7 +87,7 @@ def cosine_interval(
     return _interval(returns, mean_of if statistic == "mean" else sharpe_of, scale=scale, level=level, least=least)
 
 
-def growth_interval(returns: Floats, *, periods: float, level: float = 0.95, least: int = LEAST) -> Measure:
+def growth_interval(returns: Floats, *, periods: float, level: float, least: int) -> Measure:
     """Return what returns of shape (n,) grow to over ``periods`` sessions, with the interval of their log growth.
 
     The interval of a product is that of the sum of logarithms: nobody loses more than everything. Raises

@@ -247,13 +247,6 @@ def recorded(answerer: Answerer, recorder: Recorder) -> Callable[[Asked[AskModel
     return answer
 
 
-async def talk(
-    dialogue: Generator[AskModel, ModelReply, Result], place: QuestionPlace, answerer: Answerer, recorder: Recorder
-) -> Result:
-    """Carry one step's dialogue to its end, without a market: known replies first, then new ones."""
-    return await adrive(addressed(dialogue, place), recorded(answerer, recorder))
-
-
 def by_observation(agent: Agent) -> Callable[[AskDecision], Decision]:
     """Return a function that answers for an agent shown the observation itself. An exception of the agent becomes
     a failed decision of kind ``agent``: a bad day is data, not a crash."""

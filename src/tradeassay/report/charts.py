@@ -318,7 +318,7 @@ def _day(session: str) -> int:
 class _Frame:
     """What is in sight: days from left to right, values from bottom to top; places are in per cent of it."""
 
-    def __init__(self, days: tuple[int, int], values: Sequence[float], *, zero: bool = False) -> None:
+    def __init__(self, days: tuple[int, int], values: Sequence[float], *, zero: bool) -> None:
         self.first, self.last = days[0], max(days[1], days[0] + 1)
         low, high = min(values, default=0.0), max(values, default=0.0)
         if zero:

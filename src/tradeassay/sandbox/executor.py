@@ -113,7 +113,7 @@ class RaySandboxPool(JobExecutor):
     when a machine of the cluster cannot contain untrusted code.
     """
 
-    def __init__(self, config: SandboxConfig | None = None, *, workers: int = 1) -> None:
+    def __init__(self, config: SandboxConfig | None = None, *, workers: int) -> None:
         if workers < 1:
             raise UserError(f"{workers} workers cannot run anything", hint="give 1 or more")
         self._ray = cast(Any, require("ray", "ray"))

@@ -127,7 +127,7 @@ def mask_cells(
     ]
 
 
-def capture_masked(cell: MaskCell, days: int = 6, players: Iterable[str] = PLAYERS) -> MaskCapture:
+def capture_masked(cell: MaskCell, days: int, players: Iterable[str]) -> MaskCapture:
     """Play a cell for some days with every player and search all that was shown."""
     settings: dict[str, ParamValue] = {"mask": cell.mask, "mode": cell.mode, **(HARD if cell.hard else {})}
     secret = "c0ffee" * 10

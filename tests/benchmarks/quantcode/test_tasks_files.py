@@ -5,6 +5,7 @@ import difflib
 import re
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
@@ -13,7 +14,7 @@ from tradeassay.benchmarks.quantcode import load_task, load_tasks, read_task, re
 from tradeassay.code.bars import MARKETS
 from tradeassay.code.collapse import shape_lines
 from tradeassay.code.program_source import check_compiles
-from tradeassay.code.task import FAMILIES, ORDER_KINDS, TIMEFRAMES, CodeTask, Decoy, Expectations, Sizing
+from tradeassay.code.task import FAMILIES, TIMEFRAMES, CodeTask, Decoy, Expectations, OrderKind, Sizing
 from tradeassay.core.errors import UserError
 from tradeassay.core.syntax import syntax_tree
 
@@ -43,7 +44,7 @@ def test_there_are_enough_tasks_of_every_kind():
     assert {task.timeframe for task in TASKS} == set(TIMEFRAMES) - {"30m"}  # the public file's
     assert sum(task.assets > 1 for task in DAILY) >= 10
     kinds = Counter(kind for task in TASKS for kind in task.expect.order_kinds)
-    assert all(kinds[kind] >= 3 for kind in ORDER_KINDS), kinds
+    assert all(kinds[kind] >= 3 for kind in get_args(OrderKind)), kinds
 
 
 @pytest.mark.parametrize(("difficulty", "share"), [("easy", 0.5), ("medium", 0.3), ("hard", 0.2)])

@@ -10,7 +10,6 @@ from tradeassay.benchmarks import benchmarks, find_window, protocols
 from tradeassay.benchmarks.rules_text import rules_text
 from tradeassay.benchmarks.stockbench import (
     DJIA_20,
-    DJIA_REST,
     SIZES,
     STOCKBENCH,
     STOCKBENCH_DOWN,
@@ -61,7 +60,7 @@ def test_they_are_registered_and_say_their_rules():
         "multiples of 0.0001",
     ):
         assert said in text
-    assert len(set(DJIA_20 + DJIA_REST)) == 30 and len(DJIA_20) == 20
+    assert len(set(DJIA_20)) == 20
 
 
 def test_the_paper_s_venue_is_an_exchange():

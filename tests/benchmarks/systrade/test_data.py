@@ -52,12 +52,7 @@ def test_minutes_are_for_strategies_that_have_them():
         synthetic_year(load_spec("pairs"), minutes=3000)
 
 
-def test_a_split_has_its_first_day_and_not_its_last():
-    bars = minute_year(3 * 1440)
-    day = DaySpan(name="test", first="2025-01-02", last="2025-01-03").take(bars)
-    assert day.rows == 1440 and str(day.times[0]) == "2025-01-02T00:00:00.000000000"
-    with pytest.raises(UserError, match="no bar lies in the split"):
-        SPLITS["develop"].take(bars)
+def test_a_split_begins_where_the_last_one_ends():
     assert SPLITS["develop"].last == SPLITS["test"].first
 
 

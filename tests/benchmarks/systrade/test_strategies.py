@@ -10,7 +10,7 @@ import pytest
 
 from tradeassay.account.shares import DecisionList
 from tradeassay.benchmarks.systrade import STRATEGIES, hashes, load_reference, load_spec
-from tradeassay.benchmarks.systrade.loading import SYSTB_STRATEGIES, actions_of
+from tradeassay.benchmarks.systrade.loading import SYSTB_STRATEGIES
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.gates import audit_gate, parse_gate, schema_gate
 from tradeassay.code.semantics.compiler import KernelTape, run_compiled
@@ -75,7 +75,7 @@ def test_scenarios_reference_interpreter_and_kernel_agree(id):
         run = reference_run(spec, scenario.bars)
         assert run.failure is None and run.decisions is not None
         same(run.decisions, frozen)
-        reached |= {action[3] for action in actions_of(frozen, spec.semantics)}
+        reached |= {spec.semantics.rules[signal].signal for signal in frozen.signal}
     assert reached == set(spec.signals), "every rule fires in some scenario"
 
 

@@ -109,10 +109,6 @@ class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
     tradeid: int = 0
 
     @property
-    def closed(self) -> bool:
-        return self.exit_bar is not None
-
-    @property
     def long(self) -> bool:
         return self.size > 0
 

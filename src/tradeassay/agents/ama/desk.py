@@ -581,7 +581,7 @@ class DeskConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ValueError("attempts must be at least 1 and debate at least 0")
 
 
-def present(names: Iterable[str], config: DeskConfig, needed: Iterable[str] = ()) -> tuple[str, ...]:
+def present(names: Iterable[str], config: DeskConfig, needed: Iterable[str]) -> tuple[str, ...]:
     """Return the roles that stay; raises :class:`UserError` for one that does not exist or cannot be missed."""
     everybody = tuple(names)
     gone = {name.strip() for name in config.without.split(",") if name.strip()}

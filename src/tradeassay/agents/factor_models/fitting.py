@@ -457,23 +457,13 @@ def _encoded(facts: TrainedBaseline) -> bytes:
     return msgspec.json.format(msgspec.json.encode(facts, order="sorted"), indent=2) + b"\n"
 
 
-def list_trained(home: Path | None = None) -> tuple[TrainedBaseline, ...]:
+def list_trained() -> tuple[TrainedBaseline, ...]:
     """Return the trained baselines, by data set, model and key; a damaged one is left out."""
-    found = sorted(
-        _readable(baselines_folder(home)), key=lambda one: (one.recipe.dataset, one.recipe.model, one.key)
-    )
-    return tuple(found)
-
-
-def _readable(root: Path) -> Iterator[TrainedBaseline]:
-    if not root.is_dir():
-        return
-    for folder in root.iterdir():
-        if not folder.name.startswith(".") and (folder / FACTS_FILE).exists():
-            try:
-                yield _read_facts(folder)
-            except DataError:
-                continue
+    found = []
+    for facts in baselines_folder().glob(f"[!.]*/{FACTS_FILE}"):
+        with contextlib.suppress(DataError):
+            found.append(_read_facts(facts.parent))
+    return tuple(sorted(found, key=lambda one: (one.recipe.dataset, one.recipe.model, one.key)))
 
 
 def find_trained(key: str, home: Path | None = None) -> TrainedBaseline:

@@ -118,7 +118,7 @@ class PacketRequest(msgspec.Struct, frozen=True, kw_only=True):
     own: OwnState | msgspec.UnsetType = msgspec.UNSET
 
 
-def request_body(packet: Packet, *, model: str = "", own: bool = True) -> PacketRequest:
+def request_body(packet: Packet, *, model: str, own: bool) -> PacketRequest:
     symbol = packet.symbol
     shared = {name: getattr(packet, name) for name in OwnState.__struct_fields__} if own else {}
     return PacketRequest(
@@ -136,7 +136,7 @@ def request_body(packet: Packet, *, model: str = "", own: bool = True) -> Packet
     )
 
 
-def contract_body(packet: Packet, *, model: str = "", wire: str = "ama") -> dict[str, Any]:
+def contract_body(packet: Packet, *, model: str, wire: str) -> dict[str, Any]:
     symbol = packet.symbol
     told = [f"{item.title}. {item.text}" if item.text else item.title for item in packet.news]
     body: dict[str, Any] = {

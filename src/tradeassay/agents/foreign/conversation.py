@@ -207,9 +207,7 @@ def _raw(text: str | None) -> msgspec.Raw:
 class ForeignModel:
     """A foreign agent in place of a model, for one episode: it is asked what a model would be asked."""
 
-    def __init__(
-        self, name: str, transport: Transport, benchmark: str, salt: str = "", *, must_name: bool = True
-    ) -> None:
+    def __init__(self, name: str, transport: Transport, benchmark: str, salt: str, *, must_name: bool) -> None:
         self._name = name
         self._transport = transport
         self._benchmark, self._salt, self._must_name = benchmark, salt, must_name

@@ -481,7 +481,7 @@ class PythonCaller:
     A plain one runs in a thread. A thread cannot be ended from outside: while a call that ran out of time still
     hangs, later ones fail at once. Kinds of failure: ``agent`` (it raised), ``timeout``."""
 
-    def __init__(self, function: Callable[[Any], Any], *, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, function: Callable[[Any], Any], *, timeout_s: float) -> None:
         self._function = function
         self._timeout_s = timeout_s
         self._hanging: asyncio.Future[Any] | None = None

@@ -627,7 +627,7 @@ def _accepted(one: Offered, place: Place | None, hashes: Mapping[int, str]) -> s
     return msgspec.json.encode(choice).decode()
 
 
-def house_key(db: str, kind: KeyKind, name: str, *, revoke: bool = False) -> str | None:
+def house_key(db: str, kind: KeyKind, name: str, *, revoke: bool) -> str | None:
     """Give the operator or an expert a new key, or revoke the one they have; returns the new key.
 
     Raises :class:`UserError` when there is none to revoke.

@@ -125,10 +125,9 @@ def mcp_app(
     *,
     limits: DoorLimits | None = None,
     host: str = "127.0.0.1",
-    path: str = "/mcp",
     hosts: Sequence[str] = (),
 ) -> ASGIApp:
-    """Return an application that serves the arena's seats over streamable HTTP at ``path``.
+    """Return an application that serves the arena's seats over streamable HTTP at ``/mcp``.
 
     ``host`` is where it listens, ``hosts`` are further names that clients reach it by, a proxy's say (with a
     port, or ``:*`` for any); requests for another one are refused, which keeps web pages from reaching a local
@@ -149,7 +148,7 @@ def mcp_app(
     gate = DoorGate(doors, limits)
     server = make_server(lambda request: ArenaDesk(gate.desk, request.scope[_AGENT]), instructions=ABOUT)
     inner = server.streamable_http_app(
-        streamable_http_path=path,
+        streamable_http_path="/mcp",
         json_response=True,
         stateless_http=True,
         max_request_body_size=limits.body,
@@ -159,7 +158,7 @@ def mcp_app(
     return _Guarded(inner, gate)
 
 
-def serve_seats(db: str, host: str, port: int, say: Callable[[str], None], hosts: Sequence[str] = ()) -> None:
+def serve_seats(db: str, host: str, port: int, say: Callable[[str], None], hosts: Sequence[str]) -> None:
     """Serve the seats of an arena's database until the process is told to stop. Raises :class:`UserError`."""
     import uvicorn
 

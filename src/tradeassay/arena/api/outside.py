@@ -121,7 +121,6 @@ async def outside_agents(
     *,
     objects: Mapping[str, Decides] | None = None,
     allow: Sequence[Network] = (),
-    poll_s: float = 0.1,
 ) -> AsyncIterator[dict[str, OutsideAgent]]:
     """Make an agent for every entry of a season that decides outside; leaving the block ends their processes.
 
@@ -132,7 +131,7 @@ async def outside_agents(
 
     Raises :class:`UserError` for an entry without what it needs.
     """
-    watch, address = OfferWatch(doors, poll_s=poll_s), addresses(doors, season.id)
+    watch, address = OfferWatch(doors), addresses(doors, season.id)
     async with AsyncExitStack() as stack:
         found: dict[str, OutsideAgent] = {}
         for entry in season.entries:

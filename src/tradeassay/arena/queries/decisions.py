@@ -209,7 +209,7 @@ def who_decides(store: Store, season: str) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def timeline(store: Store, season: Season, asset: str, *, sealed: bool, limit: int = SESSIONS) -> Shown:
+def timeline(store: Store, season: Season, asset: str, *, sealed: bool) -> Shown:
     """Return an asset's newest sessions, oldest first, with the news of their packets, each at the first session
     that had it. ``sessions`` are the days of all its rounds that may be shown.
 
@@ -219,7 +219,7 @@ def timeline(store: Store, season: Season, asset: str, *, sealed: bool, limit: i
     newest = select(*rounds.c["id", "session", "price", "stage", "phase", "packet"]).filter_by(**mine)
     phases = ("settled",) if sealed else ("executed", "settled")
     every = select(rounds.c.session).filter_by(**mine).where(rounds.c.phase.in_(phases))
-    rows = store.rows(newest.order_by(rounds.c.session.desc()).limit(limit))
+    rows = store.rows(newest.order_by(rounds.c.session.desc()).limit(SESSIONS))
     days = [day for (day,) in store.rows(every.order_by(rounds.c.session))]
     acts: dict[int, dict[str, str]] = {}
     done = select(*decisions.c["round", "entry", "status", "action"])
@@ -301,12 +301,9 @@ class Experience(msgspec.Struct, frozen=True):
     reward: float
 
 
-def experiences(store: Store, season: str, entry: str, *, after: int = 0) -> tuple[Experience, ...]:
-    """Return an entry's experiences whose slot is greater than ``after``, oldest first.
-
-    Empty in seasons without the rule ``feedback``.
-    """
-    mine = (rewards.c.season == season, rewards.c.entry == entry, rewards.c.slot > after)
+def experiences(store: Store, season: str, entry: str) -> tuple[Experience, ...]:
+    """Return an entry's experiences, oldest first; none in seasons without the rule ``feedback``."""
+    mine = (rewards.c.season == season, rewards.c.entry == entry)
     query = select(rounds.c.packet, slots.c.action, slots.c.position, rewards.c.reward).where(*mine)
     query = query.join(slots, slots.c.id == rewards.c.slot).join(rounds, rounds.c.id == slots.c.round)
     return tuple(

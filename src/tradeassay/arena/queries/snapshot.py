@@ -167,7 +167,7 @@ class SeasonSnapshot:
     def luck(self) -> dict[str, dict[str, Measure]]:
         """Where the entries lie among random traders: asset -> entry."""
         return {
-            asset.symbol: luck_percentiles(self.lines, asset.symbol, self.season.fee_on, draws=1000)
+            asset.symbol: luck_percentiles(self.lines, asset.symbol, self.season.fee_on)
             for asset in self.season.assets
         }
 

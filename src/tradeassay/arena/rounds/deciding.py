@@ -131,7 +131,7 @@ async def deliberated(
     answerer: Answerer,
     record: _SlotRecord,
     *,
-    in_turn: bool = False,
+    in_turn: bool,
 ) -> AgentChoice:
     """Carry a deliberation to its end. Questions that come together are asked at once, numbered in their order.
 

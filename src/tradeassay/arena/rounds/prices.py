@@ -106,7 +106,7 @@ def record_closes(
 
 
 def correct(
-    store: Store, season: Season, asset: str, closes: Closes, now: str, *, without: Collection[str] = ()
+    store: Store, season: Season, asset: str, closes: Closes, now: str, *, without: Collection[str]
 ) -> tuple[Revision, ...]:
     """Compare a vendor's closes with those that settled rounds stand on, and book every difference.
 

@@ -20,16 +20,16 @@ from tradeassay.metrics.intervals import rate_measure
 
 Fee = float | Callable[[str], float]
 """What a change of position costs, in basis points; or that of a session, where it changed."""
+DRAWS = 1000
+"""Random accounts on an asset."""
 
 
-def luck_percentiles(
-    lines: Mapping[tuple[str, str], EntrySeries], asset: str, fee_bp: Fee, *, draws: int = 2000, seed: int = 0
-) -> dict[str, Measure]:
+def luck_percentiles(lines: Mapping[tuple[str, str], EntrySeries], asset: str, fee_bp: Fee) -> dict[str, Measure]:
     """Return every entry's percentile among random accounts on one asset."""
     found = [line for (entry, a), line in lines.items() if a == asset and entry != BASELINE]
     if not found:
         return {}
-    sessions, nav = _random_accounts(found, fee_bp, draws, np.random.default_rng(seed))
+    sessions, nav = _random_accounts(found, fee_bp, np.random.default_rng(0))
     ends, percentiles = nav[:, -1], {}
     for line in found:
         last = line.nav[-1]
@@ -44,7 +44,7 @@ def luck_percentiles(
 
 
 def account_band(
-    lines: Mapping[tuple[str, str], EntrySeries], fee_bp: Fee, *, draws: int = 1000, seed: int = 0
+    lines: Mapping[tuple[str, str], EntrySeries], fee_bp: Fee
 ) -> tuple[tuple[str, ...], Floats] | None:
     """Return all days and the 5, 50 and 95 % quantiles of random accounts over them, shape (3, n + 1).
 
@@ -58,36 +58,36 @@ def account_band(
     if not by_asset:
         return None
     days = tuple(sorted({day for found in by_asset.values() for line in found for day in line.sessions}))
-    total = np.zeros((draws, len(days) + 1))
+    total = np.zeros((DRAWS, len(days) + 1))
     for number, found in enumerate(by_asset.values()):
-        sessions, nav = _random_accounts(found, fee_bp, draws, np.random.default_rng([seed, number]))
+        sessions, nav = _random_accounts(found, fee_bp, np.random.default_rng([0, number]))
         # A closed day leaves an account where it was: each day shows the value after the last session by then.
         total += nav[:, np.concatenate(([0], np.searchsorted(sessions, days, side="right")))]
     return days, np.asarray(np.quantile(total / len(by_asset), (0.05, 0.5, 0.95), axis=0))
 
 
 def _random_accounts(
-    found: list[EntrySeries], fee_bp: Fee, draws: int, generator: np.random.Generator
+    found: list[EntrySeries], fee_bp: Fee, generator: np.random.Generator
 ) -> tuple[tuple[str, ...], Floats]:
-    """Return the sessions of the longest line and random accounts over them, shape (draws, n + 1)."""
+    """Return the sessions of the longest line and random accounts over them, shape (DRAWS, n + 1)."""
     longest = max(found, key=lambda line: len(line.sessions))
     held = np.concatenate([line.positions for line in found])
     share = np.array([(held == side).mean() for side in (-1, 0, 1)])
     pairs = sum(max(line.positions.size - 1, 0) for line in found)
     turns = sum(int((np.diff(line.positions) != 0).sum()) for line in found)
     n = len(longest.sessions)
-    paths = _random_positions(n, draws, share, turns / pairs if pairs else 0.0, generator)
+    paths = _random_positions(n, share, turns / pairs if pairs else 0.0, generator)
     fees = np.array([fee_bp(day) for day in longest.sessions]) if callable(fee_bp) else fee_bp
     worth = np.cumprod(np.maximum(target_growth(paths, longest.moved, fees), 0.0), axis=1)
-    return longest.sessions, np.concatenate([np.ones((draws, 1)), worth], axis=1)
+    return longest.sessions, np.concatenate([np.ones((DRAWS, 1)), worth], axis=1)
 
 
-def _random_positions(n: int, draws: int, share: Floats, turn: float, generator: np.random.Generator) -> Ints:
-    """Return positions that are drawn anew so often that they change as often as asked, shape (draws, n)."""
-    fresh = generator.choice(np.array([-1, 0, 1]), size=(draws, n), p=share / share.sum())
+def _random_positions(n: int, share: Floats, turn: float, generator: np.random.Generator) -> Ints:
+    """Return positions that are drawn anew so often that they change as often as asked, shape (DRAWS, n)."""
+    fresh = generator.choice(np.array([-1, 0, 1]), size=(DRAWS, n), p=share / share.sum())
     same = float((share**2).sum())  # a fresh draw may give the old side again
     chance = min(1.0, turn / (1.0 - same)) if same < 1.0 else 0.0
-    anew = generator.random((draws, n)) < chance
+    anew = generator.random((DRAWS, n)) < chance
     anew[:, 0] = True
     latest = np.maximum.accumulate(np.where(anew, np.arange(n), 0), axis=1)
     return np.asarray(np.take_along_axis(fresh, latest, axis=1))

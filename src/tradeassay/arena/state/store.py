@@ -138,9 +138,9 @@ class Store:
         packet: Packet,
         now: str,
         *,
-        missed: str = "",
-        shared: str | None = None,
-        withdrawn: Mapping[str, str] | None = None,
+        missed: str,
+        shared: str | None,
+        withdrawn: Mapping[str, str] | None,
     ) -> Round:
         """Open a round with a slot for every entry, or return the one that is there.
 

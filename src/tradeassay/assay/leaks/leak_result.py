@@ -87,12 +87,6 @@ class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.findings)
 
     @property
-    def channels(self) -> tuple[Channel, ...]:
-        """The channels that leaked, each once."""
-        found = {finding.channel for finding in self.findings}
-        return tuple(channel for channel in CHANNELS if channel in found)
-
-    @property
     def undetected(self) -> float | None:
         """The share of days on which a leak could have been missed, at 95 % confidence; None where it cannot be
         said.

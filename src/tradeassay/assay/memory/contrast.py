@@ -74,13 +74,6 @@ class MemoryArm(msgspec.Struct, frozen=True, kw_only=True):
     missing: int
     parts: dict[str, Measure]
 
-    @property
-    def title(self) -> str:
-        """The arm as a table names it."""
-        named = {"bright": "unmasked", "blinded": "masked"}.get(self.arm, self.arm)
-        when = {"before": ", before the cutoff", "after": ", after the cutoff", "across": ", across the cutoff"}
-        return f"{named}{when.get(self.period, '')}"
-
 
 class MemoryGap(msgspec.Struct, frozen=True, kw_only=True):
     """Unmasked minus ``masked``, paired over window and seed, in every part.

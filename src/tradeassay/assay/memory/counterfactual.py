@@ -124,10 +124,6 @@ class CounterfactualReport(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     decisions: tuple[ReaskedDecision, ...]
 
-    def arm(self, name: Arm) -> CounterfactualArm | None:
-        """Return one arm; None where it was not asked."""
-        return next((one for one in self.arms if one.arm == name), None)
-
 
 def counterfactual_study(
     run: Run,

@@ -244,7 +244,7 @@ def score_propensity(
     answers: Sequence[RecallAnswer],
     level: float,
     *,
-    no_headlines: str = "the data set has no headlines",
+    no_headlines: str,
 ) -> Propensity:
     """Score what was weighed; ``answers`` say what was right. Headlines are no prices and stand by themselves."""
     real = [one for one in weighed if not one.invented]

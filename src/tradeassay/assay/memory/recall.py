@@ -150,11 +150,6 @@ class RecallReport(msgspec.Struct, frozen=True, kw_only=True):
     answers: tuple[RecallAnswer, ...]
     propensity: Propensity | None = None
 
-    def score(self, kind: str, names: str = "real", period: str = "all") -> RecallScore | None:
-        """Return one row; None where nothing of it was asked."""
-        wanted = (kind, names, period)
-        return next((one for one in self.scores if (one.kind, one.names, one.period) == wanted), None)
-
 
 Answer = Callable[[RecallQuestion], ModelReply]
 """Somebody who answers without being a language model: a program of known memory."""
@@ -252,12 +247,10 @@ def plan_recall(
     *,
     run: Run | None = None,
     config: RecallConfig | None = None,
-    prices: Path | None = None,
-    home: Path | None = None,
 ) -> RecallPlan:
     """Return what an audit would take; nobody is asked."""
-    _, _, questions, _ = _prepared(model, dataset, run, config or RecallConfig(), home)
-    return _plan_of(model, questions, load_prices(prices))
+    _, _, questions, _ = _prepared(model, dataset, run, config or RecallConfig(), None)
+    return _plan_of(model, questions, None)
 
 
 def _prepared(

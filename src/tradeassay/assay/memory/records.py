@@ -33,9 +33,7 @@ RECALL = "recall"
 """The folder beside a run in which answers about memory are kept."""
 
 
-def ask_models(
-    run: Run, asking: Asking | None = None, *, say: Callable[[str], None] | None = None
-) -> list[MemoryRecord]:
+def ask_models(run: Run, asking: Asking | None = None, *, say: Callable[[str], None] | None) -> list[MemoryRecord]:
     """Ask every model of a run what it remembers of the names and days it traded; answers are kept beside the run,
     and what is there is not asked again. Raises :class:`UserError` where no model played."""
     models = dict.fromkeys(one.model for one in run.episodes if one.by_model)

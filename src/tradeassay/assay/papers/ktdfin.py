@@ -64,7 +64,7 @@ _SEES = {
 }
 
 
-def ktdfin_page(runs: Sequence[Run], *, attribution: bool = True, probe: ProbeReport | None = None) -> PaperPage:
+def ktdfin_page(runs: Sequence[Run], *, attribution: bool, probe: ProbeReport | None = None) -> PaperPage:
     """Return the paper with what some runs fill of it. ``attribution`` takes every account apart, which needs the
     data and takes seconds per episode; ``probe`` is what attackers recovered, where it was tried.
     """

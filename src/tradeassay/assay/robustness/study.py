@@ -103,10 +103,6 @@ class RobustnessReport(msgspec.Struct, frozen=True, kw_only=True):
     scaling: tuple[SizeScaling, ...]
     notes: tuple[str, ...] = ()
 
-    def of(self, agent: str, disturbance: Disturbance) -> tuple[RobustnessScore, ...]:
-        """Return an agent's scores under one kind of disturbance."""
-        return tuple(one for one in self.scores if one.agent == agent and one.disturbance == disturbance)
-
 
 def costlier(venue: Venue, multiple: float) -> Venue:
     """Return a venue whose fees, taxes and slippage are ``multiple`` times what they were."""

@@ -87,7 +87,7 @@ def passive_evidence(
     config: VerdictConfig,
     comparisons: int,
     *,
-    lags: int = 0,
+    lags: int,
 ) -> PassiveEvidence | None:
     """Return the passive portfolio that explains the account best; None without any that moves.
 
@@ -163,7 +163,7 @@ def tail_evidence(
     year: int,
     *,
     returns_only: bool,
-    error: float = 0.025,
+    error: float,
 ) -> TailEvidence:
     """Return what the tails of an account look like, and whether it pays like a seller of options.
 

@@ -198,7 +198,7 @@ class ByObservation:
     A :class:`~tradeassay.play.episode.Conversation`; nothing outlives a day.
     """
 
-    def __init__(self, config: DayConfig = DEFAULT) -> None:
+    def __init__(self, config: DayConfig) -> None:
         self._config = config
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:

@@ -37,7 +37,7 @@ class Roster:
     limits: Floats
 
 
-def find_roster(view: MarketView, venue: str, day: str, known: Roster | None = None) -> Roster:
+def find_roster(view: MarketView, venue: str, day: str, known: Roster | None) -> Roster:
     """Return the roster of a view under a venue's price limits of a day, the ``known`` one if it holds."""
     era = venues.get(venue).era(day)
     rules = venues.get(venue).price_limits if era is None else era.price_limits

@@ -255,7 +255,7 @@ def screen_candidates(desk: Desk, arguments: ScreenArguments) -> Screened:
     )
 
 
-def percentile_ranks(values: Floats, ties: Floats | None = None) -> Floats:
+def percentile_ranks(values: Floats, ties: Floats | None) -> Floats:
     """Return the ranks in every row, from 0 (lowest) to 1 (highest)."""
     count = values.shape[1]
     ranks, places = np.empty(values.shape), np.arange(count, dtype=np.float64)

@@ -18,9 +18,7 @@ from tradeassay.benchmarks.stockbench.panel import (
     standings as standings,
 )
 from tradeassay.benchmarks.stockbench.specs import (
-    BASELINES as BASELINES,
     DJIA_20 as DJIA_20,
-    DJIA_REST as DJIA_REST,
     STOCKBENCH as STOCKBENCH,
     STOCKBENCH_DJIA as STOCKBENCH_DJIA,
     STOCKBENCH_DJIA_PAPER as STOCKBENCH_DJIA_PAPER,

@@ -147,16 +147,12 @@ venues.add(PAPER.id, PAPER)
 
 CASH = 100_000.0
 NAMES = 20
-BASELINES = ("equal-weight", "momentum-weighted", "sector-equal")
-"""The first is the benchmark's own baseline; the others are run alongside it by name."""
 SYNTHETIC = "synthetic/us:7"
 DJIA = "djia-2025"
 DJIA_20: tuple[str, ...] = tuple(
     "GS MSFT HD V SHW CAT MCD UNH AXP AMGN TRV CRM JPM IBM HON BA AMZN AAPL PG JNJ".split()
 )
 """Those with the greatest weight in the price-weighted index. The paper says "top 20", the list is ours."""
-DJIA_REST: tuple[str, ...] = ("MMM", "NVDA", "DIS", "NKE", "MRK", "CVX", "KO", "CSCO", "WMT", "VZ")
-"""The other ten, for the universe of thirty."""
 _MAIN, _DOWN, _UP = ("2022-06-23", "2022-10-19"), ("2022-12-30", "2023-05-01"), ("2023-07-12", "2023-11-06")
 
 

@@ -31,15 +31,6 @@ class DaySpan(msgspec.Struct, frozen=True, kw_only=True):
     first: str
     last: str
 
-    def take(self, bars: TaskBars) -> TaskBars:
-        """Return the bars inside; raises :class:`UserError` when there is none."""
-        low, high = (np.datetime64(parse_day(day)).astype("M8[ns]") for day in (self.first, self.last))
-        inside = (bars.times >= low) & (bars.times < high)
-        if not inside.any():
-            raise UserError(f"no bar lies in the split '{self.name}' ({self.first} to {self.last})")
-        feeds = {asset: {name: column[inside] for name, column in f.items()} for asset, f in bars.feeds.items()}
-        return TaskBars(feeds, bars.timeframe, bars.clock, f"{bars.name} {self.name}".strip())
-
 
 DAYS: Final = ("2024-01-01", "2025-01-01", "2026-01-01")
 """The days on which the paper's splits begin and end."""

@@ -191,14 +191,14 @@ def compare(spec: StrategySpec, found: DecisionList, frozen: DecisionList, times
     return made
 
 
-def thin_marks(marks: Sequence[Mark], most: int = _MOST_MARKS) -> list[Mark]:
-    """Return at most ``most`` marks in order: differences before agreements, each spread evenly."""
-    if len(marks) <= most:
+def thin_marks(marks: Sequence[Mark]) -> list[Mark]:
+    """Return as many marks as a page shows, in order: differences before agreements, each spread evenly."""
+    if len(marks) <= _MOST_MARKS:
         return list(marks)
     differ = [mark for mark in marks if mark.kind != "both"]
     agree = [mark for mark in marks if mark.kind == "both"]
-    kept = _spread(differ, most)
-    kept += _spread(agree, most - len(kept))
+    kept = _spread(differ, _MOST_MARKS)
+    kept += _spread(agree, _MOST_MARKS - len(kept))
     return sorted(kept, key=lambda mark: (mark.row, mark.leg))
 
 
@@ -434,8 +434,6 @@ def check_submission(
     strategy: str,
     *,
     bars: TaskBars | None = None,
-    config: ScoreConfig | None = None,
-    workers: int = 2,
     secret: str | None = None,
     since: Path | None = None,
     years: int = 1,
@@ -453,11 +451,11 @@ def check_submission(
     before = None if since is None else read_submission(since)
     secret = secret or draw_secret()
     bars = bars if bars is not None else synthetic_year(spec, seed=drawn_year(spec, secret))
-    config = with_secret(config or ScoreConfig(), secret)
+    config = with_secret(ScoreConfig(), secret)
     # Unparsable code is never run. The executor without a sandbox refuses submissions anyway.
     parsed = parse_gate(submission).passed
     sandboxed, drift, over = submission_config(), None, None
-    with open_executor("sandbox" if parsed else "trusted-in-process", config=sandboxed, workers=workers) as one:
+    with open_executor("sandbox" if parsed else "trusted-in-process", config=sandboxed, workers=2) as one:
         with twin_executor(one, sandboxed) if parsed else nullcontext(one) as opened:
             found = examine_submission(
                 submission, spec, opened, bars, config, pins=pins_of(spec, bars, secret) if parsed else None

@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 import numpy as np
 
-from tradeassay.account.shares import DecisionList, decision_list
+from tradeassay.account.shares import decision_list
 from tradeassay.code.bars import TaskBars
 from tradeassay.code.scores import complexity
 from tradeassay.code.semantics.interpreter import Semantics, check_semantics, read_semantics, semantics_schema
@@ -93,14 +93,6 @@ def bars_of(stored: ScenarioFile, semantics: Semantics) -> TaskBars:
         }
     timeframe: Timeframe = "15m" if stored.session else "1d"
     return TaskBars(feeds, timeframe, "exchange", f"scenario {stored.name}")
-
-
-def actions_of(decisions: DecisionList, semantics: Semantics) -> tuple[Action, ...]:
-    found = zip(decisions.row, decisions.leg, decisions.fraction, decisions.signal, strict=True)
-    return tuple(
-        (int(row), semantics.inputs.legs[leg], float(share), semantics.rules[signal].signal)
-        for row, leg, share, signal in found
-    )
 
 
 def _times(count: int, session: int) -> np.ndarray:
@@ -261,7 +253,7 @@ def strategy_lines() -> tuple[StrategyLine, ...]:
     return tuple(found)
 
 
-def strategy_text(name: str, *, semantics: bool = False) -> str:
+def strategy_text(name: str, *, semantics: bool) -> str:
     """Return a strategy's doc or its frozen semantics; raises :class:`UserError` for an unknown name."""
     spec = load_spec(name)
     if semantics:

@@ -230,7 +230,7 @@ def _signs(true: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _other_volume(
-    values: Array, cuts: Ints, rows: Ints, place: Ints, rng: np.random.Generator, sides: Floats | float = -1.0
+    values: Array, cuts: Ints, rows: Ints, place: Ints, rng: np.random.Generator, sides: Floats | float
 ) -> Array:
     """Return volumes that rise where they fell and the other way round (``sides`` 1: go on), by the factor of
     another bar and a half or six times as much again.

@@ -185,7 +185,7 @@ def _apart(result: JobResult, tables: int) -> list[JobResult]:
     return made if len(made) == tables else []
 
 
-def ask_at(executor: JobExecutor, grown: Sequence[GrownRun], rows: Sequence[Ints], slower: int = 3) -> None:
+def ask_at(executor: JobExecutor, grown: Sequence[GrownRun], rows: Sequence[Ints], slower: int) -> None:
     """Ask about more rows in a fresh child that never holds a later one, after the whole tables were seen."""
     asked = [(one, more) for one, more in zip(grown, rows, strict=True) if more.size]
     if asked:

@@ -44,9 +44,9 @@ class CryptoWire:
         self,
         name: str,
         runtime: common.Runtime,
-        settings: Mapping[str, Any] | None = None,
+        settings: Mapping[str, Any] | None,
         *,
-        forgive: bool = False,
+        forgive: bool,
     ) -> None:
         library: Any = require("ccxt", "crypto")
         self._ccxt = library

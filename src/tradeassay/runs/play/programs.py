@@ -176,10 +176,10 @@ def examine_again(
     protocol: CodeProtocol,
     place: RunFolder,
     episodes: Sequence[EpisodeSpec],
-    workers: int | None = None,
-    examined: dict[str, msgspec.Struct] | None = None,
+    workers: int | None,
+    examined: dict[str, msgspec.Struct] | None,
     *,
-    told: CountListener | None = None,
+    told: CountListener | None,
 ) -> dict[str, Replayed | TradeassayError]:
     """Play episodes again in memory: recorded replies, but every program is examined anew. ``examined`` holds what
     earlier examinations gave, by the hash of all that decides them. What stops one of them takes its place. Raises

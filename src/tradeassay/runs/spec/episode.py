@@ -271,7 +271,7 @@ class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
     cutoff: date | None
 
 
-def describe_models(episodes: Sequence[EpisodeSpec], prices_file: Path | None = None) -> dict[str, ModelRecord]:
+def describe_models(episodes: Sequence[EpisodeSpec], prices_file: Path | None) -> dict[str, ModelRecord]:
     """Return what the manifest keeps of every model of a run, by its label."""
     played = {episode.label: episode for episode in episodes if episode.agent.name == MODEL}
     asked = {label: (model_config(one).model, dict(one.agent.params)) for label, one in played.items()}
@@ -279,7 +279,7 @@ def describe_models(episodes: Sequence[EpisodeSpec], prices_file: Path | None = 
 
 
 def record_models(
-    asked: Mapping[str, tuple[str, dict[str, float | int | str | bool]]], prices_file: Path | None = None
+    asked: Mapping[str, tuple[str, dict[str, float | int | str | bool]]], prices_file: Path | None
 ) -> dict[str, ModelRecord]:
     """Return what is known here about models, given with their parameters under any name."""
     if not asked:

@@ -336,8 +336,8 @@ def measure_conversation(
     benchmark: Benchmark,
     snapshot: Snapshot,
     *,
-    prices: Path | None = None,
-    runs: Path | None = None,
+    prices: Path | None,
+    runs: Path | None,
 ) -> ConversationDay:
     """Play a few days in memory and return what a day takes; ``benchmark`` is as the episode plays it. What the
     runs in the folder ``runs`` took goes before what would have to be assumed."""

@@ -90,7 +90,7 @@ def describe_open(snapshot: Snapshot, task: PrepareTask) -> DatasetEntry:
     return entry_of(snapshot, task.windows)
 
 
-def entry_of(snapshot: Snapshot, windows: Sequence[WantedWindow] = ()) -> DatasetEntry:
+def entry_of(snapshot: Snapshot, windows: Sequence[WantedWindow]) -> DatasetEntry:
     """Describe an open data set; raises :class:`DataError` when it has no such window."""
     return DatasetEntry(
         name=snapshot.name,
