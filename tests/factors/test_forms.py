@@ -39,6 +39,10 @@ def fields(data: FactorBars) -> Floats:
     return np.stack([data.open, data.high, data.close, data.volume, data.amount], axis=1)
 
 
+def last(data: FactorBars, rows: int) -> FactorBars:
+    return FactorBars(*(a[-rows:] for a in (data.open, data.high, data.close, data.volume, data.amount)))
+
+
 def fed(data: FactorBars) -> Floats:
     stream = FactorStream(data.close.shape[1])
     for row in fields(data):
@@ -48,7 +52,7 @@ def fed(data: FactorBars) -> Floats:
 
 def primed(data: FactorBars) -> Floats:
     stream = FactorStream(data.close.shape[1])
-    rows = fields(data.last(255))
+    rows = fields(last(data, 255))
     stream.prime(rows[:, 1], rows[:, 2], rows[-RECENT:])
     return stream.values()
 
@@ -56,7 +60,7 @@ def primed(data: FactorBars) -> Floats:
 FORMS: dict[str, Callable[[FactorBars], Floats]] = {
     "the last row": last_row,
     "one factor's last row": lambda data: np.stack([latest(name, data) for name in FACTOR_NAMES]),
-    "one factor over a year": lambda data: np.stack([compute(name, data.last(252))[-1] for name in FACTOR_NAMES]),
+    "one factor over a year": lambda data: np.stack([compute(name, last(data, 252))[-1] for name in FACTOR_NAMES]),
     "a stream, fed": fed,
     "a stream, primed": primed,
 }

@@ -35,18 +35,11 @@ from tradeassay.agents.registry import (
 )
 from tradeassay.agents.rules import (
     Abstain as Abstain,
-    EqualWeight as EqualWeight,
-    IndexHold as IndexHold,
-    KeepsCash as KeepsCash,
-    MinVariance as MinVariance,
     Momentum as Momentum,
-    MomentumWeighted as MomentumWeighted,
     PortfolioConfig as PortfolioConfig,
     Random as Random,
     Rebalancer as Rebalancer,
     Reversal as Reversal,
     Rule as Rule,
-    SectorEqual as SectorEqual,
-    VolTarget as VolTarget,
     trades_towards as trades_towards,
 )

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         list_datasets as list_datasets,
         load_dataset as load_dataset,
         load_proven as load_proven,
-        load_stored as load_stored,
         make_source as make_source,
         preview_files as preview_files,
         sources as sources,

@@ -93,6 +93,3 @@ class FactorBars:
         if len(shapes) != 1 or self.close.ndim != 2:
             words = f"factor bars need five arrays of one shape (sessions, names), got {sorted(shapes)}"
             raise DataError(words, hint="take them from one view with the same lookback")
-
-    def last(self, rows: int) -> FactorBars:
-        return FactorBars(*(a[-rows:] for a in (self.open, self.high, self.close, self.volume, self.amount)))

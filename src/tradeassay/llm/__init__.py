@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from tradeassay.llm.budget import (
     Budget as Budget,
-    Reservation as Reservation,
     estimate_request as estimate_request,
     estimate_tokens as estimate_tokens,
     most_request as most_request,
@@ -19,7 +18,6 @@ from tradeassay.llm.budget import (
 from tradeassay.llm.cassette import (
     CassetteMismatch as CassetteMismatch,
     CassetteStore as CassetteStore,
-    RecordedAnswer as RecordedAnswer,
     answer_key as answer_key,
 )
 from tradeassay.llm.local import (

@@ -13,7 +13,7 @@ from tradeassay.masking.aliases import (
     UnknownAlias as UnknownAlias,
     mask_bound as mask_bound,
 )
-from tradeassay.masking.gate import NO_DATE as NO_DATE, NO_NAME as NO_NAME, Gate as Gate, Json as Json
+from tradeassay.masking.gate import NO_NAME as NO_NAME, Gate as Gate, Json as Json
 from tradeassay.masking.leaks import Leak as Leak, Truth as Truth, find_leaks as find_leaks
 from tradeassay.masking.scales import ShownBars as ShownBars
 from tradeassay.masking.view import (

@@ -95,7 +95,6 @@ class _Scanner:
         self._names = _whole(_name_forms(truth.names), 0)
         self._chinese = re.compile("|".join(map(re.escape, truth.chinese))) if truth.chinese else None
         self._spellings = _whole(_spelling_forms(truth.spellings), 0)
-        self._years = {day[:4] for day in truth.days}
         self._dates = {form.lower(): day for day in truth.days for form in date_forms(day)}
         self._date = _whole(self._dates, re.IGNORECASE)
 

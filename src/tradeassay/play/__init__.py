@@ -6,7 +6,6 @@ from tradeassay.play.episode import (
     Episode as Episode,
     NoAnswer as NoAnswer,
     Recorder as Recorder,
-    talk as talk,
 )
 from tradeassay.play.journal import (
     Holdings as Holdings,
@@ -20,7 +19,6 @@ from tradeassay.play.market import (
     Universe as Universe,
     UniverseChoice as UniverseChoice,
     UniverseName as UniverseName,
-    Witness as Witness,
     most_traded as most_traded,
     parse_universe as parse_universe,
 )

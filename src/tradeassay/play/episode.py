@@ -5,8 +5,8 @@ and returns the record of the step; :meth:`Episode.records` and :meth:`Episode.a
 that replies at once or has to be awaited. Rules, models, foreign programs, an Inspect sample, a client of MCP, the
 planner and the leak test all play through this class; what differs is who answers.
 
-:func:`talk` is the same step without a market: a dialogue, its address, an answerer and a
-:class:`Recorder` that knows the replies given before an interruption. The arena's rounds use it.
+The arena's rounds, which have no market, take from here how a dialogue's questions are answered: by a
+:class:`Recorder` that knows the replies given before an interruption, then by an answerer.
 """
 
 from __future__ import annotations

@@ -53,7 +53,6 @@ class Kernel(msgspec.Struct, frozen=True, kw_only=True):
     release: str
     landlock_abi: int
     seccomp_filter: bool
-    seccomp_notify: bool
     filtered: bool = False
 
 
@@ -68,7 +67,6 @@ def ask_kernel() -> Kernel:
         release=platform.release(),
         landlock_abi=landlock_abi() if known else 0,
         seccomp_filter=known and seccomp.has_action(seccomp.RET_ERRNO),
-        seccomp_notify=known and seccomp.has_action(seccomp.RET_NOTIFY),
         filtered=known and _filtered(),
     )
 

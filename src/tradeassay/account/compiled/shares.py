@@ -28,7 +28,6 @@ class Priced:
     ``quantity`` is what each decision traded at each level, shape (levels, decisions). ``curve`` has shape
     (levels, bars), equity at every close, or is None where it was not asked for."""
 
-    costs_bp: tuple[float, ...]
     final: Floats
     fees: Floats
     traded: Floats
@@ -54,7 +53,7 @@ def price_decisions(
     path = np.empty(shape)
     quantity = np.empty((costs.size, len(decisions)))
     final, fees, traded = carry(decisions.row, decisions.leg, decisions.fraction, closes, costs, path, quantity)
-    return Priced(tuple(costs_bp), final, fees, traded, quantity, path if curve else None)
+    return Priced(final, fees, traded, quantity, path if curve else None)
 
 
 @inner
