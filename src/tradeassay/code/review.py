@@ -84,7 +84,7 @@ class ReviewBoard(msgspec.Struct, frozen=True, kw_only=True):
     desks: tuple[ReviewDesk, ...]
 
 
-def review_board(reviews: Sequence[Review], *, draws: int = 300, seed: int = 0) -> ReviewBoard:
+def review_board(reviews: Sequence[Review]) -> ReviewBoard:
     peers = [review for review in reviews if not review.own]
     authors = sorted({review.author for review in reviews})
     vendors = sorted({vendor_of(author) for author in authors})
@@ -96,10 +96,10 @@ def review_board(reviews: Sequence[Review], *, draws: int = 300, seed: int = 0) 
         marks = {a: both_marks([r for r in given if r.author == a]) for a in authors}
         made.append(ReviewDesk(reviewer=reviewer, mean=both_marks([r for r in given if not r.own]), marks=marks))
     return ReviewBoard(
-        fidelity={a: _mean([r.fidelity for r in peers if r.author == a], draws, seed) for a in authors},
-        risk={a: _mean([r.risk for r in peers if r.author == a], draws, seed) for a in authors},
-        rating=ratings(list(comparisons(peers)), draws=draws, seed=seed),
-        agreement=agreement(_table(peers), draws=draws, seed=seed),
+        fidelity={a: _mean([r.fidelity for r in peers if r.author == a]) for a in authors},
+        risk={a: _mean([r.risk for r in peers if r.author == a]) for a in authors},
+        rating=ratings(list(comparisons(peers)), draws=_DRAWS),
+        agreement=agreement(_table(peers), draws=_DRAWS),
         own_bias=tuple(_bias(a, [(r, r.own) for r in reviews if r.author == a], alone) for a in authors),
         vendor_bias=tuple(
             _bias(v, [(r, vendor_of(r.reviewer) == v) for r in peers if vendor_of(r.author) == v], outside)
@@ -157,6 +157,8 @@ def both_marks(reviews: Sequence[Review]) -> Measure:
 
 
 UNMARKED: Final = not_scored("no peer has marked it")
+_DRAWS: Final = 300
+"""Resamples behind an interval."""
 
 
 def peer_mark(reviews: Iterable[Review], author: str, strategy: str, *, risk: bool = False) -> Measure:
@@ -193,13 +195,13 @@ def _sum(review: Review) -> float:
     return (review.fidelity or 0.0) + (review.risk or 0.0)
 
 
-def _mean(marks: list[float | None], draws: int, seed: int) -> Measure:
+def _mean(marks: list[float | None]) -> Measure:
     known = np.array([mark for mark in marks if mark is not None])
     if known.size == 0:
         return UNMARKED
     if known.size < 5:
         return Measure(value=float(known.mean()), n=known.size, note="fewer than five marks: no interval")
-    rows = np.random.default_rng(seed).integers(0, known.size, (draws, known.size))
+    rows = np.random.default_rng(0).integers(0, known.size, (_DRAWS, known.size))
     low, high = np.quantile(known[rows].mean(axis=1), (0.025, 0.975))
     return Measure(value=float(known.mean()), low=float(low), high=float(high), n=known.size)
 
@@ -320,7 +322,7 @@ def read_ratings(text: str) -> tuple[Rating, ...]:
     return _once(tuple(_rating(number, row) for number, row in enumerate(rows, 2)))
 
 
-def agreement_of(ratings: Sequence[Rating], *, draws: int = 300, seed: int = 0) -> Raters:
+def agreement_of(ratings: Sequence[Rating]) -> Raters:
     """Return Krippendorff's alpha over people; a submission that only one person marked says nothing."""
     items = sorted({one.item for one in ratings})
 
@@ -329,7 +331,7 @@ def agreement_of(ratings: Sequence[Rating], *, draws: int = 300, seed: int = 0) 
             {r.rater: getattr(r, name) for r in ratings if r.item == item and getattr(r, name) is not None}
             for item in items
         ]
-        return krippendorff_alpha(units, "interval", draws=draws, seed=seed)
+        return krippendorff_alpha(units, "interval", draws=_DRAWS)
 
     people = len({one.rater for one in ratings})
     return Raters(fidelity=alpha("fidelity"), risk=alpha("risk"), ratings=len(ratings), raters=people)

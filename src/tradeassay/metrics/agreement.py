@@ -19,18 +19,18 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.intervals import percentile_interval, significant
 from tradeassay.metrics.ranks import tied_ranks
 
-Level = Literal["nominal", "ordinal", "interval"]
-"""``nominal``: different is different. ``ordinal``: values have an order. ``interval``: and distances."""
+Level = Literal["nominal", "interval"]
+"""``nominal``: different is different. ``interval``: ratings are numbers, and distances count."""
 
 Rating = Hashable
 _Matrix = npt.NDArray[np.float64]
 _NONE = "no unit has two ratings"
+_CONFIDENCE = 0.95
 _CONSTANT = "all ratings are the same value: there was nothing to disagree about"
 
 
@@ -38,21 +38,16 @@ def krippendorff_alpha(
     units: Sequence[Mapping[str, Rating]],
     level: Level = "nominal",
     *,
-    order: Sequence[Rating] | None = None,
     draws: int = 0,
     seed: int = 0,
-    confidence: float = 0.95,
 ) -> Measure:
-    """Return alpha over ``units``, each a mapping from rater to rating; raters may miss units.
-
-    ``order`` lists ordinal values from low to high (default: sorted). ``interval`` needs numbers. With ``draws``
-    the interval comes from that many resamples of units. Raises :class:`UserError` for a value that is not in
-    ``order`` or is not a number where numbers are needed.
-    """
+    """Return alpha over ``units``, each a mapping from rater to rating; raters may miss units. With ``draws`` the
+    interval comes from that many resamples of units."""
     judged = [tuple(unit.values()) for unit in units if len(unit) >= 2]
     if not judged:
         return not_scored(_NONE)
-    values = _values(judged, level, order)
+    seen = {rating for ratings in judged for rating in ratings}
+    values = sorted(seen, key=lambda value: (value if isinstance(value, int | float) else 0.0, str(value)))
     place = {value: index for index, value in enumerate(values)}
     counts = np.zeros((len(judged), len(values)))
     for row, ratings in enumerate(judged):
@@ -64,30 +59,14 @@ def krippendorff_alpha(
     pairable = int(counts.sum())
     if draws <= 0:
         note = "no interval was asked for"
-        return Measure(value=significant(alpha), n=len(judged), level=confidence, note=note)
+        return Measure(value=significant(alpha), n=len(judged), level=_CONFIDENCE, note=note)
     rng = np.random.default_rng(seed)
     rows = rng.integers(0, len(judged), (draws, len(judged)))
     drawn = np.array([_alpha(counts[picked], values, level) for picked in rows])
-    bounds = percentile_interval(drawn, confidence)
+    bounds = percentile_interval(drawn, _CONFIDENCE)
     low, high = bounds if bounds is not None else (None, None)
     note = f"{pairable} ratings; {draws} resamples of units"
-    return Measure(value=significant(alpha), low=low, high=high, level=confidence, n=len(judged), note=note)
-
-
-def _values(judged: Sequence[tuple[Rating, ...]], level: Level, order: Sequence[Rating] | None) -> list[Rating]:
-    seen = {rating for ratings in judged for rating in ratings}
-    if level == "interval":
-        wrong = [value for value in seen if not isinstance(value, int | float)]
-        if wrong:
-            raise UserError(
-                f"'{wrong[0]}' is not a number", hint="use level='ordinal' with an order, or 'nominal'"
-            )
-    if order is None:
-        return sorted(seen, key=lambda value: (value if isinstance(value, int | float) else 0.0, str(value)))
-    unknown = seen - set(order)
-    if unknown:
-        raise UserError(f"rating '{min(map(str, unknown))}' is not in the order given", hint="add it to 'order'")
-    return [value for value in order if value in seen]
+    return Measure(value=significant(alpha), low=low, high=high, level=_CONFIDENCE, n=len(judged), note=note)
 
 
 def _alpha(counts: _Matrix, values: Sequence[Rating], level: Level) -> float:
@@ -96,24 +75,19 @@ def _alpha(counts: _Matrix, values: Sequence[Rating], level: Level) -> float:
     weights = 1.0 / (sizes - 1.0)
     together = (counts * weights[:, None]).T @ counts - np.diag((counts * weights[:, None]).sum(axis=0))
     margins = together.sum(axis=0)
-    distance = _distances(margins, values, level)
+    distance = _distances(values, level)
     total = margins.sum()
     observed = float((together * distance).sum()) / total
     expected = float((np.outer(margins, margins) * distance).sum()) / (total * (total - 1.0))
     return 1.0 - observed / expected if expected > 0 else float("nan")
 
 
-def _distances(margins: _Matrix, values: Sequence[Rating], level: Level) -> _Matrix:
+def _distances(values: Sequence[Rating], level: Level) -> _Matrix:
     if level == "nominal":
-        return 1.0 - np.eye(margins.size)
-    if level == "interval":
-        numbers: _Matrix = np.array([float(value) for value in values])  # type: ignore[arg-type]  # checked in _values
-        gaps: _Matrix = numbers[:, None] - numbers[None, :]
-        return gaps * gaps
-    # Ordinal: how many ratings lie between two values, both ends counting half.
-    upto = np.cumsum(margins) - margins / 2.0
-    between: _Matrix = upto[:, None] - upto[None, :]
-    return between * between
+        return 1.0 - np.eye(len(values))
+    numbers: _Matrix = np.array(values, dtype=np.float64)
+    gaps: _Matrix = numbers[:, None] - numbers[None, :]
+    return gaps * gaps
 
 
 def kendall_tau(x: Floats, y: Floats) -> float:

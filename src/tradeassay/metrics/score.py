@@ -47,9 +47,9 @@ class SessionMatrix:
     path: Floats | None = None
 
     @classmethod
-    def of(cls, series: EpisodeSeries, index: Floats | None = None) -> SessionMatrix:
-        """Return the matrix of a series; ``index`` (n + 1 levels) replaces its own. One with a gap is left out."""
-        levels = series.index if index is None else index
+    def of(cls, series: EpisodeSeries) -> SessionMatrix:
+        """Return the matrix of a series. An index with a gap is left out."""
+        levels = series.index
         if levels is not None and not (levels > 0).all():
             levels = None
         before, after = series.nav[:-1], series.nav[1:]
@@ -150,34 +150,28 @@ DEFAULT = BootstrapConfig()
 def score(
     series: EpisodeSeries,
     *,
-    benchmark_nav: Floats | None = None,
     bootstrap: BootstrapConfig = DEFAULT,
     only: Collection[str] = (),
 ) -> dict[str, Measure]:
     """Return every measure of the catalogue for one episode, or ``only`` some, in the catalogue's order.
 
-    ``benchmark_nav`` (n + 1 levels) replaces the series' index in the measures against an index. Equal input
-    gives equal numbers, to the byte: resamples are seeded by the content, and stored numbers are rounded to
-    twelve significant digits. A bad result does not raise; levels of another length raise :class:`UserError`.
+    Equal input gives equal numbers, to the byte: resamples are seeded by the content, and stored numbers are
+    rounded to twelve significant digits. A bad result does not raise.
     """
-    if benchmark_nav is not None and np.shape(benchmark_nav) != series.nav.shape:
-        raise UserError(
-            f"{np.shape(benchmark_nav)[0]} benchmark levels for {len(series.sessions)} sessions",
-            hint="give one per session and the level before the first",
-        )
     if series.failure is not None:
         return _failed(series, bootstrap)
     if len(series.sessions) == 0:
         return {info.id: not_scored("there are no sessions") for info in MEASURES}
     if series.ruined is not None or not series.nav[0] > 0:
         return _ruined(series)
-    sessions = SessionMatrix.of(series, benchmark_nav)
+    sessions = SessionMatrix.of(series)
     values = {name: float(value) for name, value in evaluate(sessions).items()}
     # Means are never resampled: their intervals are cosine intervals.
     drawn = _draw(series, sessions, bootstrap, {info.id for info in MEASURES if info.id in only or not only})
-    note = series.index_note if benchmark_nav is None else None
     return {
-        info.id: with_index_note(info.id, _one(info.id, series, sessions, values, drawn, bootstrap), note)
+        info.id: with_index_note(
+            info.id, _one(info.id, series, sessions, values, drawn, bootstrap), series.index_note
+        )
         for info in MEASURES
         if not only or info.id in only
     }
@@ -345,7 +339,6 @@ def across_seeds(
     episodes: Sequence[EpisodeSeries],
     scores: Sequence[Mapping[str, Measure]],
     *,
-    benchmark_nav: Floats | None = None,
     bootstrap: BootstrapConfig = DEFAULT,
 ) -> dict[str, SeedSummary]:
     """Return each measure's summary over repetitions of one agent, in the catalogue's order.
@@ -356,8 +349,8 @@ def across_seeds(
     that are the same, it is that repetition's own. Episodes of different lengths get a median without one.
     """
     single = bool(scores) and all(one == scores[0] for one in scores[1:])
-    drawn = None if single else _draw_together(episodes, benchmark_nav, bootstrap)
-    notes = () if single or benchmark_nav is not None else [one.index_note for one in episodes if one.index_note]
+    drawn = None if single else _draw_together(episodes, bootstrap)
+    notes = () if single else [one.index_note for one in episodes if one.index_note]
     summaries = {}
     for info in MEASURES:
         measures = [score[info.id] for score in scores]
@@ -384,9 +377,7 @@ def _median(
     return measure_from(float(np.median(present)), None, level=config.level, n=len(present), note=note)
 
 
-def _draw_together(
-    episodes: Sequence[EpisodeSeries], benchmark_nav: Floats | None, config: BootstrapConfig
-) -> dict[str, Floats] | None:
+def _draw_together(episodes: Sequence[EpisodeSeries], config: BootstrapConfig) -> dict[str, Floats] | None:
     """Return the median over redrawn repetitions of every measure, shape (draws,); None when it cannot be done."""
     sound = [episode for episode in episodes if episode.failure is None and episode.ruined is None]
     if not sound or len({episode.sessions for episode in sound}) != 1 or len(sound) != len(episodes):
@@ -397,8 +388,7 @@ def _draw_together(
     seed = content_seed(config, *(episode.nav for episode in sound))
     block = max(choose_block(episode.returns, config) for episode in sound)
     each = [
-        evaluate_resamples(SessionMatrix.of(episode, benchmark_nav), resamples(n, config.draws, block, seed))
-        for episode in sound
+        evaluate_resamples(SessionMatrix.of(episode), resamples(n, config.draws, block, seed)) for episode in sound
     ]
     chosen = seed_resamples(len(sound), config.draws, seed)
     shared = set.intersection(*(set(values) for values in each))
