@@ -296,6 +296,18 @@ def test_who_answers_by_name_is_caught(by):
     assert {"name": "by name", "series": "reads what it is shown", "date": "by date"}[by] in found.sentence
 
 
+def test_opposite_orders_are_no_share_of_decisions():
+    made = []
+    for day in range(1, 21):
+        then, turned = {"A": 1.0, "B": -1.0}, {"A": -1.0, "B": 1.0}
+        made += [reasked("again", then, then, day), reasked("prices", then, turned, day)]
+    found = score_counterfactual(made, model="m", run="r", config=CounterfactualConfig())
+    assert found.sentence == (
+        "m reads what it is shown: with mirrored returns its orders agree with the recorded ones at -1.00, "
+        "with nothing changed at +1.00 (+1 the same, -1 the opposite)."
+    )
+
+
 def test_a_server_is_asked_recorded_and_replayed(world, tmp_path, monkeypatch):
     pytest.importorskip("inspect_ai")
     pytest.importorskip("openai")

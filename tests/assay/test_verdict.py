@@ -316,9 +316,12 @@ def test_a_doubtful_contrast_tells_no_memory():
     assert any("in doubt" in limit for limit in made.limits)
 
 
-def recalled(explained, rest, told="recalls", **more):
+FOLLOWS = span(0.3, 0.2)
+
+
+def recalled(explained, rest, told="recalls", follows=FOLLOWS, **more):
     whole = Measure(value=(explained.value or 0.0) + (rest.value or 0.0))
-    part = EdgeSplit(edge=whole, explained=explained, rest=rest, share=not_scored("-"), follows=not_scored("-"))
+    part = EdgeSplit(edge=whole, explained=explained, rest=rest, share=not_scored("-"), follows=follows)
     none = not_scored("no date was recalled")
     dates = EdgeSplit(edge=none, explained=none, rest=none, share=none, follows=none)
     split = RecallSplit(names=part, dates=dates, covered=1.0, sentence="split")
@@ -335,6 +338,13 @@ UNSEEN = {"by_name": True, "unread": span(0.9, 0.05)}
     [
         (recalled(NONE, span(0.1, 0.05), "no recall is shown"), {}, "skill", True, "skill is supported"),
         (recalled(NONE, span(0.1, 0.09), "cannot be told"), {}, "skill", True, "skill is supported"),
+        (
+            recalled(span(0.0, 0.0), span(0.1, 0.05), "cannot be told", not_scored("nothing to follow")),
+            {},
+            "skill",
+            False,
+            "recall is not excluded: its answers do not tell one move from another",
+        ),
         (recalled(ALL, NONE), {}, "memory", True, "recall explains +9.0% a year"),
         (recalled(ALL, span(0.05, 0.02)), {}, "mixed", True, "is more than luck"),
         (recalled(ALL, NONE), {"edge": NOTHING}, "memory", True, "recall explains +9.0% a year"),

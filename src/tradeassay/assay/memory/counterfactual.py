@@ -577,14 +577,19 @@ def _tell(model: str, names: Measure, arms: Mapping[Arm, CounterfactualArm]) -> 
     if prices.value is None:
         return False, f"What the decisions of {model} rest on cannot be told: {prices.reason}."
     matters = certain(prices) and prices.value >= _MATTERS
-    size = f"mirrored returns change {prices.value:.0%} of its decisions"
+    # Orders can be the opposite ones, so this is no share of decisions.
+    agree = {arm: "?" if one.same.value is None else f"{one.same.value:+.2f}" for arm, one in arms.items()}
+    size = f"with mirrored returns its orders agree with the recorded ones at {agree['prices']}"
+    if "again" in arms:
+        size += f", with nothing changed at {agree['again']}"
+    size += " (+1 the same, -1 the opposite)"
     if not matters and certain(names):
         return (
             True,
             f"{model} answers by name and not by series: {size}, and under exchanged names it keeps the name.",
         )
     if not matters and certain(dated) and (dated.value or 0.0) >= _MATTERS:
-        return True, f"{model} answers by date and not by series: {size}, a false date {dated.value:.0%}."
+        return True, f"{model} answers by date and not by series: {size}; under a false date at {agree['date']}."
     if matters:
         return False, f"{model} reads what it is shown: {size}."
     return False, f"What the decisions of {model} rest on cannot be told: {size}."

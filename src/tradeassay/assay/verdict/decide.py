@@ -468,8 +468,12 @@ def _recall_limits(found: AgentFindings) -> list[str]:
         return [
             f"what it was shown does not matter: {recall.sentences[-1].rstrip('.') if recall.sentences else ''}"
         ]
-    if recall.told == "no recall is shown" or (split is not None and above(split.rest)):
+    if recall.told == "no recall is shown":
         return []
+    if split is not None and above(split.rest):
+        # Nothing can follow from answers that are all alike: such a test would have found no memory either.
+        alike = split.follows.value is None
+        return ["recall is not excluded: its answers do not tell one move from another"] if alike else []
     return [f"recall is not excluded: {recall.sentences[0].rstrip('.') if recall.sentences else recall.told}"]
 
 
