@@ -200,6 +200,7 @@ def test_the_edge_is_split():
     assert "more than luck" in split_sentence(own)
     same, _ = split_edge(follows, returns, np.full((250, 10), 0.01), year=252, horizon=1)
     assert same.explained.value == 0.0 and not same.remembered
+    assert "tells nothing apart and explains nothing; what is left, +" in split_sentence(same)
 
 
 def test_recall_of_a_week_explains_one_who_trades_on_the_days_to_come():

@@ -250,6 +250,8 @@ def split_sentence(split: EdgeSplit) -> str:
         stays = f"what is left, {left}, is more than luck"
     else:
         stays = f"what is left, {left}, cannot be told from luck"
+    if split.follows.value is None and explained.low == explained.high == 0.0:
+        return f"what it recalls tells nothing apart and explains nothing; {stays}."
     if share.value is not None and share.low is not None and share.high is not None and explained.low > 0.0:
         return f"recall explains {share.value:.0%} ({share.low:.0%} to {share.high:.0%}) of the edge; {stays}."
     size = f"{explained.value:+.1%} a year ({explained.low:+.1%} to {explained.high:+.1%})"
