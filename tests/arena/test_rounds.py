@@ -1,5 +1,7 @@
 """A season is played once, whatever happens on the way."""
 
+from itertools import accumulate
+
 import msgspec
 import numpy as np
 import pytest
@@ -7,13 +9,12 @@ from sqlalchemy import func, select
 from tests.arena.conftest import Killed, kill_after
 from tests.arena.virtual import VirtualTime
 
-from tradeassay.account.daily_target import target_growth
+from tradeassay.account.daily_target import next_position, target_growth
 from tradeassay.arena.clock import ReplayClock, parse_speed
 from tradeassay.arena.queries.seasons import state_of
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.tables import calls, rounds, slots
-from tradeassay.benchmarks.ama import positions
 from tradeassay.core import secrets
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import DAY, parse_iso
@@ -42,7 +43,10 @@ def test_earnings_are_those_of_the_rules(played):
     query = select(slots.c.action, slots.c.earned, slots.c.nav, rounds.c.price).where(*live)
     found = rows(table, query.join(rounds, rounds.c.id == slots.c.round).order_by(slots.c.session))
     prices = np.array([row.price for row in found])
-    held = positions([row.action for row in found][:-1], "keep")
+    actions = [row.action for row in found][:-1]
+    held = np.array(
+        [*accumulate(actions, lambda before, action: next_position(action, before, "keep"), initial=0)][1:]
+    )
     expected = target_growth(held, prices[1:] / prices[:-1] - 1, 5.0) - 1
     assert [row.earned for row in found][:-1] == pytest.approx(list(expected), abs=1e-12)
     assert found[-2].nav == pytest.approx(float(np.prod(1 + expected)), rel=1e-12)

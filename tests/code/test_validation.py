@@ -8,9 +8,10 @@ from typing import get_args
 
 import msgspec
 import pytest
+from tests.code.judges.scripted import scripted_judge
 
 from tradeassay.benchmarks.quantcode import load_task, load_tasks
-from tradeassay.benchmarks.quantcode.dialogue import ModelJudge, scripted_judge
+from tradeassay.benchmarks.quantcode.dialogue import ModelJudge
 from tradeassay.code.bars import make_bars
 from tradeassay.code.checks import PASSED
 from tradeassay.code.evaluation import DRAWS, Decides, EvaluateConfig, Evaluation, evaluate, examine, with_language

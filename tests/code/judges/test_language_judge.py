@@ -4,8 +4,9 @@ import json
 from collections.abc import Callable
 
 import pytest
+from tests.code.judges.scripted import scripted_judge
 
-from tradeassay.benchmarks.quantcode.dialogue import ModelJudge, scripted_judge
+from tradeassay.benchmarks.quantcode.dialogue import ModelJudge
 from tradeassay.benchmarks.quantcode.prompts import PROMPTS, judge_prompts
 from tradeassay.code.judges.decisions import LanguageVerdict
 from tradeassay.code.judges.language import (

@@ -12,6 +12,5 @@ from tradeassay.benchmarks.ama.rules import (
     SOUND as SOUND,
     AmaRules as AmaRules,
     ama_panel as ama_panel,
-    positions as positions,
     rules_for as rules_for,
 )

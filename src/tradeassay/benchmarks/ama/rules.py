@@ -4,15 +4,12 @@ The paper says that HOLD keeps the position; its formula and its code make it fl
 ``sound`` the words. A decision made with what was known at ``t`` earns the return from ``t`` to ``t + 1``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, Literal
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from tradeassay.account.daily_target import next_position
-from tradeassay.core.arena import Action
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Convention, Measure, not_scored
 from tradeassay.core.view import Floats
@@ -61,15 +58,6 @@ SOUND = AmaRules(convention="sound", hold="keep", fee_bp=5.0, stock_year=252, cr
 
 def rules_for(convention: Convention) -> AmaRules:
     return PAPER if convention == "paper" else SOUND
-
-
-def positions(actions: Sequence[Action], hold: Literal["keep", "flat"], start: int = 0) -> NDArray[np.int64]:
-    """Return the position after each action, shape (n,)."""
-    path = np.empty(len(actions), dtype=np.int64)
-    now = start
-    for row, action in enumerate(actions):
-        path[row] = now = next_position(action, now, hold)
-    return path
 
 
 MEASURES = ("CR", "AR", "AV", "SR", "MDD")

@@ -71,13 +71,6 @@ class ModelJudge:
         return self.answer(request)
 
 
-def scripted_judge(name: str = "code-judge", framework: Framework = "backtrader") -> ModelJudge:
-    """Return a judge that is a program of this project; raises :class:`UserError` for an unknown name."""
-    from tradeassay.llm import scripted_models
-
-    return ModelJudge(name=f"scripted/{name}", answer=scripted_models.get(name)().answer, framework=framework)
-
-
 _ADVICE: Final = {
     "compile": "It does not compile, or does not define exactly what was asked for.",
     "backtest": "It broke while it was run on the data.",
