@@ -91,7 +91,7 @@ def test_a_wrong_mark_is_found(monkeypatch):
         check_exchange(US)
 
 
-def test_a_venue_that_never_fills_is_found(monkeypatch):
+def test_a_venue_that_never_fills_is_found():
     with pytest.raises(CheckFailed, match="filled none"):
         check_exchange(plain(lots=Lots(lot=1e12)), seeds=(0,))
 

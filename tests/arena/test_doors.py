@@ -302,7 +302,7 @@ def test_what_an_agent_is_sent_holds_nothing_of_the_others(store, feed):
     assert store.memory("doors", "bert", "AHVQ") == b"BERT-MEMORY"
 
 
-def test_bad_requests_are_refused(store, feed):
+def test_bad_requests_are_refused(store):
     doors = founded(store)
     token = doors.register("doors", "anna", now=NOW).token
 

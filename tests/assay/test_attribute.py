@@ -9,7 +9,6 @@ import runs_world as world
 from attribute_runs import OPEN, every_venue
 
 from tradeassay.assay import (
-    MarketInputs,
     MarketQuery,
     RunAttribution,
     attribute_episode,
@@ -19,10 +18,9 @@ from tradeassay.assay import (
 )
 from tradeassay.core.errors import LedgerError, RunError, UserError
 from tradeassay.core.events import Filled
-from tradeassay.data import Snapshot, open_snapshot, write_snapshot
+from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.synthetic import (
     ActionModel,
-    AnswerKey,
     MarketModel,
     NewsModel,
     NoiseModel,
@@ -179,8 +177,6 @@ def test_wrong_names_are_refused(played):
 
 
 START = 260
-
-Opened = tuple[MarketInputs, AnswerKey, Snapshot]
 
 
 def opened(config, folder):

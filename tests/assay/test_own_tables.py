@@ -432,7 +432,7 @@ def test_sellers_of_insurance_are_not_praised_and_skill_is():
     assert said["skill"].count("consistent with skill") >= 5
 
 
-def test_a_benchmark_of_returns_that_lacks_rows_is_compared_on_the_days_it_has(tmp_path):
+def test_a_benchmark_of_returns_that_lacks_rows_is_compared_on_the_days_it_has():
     tracker = account(MARKET + np.random.default_rng(2).normal(0.0, 0.0002, MARKET.size), None)
     kept = [place for place in range(MARKET.size) if place % 37 != 10]
     spans = np.add.reduceat(np.log1p(MARKET), [0, *(place + 1 for place in kept[:-1])])

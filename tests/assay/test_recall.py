@@ -409,7 +409,7 @@ def test_log_probabilities_that_are_missing_say_why(kind, world, monkeypatch):
     assert why in found.propensity.sentence
 
 
-def test_bad_input_is_one_line(world, tmp_path):
+def test_bad_input_is_one_line(tmp_path):
     record = tmp_path / "recall.json"
     record.write_text("{}")
     for command, words in (

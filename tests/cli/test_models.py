@@ -69,7 +69,7 @@ def test_models_and_rules_run_replay_and_resume(place, tell):
 
 
 @pytest.mark.slow
-def test_a_named_window_is_found_on_the_data(place, capsys):
+def test_a_named_window_is_found_on_the_data(place):
     named = ["ktdfin-v1", "-m", "scripted/sensible", "--mode", "memory-only", "--window", "W4", "--slug", "named"]
     assert main(["run", *named, "--workers", "1"]) == 0
     manifest = json.loads((place / "runs" / "named" / "manifest.json").read_text())

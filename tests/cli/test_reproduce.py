@@ -19,7 +19,7 @@ def test_needs_are_listed_and_go_with_one_benchmark(tell):
     assert main(["benchmarks", "stockbench-v1", "--needs", "nowhere"]) == 2
 
 
-def test_a_window_after_the_cutoff_needs_a_model_whose_cutoff_is_known(capsys):
+def test_a_window_after_the_cutoff_needs_a_model_whose_cutoff_is_known():
     from tradeassay.cli._options import after_cutoff
     from tradeassay.core.errors import UserError
 

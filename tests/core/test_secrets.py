@@ -113,7 +113,7 @@ def test_json_stays_json():
         assert "1234" not in json.loads(known.clean(line))["a"]
 
 
-def test_words_short_values_paths_and_public_beginnings_stay(monkeypatch):
+def test_words_short_values_paths_and_public_beginnings_stay():
     known = Secrets()
     settings = {
         "A_API_KEY": "none",

@@ -194,7 +194,7 @@ def test_sessions_beyond_the_known_holidays_are_mentioned_not_refused():
     assert [(f.check, f.severity) for f in diagnose_panel(shifted)] == [("calendar unknown", "warning")]
 
 
-def test_a_snapshot_can_be_diagnosed_and_an_altered_one_says_so(snapshot, tmp_path):
+def test_a_snapshot_can_be_diagnosed_and_an_altered_one_says_so(snapshot):
     assert [f for f in diagnose(snapshot) if f.severity == "error"] == [] == list(diagnose(snapshot.folder))
     path = snapshot.folder / "news.arrow"
     content = bytearray(path.read_bytes())

@@ -328,7 +328,7 @@ def test_a_column_of_lists_is_one_line(tmp_path):
         read_files(FilesConfig(path=str(tmp_path)))
 
 
-def test_faults_are_shown_by_kind(tmp_path):
+def test_faults_are_shown_by_kind():
     from tradeassay.data.doctor import DataFault, grouped
 
     faults = [DataFault(check="high below low", file=f"f{n % 3}", row=n, reason="r") for n in range(1, 1658)]

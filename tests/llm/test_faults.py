@@ -105,7 +105,6 @@ def test_words_are_short_and_on_one_line():
     assert fault is not None and "\n" not in fault.message and len(fault.message) == 400
 
 
-CHAT = "openai/gpt-4o"
 CLAUDE = "anthropic/claude-sonnet-4-5"
 STREAMING = ModelParams(max_tokens=8192)
 PAGE = b"<!DOCTYPE html><html><head><style>x{}</style></head><body><h1>Please log in</h1></body></html>"

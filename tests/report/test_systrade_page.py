@@ -130,7 +130,7 @@ def test_the_scorecard_of_ones_own_folder(tmp_path):
     assert "There was no run to compare" in render_card(bare)
 
 
-def test_a_run_nobody_reviewed_and_nobody_answered(tmp_path, capsys):
+def test_a_run_nobody_reviewed_and_nobody_answered(tmp_path):
     run = systrade_run(tmp_path / "r", models=("scripted/away",), reviewers=(), strategies=("bollinger",))
     page = write_html(run).read_text()
     assert "No model has a result." in page and "Nobody reviewed" in page and not (run.folder / "cards").exists()

@@ -9,7 +9,6 @@ import random
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -184,12 +183,6 @@ def _kind_share(kind, tried, not_covered):
         not_covered=reasons,
         missed=tuple(missed),
     )
-
-
-Change = Callable[[], bytes | None]
-"""Makes the changed content of a file; None removes it."""
-Planned = tuple[str, Path, str, Change]
-"""The kind of file, the file, what is changed, and how."""
 
 
 def _planned(work, rng, most):

@@ -235,7 +235,7 @@ def test_a_damaged_journal_of_programs_is_contradicted_in_words(name, damage, tm
     assert found.exit_code == 1 and {one.check for one in found.violations} & {"journal", "replay"}
 
 
-def test_a_fault_of_verify_itself_has_a_status_of_its_own(tmp_path, capsys):
+def test_a_fault_of_verify_itself_has_a_status_of_its_own(capsys):
     folder = golden.stored("stockbench-paper")
     with mock.patch("tradeassay.runs.verify.report.read_manifest", side_effect=TypeError("of ours\nmore")):
         assert main(["verify", str(folder)]) == 4

@@ -264,7 +264,7 @@ def test_as_many_talk_at_once_as_may(home, tmp_path):
     assert most == 3
 
 
-def test_unknown_prices_are_not_zero(home, tmp_path):
+def test_unknown_prices_are_not_zero():
     spent = Spending().plus(Usage(input_tokens=10, output_tokens=5, usd=None))
     assert spent.known_usd is None
     assert spent.words() == "1 call, 15 tokens, price unknown"

@@ -199,7 +199,7 @@ def test_a_site_publishes_how_many_plans_there_were(home, tmp_path, monkeypatch,
     assert isinstance(load_run(runs / "grid1"), Run)
 
 
-def test_a_plan_counts_what_the_run_then_does(finished, home, tmp_path):
+def test_a_plan_counts_what_the_run_then_does(finished, home):
     planned = plan(world.tiny_spec(), home=home, workers=3)
     assert planned.episodes == len(finished.episodes)
     assert planned.decisions == planned.sessions == 500

@@ -81,7 +81,7 @@ def test_a_window_or_an_index_that_the_data_does_not_have_is_found_first(home, t
     assert run(world.tiny_spec(), tmp_path / "r", executor="inline", home=home).complete
 
 
-def test_no_stale_scores_while_an_episode_is_played_again(home, tmp_path, monkeypatch):
+def test_no_stale_scores_while_an_episode_is_played_again(home, tmp_path):
     spec = world.tiny_spec(agents=(AgentSpec(name="test-cannot-begin"),), seeds=(0,), benchmarks=("tiny-us-v1",))
     done = run(spec, tmp_path / "r", executor="inline", home=home)
     whole = world.same_bytes(done.folder)
@@ -305,7 +305,7 @@ def test_another_version_is_refused(unfinished, home, monkeypatch):
     refused(unfinished, home, r"made with other versions: numpy was .*, is 99.0")
 
 
-def test_changed_code_of_a_users_agent_is_refused(home, tmp_path, monkeypatch):
+def test_changed_code_of_a_users_agent_is_refused(home, tmp_path):
     spec = world.tiny_spec(agents=(AgentSpec(name="test-provoker"),), benchmarks=("tiny-us-v1",), seeds=(0,))
     done = run(spec, tmp_path / "r", executor="inline", home=home)
     record = done.manifest.agents["test-provoker"]

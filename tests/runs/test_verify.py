@@ -283,7 +283,7 @@ def test_a_stray_episode_is_found(folder, home):
     assert checks(verify(folder, home=home, workers=1)) == {"episodes"}
 
 
-def test_changed_data_is_found_and_missing_data_is_said(folder, home, tmp_path):
+def test_changed_data_is_found_and_missing_data_is_said(folder, tmp_path):
     other = tmp_path / "home"
     world.write_world(other, seed=1)
     assert checks(verify(folder, home=other, workers=1)) == {"data"}

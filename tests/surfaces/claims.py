@@ -18,7 +18,6 @@ _SPANNED = re.compile(
     rf"(?<![\w.])({_NUMBER})(?:\s*[(\[]\s*|\s+)({_NUMBER})(?: to |, )({_NUMBER})(?![\w.]*[-/]\d)"
 )
 _FORMS = (*numbers.FORMS, "{:.1%}", "{:.0%}", "{:.2f}", "{:+.2%}")
-Triple = tuple[str, str, str]
 
 
 @dataclass(frozen=True)

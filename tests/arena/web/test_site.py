@@ -72,7 +72,7 @@ def test_the_front_page_leads_to_the_newest_season_and_lists_all(client):
     assert [one["id"] for one in client.get("/seasons/index.json").json()["seasons"]] == ["sealed", "small"]
 
 
-def test_the_same_journal_gives_the_same_bytes(web_store, site, tmp_path):
+def test_the_same_journal_gives_the_same_bytes(web_store, site):
     made = dict(render(SeasonSnapshot(web_store, make_season(), config=FAST)))
     there = files(site)
     assert {path: content for path, content in there.items() if path in made} == made

@@ -126,7 +126,7 @@ def test_data_too_short_for_a_window_has_none():
     assert [w.code for w in windows(data("synthetic", "2021-01-01", 270), "sound")] == ["long"]
 
 
-def test_a_window_is_found_by_its_name(ashares):
+def test_a_window_is_found_by_its_name():
     real = data("real", "2020-01-01", 1_700)
     assert find_window("ktdfin", "w4", real, "sound").code == "W4"
     with pytest.raises(UserError, match="did you mean W1"):

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tradeassay.benchmarks.systrade import load_reference, load_spec
+from tradeassay.benchmarks.systrade import load_spec
 from tradeassay.benchmarks.systrade.dialogue import BuildSettings, ReviewWanted, ScoreWanted, build, read_halves
 from tradeassay.benchmarks.systrade.spec import ScoredIteration, StrategyOutcome
 from tradeassay.benchmarks.systrade.wording import example_program
@@ -18,7 +18,6 @@ from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.measure import Measure, not_scored
 
 SPEC = load_spec("bollinger")
-REFERENCE = load_reference("bollinger")
 SECRET = "the test year earned 77.7 %"
 
 

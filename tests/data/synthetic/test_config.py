@@ -83,7 +83,7 @@ def test_any_small_world_is_sound(name, seed, names, sessions):
     assert keys == sorted(keys)
 
 
-def test_seeds_differ_and_repeat(world):
+def test_seeds_differ_and_repeat():
     first = generate(preset("us", seed=1, names=20, sessions=80)).panel
     again = generate(preset("us", seed=1, names=20, sessions=80)).panel
     other = generate(preset("us", seed=2, names=20, sessions=80)).panel
