@@ -73,12 +73,15 @@ LONGEST = (
     "tests/cli/test_secrets.py",
     "tests/account/test_compiled_forms.py",
     "tests/report/test_browser.py",
-    "tests/arena/web/test_browser_arena.py",
     "tests/report/test_verdict_page.py",
     "tests/surfaces/test_accessible.py",
+    "tests/arena/web/test_browser_arena.py",
+    "tests/arena/web/test_site.py",
+    "tests/arena/web/test_app.py",
+    "tests/arena/web/test_openapi.py",
 )
 """Files with the longest tests and fixtures. They come first, so that no worker is busy with one at the end, and
-those that need a browser come together."""
+those that share a browser or a site come together."""
 
 
 @pytest.hookimpl(wrapper=True)
