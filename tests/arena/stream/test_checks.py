@@ -88,6 +88,11 @@ def test_a_date_may_say_less_never_something_else():
         assert "dates" in failing(f"The period is {wrong}.", source), wrong
 
 
+def test_the_last_digit_of_a_year_is_no_quarter():
+    assert failing("The period is 2024Q1.", "The period is Q1 2024.") == set()
+    assert "dates" in failing("The period is 2024Q1.", "The period is Q4 2024.")
+
+
 def test_a_name_stands_in_order_or_not_at_all():
     source = "Maria J. Lopez of International Widget Company met Anna Smith in the U.S."
     assert failing("Maria Lopez met Anna Smith in the United States for IWC.", source) == set()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
-from functools import lru_cache
 
 import msgspec
 
-from tradeassay.arena.stream.facts import Claim, DateMention, agree, claims, find_mentions, pattern, vocabulary
-from tradeassay.arena.stream.items import HAN, ItemCheck, Language, detect, sentences
+from tradeassay.arena.stream.facts import Claim, DateMention, agree, claims, day_fields, find_mentions, pattern
+from tradeassay.arena.stream.items import HAN, ItemCheck, Language, detect, sentences, vocabulary
+from tradeassay.data.dates import MONTH_OF
 from tradeassay.masking.lexicon import GENERIC, LEGAL, ORDINARY
 
 
@@ -79,12 +79,12 @@ def _swapped(claim: Claim, same: Sequence[Claim], told: Sequence[Claim]) -> str 
 def _dates(summary: str, source: str, published: date) -> Iterator[str]:
     told = find_mentions(source, published)
     # An article that names a day means that day; the day it came out stands in only where it names none.
-    here = DateMention(year=published.year)
-    if not any(one.month for one in told):
-        here = msgspec.structs.replace(here, month=published.month)
-    if not any(one.day or one.weekday is not None for one in told):
-        here = msgspec.structs.replace(here, day=published.day, weekday=published.weekday())
-    known = [*told, here, *_implied(told, published)]
+    own = day_fields(published)
+    if any(one.month for one in told):
+        del own["month"]
+    if any(one.day or one.weekday is not None for one in told):
+        del own["day"], own["weekday"]
+    known = [*told, DateMention(**own), *_implied(told, published)]
     for one in find_mentions(summary, published):
         if not any(other.implies(one) for other in known):
             yield f"date '{one.words}' is not in the source"
@@ -97,7 +97,7 @@ def _implied(told: Sequence[DateMention], published: date) -> Iterator[DateMenti
             for back in range(-6, 7):
                 day = published - timedelta(days=back)
                 if day.weekday() == one.weekday:
-                    yield DateMention(year=day.year, month=day.month, day=day.day)
+                    yield DateMention(**day_fields(day))
         if one.year is None and (one.quarter or one.half):
             for year in (published.year, published.year - 1):
                 yield msgspec.structs.replace(one, year=year)
@@ -112,9 +112,16 @@ def _implied(told: Sequence[DateMention], published: date) -> Iterator[DateMenti
 _TOKEN = re.compile(r"(?:[A-Z]\.){2,}|[A-Za-zÀ-ɏ0-9&]+(?:['.-][A-Za-zÀ-ɏ0-9]+)*")
 _NAME = re.compile(r"(?:[A-Z]\.){2,}|[A-Za-z]*[A-ZÀ-Þ][A-Za-zÀ-ɏ0-9&.'-]*")
 _CALENDAR = re.compile(
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-    r"|nov(?:ember)?|dec(?:ember)?|(?:mon|tues|wednes|thurs|fri|satur|sun)day|[qh][1-4]|[1-4][qh]\d*|fy\d*)\.?",
-    re.I,
+    rf"(?:{'|'.join(MONTH_OF)}|(?:mon|tues|wednes|thurs|fri|satur|sun)day|[qh][1-4]|[1-4][qh]\d*|fy\d*)\.?"
+)
+_COMMON = frozenset((*vocabulary()["common"], *(title.lower() for title in vocabulary()["titles"])))
+_FORMS = "|".join(sorted(vocabulary()["organisations"], key=len, reverse=True))
+_SPEAKERS = "|".join(vocabulary()["speakers"])
+_CHINESE_NAMES = (
+    # Two characters and what makes them an organisation; more would swallow the words before. 本公司, 该集团 and
+    # the like name nobody.
+    re.compile(rf"(?<![本该此家])(?![\u3400-\u9fff]?[本该此家各的在与和对由])[\u3400-\u9fff]{{2}}(?:{_FORMS})"),
+    re.compile(rf"[{vocabulary()['surnames']}][\u3400-\u9fff]{{1,2}}(?={_SPEAKERS})"),
 )
 _GAP = 2
 """How many other words may stand between two words of a name in the source: a middle name, a bracketed ticker."""
@@ -123,7 +130,8 @@ _GAP = 2
 def _names(summary: str, source: str, known: Sequence[str]) -> Iterator[str]:
     ground = "\n".join((source, *known))
     words = [_plain(token) for token in _TOKEN.findall(ground)]
-    english = (name for name in _english_names(summary, words) if not _stands(name, words, ground))
+    line = f" {' '.join(words)} "
+    english = (name for name in _english_names(summary, words) if not _stands(name, line, ground))
     chinese = (name for name in _chinese_names(summary) if name not in ground)
     for name in dict.fromkeys((*english, *chinese)):
         yield f"name '{name}' is not in the source"
@@ -153,28 +161,24 @@ def _english_names(summary: str, words: Sequence[str]) -> Iterator[str]:
             yield " ".join(run)
 
 
-@lru_cache(maxsize=1)
-def _common() -> frozenset[str]:
-    return frozenset((*vocabulary()["common"], *(title.lower() for title in vocabulary()["titles"])))
-
-
 def _is_name(token: str, *, first: bool, spoken: set[str]) -> bool:
     plain = _plain(token)
     if not _NAME.fullmatch(token) or HAN.search(token) or not plain:
         return False
-    if plain in _common() or _CALENDAR.fullmatch(plain):
+    if plain in _COMMON or _CALENDAR.fullmatch(plain):
         return False
     if first and plain not in spoken:
         return plain not in ORDINARY and plain not in GENERIC and not re.fullmatch(r"\w+(?:ing|ed|ly)", plain)
     return True
 
 
-def _stands(name: str, words: Sequence[str], ground: str) -> bool:
+def _stands(name: str, line: str, ground: str) -> bool:
+    """Return whether a source knows a name: ``line`` are its words in one line, ``ground`` is its text."""
     tokens = [_plain(token) for token in name.split()]
     tokens = [token for token in tokens if token not in LEGAL] or tokens
     joined, low = " ".join(tokens), ground.lower()
     spellings = next((group for group in vocabulary()["same"] if joined in group), ())
-    if _in_order(tokens, words):
+    if _in_order(tokens, line):
         return True
     if len(tokens) > 1 and any(spelling in low for spelling in spellings):
         return True
@@ -184,23 +188,13 @@ def _stands(name: str, words: Sequence[str], ground: str) -> bool:
         return len(joined) > 1 and joined in _initials(ground)
     # A long run may be two names side by side ("Acme and Lopez" keeps none of the small words).
     return len(tokens) > 2 and any(
-        _in_order(tokens[:cut], words) and _in_order(tokens[cut:], words) for cut in range(1, len(tokens))
+        _in_order(tokens[:cut], line) and _in_order(tokens[cut:], line) for cut in range(1, len(tokens))
     )
 
 
-def _in_order(tokens: Sequence[str], words: Sequence[str]) -> bool:
-    for start, word in enumerate(words):
-        if word != tokens[0]:
-            continue
-        at = start
-        for token in tokens[1:]:
-            window = words[at + 1 : at + 2 + _GAP]
-            if token not in window:
-                break
-            at += 1 + window.index(token)
-        else:
-            return True
-    return False
+def _in_order(tokens: Sequence[str], line: str) -> bool:
+    between = rf"(?: \S+){{0,{_GAP}}} "
+    return re.search(f" {between.join(map(re.escape, tokens))} ", line) is not None
 
 
 def _initials(ground: str) -> set[str]:
@@ -212,21 +206,8 @@ def _initials(ground: str) -> set[str]:
     return found
 
 
-@lru_cache(maxsize=1)
-def _chinese_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    known = vocabulary()
-    forms = "|".join(sorted(known["organisations"], key=len, reverse=True))
-    # Two characters and what makes them an organisation; more would swallow the words before. 本公司, 该集团 and
-    # the like name nobody.
-    organisation = rf"(?<![本该此家])(?![\u3400-\u9fff]?[本该此家各的在与和对由])[\u3400-\u9fff]{{2}}(?:{forms})"
-    person = rf"[{known['surnames']}][\u3400-\u9fff]{{1,2}}(?={'|'.join(known['speakers'])})"
-    return re.compile(organisation), re.compile(person)
-
-
-def _chinese_names(text: str) -> Iterable[str]:
-    if not HAN.search(text):
-        return ()
-    return (match[0] for form in _chinese_patterns() for match in form.finditer(text))
+def _chinese_names(text: str) -> Iterator[str]:
+    return (match[0] for form in _CHINESE_NAMES for match in form.finditer(text))
 
 
 def _plain(token: str) -> str:

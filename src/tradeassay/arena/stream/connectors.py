@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import islice, zip_longest
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -34,80 +34,6 @@ from tradeassay.data.connectors.common import (
 
 Fetch = Callable[[str], bytes]
 """Return the document at an address; raises :class:`SourceError`. Injected, so that tests need no network."""
-
-
-class Connector(Protocol):
-    """A live source of items about one asset; ``source`` is the name it is cited by, ``address`` the one that its
-    troubles are known by, ``read`` gives what it has now and raises :class:`SourceError`.
-    """
-
-    @property
-    def asset(self) -> str: ...
-
-    @property
-    def source(self) -> str: ...
-
-    @property
-    def address(self) -> str: ...
-
-    def read(self, now: Instant) -> tuple[RawItem, ...]: ...
-
-
-class Collected(msgspec.Struct, frozen=True, kw_only=True):
-    """What a visit to all sources brought: new items; by its address, why a source could not be had."""
-
-    new: int
-    failed: dict[str, str] = {}
-
-
-async def collect(store: Store, season: Season, connectors: Sequence[Connector], clock: Clock) -> Collected:
-    """Visit every source once. A source that fails is named in the result and does not stop the others.
-
-    Items are stamped with the time *after* they were read, so that none can look older than it is.
-    """
-    new, failed = 0, dict[str, str]()
-    for connector in connectors:
-        if connector.address in failed:  # asked just now, for another asset
-            continue
-        season.asset(connector.asset)  # raises for an asset nobody plays, and says which there are
-        try:
-            found = await asyncio.to_thread(connector.read, clock.now())
-        except SourceError as error:
-            failed[connector.address] = str(error)
-            continue
-        stamp = iso(clock.now())
-        new += StreamStore(store, season.id).put([msgspec.structs.replace(r, fetched_at=stamp) for r in found])
-    return Collected(new=new, failed=failed)
-
-
-def connectors_of(season: Season, clock: Clock, fetch: Fetch | None = None) -> tuple[Connector, ...]:
-    """Return a season's live sources: every feed for every asset, and EDGAR for those with a number there.
-
-    Raises :class:`UserError` for an address that is none, and for filings that are wanted of nobody.
-    """
-    found: list[Connector] = []
-    reader = fetch or WebReader(clock)
-    for url in season.news.rss:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UserError(f"[news] rss: '{url[:80]}' is not a web address", hint="write https://host/feed.xml")
-        for asset in season.assets:
-            # An item about an asset has its symbol (of a pair the coin alone) or one of its names.
-            words = (asset.symbol.partition("/")[0], *asset.names)
-            zone = season.news.zone
-            found.append(
-                RssNews(asset=asset.symbol, url=url, source=parts.hostname, words=words, zone=zone, fetch=reader)
-            )
-    if season.filings.edgar:
-        numbers = {asset.symbol: asset.cik for asset in season.assets if asset.cik is not None}
-        if not numbers:
-            raise UserError("[filings] edgar: no asset has a cik", hint="add cik = 1318605 to TSLA, say")
-        reader = fetch or WebReader(clock, f"tradeassay {season.filings.contact}")
-        office = season.filings.address.rstrip("/")
-        found += [
-            EdgarFilings(asset=symbol, cik=cik, fetch=reader, office=office) for symbol, cik in numbers.items()
-        ]
-    return tuple(found)
 
 
 # -- documents over HTTP -----------------------------------------------------------------------------------------
@@ -350,3 +276,64 @@ class EdgarFilings(msgspec.Struct, frozen=True, kw_only=True):
             )
             made.append(item)
         return tuple(made)
+
+
+# -- the sources of a season --------------------------------------------------------------------------------------
+
+Connector = RssNews | EdgarFilings
+"""A live source of items about one asset; its troubles are known by its ``address``."""
+
+
+class Collected(msgspec.Struct, frozen=True, kw_only=True):
+    """What a visit to all sources brought: new items; by its address, why a source could not be had."""
+
+    new: int
+    failed: dict[str, str] = {}
+
+
+async def collect(store: Store, season: Season, connectors: Sequence[Connector], clock: Clock) -> Collected:
+    """Visit every source once. A source that fails is named in the result and does not stop the others.
+
+    Items are stamped with the time *after* they were read, so that none can look older than it is.
+    """
+    new, failed = 0, dict[str, str]()
+    for connector in connectors:
+        if connector.address in failed:  # asked just now, for another asset
+            continue
+        season.asset(connector.asset)  # raises for an asset nobody plays, and says which there are
+        try:
+            found = await asyncio.to_thread(connector.read, clock.now())
+        except SourceError as error:
+            failed[connector.address] = str(error)
+            continue
+        stamp = iso(clock.now())
+        new += StreamStore(store, season.id).put([msgspec.structs.replace(r, fetched_at=stamp) for r in found])
+    return Collected(new=new, failed=failed)
+
+
+def connectors_of(season: Season, clock: Clock, fetch: Fetch | None = None) -> tuple[Connector, ...]:
+    """Return a season's live sources: every feed for every asset, and EDGAR for those with a number there.
+
+    Raises :class:`UserError` for an address that is none, and for filings that are wanted of nobody.
+    """
+    found: list[Connector] = []
+    reader = fetch or WebReader(clock)
+    for url in season.news.rss:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UserError(f"[news] rss: '{url[:80]}' is not a web address", hint="write https://host/feed.xml")
+        feed = RssNews(asset="", url=url, source=parts.hostname, zone=season.news.zone, fetch=reader)
+        for asset in season.assets:
+            # An item about an asset has its symbol (of a pair the coin alone) or one of its names.
+            words = (asset.symbol.partition("/")[0], *asset.names)
+            found.append(msgspec.structs.replace(feed, asset=asset.symbol, words=words))
+    if season.filings.edgar:
+        numbers = {asset.symbol: asset.cik for asset in season.assets if asset.cik is not None}
+        if not numbers:
+            raise UserError("[filings] edgar: no asset has a cik", hint="add cik = 1318605 to TSLA, say")
+        reader = fetch or WebReader(clock, f"tradeassay {season.filings.contact}")
+        office = season.filings.address.rstrip("/")
+        found += [
+            EdgarFilings(asset=symbol, cik=cik, fetch=reader, office=office) for symbol, cik in numbers.items()
+        ]
+    return tuple(found)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -18,10 +19,10 @@ from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream.items import Kind, Language, RawItem, StreamItem, clean, content_hash, detect, item_id
 from tradeassay.arena.stream.store import Edition, Question, StreamStore
 from tradeassay.arena.stream.stories import REPEAT_DAYS, contradiction, same_story
-from tradeassay.arena.stream.summary import Summarising, Summary, published_day, second_opinion, summarise
+from tradeassay.arena.stream.summary import Summary, published_day, second_opinion, summarise
 from tradeassay.core.arena import NewsShown
-from tradeassay.core.dialogue import ModelReply
-from tradeassay.core.drive import Ended, adrive, advance, drive
+from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.drive import adrive, drive, relay
 from tradeassay.core.errors import FutureDataError, UserError
 from tradeassay.core.time import DAY, Instant, iso, parse_iso
 from tradeassay.llm import Model, QuestionPlace
@@ -54,17 +55,13 @@ def stream_publisher(
 
 @dataclass(frozen=True, slots=True)
 class _Desk:
-    """Edits the rounds of one season."""
+    """Edits the rounds of one season; ``season`` tells what it has become."""
 
     shelf: StreamStore
-    now: Callable[[], Season]
+    season: Callable[[], Season]
     model: Model | None
     checker: Model | None
     language: Language | None
-
-    @property
-    def season(self) -> Season:
-        return self.now()
 
     def publish(self, due: Due, facts: AssetFacts) -> Published:
         there = self.shelf.news(due)
@@ -77,7 +74,7 @@ class _Desk:
             known = self.shelf.reply(question, model.name)
             if known is not None:
                 return known
-            episode = f"{self.season.id}/{due.asset}/stream/{question.item}"
+            episode = f"{self.season().id}/{due.asset}/stream/{question.item}"
             step = int(due.session.replace("-", ""))
             place = QuestionPlace(episode=episode, step=step, sample=0, index=question.number)
             return self.shelf.keep_reply(question, model.name, await model.ask(question.request, place))
@@ -90,8 +87,8 @@ class _Desk:
 
         Raises :class:`FutureDataError` for anything that was published or fetched after the decision time.
         """
-        since = due.at - self.season.on(due.session).news_days * DAY
-        raw = (*from_facts(self.season, due, facts), *self.shelf.inbox(due.asset, since, due.at))
+        since = due.at - self.season().on(due.session).news_days * DAY
+        raw = (*from_facts(self.season(), due, facts), *self.shelf.inbox(due.asset, since, due.at))
         for one in raw:
             for what, stamp in (("published", one.published_at), ("fetched", one.fetched_at)):
                 if parse_iso(stamp) > due.at:
@@ -100,13 +97,13 @@ class _Desk:
         on_record = self.shelf.known(due.asset, raw, since - REPEAT_DAYS * DAY)
         known, added = {item.id: item for item in on_record}, []
         for one in sorted(raw, key=lambda r: (parse_iso(r.published_at), r.source, r.id)):
-            id = item_id(self.season.id, due.asset, one)
+            id = item_id(self.season().id, due.asset, one)
             if id not in known:
                 # One day more than is shown: a figure that has just left the window can still be contradicted,
                 # an older one is of another period.
                 known[id] = yield from self._item(due, id, one, known, since - DAY)
                 added.append(known[id])
-        ids = (item_id(self.season.id, due.asset, one) for one in raw)
+        ids = (item_id(self.season().id, due.asset, one) for one in raw)
         return Edition(items=tuple(added), news=_shown(due, [known[id] for id in ids]))
 
     def _item(self, due: Due, id: str, raw: RawItem, known: Mapping[str, StreamItem], since: Instant) -> Editing:
@@ -114,7 +111,7 @@ class _Desk:
         copied: dict[str, Any] = {**msgspec.structs.asdict(raw), "id": id, "raw_id": raw.id}
         new = StreamItem(
             **copied,
-            season=self.season.id,
+            season=self.season().id,
             session=due.session,
             content_sha256=content_hash(raw),
             language=spoken,
@@ -153,19 +150,17 @@ class _Desk:
         )
 
     def _summary(self, id: str, raw: RawItem, language: Language) -> Generator[Question, ModelReply, Summary]:
-        def asking() -> Summarising:
-            model = self.model.name if self.model else None
-            made = yield from summarise(raw, model, language, self.season.asset(raw.asset).names)
-            if self.checker is None or made.reason:
-                return made
-            return (yield from second_opinion(raw, made))
+        numbers = count()
 
-        dialogue = asking()
-        number, now = 0, advance(dialogue)
-        while not isinstance(now, Ended):
-            reply = yield Question(item=id, number=number, request=now)
-            number, now = number + 1, advance(dialogue, reply)
-        return now.result
+        def about_item(request: AskModel) -> Generator[Question, ModelReply, ModelReply]:
+            return (yield Question(item=id, number=next(numbers), request=request))
+
+        model = self.model.name if self.model else None
+        names = self.season().asset(raw.asset).names
+        made = yield from relay(summarise(raw, model, language, names), about_item)
+        if self.checker is None or made.reason:
+            return made
+        return (yield from relay(second_opinion(raw, made), about_item))
 
 
 def _unasked(question: Question) -> ModelReply:

@@ -7,25 +7,19 @@ words that have a meaning for the checks (directions, quantities, units, names .
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
+from decimal import Decimal
 from functools import lru_cache
-from importlib.resources import files
 from math import prod
 from typing import Any
 from unicodedata import numeric
 
 import msgspec
 
-from tradeassay.arena.stream.items import HAN, sentences
-from tradeassay.data.dates import DateHit, DatesWanted, find_dates
+from tradeassay.arena.stream.items import HAN, sentences, vocabulary
+from tradeassay.data.dates import MONTH_OF, DateHit, DatesWanted, find_dates
 from tradeassay.masking.lexicon import JsonSpans
-
-
-@lru_cache(maxsize=1)
-def vocabulary() -> dict[str, Any]:
-    return tomllib.loads((files(__package__) / "vocabulary.toml").read_text(encoding="utf-8"))
 
 
 @lru_cache(maxsize=64)
@@ -189,20 +183,18 @@ def _number(text: str, match: re.Match[str]) -> Number | None:
         unit, factor = "points", factor / 100
     if unit == "tenths":
         unit, factor = "percent", factor * 10
-    if decimals:
-        digits, step = max(len(f"{value:.{decimals}f}".replace(".", "").lstrip("0")), 1), 10.0**-decimals
-    else:  # trailing zeros of an integer may be rounding, so they do not count
-        written = str(int(value))
-        digits = len(written.rstrip("0") or "0")
-        step = 10.0 ** (len(written) - digits)
+    written = Decimal(f"{value:.{decimals}f}")
+    if not decimals:  # trailing zeros of an integer may be rounding, so they do not count
+        written = written.normalize()
+    _, places, exponent = written.as_tuple()
     return Number(
         start=match.start(),
         end=match.end(),
         words=match[0].strip(),
         value=(-1.0 if match["sign"] == "-" else 1.0) * value * factor,
-        step=step * factor,
+        step=10.0 ** int(exponent) * factor,
         unit=unit,
-        digits=digits,
+        digits=len(places),
     )
 
 
@@ -224,16 +216,18 @@ def _is_numeral(text: str, match: re.Match[str]) -> bool:
 _EPOCH = date(1970, 1, 1)
 _WANTED = DatesWanted(range(1990, 2100), weekdays=True, festivals=False)
 _TOKEN = re.compile(r"[A-Za-z0-9]+")
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_WEEKDAYS = "mon tue wed thu fri sat sun".split()
+_WEEKDAYS: dict[str, int] = vocabulary()["weekdays"]
 _PART = re.compile(
     r"(?<![A-Za-z])(first|second|third|fourth|1st|2nd|3rd|4th)[ -](quarter|half)\b"
     r"|\b(Q[1-4]|H[12]|[1-4]Q|[12]H)(?![A-Za-z0-9])|第?([一二三四1-4])季(?:度|报)?|([上下])半年",
     re.I,
 )
-_NTH = {"first": 1, "second": 2, "third": 3, "fourth": 4, "一": 1, "二": 2, "三": 3, "四": 4, "上": 1, "下": 2}
-_RELATIVE = re.compile(r"\b(today|yesterday|tomorrow)\b|(今日|今天|昨日|昨天|明日|明天)", re.I)
-_OFFSETS = {"today": 0, "yesterday": -1, "tomorrow": 1, "今": 0, "昨": -1, "明": 1}
+# The year's last digit does not count: 2024Q1 is not a fourth quarter.
+_NUMBERED = re.compile(
+    r"(?<=[qh])[1-4]|(?:(?<!\d)|(?<=\d{4}))[1-4](?=[qhsnrt季])|[一二三四](?=季)|[上下](?=半)|[a-z]{5,6}"
+)
+_NTH: dict[str, int] = vocabulary()["nth"]
+_AWAY = {"yesterday": -1, "today": 0, "tomorrow": 1}
 _NEAR_YEAR = re.compile(r"^(?:[\s,']|of|in|fiscal|FY|年|的|第)*$", re.I)
 
 
@@ -264,14 +258,14 @@ def find_mentions(text: str, published: date) -> tuple[DateMention, ...]:
     low = text.lower()
     today = (published - _EPOCH).days
     hits = find_dates(text, low, set(_TOKEN.findall(low)), JsonSpans(text).bare, today, _WANTED)
-    found = [mention for hit in hits if (mention := _mention(text, hit)) is not None]
+    found = [_mention(text, hit) for hit in hits]
     taken = [(one.start, one.end) for one in found if one.quarter or one.half or one.day]
     for named in _PART.finditer(text):
         if not any(start < named.end() and named.start() < end for start, end in taken):
             found.append(DateMention(start=named.start(), end=named.end(), words=named[0], **_part(named[0])))
-    for word in _RELATIVE.finditer(text):
-        offset = _OFFSETS[word[1].lower() if word[1] else word[2][0]]
-        found.append(_on(published + timedelta(days=offset), word.start(), word.end(), word[0]))
+    for word in pattern("relative").finditer(text):
+        day = published + timedelta(days=_AWAY[word.lastgroup or ""])
+        found.append(DateMention(start=word.start(), end=word.end(), words=word[0], **day_fields(day)))
     joined: list[DateMention] = []
     for one in sorted(found, key=lambda mention: (mention.start, -mention.end)):
         last = joined[-1] if joined else None
@@ -295,43 +289,33 @@ def _year_and_part(one: DateMention, other: DateMention) -> bool:
 def _part(words: str) -> dict[str, int]:
     """Return the quarter or half that words like "third quarter", "2Q25" or 上半年 name."""
     low = words.lower()
-    found = re.search(
-        r"q([1-4])|([1-4])q|h([12])|([12])h|([1-4])(?:st|nd|rd|th)|([一二三四1-4])季|([上下])半", low
-    )
-    token = next(filter(None, found.groups())) if found else low.split("-")[0].split()[0]
-    half = "half" in low or "半" in low or (found is not None and bool(found[3] or found[4]))
-    return {"half" if half else "quarter": _NTH.get(token) or int(token)}
+    nth = _NUMBERED.search(low)
+    assert nth is not None
+    half = re.search(r"half|半|h[12]|[12]h", low)
+    return {"half" if half else "quarter": _NTH[nth[0]]}
 
 
-def _on(day: date, start: int = 0, end: int = 0, words: str = "") -> DateMention:
-    fields = {"year": day.year, "month": day.month, "day": day.day, "weekday": day.weekday()}
-    return DateMention(start=start, end=end, words=words, **fields)
-
-
-def _mention(text: str, hit: DateHit) -> DateMention | None:
+def _mention(text: str, hit: DateHit) -> DateMention:
     words = text[hit.start : hit.end].strip()
-    if hit.kind == "festival":
-        return None
-    if hit.kind == "day":
-        return None if hit.day is None else _on(_EPOCH + timedelta(days=hit.day), hit.start, hit.end, words)
     place = DateMention(start=hit.start, end=hit.end, words=words)
+    if hit.day is not None:
+        return msgspec.structs.replace(place, **day_fields(_EPOCH + timedelta(days=hit.day)))
     if hit.kind == "weekday":
-        chinese = re.search(r"(?:周|星期)([一二三四五六日天])", words)
-        day = "一二三四五六日".index(chinese[1].replace("天", "日")) if chinese else None
-        name = words[:3].lower()
         return msgspec.structs.replace(
-            place, weekday=_WEEKDAYS.index(name) if day is None and name in _WEEKDAYS else day
+            place, weekday=_WEEKDAYS[words[:3].lower() if words.isascii() else words[-1]]
         )
     written, short = re.search(r"(?:19|20)\d\d", words), re.search(r"(?<!\d)'?(\d\d)E?$", words)
     year = int(written[0]) if written else 2000 + int(short[1]) if short and hit.kind == "period" else None
-    if hit.kind != "month":
-        named = re.search(r"Q[1-4]|[1-4]Q|H[12]|[12]H|季度", words, re.I)
-        return msgspec.structs.replace(place, year=year, **(_part(words) if named else {}))
-    number, letters = re.search(r"(\d{1,2})\s*月|\d{4}[-/](\d\d)", words), re.search(r"[A-Za-z]{3}", words)
-    month = int(number[1] or number[2]) if number else None
-    if month is None and letters and letters[0].lower() in _MONTHS:
-        month = _MONTHS.index(letters[0].lower()) + 1
-    return msgspec.structs.replace(place, year=year, month=month)
+    if hit.kind == "month":
+        number, name = re.search(r"(\d{1,2})\s*月|\d{4}[-/](\d\d)", words), re.search("[A-Za-z]+", words)
+        month = int(number[1] or number[2]) if number else MONTH_OF[name[0].lower()] if name else None
+        return msgspec.structs.replace(place, year=year, month=month)
+    named = re.search(r"Q[1-4]|[1-4]Q|H[12]|[12]H|季度", words, re.I)
+    return msgspec.structs.replace(place, year=year, **(_part(words) if named else {}))
+
+
+def day_fields(day: date) -> dict[str, int]:
+    return {"year": day.year, "month": day.month, "day": day.day, "weekday": day.weekday()}
 
 
 # -- claims ------------------------------------------------------------------------------------------------------

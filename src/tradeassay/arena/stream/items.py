@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import html
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterable
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
-from typing import Literal
+from importlib.resources import files
+from typing import Any, Literal, get_args
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -22,12 +24,19 @@ from tradeassay.core.errors import DataError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.time import Instant, instant
 
+
+@lru_cache(maxsize=1)
+def vocabulary() -> dict[str, Any]:
+    """Return the words that have a meaning for the stream: those of languages, and those that the checks know."""
+    return tomllib.loads((files(__package__) / "vocabulary.toml").read_text(encoding="utf-8"))
+
+
 Kind = Literal["news", "filing", "price"]
 Status = Literal["published", "merged", "rejected"]
 Language = Literal["en", "zh", "other"]
 CheckName = Literal["numbers", "dates", "names", "neutrality", "language", "model"]
 
-CHECKS: tuple[CheckName, ...] = ("numbers", "dates", "names", "neutrality", "language", "model")
+CHECKS: tuple[CheckName, ...] = get_args(CheckName)
 """The five checks by rules, and the one by a model where a season asks for it."""
 
 
@@ -179,17 +188,7 @@ HAN = re.compile(r"[\u3400-\u9fff]")
 _KANA_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
 _WORD = re.compile(r"[a-zA-ZÀ-ɏ']+")
 _OTHER_LETTER = re.compile(r"[^\W\d_a-zA-ZÀ-ɏ\u3400-\u9fff]")
-_SMALL = {
-    "en": "the of and to in a is that for on it with as was by at from are be has its will said an or this which "
-    "not were have after above below than quarter year company shares over",
-    "de": "der die das und ist nicht mit von ein eine im den dem auf für des sich auch wird wurde nach bei um",
-    "fr": "le la les des et est une un du dans pour que sur au avec par ses aux cette après plus été",
-    "es": "el la los las de y es una un en que por con para del se su al más tras ha como",
-    "pt": "o os as de e um uma que em para com não por da do na no ao foi mais seu após",
-    "it": "il lo gli di e un una che per con del della nel alla è sono stato dopo più sul",
-    "nl": "de het een en van is dat niet op met voor zijn door aan bij naar wordt werd",
-}
-_WORDS = {name: frozenset(words.split()) for name, words in _SMALL.items()}
+_SMALL = {language: frozenset(words.split()) for language, words in vocabulary()["languages"].items()}
 
 
 @lru_cache(maxsize=4096)
@@ -205,7 +204,7 @@ def detect(text: str) -> Language:
         return "zh"
     if strange > sum(map(len, words)) or not words:
         return "zh" if han else "other"
-    counts = {name: sum(word in known for word in words) for name, known in _WORDS.items()}
+    counts = {name: sum(word in known for word in words) for name, known in _SMALL.items()}
     foreign = max(count for name, count in counts.items() if name != "en")
     # Languages share small words ("met", "in", "die"): one more of them decides nothing.
     if foreign >= counts["en"] + 2:

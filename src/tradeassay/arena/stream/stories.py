@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import Any
 
 from tradeassay.arena.stream.checks import names_of
-from tradeassay.arena.stream.facts import Claim, agree, claims, find_mentions, pattern, vocabulary
-from tradeassay.arena.stream.items import HAN, sentences
+from tradeassay.arena.stream.facts import Claim, agree, claims, find_mentions, pattern
+from tradeassay.arena.stream.items import HAN, sentences, vocabulary
 from tradeassay.core.errors import require
 
 REPEAT_DAYS = 14
@@ -34,9 +34,8 @@ _FURNITURE = re.compile(
     r"|\s*-\s*what we know\s*$",
     re.I | re.M,
 )
-_SMALL = frozenset(
-    "a an the of to in on at for and or as its it is was were has have had that by with said".split()
-)
+_SMALL = frozenset(vocabulary()["small"])
+_NEUTRAL = frozenset(part for word in vocabulary()["neutral"] for part in (word if HAN.match(word) else (word,)))
 
 
 @lru_cache(maxsize=4096)
@@ -120,7 +119,7 @@ def _exchanged(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
             mine, theirs = {word for word in left if more[word]}, {word for word in right if fewer[word]}
             stems = {word[:4] for word in mine} & {word[:4] for word in theirs}
             mine, theirs = ({word for word in words if word[:4] not in stems} for words in (mine, theirs))
-        mine, theirs = mine - _neutral(), theirs - _neutral()
+        mine, theirs = mine - _NEUTRAL, theirs - _NEUTRAL
         most = HAN_EXCHANGED if all(han) else EXCHANGED
         mixed = any(han) and not all(han)
         figures = any(word[0].isdigit() for word in mine | theirs)  # the figures have been compared already
@@ -132,17 +131,10 @@ def _exchanged(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
 def _differences(one: tuple[str, ...], other: tuple[str, ...]) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Return the stretches of words between those that both texts have, in order."""
     indel: Any = require("rapidfuzz.distance.Indel", "arena")
-    found, here, there = [], 0, 0
-    for block in indel.editops(one, other).as_matching_blocks():
-        if block.a > here or block.b > there:
-            found.append((one[here : block.a], other[there : block.b]))
-        here, there = block.a + block.size, block.b + block.size
-    return found
-
-
-@lru_cache(maxsize=1)
-def _neutral() -> frozenset[str]:
-    return frozenset(part for word in vocabulary()["neutral"] for part in (word if HAN.match(word) else (word,)))
+    blocks = indel.editops(one, other).as_matching_blocks()
+    behind = [(0, 0), *((block.a + block.size, block.b + block.size) for block in blocks)]
+    between = ((one[a : block.a], other[b : block.b]) for (a, b), block in zip(behind, blocks, strict=False))
+    return [(left, right) for left, right in between if left or right]
 
 
 # -- contradictions ----------------------------------------------------------------------------------------------
@@ -176,7 +168,7 @@ def _one_thing(one: str, other: str, name: str | None) -> bool:
     that: half of the other telling words of the shorter must be in the longer.
     """
     leads = [pattern("denials").sub(" ", _lead(text).replace(name or "\n", " ")) for text in (one, other)]
-    told = [{word[:4] for word in _telling(lead).split() if word not in _neutral()} for lead in leads]
+    told = [{word[:4] for word in _telling(lead).split() if word not in _NEUTRAL} for lead in leads]
     if name is None:
         return similarity(_lead(one), _lead(other)) >= ONE_THING
     return 2 * len(told[0] & told[1]) >= min(map(len, told)) > 0
