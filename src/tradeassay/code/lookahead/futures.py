@@ -8,7 +8,7 @@ series, and bars open near the last close, so that false rows cannot be told fro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -131,6 +131,10 @@ def _enclose(prices: dict[str, Array]) -> None:
         prices["low"] = np.minimum.reduce(inside)
 
 
+def _prices_of(group: Group) -> dict[str, Floats]:
+    return {name: np.asarray(group[name], dtype=np.float64) for name in PRICES if name in group}
+
+
 def _base_of(group: Group) -> str | None:
     return next((name for name in ("close", *PRICES) if name in group), None)
 
@@ -206,23 +210,27 @@ def _filled(close: Array) -> Array:
     return filled
 
 
-@dataclass(frozen=True, slots=True)
 class _Scale:
-    """Prices as they are compared: by their logarithms where all of them are positive, else as they are."""
+    """Prices as they are compared: by their logarithms where all closes are positive, else as they are. ``known``
+    are the closes, none missing, ``usual`` is the deviation of their steps.
+    """
 
-    known: Floats
-    usual: float
-    logarithms: bool
-
-    @classmethod
-    def of(cls, prices: Array) -> _Scale:
+    def __init__(self, prices: Array) -> None:
         close = np.asarray(prices, dtype=np.float64)
-        logarithms = bool((close > 0).all())
-        if logarithms:
-            known = np.log(close)
-        else:
-            known = np.nan_to_num(close, nan=float(np.nanmean(close)) if np.isfinite(close).any() else 0.0)
-        return cls(known, float(np.std(np.diff(known))) or 1e-6, logarithms)
+        self._logarithms = bool((close > 0).all())
+        filled = np.nan_to_num(close, nan=float(np.nanmean(close)) if np.isfinite(close).any() else 0.0)
+        self.known = self.of(filled)
+        self.usual = float(np.std(np.diff(self.known))) or 1e-6
+
+    def of(self, prices: Array) -> Floats:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.log(prices) if self._logarithms else prices
+
+    def prices(self, scaled: Floats) -> Floats:
+        return np.exp(scaled) if self._logarithms else scaled
+
+    def moved(self, prices: Array, by: Floats) -> Floats:
+        return prices * np.exp(by) if self._logarithms else prices + by
 
 
 def _signs(true: Floats, rng: np.random.Generator) -> Floats:
@@ -247,25 +255,24 @@ def _other_volume(
 
 
 def _change_wicks(
-    made: dict[str, Array], group: Group, rows: Ints, rng: np.random.Generator, *, logarithms: bool, sides: Floats
+    made: dict[str, Array], group: Group, rows: Ints, rng: np.random.Generator, scale: _Scale, sides: Floats
 ) -> None:
     """Give bars the wicks of others: short ones where the true were long and the other way round, or not."""
-    true = {name: np.asarray(group[name], dtype=np.float64) for name in PRICES if name in group}
+    true = {name: scale.of(values) for name, values in _prices_of(group).items()}
     if not {"close", "high", "low"} <= true.keys():
         return
-    scale: Callable[[Array], Array] = np.log if logarithms else np.asarray
-    body = [scale(values) for name, values in true.items() if name in ("open", "close")]
-    upper = np.nan_to_num(scale(true["high"]) - np.maximum.reduce(body))
-    lower = np.nan_to_num(np.minimum.reduce(body) - scale(true["low"]))
+    body = [values for name, values in true.items() if name in ("open", "close")]
+    upper = np.nan_to_num(true["high"] - np.maximum.reduce(body))
+    lower = np.nan_to_num(np.minimum.reduce(body) - true["low"])
     order = np.argsort(upper + lower, kind="stable")
     long = np.argsort(order, kind="stable")[rows] * 2 >= order.size
     half = order.size // 2
     taken = order[rng.integers(0, half, rows.size) + np.where(long == (sides > 0), order.size - half, 0)]
-    ends = [np.asarray(made[name], dtype=np.float64)[rows] for name in ("open", "close") if name in made]
+    ends = [made[name][rows] for name in ("open", "close") if name in made]
     for name, most, wick in (("high", np.maximum, upper), ("low", np.minimum, -lower)):
         tip = most.reduce(ends)
         changed = np.asarray(made[name], dtype=np.float64).copy()
-        changed[rows] = most(tip, tip * np.exp(wick[taken]) if logarithms else tip + wick[taken])
+        changed[rows] = most(tip, scale.moved(tip, wick[taken]))
         made[name] = changed
 
 
@@ -311,24 +318,17 @@ def _next_bars(
         made = {name: values[behind].copy() for name, values in group.items()}
         base = _base_of(group)
         if base is not None:
-            scale, side = _Scale.of(group[base]), sides[feed, "close"]
+            scale, side = _Scale(group[base]), sides[feed, "close"]
             true = scale.known[1:] - scale.known[:-1]
             moves = drawn(true, side) + side * _signs(true, rng) * sizes * scale.usual
-            for name in PRICES:
-                if name in group:
-                    old = np.asarray(group[name], dtype=np.float64)
-                    with np.errstate(invalid="ignore", divide="ignore"):
-                        old = np.log(old) if scale.logarithms else old
-                    gaps = old[1:] - scale.known[:-1]
-                    moved = gaps + moves - true if name != "open" else drawn(gaps, sides[feed, "open"])
-                    new = np.append(scale.known[:-1] + moved, old[-1])
-                    made[name] = np.exp(new) if scale.logarithms else new
+            for name, prices in _prices_of(group).items():
+                old = scale.of(prices)
+                gaps = old[1:] - scale.known[:-1]
+                moved = gaps + moves - true if name != "open" else drawn(gaps, sides[feed, "open"])
+                made[name] = scale.prices(np.append(scale.known[:-1] + moved, old[-1]))
             ahead = {name: values[behind] for name, values in group.items()}
-            tips = np.append(sides[feed, "wicks"], 1.0)
-            _change_wicks(made, ahead, every, rng, logarithms=scale.logarithms, sides=tips)
-            for name in PRICES:
-                if name in group:
-                    made[name] = _snapped(made[name], group[name], every)
+            _change_wicks(made, ahead, every, rng, scale, np.append(sides[feed, "wicks"], 1.0))
+            made |= {name: _snapped(made[name], group[name], every) for name in PRICES if name in group}
             _enclose(made)
         for name, values in group.items():
             if name == "volume":
@@ -393,11 +393,11 @@ def change_in_place(feeds: Feeds, cuts: Ints, gap: int, rng: np.random.Generator
         made = dict(group)
         base = _base_of(group)
         if base is not None:
-            scale = _Scale.of(group[base])
+            scale = _Scale(group[base])
             true = scale.known[cuts + lengths] - scale.known[cuts]
             away = -_signs(true, rng) * (2 * np.abs(true) + sizes * scale.usual * np.sqrt(lengths))
-            moved = _moved_prices(group, (cuts, lengths, rows, place), away, logarithms=scale.logarithms)
-            _change_wicks(moved, group, rows, rng, logarithms=scale.logarithms, sides=either[::-1])
+            moved = _moved_prices(group, (cuts, lengths, rows, place), away, scale)
+            _change_wicks(moved, group, rows, rng, scale, either[::-1])
             made |= {name: _snapped(values, group[name], rows) for name, values in moved.items()}
         for name, values in group.items():
             if name == "volume":
@@ -410,28 +410,23 @@ def change_in_place(feeds: Feeds, cuts: Ints, gap: int, rng: np.random.Generator
 
 
 def _moved_prices(
-    group: Group, moved: tuple[Ints, Ints, Ints, Ints], away: Floats, *, logarithms: bool
+    group: Group, moved: tuple[Ints, Ints, Ints, Ints], away: Floats, scale: _Scale
 ) -> dict[str, Array]:
     """Return prices with the ``moved`` rows (cuts, lengths, rows, cut of each row) taken ``away`` from the truth;
     bars open near where the ones before closed, as true ones do.
     """
     cuts, lengths, rows, place = moved
-    true = {name: np.asarray(group[name], dtype=np.float64) for name in PRICES if name in group}
+    true = _prices_of(group)
     made = {name: old.copy() for name, old in true.items()}
-    bars = len(next(iter(true.values())))
     back = cuts + lengths + 1
-    inside = back < bars
-
-    def shifted(values: Floats, by: Floats) -> Floats:
-        return values * np.exp(by) if logarithms else values + by
-
+    inside = back < len(scale.known)
     for name, old in true.items():
-        made[name][rows] = shifted(old[rows], away[place])
+        made[name][rows] = scale.moved(old[rows], away[place])
     if "open" in true:
         opened, near = true["open"], true.get("close", true["open"])[cuts]
         after = opened[cuts + 1]
         made["open"][cuts + 1] = near * near / after if bool((opened > 0).all()) else 2 * near - after
-        made["open"][back[inside]] = shifted(opened[back[inside]], away[inside])
+        made["open"][back[inside]] = scale.moved(opened[back[inside]], away[inside])
     edges = np.unique(np.concatenate([cuts + 1, back[inside]]))
     widened = {name: values[edges] for name, values in made.items()}
     _enclose(widened)

@@ -163,7 +163,7 @@ class LeakSubject(Protocol):
         row behind it. What follows an outcome that is ``enough`` may be left out: runs cost with the square of
         their number.
         """
-        ...
+        return map(self.run, with_false_bars(columns, false, rows))
 
 
 def with_false_bars(columns: Columns, false: Columns, rows: Ints | None) -> Iterator[dict[str, Array]]:
@@ -173,7 +173,7 @@ def with_false_bars(columns: Columns, false: Columns, rows: Ints | None) -> Iter
         yield {name: np.append(values[: row + 1], false[name][row]) for name, values in columns.items()}
 
 
-class FunctionSubject:
+class FunctionSubject(LeakSubject):
     """A Python function of columns, run in this process. Trusted code only: a global could carry the future."""
 
     def __init__(self, function: Callable[[Columns], Trace]) -> None:
@@ -186,11 +186,6 @@ class FunctionSubject:
         except Exception as error:
             return RunFailure(kind="exception", text=f"{type(error).__name__}: {error}")
         return replace(trace, cpu_s=time.process_time() - before)
-
-    def next_bars(
-        self, columns: Columns, false: Columns, enough: Enough, rows: Ints | None = None
-    ) -> Iterator[Outcome]:
-        return map(self.run, with_false_bars(columns, false, rows))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,10 +352,9 @@ class Growth:
             self._ask_at_some(np.asarray(hints, dtype=np.int64))
 
     def _ask_every_bar(self, hints: Ints) -> None:
-        false = false_next_bars(self._feeds, self._rng, hints)
-        self._second, self._again = false.second, false.again
-        if self._walk(false.first, None):
-            self._walk(false.second, false.again)
+        self._false = false_next_bars(self._feeds, self._rng, hints)
+        if self._walk(self._false.first, None):
+            self._walk(self._false.second, self._false.again)
 
     def _walk(self, false: Columns, rows: Ints | None) -> bool:
         """Grow the table bar by bar; returns whether every answer came and none changed a decision."""
@@ -442,9 +436,9 @@ class Growth:
     def _ask_where_it_decides(self, scored: Trace) -> ChangedDecision | None:
         decided = np.unique(scored.rows)
         if self._short:
-            more = np.setdiff1d(decided[decided < len(self._feeds) - 1], self._again)
+            more = np.setdiff1d(decided[decided < len(self._feeds) - 1], self._false.again)
             if more.size:
-                self._walk(self._second, more)
+                self._walk(self._false.second, more)
             return self._convict(scored)
         config, gap = self._config, self._config.gap
         left, open_cuts = config.confirmations, set[int]()

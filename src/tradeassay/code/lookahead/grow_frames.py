@@ -38,7 +38,6 @@ _ROOM: Final = 60_000
 _CLOSE: Final = 1e-9
 """Targets that differ by less are one: libraries may round the last digit by the length of their input."""
 _TOO_SLOW: Final = (CpuTimeout, WallTimeout)
-_PROVEN: Final = "called on the rows so far it decides the same on every row of every market"
 
 
 class GrowthPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -185,16 +184,6 @@ def _apart(result: JobResult, tables: int) -> list[JobResult]:
     return made if len(made) == tables else []
 
 
-def ask_at(executor: JobExecutor, grown: Sequence[GrownRun], rows: Sequence[Ints], slower: int) -> None:
-    """Ask about more rows in a fresh child that never holds a later one, after the whole tables were seen."""
-    asked = [(one, more) for one, more in zip(grown, rows, strict=True) if more.size]
-    if asked:
-        jobs, wanted = [one.job for one, _ in asked], [more for _, more in asked]
-        result = executor.run(_grown_job(jobs, wanted, slower))
-        for (one, _), (said, ended) in zip(asked, _answers(jobs, wanted, result), strict=True):
-            one.said, one.ended = one.said | said, ended
-
-
 def frame_lookahead(
     executor: JobExecutor, grown: Sequence[GrownRun], plans: Sequence[tuple[GrowthPlan, np.random.Generator]]
 ) -> tuple[Finding, LeakRecord]:
@@ -202,13 +191,8 @@ def frame_lookahead(
     ran = [(one, plan, rng) for one, (plan, rng) in zip(grown, plans, strict=False) if one.targets is not None]
     asked, fewest, runs, notes = 0, 1, len(ran), list[str]()
     before = [len(one.said) for one, _, _ in ran]
-    open_ones = [(one, plan, rng) for one, plan, rng in ran if len(one.said) < one.job.bars.rows]
     if not any(one.difference()[1] for one, _, _ in ran):
-        more = [_changes(one, plan, rng) for one, plan, rng in open_ones]
-        ask_at(
-            executor, [one for one, _, _ in open_ones], more, min((plan.slower for _, plan, _ in ran), default=3)
-        )
-        runs += sum(bool(rows.size) for rows in more)
+        runs += _ask_again(executor, ran)
     for (one, plan, _), many in zip(ran, before, strict=True):
         row, reason, early = one.difference()
         asked += many
@@ -222,22 +206,29 @@ def frame_lookahead(
             return failed(reason, "look_ahead" if row is not None else "fails_on_prefixes"), record
     total = sum(one.job.bars.rows for one, _, _ in ran)
     notes.append(f"{asked} of {total} rows on {len(ran)} markets were asked about before any later row was shown")
+    told: dict[str, Any] = {"verdict": "clean", "runs": runs, "bars": asked, "notes": tuple(notes)}
+    if asked == total:
+        proven = "called on the rows so far it decides the same on every row of every market"
+        return PASSED, LeakRecord(reason=proven, fed="same", **told)
     reason = (
-        _PROVEN
-        if asked == total
-        else (
-            "called on the rows so far it decides the same on every row that was tried; "
-            f"a leak that acts on fewer than {fewest} rows is not excluded"
-        )
+        "called on the rows so far it decides the same on every row that was tried; "
+        f"a leak that acts on fewer than {fewest} rows is not excluded"
     )
-    return PASSED, LeakRecord(
-        verdict="clean",
-        reason=reason,
-        runs=runs,
-        bars=asked,
-        fed="same" if asked == total else "",
-        notes=tuple(notes),
-    )
+    return PASSED, LeakRecord(reason=reason, **told)
+
+
+def _ask_again(executor: JobExecutor, ran: Sequence[tuple[GrownRun, GrowthPlan, np.random.Generator]]) -> int:
+    """Ask where the scored runs change a target, in a fresh child that never holds a later row; return on how many
+    tables there was something to ask.
+    """
+    open_ones = [one for one in ran if len(one[0].said) < one[0].job.bars.rows]
+    more = [(grown, rows) for grown, plan, rng in open_ones if (rows := _changes(grown, plan, rng)).size]
+    if more:
+        jobs, wanted = [grown.job for grown, _ in more], [rows for _, rows in more]
+        result = executor.run(_grown_job(jobs, wanted, min(plan.slower for _, plan, _ in ran)))
+        for (grown, _), (said, ended) in zip(more, _answers(jobs, wanted, result), strict=True):
+            grown.said, grown.ended = grown.said | said, ended
+    return len(more)
 
 
 def _changes(one: GrownRun, plan: GrowthPlan, rng: np.random.Generator) -> Ints:
