@@ -314,7 +314,8 @@ def _mention(text: str, hit: DateHit) -> DateMention:
     return msgspec.structs.replace(place, year=year, **(_part(words) if named else {}))
 
 
-def day_fields(day: date) -> dict[str, int]:
+def day_fields(day: date) -> dict[str, Any]:
+    """Return a single day as the fields of a mention."""
     return {"year": day.year, "month": day.month, "day": day.day, "weekday": day.weekday()}
 
 
