@@ -322,11 +322,13 @@ def connectors_of(season: Season, clock: Clock, fetch: Fetch | None = None) -> t
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UserError(f"[news] rss: '{url[:80]}' is not a web address", hint="write https://host/feed.xml")
-        feed = RssNews(asset="", url=url, source=parts.hostname, zone=season.news.zone, fetch=reader)
         for asset in season.assets:
             # An item about an asset has its symbol (of a pair the coin alone) or one of its names.
             words = (asset.symbol.partition("/")[0], *asset.names)
-            found.append(msgspec.structs.replace(feed, asset=asset.symbol, words=words))
+            zone = season.news.zone
+            found.append(
+                RssNews(asset=asset.symbol, url=url, source=parts.hostname, words=words, zone=zone, fetch=reader)
+            )
     if season.filings.edgar:
         numbers = {asset.symbol: asset.cik for asset in season.assets if asset.cik is not None}
         if not numbers:
