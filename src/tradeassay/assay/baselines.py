@@ -46,6 +46,7 @@ from tradeassay.core.time import parse_day
 from tradeassay.core.view import Floats, Ints
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.factors import standardise
+from tradeassay.metrics.agreement import spearman_rho
 from tradeassay.play import Universe, most_traded
 
 __all__ = [
@@ -196,15 +197,8 @@ def score_samples(fitted: FittedModel, samples: Samples) -> Floats:
 
 def daily_rank_ic(scores: Floats, samples: Samples) -> Floats:
     """Return each day's rank correlation (Spearman) of scores and returns; 0 where all scores are equal."""
-    from scipy.stats import rankdata
-
-    found = np.zeros(len(samples.by_day()))
-    for place, rows in enumerate(samples.by_day()):
-        one, other = rankdata(scores[rows]), rankdata(samples.returns[rows])
-        one, other = one - one.mean(), other - other.mean()
-        scale = math.sqrt(float(one @ one) * float(other @ other))
-        found[place] = float(one @ other) / scale if scale > 0 else 0.0
-    return found
+    daily = np.array([spearman_rho(scores[rows], samples.returns[rows]) for rows in samples.by_day()])
+    return np.where(np.isnan(daily), 0.0, daily)
 
 
 def mean_rank_ic(daily: Floats, horizon: int) -> RankIC:
