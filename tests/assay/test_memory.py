@@ -1,6 +1,7 @@
 """What masks say about memory: the one who remembers is found, also by the verdict, the others are not."""
 
 from datetime import date
+from importlib import import_module
 
 import memory_runs
 import msgspec
@@ -36,6 +37,13 @@ RECALLING, READING = "scripted/tiny-memoriser: tiny-memoriser", "scripted/sensib
 @pytest.fixture(scope="module")
 def contrast():
     return memory_contrast(memory_runs.masked_run())
+
+
+def test_a_name_of_memory_is_exported_in_one_place():
+    rooms = (import_module(name) for name in ("tradeassay.assay", "tradeassay.assay.memory"))
+    public, inner = (set(room.__all__) for room in rooms)
+    assert {"memory_contrast", "rationale_analysis"} <= public and "recall_audit" in inner
+    assert not public & inner
 
 
 def test_who_remembers_loses_selection_under_the_mask(contrast):

@@ -1,6 +1,7 @@
 """Memory: which part of a result disappears when a model cannot recognise the stocks and the dates.
 
-The names are imported on first use: a verdict on a table of returns needs none of the models behind them.
+The names are imported on first use: a verdict on a table of returns needs none of the models behind them. What
+masks and reasons say of recorded runs is exported by :mod:`tradeassay.assay`, beside what else is said of them.
 """
 
 from __future__ import annotations
@@ -10,15 +11,6 @@ from typing import TYPE_CHECKING
 from tradeassay.core.lazy import lazily
 
 if TYPE_CHECKING:
-    from tradeassay.assay.memory.contrast import (
-        DirectProbe as DirectProbe,
-        Fade as Fade,
-        MemoryArm as MemoryArm,
-        MemoryConfig as MemoryConfig,
-        MemoryContrast as MemoryContrast,
-        MemoryGap as MemoryGap,
-        memory_contrast as memory_contrast,
-    )
     from tradeassay.assay.memory.counterfactual import (
         CounterfactualConfig as CounterfactualConfig,
         CounterfactualReport as CounterfactualReport,
@@ -32,12 +24,6 @@ if TYPE_CHECKING:
         split_run as split_run,
     )
     from tradeassay.assay.memory.questions import RecallConfig as RecallConfig
-    from tradeassay.assay.memory.rationale import (
-        NamedThing as NamedThing,
-        RationaleReport as RationaleReport,
-        RationaleRow as RationaleRow,
-        rationale_analysis as rationale_analysis,
-    )
     from tradeassay.assay.memory.recall import (
         RecallReport as RecallReport,
         plan_recall as plan_recall,
