@@ -158,6 +158,10 @@ def test_names_returns_need_no_data_set(tmp_path):
     assert found.preferences["MOM_12_1"].value is not None
     assert found.preferences["MOM_12_1"].value > 1.0
     assert check_identity(found) <= 1e-12
+    judged = assay(OwnAccount(weights=str(weights), returns=str(returns)), VerdictConfig(draws=100)).agents[0]
+    why = "returns of the names are given, and none of a market"
+    assert (judged.timing, judged.passive, judged.market.value, judged.market.reason) == (None, None, None, why)
+    assert f"timing and passive portfolios are not tested: {why}" in judged.verdict.limits
 
 
 def test_returns_alone_are_explained_over_time(tmp_path, home):

@@ -50,6 +50,7 @@ SEEN = {
     *("costs are unknown", "factors cover only 30% of what was held", "the data set has known biases"),
     *("the window is short", "some seeds are left out", "many sessions had no usable answer"),
     *("what was paid out is the table's word", "when money was paid in is not known"),
+    "timing and passive portfolios are not tested",
 }
 """Every label and every limit that a verdict can have: a new one belongs here, and into what is drawn."""
 
@@ -215,6 +216,8 @@ class Drawn:
                 changes |= {"by_model": True, "memory": self.memory() if self.often(0.8) else None}
                 if self.often(0.5):
                     changes["recall"] = self.recall()
+            if self.often(rough):
+                changes |= {"timing": None, "market": not_scored("returns of the names are given")}
         return found(**changes)
 
 

@@ -379,7 +379,7 @@ def with_daily(
         found,
         failure=found.failure or totals.reason,
         total=totals.intervals["total"],
-        market=_market(market),
+        market=found.market if market is None else _market(market),
         parts=parts,
         style_variance=style,
         active_variance=active,
@@ -410,10 +410,8 @@ def with_daily(
     )
 
 
-def _market(market: Floats | None) -> Measure:
+def _market(market: Floats) -> Measure:
     """Return what the market returned over the window."""
-    if market is None:
-        return not_scored("no benchmark is given")
     return Measure(
         value=significant(float(np.prod(1.0 + market) - 1.0)), n=market.size, note="no interval: as it was"
     )
@@ -736,7 +734,6 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
         )
     if market is None:
         parts = {**parts, "common": not_scored(why), "selection": not_scored(ALONE)}
-        found = msgspec.structs.replace(found, market=not_scored(why))
     found = msgspec.structs.replace(found, parts=parts, styled=1.0 if factors else 0.0)
     return judge(found, config), tuple(notes)
 
@@ -812,7 +809,7 @@ def _judged(own: OwnAccount, taken: Attribution, config: VerdictConfig, agent: s
         method=taken.method,
         failure=taken.reason,
         total=not_scored(taken.reason or "nothing was played"),
-        market=_market(None),
+        market=not_scored(taken.reason or "returns of the names are given, and none of a market"),
         exposures=exposures,
         luck=_own_luck(own, config),
         leaks=LeakEvidence(tested=False),

@@ -451,6 +451,8 @@ def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
         limits.append(f"leaks on up to {leaks.bound:.0%} of days are not excluded: the leak test was too short")
     if found.parts and part_of(found, "trading") is None:
         limits.append("costs are unknown: the account's own returns are not given")
+    if found.timing is None and found.market.value is None:
+        limits.append(f"timing and passive portfolios are not tested: {found.market.reason}")
     if found.luck.p is None:
         limits.append(f"there is no luck baseline: {found.luck.percentile.reason}")
     return limits
