@@ -1,5 +1,6 @@
 """What masks say about memory: the one who remembers is found, also by the verdict, the others are not."""
 
+import re
 from datetime import date
 from importlib import import_module
 
@@ -18,15 +19,18 @@ from tradeassay.assay import (
     memory_contrast,
     rationale_analysis,
 )
+from tradeassay.assay.memory import RecallConfig, recall_audit
 from tradeassay.assay.memory.contrast import Sample, infer, welch
 from tradeassay.assay.memory.rationale import Finder, reasons
 from tradeassay.assay.verdict.evidence import memory_evidence
+from tradeassay.cli import main
 from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Instrument
 from tradeassay.llm import scripted_models
 from tradeassay.llm.scripted.traders import Question
 from tradeassay.metrics import BootstrapConfig
+from tradeassay.report.recall_page import write_recall
 from tradeassay.runs import AgentSpec, RunSpec, Window, run
 
 RECALLING, READING = "scripted/tiny-memoriser: tiny-memoriser", "scripted/sensible: sensible"
@@ -44,6 +48,42 @@ def test_a_name_of_memory_is_exported_in_one_place():
     public, inner = (set(room.__all__) for room in rooms)
     assert {"memory_contrast", "rationale_analysis"} <= public and "recall_audit" in inner
     assert not public & inner
+
+
+def test_what_of_a_run_is_not_asked_about_is_said(capsys, monkeypatch, tmp_path):
+    """Twenty questions are too few for all names that were held: how many would do is said, and is enough."""
+    played = memory_runs.masked_run()
+    monkeypatch.setenv("TRADEASSAY_HOME", str(home()))
+    command = [
+        "memory",
+        "recall",
+        "--run",
+        str(played.folder),
+        "-m",
+        "scripted/sensible",
+        "--every",
+        "1",
+        "--plan",
+    ]
+    assert main([*command, "--questions", "20"]) == 0
+    said = re.search(
+        r"asked about ([\d,]+) of ([\d,]+) moves of names that were held: 2 of (\d+) names, \d+% of what was "
+        r"held; --questions (\d+) asks about all",
+        capsys.readouterr().err,
+    )
+    asked, of, names, enough = (int(one.replace(",", "")) for one in said.groups())
+    assert names > 2 and of * 2 == asked * names
+    assert main([*command, "--questions", str(enough)]) == 0
+    assert "asked about" not in capsys.readouterr().err
+    assert main([*command, "--questions", str(enough - 5)]) == 0
+    assert "asked about" in capsys.readouterr().err
+    few = RecallConfig(questions=20, every=1)
+    told = []
+    report = recall_audit(
+        "scripted/sensible", run=played, config=few, answer=lambda _: ModelReply(text="up"), say=told.append
+    )
+    assert report.plan.left_out == said[0] and said[0] in told
+    assert said[0] in write_recall(report, tmp_path / "recall.html").read_text()
 
 
 def test_who_remembers_loses_selection_under_the_mask(contrast):

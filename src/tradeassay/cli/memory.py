@@ -117,7 +117,10 @@ def recall(
         raise UserError("one model is asked at a time", hint="give -m once")
     named = models[0] if models else _only_model(played)
     if only_plan:
-        say(plan_recall(named, dataset, run=played, config=config).sentence)
+        plan = plan_recall(named, dataset, run=played, config=config)
+        say(plan.sentence)
+        if plan.left_out:
+            say(plan.left_out)
         return
     if cassettes is not None and cassettes.parts[0] == "recorded":
         cassettes = find_audit(str(cassettes), str(dataset))

@@ -4,6 +4,7 @@ controls."""
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -101,14 +102,16 @@ class RecallMonth(msgspec.Struct, frozen=True, kw_only=True):
     near: Measure
 
 
-class RecallPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What asking takes; ``usd`` is None where the model's price is not known."""
+class RecallPlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What asking takes; ``usd`` is None where the model's price is not known. ``left_out`` says how much of what
+    was held in a run is not asked about, and what would ask about all of it."""
 
     questions: int
     facts: int
     input_tokens: int
     output_tokens: int
     usd: float | None
+    left_out: str = ""
 
     @property
     def sentence(self) -> str:
@@ -176,10 +179,12 @@ def recall_audit(
     say = say or (lambda _: None)
     if run is not None and answer is None:
         model = episodes_of(run, model)[0].model  # an agent may be called otherwise than its model
-    snapshot, truth, questions, cutoff = _prepared(model, dataset, run, config, home)
+    snapshot, truth, questions, cutoff, left_out = _prepared(model, dataset, run, config, home)
     access = Access(base_url=asking.base_url, prices=load_prices(asking.prices), home=home)
-    plan = _plan_of(model, questions, access.prices)
+    plan = _plan_of(model, questions, access.prices, left_out)
     say(f"{plan.sentence}; it is asked without any price")
+    if left_out:
+        say(left_out)
     budget = Budget(asking.max_usd)
     if answer is not None:
         replies = [answer(one) for one in questions]
@@ -216,7 +221,7 @@ def recall_again(run: Run, record: RecallReport, asked: bool) -> RecallReport:
     if asked:
         again = recall_audit(record.model, data, run=played, config=record.config, home=home)
         return msgspec.structs.replace(again, usd=record.usd)
-    snapshot, truth, questions, cutoff = _prepared(record.model, data, played, record.config, home)
+    snapshot, truth, questions, cutoff, left_out = _prepared(record.model, data, played, record.config, home)
     given = {(one.fact, one.wording, one.sample): one for one in record.answers}
     if {*given} != {(one.fact, one.wording, one.sample) for one in questions}:
         raise UserError("its questions are not those that are drawn", hint="do not believe it")
@@ -226,7 +231,7 @@ def recall_again(run: Run, record: RecallReport, asked: bool) -> RecallReport:
         reply = ModelReply(text=then.said, error_kind="refused" if then.refused else None)
         # Of a long answer only the beginning is kept: what was read in it is believed.
         answers.append(read_answer(one, reply) if len(then.said) < LONGEST else then)
-    plan = _plan_of(record.model, questions, None)
+    plan = _plan_of(record.model, questions, None, left_out)
     return score_recall(
         answers,
         propensity=record.propensity,
@@ -249,13 +254,14 @@ def plan_recall(
     config: RecallConfig | None = None,
 ) -> RecallPlan:
     """Return what an audit would take; nobody is asked."""
-    _, _, questions, _ = _prepared(model, dataset, run, config or RecallConfig(), None)
-    return _plan_of(model, questions, None)
+    _, _, questions, _, left_out = _prepared(model, dataset, run, config or RecallConfig(), None)
+    return _plan_of(model, questions, None, left_out)
 
 
 def _prepared(
     model: str, dataset: str | Snapshot | None, run: Run | None, config: RecallConfig, home: Path | None
-) -> tuple[Snapshot, PriceTruth, tuple[RecallQuestion, ...], date | None]:
+) -> tuple[Snapshot, PriceTruth, tuple[RecallQuestion, ...], date | None, str]:
+    """Return the data, its prices, what is asked, the model's cutoff, and what of a run is not asked about."""
     if run is not None:
         snapshot = run.snapshot(episodes_of(run, model)[0].key)
     elif dataset is None:
@@ -268,8 +274,9 @@ def _prepared(
     days = [one.cutoff for one in known if one is not None and one.cutoff is not None]
     cutoff = config.cutoff or next(iter(days), None if found is None else found.last_day)
     if run is None:
-        return snapshot, truth, draw_questions(truth, config, cutoff), cutoff
-    return snapshot, truth, draw_for_pairs(truth, pairs_of_run(run, model, truth, config), config), cutoff
+        return snapshot, truth, draw_questions(truth, config, cutoff), cutoff, ""
+    pairs, left_out = pairs_of_run(run, model, truth, config)
+    return snapshot, truth, draw_for_pairs(truth, pairs, config), cutoff, left_out
 
 
 def episodes_of(run: Run, model: str) -> list[EpisodeSpec]:
@@ -285,11 +292,13 @@ def episodes_of(run: Run, model: str) -> list[EpisodeSpec]:
     return found
 
 
-def pairs_of_run(run: Run, model: str, truth: PriceTruth, config: RecallConfig) -> list[tuple[str, str, str]]:
+def pairs_of_run(
+    run: Run, model: str, truth: PriceTruth, config: RecallConfig
+) -> tuple[list[tuple[str, str, str]], str]:
     """Return what to ask for a run: every name held, in stretches that cover all of its sessions. Where they
     overlap they end beyond its last one, as what was decided on does.
 
-    Where that is more than may be asked, the names that were held least are left out.
+    Where that is more than may be asked, the names that were held least are left out, which the second says.
     """
     row = {str(day): number for number, day in enumerate(truth.sessions)}
     held = np.zeros(len(truth.symbols))
@@ -306,13 +315,24 @@ def pairs_of_run(run: Run, model: str, truth: PriceTruth, config: RecallConfig) 
     starts = range(max(0, min(rows) - 1), max(rows), config.every or step)
     last = max(rows) if config.every is None else len(truth.sessions) - 1
     spans = [(str(truth.sessions[at]), str(truth.sessions[min(at + step, last)])) for at in starts if at < last]
-    facts = max(1, config.questions // (config.wordings * config.samples) * 4 // 5)
+    each = config.wordings * config.samples
+    facts = max(1, config.questions // each * 4 // 5)
     most = max(2, facts // max(1, len(spans)))
-    names = [truth.symbols[int(k)] for k in np.argsort(-held, kind="stable")[:most] if held[k] > 0.0]
-    return [(symbol, *span) for symbol in names for span in spans]
+    ranked = [int(k) for k in np.argsort(-held, kind="stable") if held[k] > 0.0]
+    asked, left_out = ranked[:most], ""
+    if len(asked) < len(ranked):
+        made, of = len(asked) * len(spans), len(ranked) * len(spans)
+        left_out = (
+            f"asked about {made:,} of {of:,} moves of names that were held: {len(asked)} of {len(ranked)} names, "
+            f"{held[asked].sum() / held.sum():.0%} of what was held; --questions {each * math.ceil(of * 5 / 4)} "
+            "asks about all"
+        )
+    return [(truth.symbols[k], *span) for k in asked for span in spans], left_out
 
 
-def _plan_of(model: str, questions: Sequence[RecallQuestion], prices: PriceTable | None) -> RecallPlan:
+def _plan_of(
+    model: str, questions: Sequence[RecallQuestion], prices: PriceTable | None, left_out: str
+) -> RecallPlan:
     sent = sum(estimate_request(request_of(one)) for one in questions)
     given = ANSWER_TOKENS * len(questions)
     price = (prices or load_prices()).of(model)
@@ -322,6 +342,7 @@ def _plan_of(model: str, questions: Sequence[RecallQuestion], prices: PriceTable
         input_tokens=sent,
         output_tokens=given,
         usd=None if price is None else price.worst_usd(sent, given),
+        left_out=left_out,
     )
 
 
