@@ -113,8 +113,11 @@ def test_a_run_without_programs_is_reported_verified_and_resumed(tell, capsys, p
     assert "holds another run: its turns differ" in tell([*argv, "--turns", "3", "--slug", "mute"], 2).err
     (place / "moved, ü").mkdir()
     moved = (place / "runs/mute").rename(place / "moved, ü" / "Anna's run; at $HOME")
-    assert main(["verify", str(moved)]) == 0  # its page names the folder where it was written
+    capsys.readouterr()
+    elsewhere = "which is not what was checked"  # its page names the folder where it was written
+    assert f"runs/mute, {elsewhere}" in " ".join(tell(["verify", str(moved)]).err.split())
     assert main(["report", str(moved)]) == 0
+    assert elsewhere not in " ".join(tell(["verify", str(moved)]).err.split())
     assert f"verify {shlex.quote(str(moved))}" in html.unescape((moved / "report.html").read_text())
     back = moved.rename(place / "runs/back")
     assert main(["verify", str(back)]) == 0

@@ -144,6 +144,12 @@ def on_the_page(old, new):
     return lambda run: swap(run.path / "report.html", old, new)
 
 
+def sent_to(run, folder):
+    """Let a page name another folder in the command that checks it."""
+    page = run.path / "report.html"
+    page.write_text(re.sub("(?<=tradeassay verify )[^<]+", folder, page.read_text()))
+
+
 LATE = "not done after 60 s"
 
 
@@ -176,6 +182,10 @@ these(
         lambda found: found["scores"]["cells"][0]["groups"][0].update(value="tradeassay")
     ),
     a_program_that_always_solves_its_task=on_the_page("in 0.0% of plays", "in 100.0% of plays"),
+    a_page_that_sends_its_readers_to_an_honest_run=(
+        "tells its readers to verify /srv/honest, which is not what was checked",
+        lambda run: sent_to(run, "/srv/honest"),
+    ),
     a_variant_without_end=(
         r"rules cannot be checked there is no task 'gen-rsi-low-1-9{30}'",
         lambda run: run.present_as(("gen-rsi-low-1-7", "gen-rsi-low-1-" + "9" * 30)),
@@ -185,6 +195,11 @@ these(
         run, judge={"status": "passed"}, judge_behaviour={"status": "passed", "agreement": 1.0}
     ),
 )
+
+
+@of("rule")
+def a_page_that_sends_its_readers_to_another_run(run):
+    sent_to(run, "demo")
 
 
 @of("rule")

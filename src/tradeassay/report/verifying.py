@@ -1,10 +1,10 @@
 """Verifying pages: whatever is written from records is written again from them, and compared file by file.
 
 A run's own page, a paper's page with its tables, and a published site hold nothing but what their records give.
-Two things of a page belong to the place where it was written, and are compared apart: the path of the run in the
-command that checks it, and how many runs lay in its folder. A page that names another version of tradeassay as its
-writer may say the same numbers of the same agents in other words: nobody can check those here, which contradicts
-nobody.
+Two things of a page belong to the place where it was written, and are compared apart: the path in the command that
+checks a run of programs, and how many runs lay in its folder. A path that is not what was checked is named: a page
+could send its readers to somebody else's honest run. A page that names another version of tradeassay as its writer
+may say the same numbers of the same agents in other words: nobody can check those here, which contradicts nobody.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from tradeassay.runs.verify.report import NOT_RENDERED, VerifyReport
 
 PAPER = "paper.json"
 Badges = tuple[tuple[str, str], ...]
-_HERE = re.compile(r"(?<=tradeassay verify )[^<>]+(?=<)")
+_HERE = re.compile(r"(?<=<code data-placed>tradeassay verify )[^<>]+(?=<)")
 _COUNT = re.compile(r"(?:the only run|one of (\d+) runs) of ")
 _WRITER = re.compile(r"(?<=<meta name=\"generator\" content=\"tradeassay)[^\"<>]*(?=\">)")
 _UNSEEN = re.compile(r"<style>.*?</style>|<script>.*?</script>|<[^>]*>", re.DOTALL)
@@ -111,6 +111,11 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
     then, now = (_counted(text) for text in (page.read_text(errors="replace"), found.freedom or ""))
     if not wrong and now and then < now:
         notes.append(f"report.html counts {then} runs of its benchmark in the folder, there are {now}")
+    said = _HERE.search(page.read_text(errors="replace"))
+    if outcome == "re-derived" and said is not None:
+        (named,) = shlex.split(html.unescape(said[0]))
+        if Path(named).resolve() != run.folder.resolve():
+            notes.append(f"report.html tells its readers to verify {named}, which is not what was checked")
     claim = ClaimOutcome(claim="page", outcome=outcome, why=why)
     return found.and_claim(claim, notes)
 
