@@ -210,12 +210,18 @@ def key_facts(
 def news_truths(
     config: SyntheticConfig, events: tuple[NewsEvent, ...], items: tuple[NewsItem, ...], days: Days
 ) -> tuple[NewsTruth, ...]:
+    sessions = [str(day) for day in days]
     return tuple(
         NewsTruth(
             id=item.id,
             symbol=item.symbols[0],
-            session=str(days[event.row]),
-            **{name: getattr(event, name) for name in ("kind", "theme", "tone", "size", "gap", "drift")},
+            session=sessions[event.row],
+            kind=event.kind,
+            theme=event.theme,
+            tone=event.tone,
+            size=event.size,
+            gap=event.gap,
+            drift=event.drift,
             horizon=config.news.horizon,
             repeats=None if event.origin is None else items[event.origin].id,
         )
