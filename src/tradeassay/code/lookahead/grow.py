@@ -575,9 +575,7 @@ def _held_differently(left: Trace, right: Trace, bars: int) -> Flags:
     found = np.zeros(bars, dtype=bool)
     for name in one.keys() | two.keys():
         a, b = one.get(name, np.zeros(bars)), two.get(name, np.zeros(bars))
-        with np.errstate(invalid="ignore"):
-            near = np.abs(a - b) <= _SAME * np.maximum(1.0, np.maximum(np.abs(a), np.abs(b)))
-        found |= ~(near | (np.isnan(a) & np.isnan(b)))
+        found |= ~np.isclose(a, b, rtol=_SAME, atol=_SAME, equal_nan=True)
     return found
 
 
