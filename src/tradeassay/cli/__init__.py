@@ -5,7 +5,9 @@ Results go to stdout, prose and progress to stderr, so that ``--json`` output ca
 
 from __future__ import annotations
 
+import codecs
 import errno
+import io
 import os
 import sys
 import warnings
@@ -25,6 +27,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command line and return the exit status; installed as ``tradeassay``."""
     from tradeassay.core.secrets import clean_screen, lookalikes
 
+    _speak_plainly()
     # Threads of linear algebra wait for each other longer than our small matrices take: a third of a table's CPU.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with clean_screen(), _warnings_in_one_line():
@@ -33,6 +36,23 @@ def main(argv: list[str] | None = None) -> int:
         finally:
             if (warning := lookalikes()) is not None:
                 print(warning, file=sys.stderr)
+
+
+_PLAIN = {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{BOX DRAWINGS LIGHT HORIZONTAL}": "-"}
+
+
+def _speak_plainly() -> None:
+    """Let screens that are not in Unicode have plain signs: a minus must not be lost, let alone stop a command."""
+
+    def plain(error: UnicodeError) -> tuple[str, int]:
+        if not isinstance(error, UnicodeEncodeError):
+            raise error
+        return "".join(_PLAIN.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+
+    codecs.register_error("tradeassay.plain", plain)
+    for screen in (sys.stdout, sys.stderr):
+        if isinstance(screen, io.TextIOWrapper) and codecs.lookup(screen.encoding).name != "utf-8":
+            screen.reconfigure(errors="tradeassay.plain")
 
 
 @contextmanager
