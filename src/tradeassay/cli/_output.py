@@ -82,10 +82,12 @@ def show_verification(found: VerifyReport | None, sealed: Sealed | None = None) 
         click.echo(line)
     if len(shown) > _MOST_SHOWN:
         click.echo(f"... and {len(shown) - _MOST_SHOWN} more (--json names all)")
-    made = [*dict.fromkeys(one.claim for one in found.claims if one.outcome == "re-derived")]
+    left = [one for one in found.claims if one.outcome != "re-derived"]
+    partly = {one.claim for one in left}
+    claimed = dict.fromkeys(one.claim for one in found.claims if one.outcome == "re-derived")
+    made = [f"{claim} (in part)" if claim in partly else claim for claim in claimed]
     more = f" and {len(made) - _MOST_SHOWN} more" if len(made) > _MOST_SHOWN else ""
     click.echo(f"re-derived: {', '.join(made[:_MOST_SHOWN]) or 'nothing'}{more}")
-    left = [one for one in found.claims if one.outcome != "re-derived"]
     if left:
         rows = [(one.claim, one.outcome, str(one.episodes or ""), one.why) for one in left]
         print_table("not re-derived", ("claim", "outcome", "episodes", "why not more"), rows)
