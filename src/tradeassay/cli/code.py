@@ -211,6 +211,10 @@ def evaluate(
         from tradeassay.data import load_dataset
 
         named = split_list(reports["symbols"])
+        if len(named) > 1:
+            raise UserError(
+                f"a program is run on one symbol, and {len(named)} are named", hint="run it once for each of them"
+            )
         chosen, home = on_stored_bars(chosen, load_dataset(reports["dataset"]), named[0] if named else None)
     source = read_program(program)
     found = check_program(source, chosen, framework=framework, judge=judge, rules=rules, strict=strict, home=home)
