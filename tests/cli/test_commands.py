@@ -1,5 +1,6 @@
 """The command line, through its front door: exit status, stdout for results, stderr for prose."""
 
+import io
 import json
 import re
 import subprocess
@@ -76,6 +77,7 @@ def test_version(tell):
         (["arena", "health", "--db", "gone.db"], 2, "there is no database 'gone.db'"),
         (["arena", "amend", "bar", "--season", "spring", "--db", "gone.db"], 2, "there is no database 'gone.db'"),
         (["assay", "gone.csv", "--against", "market.csv"], 2, "no file gone.csv"),
+        (["code", "eval", "x.py", "--dataset", "synthetic/us:7", "--symbols", "A,B"], 2, "once for each of them"),
         (["run", "daily-us-v1", "-a", "cash", "--first", "yesterday"], 2, "'yesterday' is not a date"),
         (["run", "daily-us-v1", "-a", "cash", "--dataset", "synthetic/mars:1"], 2, "mars"),
         (["run", "daily-us-v1", "-a", "cash", "--seeds", "1000000000"], 2, "ask for 1 to 10,000"),
@@ -183,6 +185,25 @@ def test_plays_of_several_seeds_say_how_reliable_an_agent_is(place, tell):
     assert both["levels"] == {"model": 2, "wording": 2, "window": 1, "seed": 2} and both["left_out"] == 4
 
 
+def test_what_is_re_derived_in_part_is_not_called_re_derived(small_run, tell):
+    next(small_run.glob("episodes/*cash*/events.jsonl")).unlink()
+    assert "decisions (in part)" in tell(["verify", "small"], 1).out
+
+
+def test_a_screen_that_is_not_in_unicode_keeps_the_minus(place, monkeypatch):
+    rows = [f"2024-01-{day:02},{-0.01 if day % 2 else 0.004}" for day in (*range(2, 6), *range(8, 13))]
+    (place / "mine.csv").write_text("date,return\n" + "\n".join(rows) + "\n")
+    shown = {}
+    for encoding in ("utf-8", "latin-1"):
+        monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
+        assert main(["assay", "mine.csv"]) == 0
+        sys.stdout.flush()
+        shown[encoding] = sys.stdout.buffer.getvalue().decode(encoding)
+    assert "\N{MINUS SIGN}" in shown["utf-8"]
+    numbers = re.findall(r"[-+]?[0-9.]+%", shown["utf-8"].replace("\N{MINUS SIGN}", "-"))
+    assert re.findall(r"[-+]?[0-9.]+%", shown["latin-1"]) == numbers
+
+
 @pytest.mark.slow
 def test_compare_two_runs(small_run, tell):
     tell(["run", *SMALL, "--slug", "other", "--workers", "1", "--dataset", "synthetic/crypto:8"])
@@ -217,6 +238,10 @@ def test_an_imported_folder_is_examined_stored_and_traded(place, tell):
         main(["run", "daily-us-real-v1", "-a", "equal-weight", "--dataset", "mine", *window, "--workers", "1"])
         == 0
     )
+    indexed = ["run", "stockbench-v1", "-a", "equal-weight", "--dataset", "mine", *window, "--workers", "1"]
+    mend = "--index none --universe all"
+    assert mend in tell([*indexed, "--index", "none"], 2).err
+    assert main([*indexed, *mend.split()]) == 0
 
     (folder / "AAA.csv").write_text("Date,Open,High,Low,Close,Volume\n2024-01-02,10,9,11,10,5\n")
     assert "AAA.csv:2" in tell(["data", "doctor", "prices"], 1).out

@@ -450,8 +450,8 @@ class History:
 
     def no_index(self, index: str, row: int) -> DataError:
         known = sorted({*self.levels, *(name for name, edges in self._changes.items() if edges[0] <= row)})
-        hint = f"known: {', '.join(known)}" if known else "this data has no index: --index none plays without one"
-        return DataError(f"no index '{index}' is known", hint=hint)
+        without = "this data has no index: --index none --universe all plays without one"
+        return DataError(f"no index '{index}' is known", hint=f"known: {', '.join(known)}" if known else without)
 
     # -- figures and minutes -------------------------------------------------------------------------------------
 
