@@ -234,11 +234,11 @@ def test_an_imported_folder_is_examined_stored_and_traded(place, tell):
     assert main(["data", "doctor", "prices"]) == 0
     assert tell(["data", "import", "prices", "--name", "mine", "--replace"]).out.strip().endswith("mine")
     window = ["--first", days[0], "--last", days[-1]]
-    assert (
-        main(["run", "daily-us-real-v1", "-a", "equal-weight", "--dataset", "mine", *window, "--workers", "1"])
-        == 0
-    )
-    indexed = ["run", "stockbench-v1", "-a", "equal-weight", "--dataset", "mine", *window, "--workers", "1"]
+    traded = ["-a", "equal-weight", "--dataset", "mine", *window, "--workers", "1"]
+    assert main(["run", "daily-us-real-v1", *traded, "--slug", "own"]) == 0
+    shown = tell(["report", "own", "--format", "csv"]).out
+    assert "mine by the rules of daily-us-real-v1" in shown and "2007-2009" not in shown.split("note")[0]
+    indexed = ["run", "stockbench-v1", *traded]
     mend = "--index none --universe all"
     assert mend in tell([*indexed, "--index", "none"], 2).err
     assert main([*indexed, *mend.split()]) == 0

@@ -170,7 +170,7 @@ def test_a_title_is_that_of_the_registry(small, runs, home):
     words = paste_tables(again)[0].notes[-1]
     assert 'title "Real-money account, audited" instead of' in words
     unknown = msgspec.structs.replace(grand, id="mine-v1")
-    assert shown_title(unknown) == 'mine-v1, not registered here ("Real-money account, audited")'
+    assert shown_title(unknown, "synthetic/us:7") == 'mine-v1, not registered here ("Real-money account, audited")'
 
 
 def test_the_freedom_of_the_runner_is_said_on_every_surface(small, home, tmp_path, tell, monkeypatch):

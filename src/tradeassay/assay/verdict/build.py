@@ -210,7 +210,8 @@ def _titles(run: Run, rows: Sequence[_Row]) -> dict[str, str]:
             )
             if value and len(others) > 1
         ]
-        found[cell] = ", ".join([shown_title(run.manifest.benchmark(episode)), *ways, *apart])
+        title = shown_title(run.manifest.benchmark(episode), episode.dataset)
+        found[cell] = ", ".join([title, *ways, *(value for value in apart if not title.startswith(value))])
     return found
 
 

@@ -290,10 +290,18 @@ def shown_name(agent: AgentSpec, record: AgentRecord | None = None, doubt: str =
     return agent.title if agent.title in (own, kind) else f"{kind}: {agent.title}"
 
 
-def shown_title(benchmark: Benchmark) -> str:
-    """Return a benchmark's title as registered here; what a run calls one that is not is quoted behind its id."""
+def shown_title(benchmark: Benchmark, dataset: str) -> str:
+    """Return a benchmark's title as registered here; what a run calls one that is not is quoted behind its id.
+
+    A title tells of the registered data ("29 US stocks, real prices 2007-2009"): only another draw of the same
+    synthetic world may bear it, and any other data is named.
+    """
     if benchmark.id in benchmarks:
-        return benchmarks.get(benchmark.id).title
+        known = benchmarks.get(benchmark.id)
+        world, colon, _ = known.dataset.partition(":")
+        if dataset == known.dataset or (colon and dataset.startswith(world + colon)):
+            return known.title
+        return f"{dataset} by the rules of {known.id}"
     return f'{benchmark.id}, not registered here ("{benchmark.title}")'
 
 

@@ -148,7 +148,7 @@ class _Reading:
         index, prices = _market(run, sound[0], sessions, traded) if self._details and sound else (None, {})
         return CellSummary(
             id=rows[0].cell,
-            title=shown_title(benchmark),
+            title=shown_title(benchmark, rows[0].dataset),
             benchmark=rows[0].benchmark,
             dataset=rows[0].dataset,
             badges=run.cell_badges(rows[0].cell),
