@@ -185,6 +185,17 @@ def test_plays_of_several_seeds_say_how_reliable_an_agent_is(place, tell):
     assert both["levels"] == {"model": 2, "wording": 2, "window": 1, "seed": 2} and both["left_out"] == 4
 
 
+def test_a_stop_while_the_page_is_written_says_that_the_run_is_complete(place, tell, monkeypatch):
+    def stop(*_args, **_given):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tradeassay.report.write_html", stop)
+        said = tell(["run", *SMALL, "--slug", "late", "--workers", "1"], 130).err
+    assert said.strip().endswith("stopped; the run is complete, see it with: tradeassay report runs/late")
+    assert "report: runs/late/report.html" in tell(["report", "late"]).err
+
+
 def test_what_is_re_derived_in_part_is_not_called_re_derived(small_run, tell):
     next(small_run.glob("episodes/*cash*/events.jsonl")).unlink()
     assert "decisions (in part)" in tell(["verify", "small"], 1).out

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tradeassay.code.task import CodeTask, Wording
     from tradeassay.code.validation import ProgramLine, ValidationReport
     from tradeassay.runs import CodeRun, Run, RunSpec, VerifyReport
+    from tradeassay.runs.summary import RunSummary
     from tradeassay.runs.verify.seal import Sealed
 
 _MOST_SHOWN = 20
@@ -131,18 +132,14 @@ def own_fault(command: Callable[..., int]) -> Callable[..., int]:
 
 def finish(run: Run | CodeRun, *, as_json: bool = False) -> int:
     """Show a finished run; return 1 when an episode failed, else 0."""
-    from tradeassay.report import print_leaderboard, write_html
     from tradeassay.runs import Run
-    from tradeassay.runs.summary import summary_of
 
-    # Terminal and page show the figures of one record.
-    summary = summary_of(run) if isinstance(run, Run) else None
-    if as_json:
-        print_json(run.shown_scores if isinstance(run, Run) else run.scores)
-    else:
-        print_leaderboard(summary or run)
-    page = write_html(run, summary=summary)
-    say(f"report: {page}")
+    try:
+        summary = _show_finished(run, as_json=as_json)
+    except KeyboardInterrupt:
+        hint = f"stopped; the run is complete, see it with: tradeassay report {shlex.quote(str(run.folder))}"
+        say(hint)
+        raise KeyboardInterrupt(hint) from None
     say(f"check:  tradeassay verify {shlex.quote(str(run.folder))}")
     failed = run.failed
     if failed:
@@ -160,6 +157,21 @@ def finish(run: Run | CodeRun, *, as_json: bool = False) -> int:
         own = "; after a change of your file, run it anew" if isinstance(run, Run) and run.manifest.files else ""
         say(f"try again: tradeassay resume {shlex.quote(str(run.folder))} --retry-failed{own}")
     return 1 if failed else 0
+
+
+def _show_finished(run: Run | CodeRun, *, as_json: bool) -> RunSummary | None:
+    """Print a run's boards, write its page, and return the one record whose figures both show."""
+    from tradeassay.report import print_leaderboard, write_html
+    from tradeassay.runs import Run
+    from tradeassay.runs.summary import summary_of
+
+    summary = summary_of(run) if isinstance(run, Run) else None
+    if as_json:
+        print_json(run.shown_scores if isinstance(run, Run) else run.scores)
+    else:
+        print_leaderboard(summary or run)
+    say(f"report: {write_html(run, summary=summary)}")
+    return summary
 
 
 def task_words(task: CodeTask, wording: Wording, framework: str, *, reference: bool) -> str:
