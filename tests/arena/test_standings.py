@@ -279,7 +279,7 @@ def test_lines_come_from_the_database_and_obey_filters(table):
     assert set(part) == {("thinker", "AHVQ")}
     assert min(part["thinker", "AHVQ"].sessions) >= "2022-06-06"
     assert standings(table.season, lines, FAST).rows
-    assert standings(table.season, {}, FAST).note == "no settled session yet"
+    assert standings(table.season, {}, FAST).note == "no settled session that counts yet"
     store.engine.dispose()
 
 

@@ -99,7 +99,8 @@ def standings(
     for (entry, _), line in lines.items():
         by_entry.setdefault(entry, []).append(line)
     if not by_entry:
-        return Standings(season=season.id, rows=(), first=None, last=None, note="no settled session yet")
+        nothing = "no settled session that counts yet"
+        return Standings(season=season.id, rows=(), first=None, last=None, note=nothing)
     days = sorted({day for line in lines.values() for day in line.sessions})
     paths = {entry: account(found, days) for entry, found in by_entry.items()}
     played = {entry for entry, found in by_entry.items() if entry != BASELINE and _decided(found)}
