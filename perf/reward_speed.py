@@ -3,9 +3,10 @@
     python perf/reward_speed.py [--tasks 10] [--each 4] [--judged]
     python perf/reward_speed.py --pool 13 --each 16    # judged, by a kept pool of 13 workers; bar: 160 in 5 s
 
-Bars on two cores: 600 a minute for Backtrader, for frames 2,000 without a judge and 300 with one. Opening the
-sandbox and drawing a task's markets is not counted, but said: a training run meets each task many times. The time
-of the sandbox is that of all its processes, forks and walls included. Every turn is a program of its own (a
+Bars on two cores: 600 a minute for Backtrader, for frames 2,000 without a judge and 300 with one. The 2,000 are
+missed by far since a program on frames is asked on every row, which is what keeps a peek from being paid. Opening
+the sandbox and drawing a task's markets is not counted, but said: a training run meets each task many times. The
+time of the sandbox is that of all its processes, forks and walls included. Every turn is a program of its own (a
 comment is added), as a share of programs on frames is asked a second time, drawn by their source. On a busy
 machine a CPU second does less work: a fixed loop, timed between the rewards, says how much less, as its mean
 against its best.
