@@ -2,6 +2,10 @@
 
 import asyncio
 import json
+import signal
+import socket
+import subprocess
+import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +24,7 @@ from tradeassay.arena.clock import ReplayClock
 from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, Season
+from tradeassay.cli import main
 from tradeassay.frontends.mcp_episode import server_for
 
 NOW = "2022-06-01T00:00:00Z"
@@ -144,6 +149,31 @@ def test_behind_a_proxy_only_the_names_that_were_configured_are_answered(doors):
     proxy = ("arena.example.org",)
     assert asyncio.run(asked(proxy, "arena.example.org")) == asyncio.run(asked(proxy, "127.0.0.1:8000")) == 200
     assert asyncio.run(asked(proxy, "evil.example")) == asyncio.run(asked((), "arena.example.org")) == 421
+
+
+def test_the_command_serves_the_seats_of_a_season_that_is_there(doors, store, tmp_path, capsys):
+    file, token = store.engine.url.database, doors.register("mcp", "anna", now=NOW).token
+    (empty := tmp_path / "empty.db").touch()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        for database, words in (
+            (tmp_path / "misspelt.db", "there is no database"),
+            (empty, "has no season"),
+            (file, f"nothing can be shown at 127.0.0.1:{port}"),
+        ):
+            assert main(["mcp", str(database), "--port", port]) == 2
+            said = capsys.readouterr().err.strip()
+            assert words in said and "\n" not in said
+    assert not (tmp_path / "misspelt.db").exists()
+    command = [sys.executable, "-m", "tradeassay", "mcp", file, "--port", port]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as served:
+        assert f"seats: http://127.0.0.1:{port}/mcp" in served.stderr.readline()
+        head = {"Accept": "application/json, text/event-stream", "Authorization": f"Bearer {token}"}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+        found = httpx.post(f"http://127.0.0.1:{port}/mcp", json=body, headers=head, timeout=60).json()
+        assert [tool["name"] for tool in found["result"]["tools"]][-1] == "submit_action"
+        served.send_signal(signal.SIGINT)
+        assert served.wait(60) == 130 and "Traceback" not in served.stderr.read()
 
 
 def test_the_example_client_plays_a_season(doors):

@@ -24,9 +24,8 @@ from tradeassay.arena.api.doors import (
     RegisteredAgent,
     TurnedAway,
 )
-from tradeassay.arena.api.router import DoorGate, DoorLimits
-from tradeassay.arena.state.engine import open_engine
-from tradeassay.arena.state.store import Store
+from tradeassay.arena.api.router import DoorGate, DoorLimits, listen
+from tradeassay.arena.queries.seasons import opened_season
 from tradeassay.core.dialogue import ToolSpec
 from tradeassay.frontends.mcp_episode import ToolReply, make_server
 
@@ -162,13 +161,12 @@ def serve_seats(db: str, host: str, port: int, say: Callable[[str], None], hosts
     """Serve the seats of an arena's database until the process is told to stop. Raises :class:`UserError`."""
     import uvicorn
 
-    engine = open_engine(db)
-    try:
-        app = mcp_app(Doors(Store(engine)), host=host, hosts=hosts)
+    with opened_season(db) as (store, _):
+        app = mcp_app(Doors(store), host=host, hosts=hosts)
+        config = uvicorn.Config(app, host=host, port=port, log_level="warning", server_header=False)
+        listening = listen(host, port)
         say(f"seats: http://{host}:{port}/mcp  (stop with Ctrl-C)")
-        uvicorn.run(app, host=host, port=port, log_level="warning", server_header=False)
-    finally:
-        engine.dispose()
+        uvicorn.Server(config).run([listening])
 
 
 class _Guarded:

@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from functools import wraps
+from socket import AF_INET, AF_INET6, create_server, socket
 from threading import Lock
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -31,6 +32,17 @@ from tradeassay.arena.api.doors import (
 from tradeassay.arena.stream import ItemReview, confirm, item_page
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.time import MINUTE, SECOND, iso
+
+
+def listen(host: str, port: int) -> socket:
+    """Take the address before anything is played: where another listens, this one neither plays nor shows."""
+    try:
+        return create_server((host, port), family=AF_INET6 if ":" in host else AF_INET)
+    except OSError as error:
+        why = str(error.strerror).partition(" (")[0]
+        raise UserError(
+            f"nothing can be shown at {host}:{port}: {why}", hint="choose another --port or --host"
+        ) from error
 
 
 class DoorLimits(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ import urllib.request
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from socket import AF_INET, AF_INET6, create_server, socket
+from socket import socket
 from typing import Any
 
 import msgspec
@@ -23,6 +23,7 @@ from tradeassay.agents.foreign.transport import Network, parse_networks
 from tradeassay.arena.agents import OUTSIDE, EntryAgent, ModelOpener, OutsideAgent, check_entries, entry_agents
 from tradeassay.arena.api.doors import Doors, KeyKind
 from tradeassay.arena.api.outside import outside_agents, refuse_private
+from tradeassay.arena.api.router import listen
 from tradeassay.arena.clock import ArenaClock, LiveClock, ReplayClock, parse_speed
 from tradeassay.arena.rounds.feed import LiveFeed, PriceFeed, SnapshotFeed, check_data, is_live, parse_renamed
 from tradeassay.arena.rounds.health import Health, Mark, give_back, own_name
@@ -344,7 +345,7 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
         store.found_season(season, iso(clock.now() if is_live(season) else 0))
         parse_renamed(season, how.renamed)
         player = Player(season, store, how, clock, say, ended=lambda: setattr(server, "should_exit", True))
-    listening = _listen(how.host, how.port)
+    listening = listen(how.host, how.port)
     _show_keys(doors, how, say)
 
     def own() -> Health | None:
@@ -389,17 +390,6 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
         store.engine.dispose()
     if player is not None and player.error is not None:
         raise player.error
-
-
-def _listen(host: str, port: int) -> socket:
-    """Take the address before anything is played: where another listens, this one neither plays nor shows."""
-    try:
-        return create_server((host, port), family=AF_INET6 if ":" in host else AF_INET)
-    except OSError as error:
-        why = str(error.strerror).partition(" (")[0]
-        raise UserError(
-            f"nothing can be shown at {host}:{port}: {why}", hint="choose another --port or --host"
-        ) from error
 
 
 def _show_keys(doors: Doors, how: Serving, say: Callable[[str], None]) -> None:
