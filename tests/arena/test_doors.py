@@ -619,3 +619,14 @@ def test_no_page_or_interface_shows_what_is_not_settled(store, feed, tmp_path):
             await asyncio.gather(season, return_exceptions=True)
 
     asyncio.run(run())
+
+
+def test_house_keys_are_made_and_revoked_by_the_command(doors, tmp_path, capsys):
+    amend = ["arena", "amend", "key", "expert", "ann", "--db", str(doors.store.engine.url.database)]
+    assert main(amend) == 0 and capsys.readouterr().out.startswith("ta-")
+    assert "ann" in doors.key_names("expert")
+    assert main([*amend, "--revoke"]) == 0 and doors.key_names("expert") == ()
+    capsys.readouterr()
+    assert main([*amend, "--revoke"]) == 2 and "those who have one: nobody" in capsys.readouterr().err
+    assert main([*amend[:-1], str(tmp_path / "misspelt.db")]) == 2
+    assert "there is no database" in capsys.readouterr().err and not (tmp_path / "misspelt.db").exists()

@@ -28,11 +28,10 @@ from tradeassay.agents.foreign.ama import TradingAction, to_choice
 from tradeassay.agents.foreign.transport import Unusable, parse_target
 from tradeassay.arena.agents import OUTSIDE
 from tradeassay.arena.clock import LiveClock
-from tradeassay.arena.queries.seasons import read_season
+from tradeassay.arena.queries.seasons import opened_store, read_season
 from tradeassay.arena.rounds.deciding import Together, packets
 from tradeassay.arena.rounds.feed import is_live
 from tradeassay.arena.season import BASELINE, Season
-from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.rows import Stage, Status, read_row, read_slot
 from tradeassay.arena.state.store import Store, insert_unless
 from tradeassay.arena.state.tables import (
@@ -630,11 +629,10 @@ def _accepted(one: Offered, place: Place | None, hashes: Mapping[int, str]) -> s
 def house_key(db: str, kind: KeyKind, name: str, *, revoke: bool) -> str | None:
     """Give the operator or an expert a new key, or revoke the one they have; returns the new key.
 
-    Raises :class:`UserError` when there is none to revoke.
+    Raises :class:`UserError` without a database, and when there is none to revoke.
     """
-    engine = open_engine(db)
-    try:
-        doors = Doors(Store(engine))
+    with opened_store(db) as store:
+        doors = Doors(store)
         now = iso(doors.clock.now())
         if not revoke:
             return doors.issue_key(kind, name, now=now)
@@ -642,8 +640,6 @@ def house_key(db: str, kind: KeyKind, name: str, *, revoke: bool) -> str | None:
             known = ", ".join(doors.key_names(kind)) or "nobody"
             raise UserError(f"{kind} '{name}' has no key", hint=f"those who have one: {known}")
         return None
-    finally:
-        engine.dispose()
 
 
 # -- many agents at once -----------------------------------------------------------------------------------------
