@@ -621,8 +621,9 @@ def test_no_page_or_interface_shows_what_is_not_settled(store, feed, tmp_path):
     asyncio.run(run())
 
 
-def test_house_keys_are_made_and_revoked_by_the_command(doors, tmp_path, capsys):
-    amend = ["arena", "amend", "key", "expert", "ann", "--db", str(doors.store.engine.url.database)]
+def test_house_keys_are_made_and_revoked_by_the_command(store, tmp_path, capsys):
+    doors = Doors(store)
+    amend = ["arena", "amend", "key", "expert", "ann", "--db", str(store.engine.url.database)]
     assert main(amend) == 0 and capsys.readouterr().out.startswith("ta-")
     assert "ann" in doors.key_names("expert")
     assert main([*amend, "--revoke"]) == 0 and doors.key_names("expert") == ()
