@@ -11,6 +11,7 @@ from golden import stored as played
 from tradeassay.arena.queries.seasons import opened_season
 from tradeassay.arena.web.pages import names_of
 from tradeassay.arena.web.words import words
+from tradeassay.benchmarks.programs import code_benchmarks
 from tradeassay.cli import main
 
 WEEK = ["ktdfin-v1", "-m", "scripted/sensible", "--first", "2022-02-07", "--last", "2022-02-11"]
@@ -128,6 +129,29 @@ def test_a_season_without_feedback_has_no_rewards(tell, capsys, tmp_path):
 @pytest.mark.slow
 def test_the_leak_check_is_tried_on_known_cases(tell):
     assert "judged right" in tell(["code", "validate", "--look-ahead"]).err
+
+
+def test_what_one_run_needs_is_looked_at_before_it_costs_anything(tell, tmp_path, monkeypatch):
+    from tradeassay.cli import doctor
+
+    def found(what, status=0):
+        return {
+            one["part"]: one["state"] for one in json.loads(tell(["doctor", "--for", what, "--json"], status).out)
+        }
+
+    (spec := tmp_path / "spec.toml").write_text(
+        'benchmarks = ["daily-us-v1"]\n[[agents]]\nname = "equal-weight"\n'
+        '[[agents]]\nname = "trader"\nparams = { model = "nobody/none" }\n'
+    )
+    parts = found(str(spec), 1)
+    assert parts == {"data synthetic/us:7": "ok", "agent equal-weight": "ok", "model nobody/none": "broken"}
+    assert found("scripted/sensible") == {"model scripted/sensible": "ok"}
+    assert "there is no file" in tell(["doctor", "--for", str(tmp_path / "misspelt.toml")], 2).err
+    assert "daily-us-v1" in tell(["doctor", "--for", "daily-uss-v1"], 2).err
+    shut = doctor.MachineFinding("sandbox", "absent", "no Landlock")
+    monkeypatch.setattr(doctor, "_kernel", lambda: iter((shut,)))
+    for name in code_benchmarks():
+        assert found(name, 1)["sandbox"] == "broken"
 
 
 def test_broken_plugins_are_reported(tell, monkeypatch):

@@ -174,6 +174,8 @@ def examine_for(what: str) -> Iterator[MachineFinding]:
     from pathlib import Path
 
     from tradeassay.benchmarks import benchmarks
+    from tradeassay.benchmarks.programs import code_benchmarks
+    from tradeassay.core.errors import UserError
 
     if Path(what).is_file():
         from tradeassay.runs import load_spec
@@ -184,11 +186,26 @@ def examine_for(what: str) -> Iterator[MachineFinding]:
         for agent in spec.agents:
             model = agent.params.get("model")
             yield from (_model(str(model)) if model is not None else _agent(agent.name, dict(agent.params)))
+    elif Path(what).suffix in (".toml", ".json"):
+        raise UserError(f"there is no file '{what}'", hint="name a spec file, a benchmark or a model")
     elif "/" in what:
         yield from _model(what)
+    elif what in code_benchmarks():
+        yield from _programs()
     else:
         benchmarks.get(what)
         yield from _benchmark(what, ())
+
+
+def _programs() -> Iterator[MachineFinding]:
+    """What a benchmark of programs needs: walls to run them behind, and the libraries that they may import."""
+    walls = [msgspec.structs.replace(one, state="ok" if one.state == "ok" else "broken") for one in _kernel()]
+    yield from walls
+    module, purpose = OPTIONAL["code"]
+    if find_spec(module) is None:
+        yield MachineFinding("[code]", "broken", f"{purpose}: pip install 'tradeassay[code]'")
+    elif all(one.state == "ok" for one in walls):
+        yield from _libraries()
 
 
 def _model(name: str) -> Iterator[MachineFinding]:
