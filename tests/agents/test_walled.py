@@ -218,3 +218,12 @@ def test_a_child_that_dies_is_a_failed_day(home, tmp_path):
     found = decisions(played(text, home, tmp_path / "run"))
     assert all(one.status == "failed" for one in found)
     assert os.path.exists(tmp_path / "run" / "manifest.json")
+
+
+def test_a_return_that_is_no_decision_is_a_failed_day_and_no_abstention(home, tmp_path):
+    (tmp_path / "wrong.py").write_text(
+        "class Mine:\n    def answer(self, request):\n        return {'AAA': 1.0}\n"
+    )
+    found = decisions(played(f"{tmp_path / 'wrong.py'}:Mine", home, tmp_path / "run"))
+    assert all(one.status == "failed" for one in found)
+    assert all("the answer is a dict, not a Decision" in one.failures[0].detail for one in found)

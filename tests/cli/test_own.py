@@ -261,3 +261,80 @@ def test_a_starter_holds_no_mark_of_its_template(place):
                 compile(path.read_text(), path.name, "exec")
     assert main(["new", "task", "my_task"]) == 2
     assert main(["new", "agent", "Bad-Name"]) == 2
+    assert main(["new", "agent", "class"]) == 2
+    assert main(["new", "source", "csv"]) == 2
+
+
+HALF_MADE = """
+from tradeassay.agents import PortfolioConfig, Rebalancer
+from tradeassay.core.orders import Decision
+
+class Half(Rebalancer[PortfolioConfig]):
+    summary = "has no targets"
+    Config = PortfolioConfig
+
+class Bare:
+    def answer(self, request):
+        return Decision()
+
+class Unlicensed:
+    summary = "cannot be made"
+    Config = PortfolioConfig
+    def __init__(self, config):
+        raise ValueError("no licence")
+    def begin(self, info, rng):
+        pass
+    def answer(self, request):
+        return Decision()
+"""
+POINTS = """
+[tradeassay.agents]
+half = half_made:Half
+bare = half_made:Bare
+unlicensed = half_made:Unlicensed
+cash = half_made:Unlicensed
+[tradeassay.benchmarks]
+theirs-v1 = half_made:Half
+mine-v1 = tradeassay.benchmarks.daily.specs:DAILY_US
+[tradeassay.venues]
+mine-v1 = tradeassay.account:US
+[tradeassay.sources]
+half = half_made:Half
+"""
+
+
+def test_a_half_made_plugin_takes_no_list_down_and_is_named(place):
+    (place / "half_made.py").write_text(HALF_MADE)
+    info = place / "half-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: half\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(POINTS)
+
+    def told(*words):
+        command = [sys.executable, "-m", "tradeassay", *words]
+        return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+
+    listed = told("agents")
+    assert listed.returncode == 0 and "momentum-12-1" in listed.stdout
+    assert "'half' of an installed package: agent 'half' cannot be registered: it has no targets" in listed.stderr
+    assert "'bare' cannot be registered: it has no summary and no Config and no begin" in listed.stderr
+    assert "agent 'cash' is registered twice" in listed.stderr
+    listed = told("benchmarks")
+    assert listed.returncode == 0 and "daily-us-v1" in listed.stdout
+    assert "'theirs-v1' cannot be registered: it is no Benchmark" in listed.stderr
+    assert "its id is 'daily-us-v1'; give both one name" in listed.stderr
+    assert "'half' cannot be registered: it has no extra and no load" in told("data", "list").stderr
+    refused = told("run", *WEEK, "-a", "unlicensed")
+    assert refused.returncode == 2
+    assert "error: agent 'unlicensed' cannot be made (its __init__ raised ValueError: no licence" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_a_rule_that_breaks_on_some_days_is_shown_with_its_failures(place, capsys):
+    (place / "at_times.py").write_text(
+        "from tradeassay.core.orders import Decision\nclass Mine:\n    def answer(self, request):\n"
+        "        if request.observation.step == 3:\n            raise RuntimeError('in the middle')\n"
+        "        return Decision(reason='waits')\n"
+    )
+    assert main(["run", *WEEK, "-a", "./at_times.py:Mine", "--slug", "at-times"]) == 0
+    assert "failure rate" in capsys.readouterr().out

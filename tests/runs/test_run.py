@@ -74,7 +74,9 @@ def test_a_window_or_an_index_that_the_data_does_not_have_is_found_first(home, t
     with pytest.raises(UserError, match="has no session from 2030-01-01"):
         run(spec, tmp_path / "r", executor="inline", home=home)
     market = msgspec.structs.replace(benchmarks.get("tiny-us-v1").market, universe="NASDAQ")
-    benchmarks.add("tiny-other-v1", msgspec.structs.replace(benchmarks.get("tiny-us-v1"), market=market))
+    benchmarks.add(
+        "tiny-other-v1", msgspec.structs.replace(benchmarks.get("tiny-us-v1"), id="tiny-other-v1", market=market)
+    )
     with pytest.raises(DataError, match="NASDAQ"):
         run(world.tiny_spec(benchmarks=("tiny-other-v1",)), tmp_path / "r", executor="inline", home=home)
     assert not (tmp_path / "r" / "manifest.json").exists()

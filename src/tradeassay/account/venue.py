@@ -163,7 +163,14 @@ def _stricter(own: _N | None, added: _N | None) -> _N | None:
     return added if own is None else own if added is None else min(own, added)
 
 
-venues: Registry[Venue] = Registry("venue")
+def _wrong(name: str, item: object) -> str | None:
+    """Return why no benchmark could name ``item`` by ``name``, or None."""
+    if not isinstance(item, Venue):
+        return f"it is no Venue but {item!r:.60}"
+    return None if item.id == name else f"its id is '{item.id}'; give both one name"
+
+
+venues: Registry[Venue] = Registry("venue", _wrong)
 """All venues by id. A package adds its own through the entry-point group ``tradeassay.venues``."""
 
 

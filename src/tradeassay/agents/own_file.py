@@ -254,6 +254,9 @@ def serve(load: Callable[[str, str, dict[str, Any] | None], Any]) -> None:
                 view: Any = _View(facts[0], facts[1], ask)
                 observation: Observation = replace(request.observation, view=view)
                 decided = agent.answer(replace(request, observation=observation))
+                # Decoded on the other side, any object that lacks a decision's keys would be one without orders.
+                if not isinstance(decided, Decision):
+                    raise TypeError(f"the answer is a {type(decided).__name__}, not a Decision")
                 say(_Call("done", decision=msgspec.Raw(msgspec.json.encode(decided, enc_hook=_plain))))
         except Exception as error:
             fault = own_fault(error)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
 import msgspec
 
 from tradeassay.core.agent import Agent
-from tradeassay.core.errors import UserError, require
+from tradeassay.core.drive import own_fault
+from tradeassay.core.errors import TradeassayError, UserError, require
 from tradeassay.core.registry import Registry, did_you_mean
 
 if TYPE_CHECKING:
@@ -74,7 +75,17 @@ class Conversing(Protocol):
         ...
 
 
-agents: Registry[type[Registered]] = Registry("agent")
+def _wrong(_name: str, item: object) -> str | None:
+    """Return what a class lacks that is to be an agent, or None."""
+    if not isinstance(item, type):
+        return f"it is no class but {item!r:.60}"
+    methods = ("open",) if getattr(item, "asked", "observation") == "conversation" else ("begin", "answer")
+    missing = [one for one in ("summary", "Config", *methods) if not hasattr(item, one)]
+    missing += sorted(getattr(item, "__abstractmethods__", ()))
+    return f"it has no {' and no '.join(missing)}" if missing else None
+
+
+agents: Registry[type[Registered]] = Registry("agent", _wrong)
 
 
 class AgentParameter(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,7 +143,15 @@ def check_agent(name: str, params: Mapping[str, Value] | None = None, *, replay:
 
 def _make(name: str, params: Mapping[str, Value] | None) -> Any:
     cls = agents.get(name)
-    return cls(make_config(name, cls.Config, params or {}))
+    config = make_config(name, cls.Config, params or {})
+    try:
+        return cls(config)
+    except TradeassayError:
+        raise
+    except Exception as error:
+        raise UserError(
+            f"agent '{name}' cannot be made", hint=f"its __init__ raised {own_fault(error)}"
+        ) from error
 
 
 def make_config(name: str, config: type[AgentConfig], params: Mapping[str, Value]) -> AgentConfig:

@@ -63,7 +63,14 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
         return venues.get(self.market.venue).periods_per_year
 
 
-benchmarks: Registry[Benchmark] = Registry("benchmark")
+def _wrong(name: str, item: object) -> str | None:
+    """Return why no run could name ``item`` by ``name``, or None."""
+    if not isinstance(item, Benchmark):
+        return f"it is no Benchmark but {item!r:.60}"
+    return None if item.id == name else f"its id is '{item.id}'; give both one name"
+
+
+benchmarks: Registry[Benchmark] = Registry("benchmark", _wrong)
 
 
 class NamedWindow(msgspec.Struct, frozen=True, kw_only=True):

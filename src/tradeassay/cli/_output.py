@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tradeassay.benchmarks.programs import CodeSpec
     from tradeassay.code.task import CodeTask, Wording
     from tradeassay.code.validation import ProgramLine, ValidationReport
+    from tradeassay.core.registry import Registry
     from tradeassay.runs import CodeRun, Run, RunSpec, VerifyReport
     from tradeassay.runs.summary import RunSummary
     from tradeassay.runs.verify.seal import Sealed
@@ -47,6 +48,12 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 def say(text: str) -> None:
     """Print prose on stderr."""
     click.echo(text, err=True)
+
+
+def say_broken(registry: Registry[Any]) -> None:
+    """Say what installed packages would add to a list and cannot, and why."""
+    for name, why in registry.broken().items():
+        say(f"left out: {registry.kind} '{name}' of an installed package: {why}")
 
 
 def write_file(path: Path, content: bytes) -> None:

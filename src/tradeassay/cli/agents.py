@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradeassay.cli._options import FoldedCommand, advanced, executor_option, option, split_list, workers_option
-from tradeassay.cli._output import json_option, print_json, print_table, say
+from tradeassay.cli._output import json_option, print_json, print_table, say, say_broken
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 @json_option
 def agents(as_json: bool) -> None:
     """List the agents that can trade, with their parameters."""
+    from tradeassay.agents import agents as registry
     from tradeassay.api import list_agents
 
     listed = list_agents()
+    say_broken(registry)
     if as_json:
         print_json(listed)
         return

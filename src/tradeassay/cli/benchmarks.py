@@ -9,7 +9,7 @@ import click
 
 from tradeassay.benchmarks.rules_text import rules_text
 from tradeassay.cli._options import FOLDER
-from tradeassay.cli._output import json_option, print_json, print_table, say
+from tradeassay.cli._output import json_option, print_json, print_table, say, say_broken
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def benchmarks(name: str | None, dataset: str | None, cards: Path | None, schema
             click.echo(rules_text(benchmark))
         return
     listed = [benchmark for _, benchmark in registry.items()]
+    say_broken(registry)
     if as_json:
         print_json(listed)
         return

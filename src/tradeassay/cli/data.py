@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradeassay.cli._options import several, split_list
-from tradeassay.cli._output import json_option, print_json, print_table, say
+from tradeassay.cli._output import json_option, print_json, print_table, say, say_broken
 from tradeassay.core.errors import DataRefused, UserError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def list_command(as_json: bool) -> None:
 
     stored, catalogue = list_datasets(), list_catalogue()
     origins = [(name, kind.summary, kind.extra) for name, kind in sources.items()]
+    say_broken(sources)
     if as_json:
         listed = [{"name": name, "summary": summary, "extra": extra} for name, summary, extra in origins]
         print_json({"stored": stored, "catalogue": catalogue, "sources": listed})

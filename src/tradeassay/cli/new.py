@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from importlib import resources
+from importlib.util import find_spec
+from keyword import iskeyword
 from pathlib import Path
 
 import click
@@ -11,6 +13,7 @@ import click
 from tradeassay.cli._output import json_option, print_json, say
 
 _KINDS = ("agent", "benchmark", "source", "task")
+_NAME = r"[a-z][a-z0-9_]{1,39}"
 
 
 @click.command()
@@ -25,10 +28,14 @@ def new(kind: str, name: str, parent: Path, as_json: bool) -> None:
     """
     from tradeassay.core.errors import UserError
 
-    if not re.fullmatch(r"[a-z][a-z0-9_]{1,39}", name):
-        raise UserError(
-            f"'{name}' is not a valid name", hint="2 to 40 small letters, digits and underscores, a letter first"
-        )
+    if not re.fullmatch(_NAME, name):
+        near = re.sub(r"\W+", "_", name.lower())
+        known = f"; for example {near}" if re.fullmatch(_NAME, near) else ""
+        hint = f"2 to 40 small letters, digits and underscores, a letter first{known}"
+        raise UserError(f"'{name}' is not a valid name", hint=hint)
+    if kind != "task" and (iskeyword(name) or find_spec(name) is not None):
+        # The folder's test imports the file by this name.
+        raise UserError(f"'{name}' is a word or a module of Python", hint=f"choose another name, e.g. my_{name}")
     folder = parent / name
     if folder.exists():
         raise UserError(f"{folder} is already there", hint="choose another name")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from tradeassay.core.errors import UserError
 
@@ -20,10 +20,14 @@ _FEW: Final = 4
 
 
 class Registry(Generic[T]):
-    """Named things of one kind, e.g. agents."""
+    """Named things of one kind, e.g. agents.
 
-    def __init__(self, kind: str) -> None:
+    ``wrong`` says of a name and a thing what the thing lacks, or None: one that is half made is refused where it
+    comes in, not found by whoever lists all of them."""
+
+    def __init__(self, kind: str, wrong: Callable[[str, Any], str | None] | None = None) -> None:
         self.kind = kind
+        self._wrong = wrong
         self._items: dict[str, T] = {}
         self._plugins_loaded = False
         self._broken: dict[str, str] = {}
@@ -38,9 +42,12 @@ class Registry(Generic[T]):
         return file
 
     def add(self, name: str, item: T) -> None:
-        """File ``item`` under ``name``; raises :class:`UserError` when the name is taken."""
+        """File ``item`` under ``name``; raises :class:`UserError` when the name is taken or the item half made."""
         if name in self._items:
             raise UserError(f"{self.kind} '{name}' is registered twice", hint="give one of them another name")
+        wrong = None if self._wrong is None else self._wrong(name, item)
+        if wrong is not None:
+            raise UserError(f"{self.kind} '{name}' cannot be registered: {wrong}")
         self._items[name] = item
 
     def full_name(self, name: str) -> str:
@@ -95,6 +102,8 @@ class Registry(Generic[T]):
             # One broken package must not take the others down; whoever asks for it by name is told why.
             try:
                 self.add(point.name, point.load())
+            except UserError as error:
+                self._broken[point.name] = str(error)
             except Exception as error:
                 self._broken[point.name] = f"{type(error).__name__}: {error}"
 

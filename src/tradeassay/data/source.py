@@ -140,7 +140,13 @@ class Source(Protocol):
         ...
 
 
-sources: Registry[type[Source]] = Registry("source")
+def _wrong(_name: str, item: object) -> str | None:
+    """Return what a class lacks that is to be a source, or None."""
+    missing = [one for one in ("Config", "summary", "extra", "load") if not hasattr(item, one)]
+    return f"it has no {' and no '.join(missing)}" if missing else None
+
+
+sources: Registry[type[Source]] = Registry("source", _wrong)
 
 
 NEVER = -1

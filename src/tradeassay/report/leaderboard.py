@@ -106,7 +106,10 @@ def board(cell: CellSummary, level: float) -> StackedTable:
     from rich.text import Text
 
     models = any(agent.model for agent in cell.agents)
-    more = ("sharpe", "max_drawdown", "turnover", *(("failure_rate",) if models else ()))
+    rates = [
+        agent.measures["failure_rate"].median.value for agent in cell.agents if "failure_rate" in agent.measures
+    ]
+    more = ("sharpe", "max_drawdown", "turnover", *(("failure_rate",) if models or any(rates) else ()))
     # A place among agents that cannot be told apart would be luck: where tiers are known they stand in its stead.
     titles = (
         ">#" if cell.contest is None else ">tier",
