@@ -89,6 +89,13 @@ def test_version(tell):
         (["data", "get", "fakestock"], 2, "did you mean fakestockdata"),
         (["data", "import", "no-such-folder"], 2, "does not exist"),
         (["data", "doctor", "no-such-set"], 2, "no dataset 'no-such-set'"),
+        (["run", "quantcode-v1", "-m", "scripted/coder-sma"], 2, "tradeassay code run quantcode-v1"),
+        (["benchmarks", "ama"], 2, "is played in the arena (tradeassay arena run"),
+        (
+            ["code", "run", "ktdfin", "-m", "scripted/coder-sma"],
+            2,
+            "not programmed (tradeassay run ktdfin)",
+        ),
         (["data", "get", "yahoo", "--name", "x"], 2, "no source 'yahoo'"),
         (["benchmarks", "stockbrench"], 2, "no benchmark"),
     ],

@@ -16,6 +16,7 @@ from tradeassay.cli._options import (
     advanced,
     one_each,
     option,
+    refuse_other_kind,
     several,
     split_list,
 )
@@ -151,6 +152,7 @@ def take_spec(benchmark: str, given: dict[str, Any]) -> CodeSpec:
 
     from tradeassay.benchmarks.programs import find_protocol
 
+    refuse_other_kind(benchmark, trades=False)
     kind = find_protocol(benchmark).Spec
     plain: Any = kind(models=given["models"], benchmark=benchmark)
     asked = {
