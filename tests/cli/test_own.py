@@ -303,16 +303,47 @@ half = half_made:Half
 """
 
 
+def install(folder, points):
+    """Make a folder of modules an installed package, for processes that start in it."""
+    info = folder / "theirs-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(points)
+
+
+def told_in(folder, *words):
+    command = [sys.executable, "-m", "tradeassay", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_a_run_of_what_a_package_adds_is_no_forgery_where_the_package_is_not_installed(place):
+    assert main(["new", "benchmark", "their_market"]) == 0
+    assert main(["new", "agent", "their_rule"]) == 0
+    package = place / "their_market"
+    shutil.copy(place / "their_rule" / "their_rule.py", package)
+    install(
+        package,
+        "[tradeassay.agents]\ntheir-rule = their_rule:TheirRule\n"
+        "[tradeassay.benchmarks]\ntheir-market-v1 = their_market:THEIR_MARKET\n",
+    )
+    for slug, benchmark, agent in (("market", "their-market-v1", "cash"), ("rule", "daily-us-v1", "their-rule")):
+        days = ["--first", "2022-03-01", "--last", "2022-03-08", "--executor", "inline"]
+        assert told_in(package, "run", benchmark, "-a", agent, "--slug", slug, *days).returncode == 0
+        assert told_in(package, "verify", slug).returncode == 0
+        found = told_in(place, "verify", f"their_market/runs/{slug}")
+        assert found.returncode == 3, found.stdout
+        assert "nothing is contradicted" in found.stdout and "is not registered here" in found.stdout
+        page = package / "runs" / slug / "report.html"
+        page.write_text(page.read_text().replace("equal-weight", "their-weight"))
+        assert told_in(place, "verify", f"their_market/runs/{slug}").returncode == 1
+
+
 def test_a_half_made_plugin_takes_no_list_down_and_is_named(place):
     (place / "half_made.py").write_text(HALF_MADE)
-    info = place / "half-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: half\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(POINTS)
+    install(place, POINTS)
 
     def told(*words):
-        command = [sys.executable, "-m", "tradeassay", *words]
-        return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+        return told_in(place, *words)
 
     listed = told("agents")
     assert listed.returncode == 0 and "momentum-12-1" in listed.stdout

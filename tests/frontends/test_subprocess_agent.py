@@ -194,6 +194,24 @@ def test_an_async_object_and_one_that_hangs():
     assert "still hangs" in second.failures[0].text
 
 
+def test_one_late_answer_does_not_cost_the_decisions_after_it():
+    class Late:
+        asked = 0
+
+        def decide(self, packet: Packet) -> str:
+            self.asked += 1
+            time.sleep(0.6 if self.asked == 1 else 0)
+            return "BUY"
+
+    async def run() -> list[AgentChoice]:
+        agent = PythonAgent(Late(), timeout_s=0.5)
+        return [await agent.decide(PACKET), await agent.decide(PACKET)]
+
+    late, after = asyncio.run(run())
+    assert late.failures[0].kind == "timeout"
+    assert (after.action, after.failures) == ("BUY", ())
+
+
 def test_an_agent_by_name():
     for name in ("nothing", "no.such:Thing", "json:JSONDecoder"):
         with pytest.raises(UserError):

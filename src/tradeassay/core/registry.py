@@ -8,7 +8,8 @@ the entry point's name is the registered name, its object is what would otherwis
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, Generic, TypeVar
 
 from tradeassay.core.errors import UserError
@@ -87,6 +88,17 @@ class Registry(Generic[T]):
         """Return the names of installed entry points that could not be loaded, and why."""
         self._load_plugins()
         return dict(self._broken)
+
+    @contextmanager
+    def knowing(self, more: Mapping[str, T]) -> Iterator[None]:
+        """Know the items of ``more`` too, within a block: what is registered stays what it is."""
+        self._load_plugins()
+        before = self._items
+        self._items = {**more, **before}
+        try:
+            yield
+        finally:
+            self._items = before
 
     def __contains__(self, name: object) -> bool:
         self._load_plugins()

@@ -25,6 +25,7 @@ from tradeassay.assay.papers import paper_page, paper_pages
 from tradeassay.assay.probe import ProbeReport, probe_mask
 from tradeassay.assay.verdict import LABELS, brought_assay, check_assay, recorded_assay
 from tradeassay.assay.verdict.record import SOFT
+from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.benchmarks.exhibits import PaperPage
 from tradeassay.core import __version__
 from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
@@ -91,8 +92,15 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
     missing = [one.why for one in found.claims if one.claim == "data" and one.outcome != "re-derived"]
     wrong: list[str] = []
     worded = None
+    strangers = {} if isinstance(run, CodeRun) else _strangers(run)
     try:
         wrong, worded = ([], None) if missing else _other_page(run, found, page)
+        if wrong and strangers:  # as it was written where they are registered
+            with benchmarks.knowing(strangers):
+                wrong, worded = _other_page(run, found, page)
+            missing = [
+                f"it is the record's, titled by the runner: '{name}' is not registered here" for name in strangers
+            ]
     except TradeassayError as error:
         missing = [error.message]
     outcome: Word = "contradicted" if wrong else "cannot be checked" if missing else "re-derived"
@@ -118,6 +126,11 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
             notes.append(f"report.html tells its readers to verify {named}, which is not what was checked")
     claim = ClaimOutcome(claim="page", outcome=outcome, why=why)
     return found.and_claim(claim, notes)
+
+
+def _strangers(run: Run) -> dict[str, Benchmark]:
+    """Return the benchmarks of a run that are not registered here, as it states them."""
+    return {name: one.config for name, one in run.manifest.benchmarks.items() if name not in benchmarks}
 
 
 def _other_page(run: Run | CodeRun, found: VerifyReport, page: Path) -> tuple[list[str], str | None]:

@@ -145,7 +145,10 @@ def in_words(cell: CellSummary) -> tuple[str, ...]:
 def answer(cell: CellSummary) -> BestAnswer:
     """Answer "which agent is best?" in plain words, best-founded statement first."""
     played = [agent for agent in cell.ranked if agent.result.value is not None and not agent.baseline]
-    rivals = [agent for agent in played if failed_too_often(agent) is None] or played
+    rivals = [agent for agent in played if failed_too_often(agent) is None]
+    if played and not rivals:
+        headline = "No agent is ranked: too many sessions had no usable answer."
+        return BestAnswer(headline, (*contest_words(cell), *_others([], cell)))
     if not rivals and any(agent.result.value is not None for agent in cell.agents):
         return BestAnswer("Only the baseline has a result.", ("There is nobody to compare it with.",))
     if not rivals:
@@ -173,7 +176,10 @@ def contest_words(cell: CellSummary) -> list[str]:
     """Say which agents the best one cannot be told apart from, and who has no place."""
     contest = cell.contest
     if contest is None:
-        return []
+        failing = [
+            (agent.name, failed_too_often(agent)) for agent in cell.ranked if agent.result.value is not None
+        ]
+        return [f"{name} is not ranked: {why}." for name, why in failing if why is not None]
     first, others = contest.tiers[0], sum(map(len, contest.tiers[1:]))
     kind = "ranked agent" if contest.unranked else "agent"
     said = []

@@ -478,8 +478,9 @@ async def _drain(process: asyncio.subprocess.Process) -> None:
 class PythonCaller:
     """Calls a function of somebody's object, plain or ``async``.
 
-    A plain one runs in a thread. A thread cannot be ended from outside: while a call that ran out of time still
-    hangs, later ones fail at once. Kinds of failure: ``agent`` (it raised), ``timeout``."""
+    A plain one runs in a thread. A thread cannot be ended from outside: where a call that ran out of time still
+    hangs, the next one waits for its end within its own time, so that one late answer does not cost the days
+    after it. Kinds of failure: ``agent`` (it raised), ``timeout``."""
 
     def __init__(self, function: Callable[[Any], Any], *, timeout_s: float) -> None:
         self._function = function
@@ -488,13 +489,16 @@ class PythonCaller:
 
     async def call(self, argument: object) -> Any:
         """Return what the function returns; raises :class:`Unusable` for any failure."""
-        if self._hanging is not None and not self._hanging.done():
-            raise Unusable("timeout", "an earlier call still hangs")
+        started = False
         try:
             async with asyncio.timeout(self._timeout_s):
+                if self._hanging is not None and not self._hanging.done():
+                    await asyncio.wait([self._hanging])
+                started = True
                 return await self._call(argument)
         except TimeoutError as error:
-            raise Unusable("timeout", f"no answer within {self._timeout_s:g} s") from error
+            why = f"no answer within {self._timeout_s:g} s" if started else "an earlier call still hangs"
+            raise Unusable("timeout", why) from error
         except Exception as error:
             raise Unusable("agent", str(own_fault(error))) from error
 

@@ -285,11 +285,14 @@ def build_manifest(
     *,
     prices: Path | None = None,
     files: dict[str, dict[str, str]] | msgspec.UnsetType = msgspec.UNSET,
+    stated: Mapping[str, AgentRecord] | None = None,
 ) -> RunManifest:
     """Describe a run as it would be started now; ``prices`` is a file of model prices that override ours.
 
-    ``files`` are those of :func:`agent_files`, for whoever starts the run.
+    ``files`` are those of :func:`agent_files`, for whoever starts the run; ``stated`` are the records of agents of
+    packages that are not installed here, for whoever verifies it.
     """
+    known = stated or {}
     return RunManifest(
         spec=spec,
         work_sha256=work_sha256(spec),
@@ -306,7 +309,10 @@ def build_manifest(
             name: DatasetRecord(name=entry.name, sha256=entry.sha256, facts=entry.facts)
             for name, entry in datasets.items()
         },
-        agents={name: agent_record(name) for name in dict.fromkeys(episode.agent.name for episode in episodes)},
+        agents={
+            name: known.get(name) or agent_record(name)
+            for name in dict.fromkeys(episode.agent.name for episode in episodes)
+        },
         episodes=episodes,
         versions=versions,
         protocols={

@@ -32,6 +32,7 @@ from tradeassay.runs.store.manifest import Manifest, RunManifest, read_manifest
 _NAMES = frozenset(("models", "benchmark", "secret", "beacon"))
 """Fields that say who is examined and what the draws come from."""
 _LONGEST = 80
+NOT_HERE = "not registered here"
 OUT_OF_TIME = re.compile(rb"not done after [0-9.e+]+ s\b|[0-9] s of processor time")
 """The sandbox's words about a program that its clock ended; how far one gets depends on the machine."""
 
@@ -70,7 +71,7 @@ def trading_departures(spec: RunSpec) -> tuple[Departure, ...]:
         if name in benchmarks:
             found += _departs(spec, benchmarks.get(name))
         else:
-            found.append(_departure(name, "benchmark", "not known here", name, rule=True))
+            found.append(_departure(name, "benchmark", NOT_HERE, name, rule=True))
     return tuple(found)
 
 
@@ -201,6 +202,8 @@ def _words(one: Departure, *, several: bool) -> str:
     where = f"{one.benchmark}: " if several else ""
     share = _share(one.used, one.registered) if one.field == "window" else ""
     used = f'"{one.used}"' if one.field in ("title", "description") else one.used
+    if one.registered == NOT_HERE:
+        return f"{where}{one.field} {used}, {NOT_HERE}"
     own = "the benchmark's own" if one.registered == "not given" else one.registered
     return f"{where}{one.field} {used} instead of {own}{share}"
 

@@ -52,6 +52,7 @@ from tradeassay.runs.spec.episode import EpisodeSpec, expand
 from tradeassay.runs.spec.run_spec import work_sha256
 from tradeassay.runs.store.folder import RunFolder, present_versions, read_timing, version_changes
 from tradeassay.runs.store.manifest import (
+    AgentRecord,
     CodeManifest,
     DatasetEntry,
     Manifest,
@@ -384,9 +385,18 @@ class _TradingVerifier(_Verifier[RunManifest]):
         strangers = sorted({*manifest.benchmarks, *manifest.spec.benchmarks} - set(self._registered))
         for name in strangers:
             self._say("rules", "cannot be checked", f"benchmark '{name}' is not registered here")
+        absent = {
+            name: record
+            for name, record in manifest.agents.items()
+            if name not in agents and record.module.partition(".")[0] != "tradeassay"
+        }
+        for name, record in absent.items():
+            package = record.module.partition(".")[0]
+            why = f"agent '{name}' is not registered here: its package '{package}' is not installed"
+            self._say("rules", "cannot be checked", why)
         entries = self._data()
         if not strangers:
-            self._compare_manifest(entries)
+            self._compare_manifest(entries, absent)
         for name, record in manifest.benchmarks.items():
             if sha256_of(record.config) != record.sha256:
                 self._broken("benchmark", f"the configuration of '{name}' is not the one whose hash is recorded")
@@ -400,7 +410,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
             self._notes.append(f"the runner chose how intervals are made: {words}")
         for name, others in self._foreign.items():
             self._say("rules", "cannot be checked", f"these are not the rules of '{name}': {'; '.join(others)}")
-        if not strangers and not self._foreign:
+        if not strangers and not absent and not self._foreign:
             broken = len(self._violations) > before
             self._say("rules", "contradicted" if broken else "re-derived")
 
@@ -433,15 +443,16 @@ class _TradingVerifier(_Verifier[RunManifest]):
             if (called := names.get(agent.title, agent.title)) != agent.title:
                 self._notes.append(f"'{agent.title}' is the runner's own label: it is shown as '{called}'")
 
-    def _compare_manifest(self, entries: Mapping[str, DatasetEntry]) -> None:
-        """Describe the run again as it would be started now, with what is registered and stored here."""
+    def _compare_manifest(self, entries: Mapping[str, DatasetEntry], absent: Mapping[str, AgentRecord]) -> None:
+        """Describe the run again as it would be started now, with what is registered and stored here; agents that
+        are absent are as stated."""
         manifest = self._manifest
         try:
             episodes = expand(manifest.spec)
             if episodes != manifest.episodes:
                 self._broken("spec", "the episodes are not those that the spec means")
                 return
-            again = build_manifest(manifest.spec, episodes, entries, manifest.versions)
+            again = build_manifest(manifest.spec, episodes, entries, manifest.versions, stated=absent)
         except (TradeassayError, KeyError, AssertionError) as error:
             self._broken("spec", f"the run cannot be described again: {error}")
             return
