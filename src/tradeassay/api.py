@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, get_type_hints
 
@@ -27,6 +28,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.executors.task import ExecutorName
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.measure import Convention
+from tradeassay.core.registry import did_you_mean
 from tradeassay.core.time import parse_day
 from tradeassay.data.tables.account import TableReading
 from tradeassay.metrics import BootstrapConfig
@@ -50,8 +52,8 @@ class SpecFields(TypedDict, total=False):
     agents: Sequence[AgentLike] | None
     dataset: str | Sequence[str] | Mapping[str, Sequence[str]] | None
     seeds: int | Iterable[int]
-    first: str | None
-    last: str | None
+    first: str | date | None
+    last: str | date | None
     slug: str | None
     convention: Convention | None
     bootstrap: BootstrapConfig | None
@@ -252,11 +254,15 @@ def make_spec(*what: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSp
     agents' own files included, so that the same description always means the same run. Raises :class:`UserError`
     for anything unknown, with near names.
     """
+    known = tuple(SpecFields.__annotations__)
+    for key in fields:
+        if key not in known:
+            raise UserError(f"a run has no '{key}'", hint=did_you_mean(key, known, f"it has {', '.join(known)}"))
     given = (*what, fields.get("benchmarks", ()))
     named = (name for part in given for name in ([part] if isinstance(part, str) else part))
     names = tuple(map(_benchmarks.full_name, named))
     chosen = [_benchmarks.get(name) for name in names]
-    first, last = fields.get("first"), fields.get("last")
+    first, last = _day(fields.get("first")), _day(fields.get("last"))
     if (first is None) != (last is None):
         first, last = _complete(chosen, first, last)
     raw: dict[str, Any] = {
@@ -425,9 +431,16 @@ def _plain(agent: AgentLike) -> Any:
     return msgspec.to_builtins(agent) if isinstance(agent, AgentSpec) else agent
 
 
+def _day(given: str | date | None) -> str | None:
+    """Return a day as a spec has it; a time stamp of pandas is a date too."""
+    return given.isoformat()[:10] if isinstance(given, date) else given
+
+
 def _seeds(given: int | Iterable[int]) -> list[int]:
     if isinstance(given, int):
         if not 1 <= given <= MOST_SEEDS:
             raise UserError(f"{given} seeds cannot be run", hint=f"ask for 1 to {MOST_SEEDS:,}")
         return list(range(given))
+    if not isinstance(given, Iterable):
+        raise UserError(f"{given!r} seeds cannot be run", hint="give how many, or a list of seeds")
     return list(given)

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 import pandas as pd
@@ -168,6 +169,13 @@ def test_making_a_spec():
     assert spec.datasets == {"tiny-us-v1": ("x",)}
     assert (spec.window.first, spec.window.last) == ("2024-02-01", "2024-03-22")
     assert tradeassay.make_spec("tiny-us-v1", seeds=3).seeds == (0, 1, 2)
+    with pytest.raises(UserError, match=r"a run has no 'agent' \(did you mean agents"):
+        tradeassay.make_spec("tiny-us-v1", agent=["cash"])  # it was left out, and every agent played
+    with pytest.raises(UserError, match=r"1\.5 seeds cannot be run"):
+        tradeassay.make_spec("tiny-us-v1", seeds=1.5)
+    assert tradeassay.make_spec("tiny-us-v1", first=date(2024, 2, 1), last="2024-02-09") == tradeassay.make_spec(
+        "tiny-us-v1", first="2024-02-01", last="2024-02-09"
+    )
     assert tradeassay.make_spec("tiny-us-v1", "tiny-ashare-v1") == tradeassay.make_spec(
         benchmarks=["tiny-us-v1", "tiny-ashare-v1"]
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, TextIO
 import msgspec
 
 from tradeassay.core.dialogue import Usage
+from tradeassay.core.errors import UserError
 from tradeassay.play.dialogue_log import Spending
 from tradeassay.runs.store.outcome import Outcome, Played, Status
 
@@ -141,6 +142,8 @@ def listener(choice: ProgressChoice, stream: TextIO | None = None) -> Listener:
     stream = stream or sys.stderr
     if choice == "none":
         return silent
+    if choice not in ("auto", "bar", "lines"):
+        raise UserError(f"progress cannot be {choice!r}", hint="auto, bar, lines, none, or a function")
     if choice == "bar" or (choice == "auto" and stream.isatty()):
         return BarListener(stream)
     return LineListener(stream)

@@ -390,8 +390,8 @@ class _TradingVerifier(_Verifier[RunManifest]):
             for name, record in manifest.agents.items()
             if name not in agents and record.module.partition(".")[0] != "tradeassay"
         }
-        for name, record in absent.items():
-            package = record.module.partition(".")[0]
+        for name, agent in absent.items():
+            package = agent.module.partition(".")[0]
             why = f"agent '{name}' is not registered here: its package '{package}' is not installed"
             self._say("rules", "cannot be checked", why)
         entries = self._data()
