@@ -369,3 +369,19 @@ def test_a_rule_that_breaks_on_some_days_is_shown_with_its_failures(place, capsy
     )
     assert main(["run", *WEEK, "-a", "./at_times.py:Mine", "--slug", "at-times"]) == 0
     assert "failure rate" in capsys.readouterr().out
+
+
+def test_what_is_no_run_is_called_what_it_is(place, capsys):
+    (place / "alone").mkdir()
+    (place / "alone" / "report.html").write_text("<!doctype html>")
+    (place / "theirs.seal").write_bytes(b"PK")
+    for words, said in (
+        (["verify", "alone"], "alone does not hold a run: manifest.json is missing"),
+        (["verify", "alone/report.html"], "is a page, which proves nothing alone"),
+        (["report", "theirs.seal"], "theirs.seal is a sealed run"),
+        (["assay", "theirs.seal"], "theirs.seal is a sealed run"),
+        (["compare", "theirs.seal", "theirs.seal"], "theirs.seal is a sealed run"),
+        (["report", "nobodys.seal"], "no file nobodys.seal"),
+    ):
+        assert main(words) == 2
+        assert said in capsys.readouterr().err

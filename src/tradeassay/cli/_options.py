@@ -156,13 +156,23 @@ def holds_an_arena(path: Path) -> bool:
         return file.read(16) == b"SQLite format 3\0"
 
 
+def refuse_seal(name: str) -> None:
+    """Raise :class:`UserError` for a sealed run where a folder or a table is wanted."""
+    if Path(name).suffix.lower() == ".seal" and Path(name).is_file():
+        hint = f"tradeassay verify {name}; to see it, unpack it into a folder: python -m zipfile -e {name} FOLDER"
+        raise UserError(f"{name} is a sealed run", hint=hint)
+
+
 def find_run(name: str, out: Path) -> Path:
     """Return the run's folder; raises :class:`UserError` with near names when there is none."""
     for folder in (Path(name), out / name):
         if (folder / "manifest.json").is_file():
             return folder
+    refuse_seal(name)
     if Path(name).suffix.lower() in (".csv", ".tsv", ".parquet", ".seal"):
         raise UserError(f"no file {name}", hint="check the path")
+    if Path(name).is_dir():
+        raise UserError(f"{name} does not hold a run: manifest.json is missing", hint="give the folder of a run")
     known = sorted(path.parent.name for path in out.glob("*/manifest.json"))
     if known:
         hint = did_you_mean(name, known, f"runs in {out}: {', '.join(known)}")

@@ -19,6 +19,7 @@ from tradeassay.cli._options import (
     option,
     out_option,
     page_option,
+    refuse_seal,
     several,
     workers_option,
 )
@@ -240,6 +241,7 @@ def assay_file(
     from tradeassay.assay.verdict import OwnAccount, VerdictConfig, assay as assay_of
     from tradeassay.data.tables.account import TableReading
 
+    refuse_seal(table)
     if not Path(table).is_file():
         raise UserError(f"no file {table}", hint="check the path")
     config = VerdictConfig(

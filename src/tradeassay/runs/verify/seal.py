@@ -156,6 +156,10 @@ def open_seal(file: Path, signers: Signers | None = None) -> Iterator[tuple[Path
 
     Every file is hashed, and the root computed from the hashes, before anything inside is read as anything else.
     """
+    if file.suffix.lower() == ".html":
+        raise RunError(
+            f"{file} is a page, which proves nothing alone", hint="verify its run's folder, or its seal"
+        )
     with tempfile.TemporaryDirectory(prefix="tradeassay-seal-") as place:
         folder = Path(place) / "run"
         folder.mkdir()
