@@ -93,12 +93,13 @@ class Registry(Generic[T]):
     def knowing(self, more: Mapping[str, T]) -> Iterator[None]:
         """Know the items of ``more`` too, within a block: what is registered stays what it is."""
         self._load_plugins()
-        before = self._items
-        self._items = {**more, **before}
+        added = {name: item for name, item in more.items() if name not in self._items}
+        self._items.update(added)
         try:
             yield
         finally:
-            self._items = before
+            for name in added:  # what registered itself within the block stays
+                del self._items[name]
 
     def __contains__(self, name: object) -> bool:
         self._load_plugins()
