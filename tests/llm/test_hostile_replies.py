@@ -5,6 +5,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -52,7 +53,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "answer_object": lambda text: answer_object(text, "orders"),
     "find_calls": lambda text: find_calls(text, (SUBMIT,), "submit_action"),
     "extract": extract,
-    "extract_block": extract_block,
+    "extract_block": partial(extract_block, cut_off=False),
     "read_halves": read_halves,
 }
 
