@@ -190,7 +190,7 @@ def examine_for(what: str) -> Iterator[MachineFinding]:
         raise UserError(f"there is no file '{what}'", hint="name a spec file, a benchmark or a model")
     elif "/" in what:
         yield from _model(what)
-    elif what in code_benchmarks():
+    elif what not in benchmarks and what in code_benchmarks():
         yield from _programs()
     else:
         benchmarks.get(what)

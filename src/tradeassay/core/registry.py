@@ -106,10 +106,10 @@ class Registry(Generic[T]):
         return name in self._items
 
     def _load_plugins(self) -> None:
-        from importlib.metadata import entry_points  # slow to load, and --help needs only the hints below
-
         if self._plugins_loaded:
             return
+        from importlib.metadata import entry_points  # slow to load, and --help needs only the hints below
+
         self._plugins_loaded = True
         for point in entry_points(group=f"tradeassay.{self.kind}s"):
             # One broken package must not take the others down; whoever asks for it by name is told why.

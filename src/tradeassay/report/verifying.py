@@ -116,10 +116,11 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
         )
     elif wrong and __version__ not in (made, writer):
         outcome, why = "cannot be checked", f"the run was made with tradeassay {made}: {why}"
-    then, now = (_counted(text) for text in (page.read_text(errors="replace"), found.freedom or ""))
+    written = page.read_text(errors="replace")
+    then, now = _counted(written), _counted(found.freedom or "")
     if not wrong and now and then < now:
         notes.append(f"report.html counts {then} runs of its benchmark in the folder, there are {now}")
-    said = _HERE.search(page.read_text(errors="replace"))
+    said = _HERE.search(written)
     if outcome == "re-derived" and said is not None:
         (named,) = shlex.split(html.unescape(said[0]))
         if Path(named).resolve() != run.folder.resolve():
