@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from tradeassay.sandbox import (
     ForbiddenImport,
     Job,
     JobLimits,
+    OutputLimit,
     Sandbox,
     SandboxConfig,
     SandboxPool,
@@ -209,24 +211,50 @@ def test_a_forked_copy_of_the_host_is_refused(machine):
 def test_an_interrupted_host_kills_the_child(machine, monkeypatch):
     from tradeassay.sandbox import supervise
 
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def interrupt_before_any_message(supervisor: supervise.Supervisor, _: float) -> None:
+        assert select.select([supervisor._log], [], [], 60)[
+            0
+        ]  # the code runs; its handle was sent, or is about to be
+        raise KeyboardInterrupt
+
+    slow = Job(
+        source="import time\ndef run(c):\n    print('x', flush=True)\n    time.sleep(600)", pass_as="columns"
+    )
     with Sandbox(BARE) as sandbox:
-
-        def interrupt(*_: object) -> None:
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr(supervise.Supervisor, "_take_output", interrupt)
-        slow = Job(
-            source="import time\ndef run(c):\n    print('x', flush=True)\n    time.sleep(60)", pass_as="columns"
-        )
-        with pytest.raises(KeyboardInterrupt):
-            sandbox.run(slow)
-        monkeypatch.undo()
-        quiet = 2 if sandbox.tier.level == "strong" else 1
-        until = time.monotonic() + 60
-        while len(family(zygote(sandbox))) > quiet and time.monotonic() < until:
-            time.sleep(0.01)
-        assert len(family(zygote(sandbox))) == quiet
+        quiet = len(family(zygote(sandbox)))
+        for name, stop in (("_take_output", interrupt), ("_next_events", interrupt_before_any_message)):
+            before = descriptors()
+            with monkeypatch.context() as patched:
+                patched.setattr(supervise.Supervisor, name, stop)
+                with pytest.raises(KeyboardInterrupt):
+                    sandbox.run(slow)
+            until = time.monotonic() + 60
+            while len(family(zygote(sandbox))) > quiet and time.monotonic() < until:
+                time.sleep(0.01)
+            assert len(family(zygote(sandbox))) == quiet
+            assert descriptors() == before
         assert sandbox.run(GOOD).ok
+
+
+def test_output_over_its_limit_before_the_handle_is_read_ends_the_child(machine, monkeypatch):
+    from tradeassay.sandbox import supervise
+
+    take = supervise.Supervisor._next_events
+    flood = "import time\ndef run(c):\n    print('x' * 100_000, flush=True)\n    time.sleep(600)"
+
+    def output_first(supervisor: supervise.Supervisor, seconds: float) -> list[tuple[int, int]]:
+        if supervisor._stopped is None:
+            assert select.select([supervisor._log], [], [], 60)[0]
+            return [(supervisor._log, select.POLLIN)]
+        return take(supervisor, seconds)
+
+    monkeypatch.setattr(supervise.Supervisor, "_next_events", output_first)
+    with Sandbox(BARE) as sandbox:
+        result = sandbox.run(Job(source=flood, pass_as="columns", limits=JobLimits(log_kb=16)))
+    assert isinstance(result.failure, OutputLimit)
 
 
 def test_the_zygote_is_alone_and_shares_no_memory(sandbox):

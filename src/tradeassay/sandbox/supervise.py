@@ -68,6 +68,7 @@ class Supervisor:
 
     def __exit__(self, *_: object) -> None:
         if self._exit is None:
+            self._find_process()
             self._kill()
         for descriptor in self._owned:
             os.close(descriptor)
@@ -216,6 +217,8 @@ class Supervisor:
             raise SandboxError("this process has no free file descriptor", hint="raise it with `ulimit -n`")
         if kind == b"P":
             self._process = self._watch.process = fds[0]
+            if self._stopped is not None:  # its output was over the limit before this handle was read
+                self._kill()
         elif kind == b"M":
             self._watch.memory = fds[0]
         elif kind == b"D":
@@ -267,6 +270,21 @@ class Supervisor:
         if self._stopped is None:
             self._stopped, self._stopped_at = why, time.monotonic()
         self._kill()
+
+    def _find_process(self) -> None:
+        """Read the child's handle where it still waits among the messages. One that is sent from now on is
+        refused, and the zygote kills that child itself.
+        """
+        if self._control is None or self._process >= 0:
+            return
+        self._control.shutdown(socket.SHUT_RD)
+        while self._process < 0:
+            message, fds, _, _ = socket.recv_fds(self._control, 1 << 16, 1, socket.MSG_CMSG_CLOEXEC)
+            self._owned += fds
+            if not message:
+                return
+            if message[:1] == b"P" and fds:
+                self._process = fds[0]
 
     def _kill(self) -> None:
         if self._process >= 0:
