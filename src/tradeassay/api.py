@@ -29,7 +29,7 @@ from tradeassay.core.executors.task import ExecutorName
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.measure import Convention
 from tradeassay.core.registry import did_you_mean
-from tradeassay.core.time import parse_day
+from tradeassay.core.time import day_text, parse_day
 from tradeassay.data.tables.account import TableReading
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs import AgentSpec, Asking, Plan, RunSpec, load_spec
@@ -42,14 +42,14 @@ MOST_SEEDS = 10_000
 """More seeds than this in one run is a slip of the keyboard, not a plan."""
 
 AgentLike = str | AgentSpec | Mapping[str, Any]
-"""An agent's name, its spec, or the fields of one."""
+"""An agent as the command line takes it (a name, ``random:k=3``, ``./mine.py:Mine``), its spec, or its fields."""
 
 
 class SpecFields(TypedDict, total=False):
     """How a run can be described by keywords; see :func:`make_spec`."""
 
     benchmarks: str | Sequence[str]
-    agents: Sequence[AgentLike] | None
+    agents: Sequence[AgentLike] | AgentLike | None
     dataset: str | Sequence[str] | Mapping[str, Sequence[str]] | None
     seeds: int | Iterable[int]
     first: str | date | None
@@ -262,7 +262,7 @@ def make_spec(*what: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSp
     named = (name for part in given for name in ([part] if isinstance(part, str) else part))
     names = tuple(map(_benchmarks.full_name, named))
     chosen = [_benchmarks.get(name) for name in names]
-    first, last = _day(fields.get("first")), _day(fields.get("last"))
+    first, last = day_text(fields.get("first")), day_text(fields.get("last"))
     if (first is None) != (last is None):
         first, last = _complete(chosen, first, last)
     raw: dict[str, Any] = {
@@ -416,24 +416,23 @@ def _complete(chosen: Sequence[Benchmark], first: str | None, last: str | None) 
     return (missing, last) if first is None else (first, missing)
 
 
-def _chosen_agents(given: Sequence[AgentLike] | str | None, models: str | Sequence[str] | None) -> list[AgentLike]:
-    asked: list[AgentLike] = [model_agent(name) for name in _several(models)]
+def _chosen_agents(given: Any, models: str | Sequence[str] | None) -> list[Any]:
+    asked: list[Any] = [model_agent(name) for name in _several(models)]
     if given is None:
         return asked or [name for name in _agents.names() if not _converses(name) and _plays_alone(name)]
-    return [*([given] if isinstance(given, str | AgentSpec) else given), *asked]
+    several = isinstance(given, Iterable) and not isinstance(given, str | Mapping)
+    return [*(given if several else [given]), *asked]
 
 
 def _several(given: str | Sequence[str] | None) -> Sequence[str]:
     return [given] if isinstance(given, str) else list(given or ())
 
 
-def _plain(agent: AgentLike) -> Any:
+def _plain(agent: object) -> Any:
+    if not isinstance(agent, str | AgentSpec | Mapping):
+        hint = "give its name or './file.py:Class'; @agents.register(NAME) gives a class a name"
+        raise UserError(f"{agent!r:.80} is no agent", hint=hint)
     return msgspec.to_builtins(agent) if isinstance(agent, AgentSpec) else agent
-
-
-def _day(given: str | date | None) -> str | None:
-    """Return a day as a spec has it; a time stamp of pandas is a date too."""
-    return given.isoformat()[:10] if isinstance(given, date) else given
 
 
 def _seeds(given: int | Iterable[int]) -> list[int]:

@@ -13,8 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 import tradeassay
-from tradeassay.cli._options import parse_agent
 from tradeassay.core.errors import UserError
+from tradeassay.runs.spec.run_spec import parse_agent
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "known_agents" / "ai_hedge_fund.py"
 KEYS = "OPENAI_API_KEY,OPENAI_API_BASE,FINANCIAL_DATASETS_API_KEY,FINANCIAL_DATASETS_BASE_URL,HEDGE_FUND_LLM_MODEL"

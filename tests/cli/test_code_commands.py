@@ -186,14 +186,14 @@ def test_a_program_of_ones_own(tell, place):
 
 @pytest.mark.slow
 @needs_walls
-def test_a_program_without_a_task_is_examined_but_not_judged(tell, place):
+def test_a_program_without_a_task_is_examined_but_not_scored(tell, place):
     body = "def signals(frame):\n    return (frame['close'].shift({}) > frame['close']).astype(float)\n"
     (place / "late.py").write_text(body.format(1))
     (place / "early.py").write_text(body.format(-1))
-    assert (
-        "late.py without a task (frame): passed, not judged"
-        in tell(["code", "eval", "late.py", "--framework", "frame"]).out
-    )
+    examine = ["code", "eval", "late.py", "--framework", "frame"]
+    assert "late.py without a task (frame): passed, not scored" in tell(examine).out
+    told = json.loads(tell([*examine, "--json"]).out)
+    assert (told["verdict"], told["outcome"]) == ("passed, not scored", "not_scored")
     assert (
         json.loads(tell(["code", "eval", "early.py", "--framework", "frame", "--json"], 1).out)["outcome"]
         == "lookahead"
@@ -232,13 +232,13 @@ if __name__ == "__main__":
 def test_a_program_that_changes_the_terms_of_its_account_does_not_pass(capsys, place):
     not_passed = "not passed: it changes the terms of the account"
     for inside, outside, status, verdict, said in (
-        ("pass", "pass", 0, "passed, not judged", ""),
+        ("pass", "pass", 0, "passed, not scored", ""),
         ("self.broker.setcash(1e7)", "pass", 1, not_passed, "own-terms (a pointer): it sets setcash in line 6"),
         ("self.broker.set_coc(True)", "pass", 1, not_passed, "cheat-fills (a pointer): it sets set_coc in line 6"),
         ("getattr(self.broker, 'set' + 'cash')(1e7)", "pass", 1, not_passed, "account-mismatch (a pointer)"),
         ("pass", "cerebro.broker.set_coc(True)", 1, not_passed, "cheat-fills (a pointer): it sets set_coc"),
         # Cash that is set in code that does not run here changes nothing: it is said, and the program passes.
-        ("pass", "cerebro.broker.setcash(1e6)", 0, "passed, not judged", "examined with cash 10,000, commission"),
+        ("pass", "cerebro.broker.setcash(1e6)", 0, "passed, not scored", "examined with cash 10,000, commission"),
     ):
         (place / "own.py").write_text(OWN_TERMS.format(inside=inside, outside=outside))
         assert main(["code", "eval", "own.py"]) == status, (inside, outside)

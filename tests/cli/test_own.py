@@ -368,7 +368,9 @@ def test_a_rule_that_breaks_on_some_days_is_shown_with_its_failures(place, capsy
         "        return Decision(reason='waits')\n"
     )
     assert main(["run", *WEEK, "-a", "./at_times.py:Mine", "--slug", "at-times"]) == 0
-    assert "failure rate" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "failure rate" in out
+    assert "Mine first broke on 2022-06-06: RuntimeError: in the middle (at_times.py, line 5)" in out
 
 
 def test_what_is_no_run_is_called_what_it_is(place, capsys):

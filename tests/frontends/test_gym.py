@@ -121,12 +121,51 @@ def test_weights_beyond_the_account_are_scaled_and_shorts_need_a_venue(snapshot)
     assert observed[0, 0] < -0.3
 
 
-def test_windows_without_room_and_steps_without_a_start(snapshot):
-    for changed in ({"sessions": 110}, {"assets": 0}, {"sessions": 0}):
-        with pytest.raises(UserError):
-            small(snapshot, **changed)
-    env = small(snapshot)
-    with pytest.raises(UserError):
+@pytest.mark.parametrize("changed", [{"sessions": 110}, {"assets": 0}, {"sessions": 2.5}, {"actions": "orders"}])
+def test_a_market_that_cannot_be_is_refused(snapshot, changed):
+    with pytest.raises(UserError) as refused:
+        small(snapshot, **changed)
+    assert refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("actions", "action"),
+    [
+        *(
+            ("weights", one)
+            for one in ([np.nan, 0, 0], [np.inf, 0, 0], [0.1, 0.1], 0.3, ["buy"] * 3, {"A": 1}, None)
+        ),
+        *(("discrete", one) for one in ([1, 1, 3], [1, 1, 1.5], [np.nan, 1, 1], [1], ["buy"] * 3)),
+    ],
+)
+def test_what_is_no_action_is_refused_and_changes_nothing(snapshot, actions, action):
+    env = small(snapshot, actions=actions)
+    before = env.reset(seed=1)[1]
+    with pytest.raises(UserError, match="give 3 ") as refused:
+        env.step(action)
+    assert "\n" not in str(refused.value)
+    assert env.step([1, 1, 1])[-1]["session"] > before["session"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"frist": "2022-03-01"}, "first"),
+        (["first"], "first"),
+        ({"first": "soon"}, "is not a date"),
+        ({"first": 2022}, "is not a date"),
+        ({"first": "1999-01-04"}, "choose a day from"),
+        ({"first": "2999-01-04"}, "choose a day from"),
+    ],
+)
+def test_an_episode_begins_where_it_was_asked_to_or_not_at_all(snapshot, options, said):
+    with pytest.raises(UserError, match=said):
+        small(snapshot).reset(options=options)
+
+
+def test_days_may_be_dates_and_a_step_needs_a_start(snapshot):
+    env = small(snapshot, first=snapshot.sessions[40].item())
+    with pytest.raises(UserError, match="reset"):
         env.step(np.zeros(3))
-    with pytest.raises(UserError, match="begin"):
-        env.reset(options={"first": str(snapshot.sessions[-1])})
+    for day in (snapshot.sessions[41], snapshot.sessions[41].item()):
+        assert env.reset(options={"first": day})[1]["session"] == str(snapshot.sessions[41])

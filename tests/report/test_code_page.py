@@ -58,7 +58,7 @@ def test_rates_by_hand(page):
     assert re.findall(r"[\d.]+%", sma)[:12:3] == ["100.0%", "100.0%", "100.0%", "16.7%"]
     assert "16.7% 3.0% to 56.4%" in sma  # Wilson, 1 of 6
     gold = stages[stages.index("scripted/coder-gold") :]
-    assert gold.split(" backtrader ")[1].startswith("6 1 not judged")
+    assert gold.split(" backtrader ")[1].startswith("6 1 not scored")
 
 
 def test_turns_groups_and_costs(shown, page):

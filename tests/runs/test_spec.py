@@ -1,10 +1,13 @@
 """Specs and what they expand to."""
 
+import re
+
 import msgspec
 import pytest
 import runs_world as world
 from hypothesis import given, strategies as st
 
+from tradeassay.api import make_spec
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import canonical_json
@@ -40,6 +43,40 @@ def test_a_grid_is_one_spec_and_expands_in_order():
     assert [(episode.label, episode.seed, episode.added) for episode in baselines] == [
         ("equal-weight", 0, True)
     ] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("random", ("random", {}, None)),
+        ("random:k=3,label=three", ("random", {"k": 3}, "three")),
+        ("./mine.py:Mine,files=open", ("file", {"path": "./mine.py", "name": "Mine", "files": "open"}, "Mine")),
+    ],
+)
+def test_an_agent_is_written_alike_for_python_in_a_file_and_on_the_command_line(
+    text, named, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("class Mine:\n    def answer(self, request):\n        return None\n")
+    (tmp_path / "spec.toml").write_text(f'benchmarks = ["tiny-us-v1"]\nagents = ["{text}"]\n')
+    (agent,) = make_spec("tiny-us-v1", agents=text).agents
+    assert (agent.name, {key: agent.params[key] for key in named[1]}, agent.label) == named
+    assert load_spec("spec.toml").agents == make_spec("tiny-us-v1", agents=[text]).agents == (agent,)
+
+
+@pytest.mark.parametrize(
+    ("agents", "said"),
+    [
+        (["./gone.py:Mine"], "there is no file './gone.py'"),
+        (["./mine.py"], "write ./mine.py:CLASS"),
+        (["random:k"], "write name:key=value"),
+        ([RunSpec], "@agents.register"),
+        (3, "3 is no agent"),
+    ],
+)
+def test_what_names_no_agent_is_told_what_does(agents, said):
+    with pytest.raises(UserError, match=re.escape(said)):
+        make_spec("tiny-us-v1", agents=agents)
 
 
 def test_no_index_can_be_asked_for():

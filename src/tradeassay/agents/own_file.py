@@ -361,7 +361,7 @@ def _speaks(file: Path, shown: str, name: str) -> str:
     walls: there it could leave what it reads where it finds it later.
     """
     if not file.is_file():
-        raise UserError(f"there is no file '{shown}'", hint="write the path of a Python file: -a ./mine.py:Mine")
+        raise UserError(f"there is no file '{shown}'", hint="write the path of a Python file: ./mine.py:Mine")
     source = file.read_bytes()
     try:
         body = ast.parse(source, shown).body
@@ -396,7 +396,7 @@ def load_own(path: str, name: str) -> type[Any]:
     """Import a file under a name that depends on its place and content, and return a class of it."""
     file = Path(path).resolve()
     if not file.is_file():
-        raise UserError(f"there is no file '{path}'", hint="write the path of a Python file: -a ./mine.py:Mine")
+        raise UserError(f"there is no file '{path}'", hint="write the path of a Python file: ./mine.py:Mine")
     label = f"tradeassay_own_{sha256_bytes(str(file).encode())[:12]}_{sha256_file(file)[:12]}"
     module = sys.modules.get(label)
     if module is None:
@@ -520,7 +520,7 @@ class OwnFile:
 
     def __init__(self, config: OwnFileConfig) -> None:
         if not config.path or not config.name:
-            raise UserError("agent 'file' needs a file and a class", hint="write -a ./mine.py:Mine")
+            raise UserError("agent 'file' needs a file and a class", hint="write ./mine.py:Mine")
         file = Path(config.path)
         if config.sha256 and file.is_file() and sha256_file(file) != config.sha256:  # before any of it is run
             raise UserError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -16,7 +15,7 @@ from tradeassay.core.registry import did_you_mean
 
 if TYPE_CHECKING:
     from tradeassay.benchmarks.programs import CodeSpec
-    from tradeassay.runs import AgentSpec, Asking, RunSpec
+    from tradeassay.runs import Asking, RunSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
 S = TypeVar("S", "RunSpec", "CodeSpec")
@@ -300,61 +299,12 @@ def only_benchmark(described: dict[str, Any]) -> bool:
     return named and not any(value for key, value in described.items() if value != plain.get(key))
 
 
-def parse_agent(text: str) -> AgentSpec:
-    """Read ``name:key=value,...`` or ``path.py:Class,key=value,...``; ``label`` is what it is called.
-
-    Raises :class:`UserError`.
-    """
-    from tradeassay.agents import is_own_file, own_agent
-    from tradeassay.runs import AgentSpec
-
-    own = is_own_file(text)
-    if text.endswith(".py") and ":" not in text:
-        raise UserError(f"'{text}' does not say which class", hint=f"-a {text}:CLASS")
-    name, _, rest = text.partition("," if own else ":")
-    params: dict[str, bool | int | float | str] = {}
-    for part in filter(None, rest.split(",")):
-        key, equals, value = part.partition("=")
-        if not equals and next(reversed(params), "") == "env":  # several variables for a program on a pipe
-            params["env"] = f"{params['env']},{key.strip()}"
-            continue
-        if not equals or not key or not value:
-            raise UserError(
-                f"'{part}' in --agent {text} is not a parameter", hint="write name:key=value,key=value"
-            )
-        params[key.strip()] = _value(value.strip())
-    label = params.pop("label", None)
-    if label is None and name.strip() == "factor-model":
-        label = _baseline_label(str(params.get("key", "")))
-    if label is None and name.strip() == "http":
-        host = str(params.get("url", "")).partition("://")[2].partition("/")[0]
-        label = re.sub(r"[^A-Za-z0-9.]+", "-", host).strip("-.") or None
-    if label is None and name.strip() in ("pipe", "python"):
-        # An own agent is called after its host, its class, its script, or its program.
-        words = str(params.get("command" if name.strip() == "pipe" else "class", "")).rpartition(":")[2].split()
-        scripts = [word for word in words if Path(word).suffix] or words
-        label = Path(scripts[0]).stem if scripts else None
-    if own:
-        label = label or name.rpartition(":")[2]
-        name, params = own_agent(name.strip(), params)
-    return AgentSpec(name=name.strip(), params=params, label=None if label is None else str(label))
-
-
-def _baseline_label(key: str) -> str | None:
-    """Return what a trained baseline is called on a leaderboard: its model, and enough of its key to find it."""
-    from tradeassay.assay.baselines import list_trained
-
-    known = next((one for one in list_trained() if key and one.key.startswith(key)), None)
-    if known is None:
-        return None
-    shuffled = "-shuffled" if known.recipe.shuffled else ""
-    return f"{known.recipe.model}{shuffled}-{known.key[:6]}"
-
-
 def parse_settings(
     masks: Sequence[str], modes: Sequence[str], settings: Sequence[str]
 ) -> dict[str, tuple[bool | int | float | str, ...]]:
     """Read the settings of the conversation; raises :class:`UserError` on a malformed or repeated one."""
+    from tradeassay.runs.spec.run_spec import parse_value
+
     found: dict[str, tuple[bool | int | float | str, ...]] = {}
     given = [("mask", text) for text in masks] + [("mode", text) for text in modes]
     for text in settings:
@@ -363,7 +313,7 @@ def parse_settings(
             raise UserError(f"'{text}' is not a setting", hint="write KEY=VALUE or KEY=VALUE,VALUE")
         given.append((key.strip(), values))
     for key, text in given:
-        found[key] = (*found.get(key, ()), *(_value(value) for value in split_list(text)))
+        found[key] = (*found.get(key, ()), *(parse_value(value) for value in split_list(text)))
     return found
 
 
@@ -393,17 +343,6 @@ def after_cutoff(code: str, models: Sequence[str]) -> str:
             hint=f"write --window after-YYYY-MM-DD, or into {own_file()}: {cutoff_line(unknown[0])}",
         )
     return f"after-{max(cutoff.last_day for cutoff in found.values() if cutoff is not None).isoformat()}"
-
-
-def _value(text: str) -> bool | int | float | str:
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def program_spec(what: Sequence[str]) -> CodeSpec | None:
@@ -460,7 +399,7 @@ def build_spec(what: tuple[str, ...], agents: tuple[str, ...], slug: str | None,
     settings = parse_settings(*(options.pop(name) for name in ("masks", "modes", "settings")))
     return make_spec(
         benchmarks=what,
-        agents=tuple(map(parse_agent, agents)) or None,
+        agents=agents or None,
         slug=slug,
         windows=[after_cutoff(code, options["models"]) for code in split_list(options.pop("windows"))],
         protocol={key: values[0] if len(values) == 1 else values for key, values in settings.items()},

@@ -156,7 +156,7 @@ def finish(run: Run | CodeRun, *, as_json: bool = False) -> int:
         if len(failed) > 3:
             say("  ...")
         agents = [] if summary is None else [agent for cell in summary.cells for agent in cell.agents]
-        for agent in [agent for agent in agents if agent.causes][:3]:
+        for agent in [agent for agent in agents if agent.failed_episodes and agent.causes][:3]:
             say(f"why {agent.name} failed:")
             for cause in agent.causes:
                 said = f"; it said: {' '.join(cause.answer.split())[:120]}" if cause.answer else ""

@@ -220,8 +220,8 @@ def evaluate(
     found = check_program(source, chosen, framework=framework, judge=judge, rules=rules, strict=strict, home=home)
     if as_json:
         bars = None if home is None else home.name
-        about = {"outcome": found.outcome, "secret": rules.secret, "lacks": chosen.lacks, "stored_bars": bars}
-        print_json({**about, "evaluation": found})
+        about = {"secret": rules.secret, "lacks": chosen.lacks, "stored_bars": bars}
+        print_json({"outcome": found.outcome, "verdict": found.verdict, **about, "evaluation": found})
     else:
         unjudged = "" if chosen.has_reference or judge else " (no judge: the task has no reference program)"
         title = f"{program.name}{unjudged} on {task}" if task else f"{program.name} without a task"

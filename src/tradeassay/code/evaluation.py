@@ -158,6 +158,15 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return passed and not self.changed_terms
 
     @property
+    def verdict(self) -> str:
+        """Where it ended, in the words of the command line."""
+        if self.unopposed:
+            return "passed, not scored"
+        if self.outcome == "not_scored" and self.changed_terms:
+            return "not passed: it changes the terms of the account"
+        return {"solved": "passed", "not_scored": "not scored"}.get(self.outcome, f"failed ({self.outcome})")
+
+    @property
     def changed_terms(self) -> bool:
         """Whether its account is not that of its orders on these terms, or is filled at prices known before."""
         return any(trick.name in ("account-mismatch", "cheat-fills") for trick in self.tricks)

@@ -6,9 +6,11 @@ Integers compare and slice fast and cannot be tz-naive. At the edges they become
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from tradeassay.core.errors import UserError
+
+T = TypeVar("T")
 
 Instant = int
 """Nanoseconds since the epoch, UTC."""
@@ -55,8 +57,13 @@ def parse_day(text: str) -> date:
     """Read a calendar day ``YYYY-MM-DD``; raises :class:`UserError`."""
     try:
         return date.fromisoformat(text)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise UserError(f"'{text}' is not a date", hint="write e.g. 2025-03-03") from error
+
+
+def day_text(given: date | T) -> str | T:
+    """Return a day as :func:`parse_day` reads it; dates and time stamps of numpy and pandas are days too."""
+    return given if given is None or isinstance(given, str) else str(given)[:10]
 
 
 class Clock(Protocol):

@@ -6,8 +6,10 @@ of a session, filled there; its reward is what the account made of it until the 
 
 import math
 from dataclasses import dataclass
+from datetime import date
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Never
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Never, get_args
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,6 +19,7 @@ from tradeassay.account import venues
 from tradeassay.core.agent import Observation
 from tradeassay.core.errors import UserError, require
 from tradeassay.core.orders import Decision, Order
+from tradeassay.core.time import day_text, parse_day
 from tradeassay.core.view import Floats
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.factors import FACTOR_NAMES, last_row_of, standardise
@@ -53,38 +56,44 @@ ActionKind = Literal["weights", "discrete"]
 class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where it is not installed
     """``assets`` names of a market over ``sessions`` days, drawn anew at every reset from the seed.
 
-    ``dataset`` is a data set's name or an open snapshot; ``first``/``last`` bound the days of all episodes. The
-    names are the most traded members of ``index`` on an episode's first day. Actions: ``weights`` are target
-    weights (negative ones where the venue allows shorts), scaled down where they add up to more than the account;
-    ``discrete`` says for each name 0 (sell: out, or short where allowed), 1 (keep) or 2 (buy an equal share).
+    ``dataset`` is a data set's name, folder or open snapshot; ``first``/``last`` bound the days of all episodes.
+    The names are the most traded members of ``index`` on an episode's first day. Actions: ``weights`` are target
+    weights (negative ones where the venue allows shorts), clipped to the action space and scaled down where they
+    add up to more than the account; ``discrete`` says for each name 0 (sell: out, or short where allowed), 1
+    (keep) or 2 (buy an equal share).
 
     Observations have the shape ``(assets, len(COLUMNS))`` and come from the as-of view of the decision alone.
     ``reset(options={"first": day})`` starts at a given day. Raises :class:`UserError` for a window without room
-    for an episode."""
+    for an episode, and for an action or an option that is none."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
 
     def __init__(
         self,
-        dataset: str | Snapshot = "synthetic/us:7",
+        dataset: str | Path | Snapshot = "synthetic/us:7",
         *,
         venue: str = "us-fractional-v1",
         index: str = "IDX",
         assets: int = 5,
         sessions: int = 60,
-        first: str | None = None,
-        last: str | None = None,
+        first: str | date | None = None,
+        last: str | date | None = None,
         actions: ActionKind = "weights",
         cash: float = 100_000.0,
     ) -> None:
-        self._snapshot = _loaded(dataset) if isinstance(dataset, str) else dataset
+        if actions not in get_args(ActionKind):
+            raise UserError(f"there are no {actions!r} actions", hint="actions='weights' or actions='discrete'")
+        for name, value in (("assets", assets), ("sessions", sessions)):
+            if not isinstance(value, int | np.integer) or value < 1:
+                raise UserError(f"an episode cannot have {value!r} {name}", hint="give a whole number from 1 on")
+        self._snapshot = dataset if isinstance(dataset, Snapshot) else _loaded(str(dataset))
         self._venue, self._index, self._cash = venue, index, cash
         self._assets, self._sessions, self._kind = assets, sessions, actions
-        rows = self._snapshot.rows(first, last)
+        rows = self._snapshot.rows(day_text(first), day_text(last))
         # One more session than decisions: the last decision is also rewarded at the following close.
         self._starts = range(rows.start, rows.stop - sessions)
-        if assets < 1 or sessions < 1 or not self._starts:
-            hint = "widen the window, or ask for fewer sessions (and at least one asset)"
+        if not self._starts:
+            hint = "widen the window, or ask for fewer sessions"
             raise UserError(f"{len(rows)} sessions have no room for an episode of {sessions}", hint=hint)
         short = venues.get(venue).shorting.allowed
         self._short = short
@@ -127,7 +136,7 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
             raise UserError("the episode is over or was not started", hint="call reset()")
         account, today = self._seen.account, frozenset(self._seen.universe)
         held = [account.weight(symbol) for symbol in self._symbols]
-        wanted = self._target(np.asarray(action).tolist(), held)
+        wanted = self._target(self._read(action), held)
         orders = tuple(
             Order(symbol=symbol, amount=weight, unit="target_weight")
             for symbol, weight, now in zip(self._symbols, wanted, held, strict=True)
@@ -145,20 +154,40 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
         return self._observe(), reward, ruined, self._steps >= self._sessions, self._info()
 
     def _start(self, options: dict[str, Any]) -> int:
+        if not isinstance(options, dict) or options.keys() - {"first"}:
+            raise UserError(f"{options!r} are no options", hint="""the only one is {"first": "2022-03-01"}""")
         wanted = options.get("first")
         if wanted is None:
             return int(self.np_random.integers(self._starts.start, self._starts.stop))
-        start = int(np.searchsorted(self._snapshot.sessions, np.datetime64(str(wanted), "D")))
-        if start not in self._starts:
-            raise UserError(f"no episode can begin on {wanted}", hint="choose a day inside the window")
-        return start
+        days, day = self._snapshot.sessions, np.datetime64(parse_day(day_text(wanted)), "D")
+        earliest, latest = days[self._starts[0]], days[self._starts[-1]]
+        if not earliest <= day <= latest:
+            raise UserError(f"no episode can begin on {day}", hint=f"choose a day from {earliest} to {latest}")
+        return int(np.searchsorted(days, day))
 
-    def _target(self, action: list[Any], held: list[float]) -> list[float]:
+    def _read(self, action: Any) -> list[float]:
+        """Return what an action says of each asset."""
+        try:
+            given = np.asarray(action, dtype=np.float64)
+        except (TypeError, ValueError):
+            given = np.empty(0)
+        said: list[float] = given.tolist() if given.shape == (self._assets,) else []
+        if self._kind == "weights":
+            form, fits = "finite weights", all(map(math.isfinite, said))
+        else:
+            form, fits = "numbers of 0 (sell), 1 (keep) and 2 (buy)", {SELL, HOLD, BUY}.issuperset(said)
+        if not (said and fits):
+            shown = " ".join(repr(action).split())
+            raise UserError(
+                f"{shown:.80} is no action here", hint=f"give {self._assets} {form}, one for each asset"
+            )
+        return said
+
+    def _target(self, action: list[float], held: list[float]) -> list[float]:
         """Return the weights wanted; plain numbers, as a handful of them is quicker than an array."""
         if self._kind == "weights":
             low = -1.0 if self._short else 0.0
-            # A weight that is no number equals nothing, itself included: it is none.
-            wanted = [min(1.0, max(low, float(one))) if one == one else 0.0 for one in action]
+            wanted = [min(1.0, max(low, one)) for one in action]
         else:
             share = INVESTED / self._assets
             meant = {SELL: -share if self._short else 0.0, BUY: share}

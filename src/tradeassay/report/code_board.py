@@ -65,12 +65,7 @@ def print_evaluation(found: Evaluation, title: str) -> None:
     from rich.text import Text
 
     console = stdout()
-    verdict = {"solved": "passed", "not_scored": "not scored"}.get(found.outcome, f"failed ({found.outcome})")
-    if found.unopposed:
-        verdict = "passed, not judged"
-    elif found.outcome == "not_scored" and found.changed_terms:
-        verdict = "not passed: it changes the terms of the account"
-    console.print(Text(f"{title} ({found.framework}): {verdict}", style="bold"))
+    console.print(Text(f"{title} ({found.framework}): {found.verdict}", style="bold"))
     rows = []
     for stage in ("compile", "backtest", "trade", "lookahead", "judge"):
         result = found.stage(stage)

@@ -136,6 +136,9 @@ def in_words(cell: CellSummary) -> tuple[str, ...]:
             sentences.append(
                 f"{refused:.0%} of the orders of {agent.name} were refused by the venue, most often: {why}."
             )
+        raised = next((one for one in agent.causes if one.kind == "agent"), None)
+        if raised is not None and not agent.failure:
+            sentences.append(f"{agent.name} first broke on {raised.session}: {raised.detail}.")
     return tuple(sentences)
 
 

@@ -38,7 +38,7 @@ _CHIPS: Final = {
     "lookahead": ("below", "looks ahead"),
     "judge": ("below", "rejected"),
     "no_code": ("below", "no code"),
-    "not_scored": ("same", "not judged"),
+    "not_scored": ("same", "not scored"),
     "no_answer": ("failed", "no answer"),
 }
 """By where an answer ended: the tone and the words of its chip."""
@@ -51,7 +51,7 @@ _ENDS: Final = {
     "compile": "Does not compile",
     "trick": "Trick",
     "no_code": "No code, reasoning loop",
-    "not_scored": "Not judged",
+    "not_scored": "Not scored",
 }
 _DECIDES: Final = {
     "reference-first": "the behavioural judge decides",
@@ -157,7 +157,7 @@ def _board(cells: Sequence[CellScores]) -> Table:
     for cell in cells:
         rates = cell.rates
         left_out = [f"{rates.failed} without an answer"] if rates.failed else []
-        left_out += [f"{rates.unscored} not judged"] if rates.unscored else []
+        left_out += [f"{rates.unscored} not scored"] if rates.unscored else []
         counts = msgspec.structs.replace(amount(rates.items), small=", ".join(left_out))
         shares = (figure(getattr(rates, stage), "share", bar=True) for stage in STAGES)
         spent = (figure(cell.tokens_per_solved, "tokens"), figure(cell.usd_per_solved, "dollars"))

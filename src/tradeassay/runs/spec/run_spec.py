@@ -1,7 +1,8 @@
 """What to run. A grid (benchmarks x data sets x agents x seeds) is one frozen spec.
 
-Written by hand it is a TOML or JSON file with the fields of :class:`RunSpec`. An agent may be written as its name
-alone, ``datasets`` may be one name or a list, for all benchmarks, and the slug defaults to the file's name.
+Written by hand it is a TOML or JSON file with the fields of :class:`RunSpec`. An agent may be written as on the
+command line (:func:`parse_agent`), ``datasets`` may be one name or a list, for all benchmarks, and the slug
+defaults to the file's name.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from tradeassay.agents.own_file import is_own_file, own_agent
 from tradeassay.benchmarks.benchmark import benchmarks as registered
 from tradeassay.benchmarks.programs import CodeSpec, find_protocol
 from tradeassay.core.errors import UserError
@@ -172,6 +174,64 @@ def model_agent(name: str) -> AgentSpec:
     return AgentSpec(name="model", params={"model": name}, label=label)
 
 
+def parse_agent(text: str) -> AgentSpec:
+    """Read ``name:key=value,...`` or ``path.py:Class,key=value,...``; ``label`` is what it is called. Raises
+    :class:`UserError`."""
+    own = is_own_file(text)
+    if text.endswith(".py") and ":" not in text:
+        raise UserError(f"'{text}' does not say which class", hint=f"write {text}:CLASS")
+    name, _, rest = text.partition("," if own else ":")
+    params: dict[str, ParamValue] = {}
+    for part in filter(None, rest.split(",")):
+        key, equals, value = part.partition("=")
+        if not equals and next(reversed(params), "") == "env":  # several variables for a program on a pipe
+            params["env"] = f"{params['env']},{key.strip()}"
+            continue
+        if not equals or not key or not value:
+            raise UserError(
+                f"'{part}' in agent '{text}' is not a parameter", hint="write name:key=value,key=value"
+            )
+        params[key.strip()] = parse_value(value.strip())
+    label = params.pop("label", None)
+    if label is None and name.strip() == "factor-model":
+        label = _baseline_label(str(params.get("key", "")))
+    if label is None and name.strip() == "http":
+        host = str(params.get("url", "")).partition("://")[2].partition("/")[0]
+        label = re.sub(r"[^A-Za-z0-9.]+", "-", host).strip("-.") or None
+    if label is None and name.strip() in ("pipe", "python"):
+        # An own agent is called after its host, its class, its script, or its program.
+        words = str(params.get("command" if name.strip() == "pipe" else "class", "")).rpartition(":")[2].split()
+        scripts = [word for word in words if Path(word).suffix] or words
+        label = Path(scripts[0]).stem if scripts else None
+    if own:
+        label = label or name.rpartition(":")[2]
+        name, params = own_agent(name.strip(), params)
+    return AgentSpec(name=name.strip(), params=params, label=None if label is None else str(label))
+
+
+def _baseline_label(key: str) -> str | None:
+    """Return what a trained baseline is called on a leaderboard: its model, and enough of its key to find it."""
+    from tradeassay.agents.factor_models.fitting import list_trained
+
+    known = next((one for one in list_trained() if key and one.key.startswith(key)), None)
+    if known is None:
+        return None
+    shuffled = "-shuffled" if known.recipe.shuffled else ""
+    return f"{known.recipe.model}{shuffled}-{known.key[:6]}"
+
+
+def parse_value(text: str) -> ParamValue:
+    """Read a parameter as it is written on a command line."""
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
 def variant_name(settings: Mapping[str, ParamValue], window: str | None) -> str | None:
     """Return what distinguishes a cell from the rest of its grid, as part of a key; None when nothing does."""
     parts = [f"{key}={_shown(value)}" for key, value in sorted(settings.items())]
@@ -241,7 +301,10 @@ def spec_from(raw: Mapping[str, Any], *, where: str = "spec") -> RunSpec:
         if isinstance(values.get(key), str | int | Mapping):
             values[key] = [values[key]]
     if isinstance(values.get("agents"), list | tuple):
-        values["agents"] = [{"name": agent} if isinstance(agent, str) else agent for agent in values["agents"]]
+        values["agents"] = [
+            msgspec.to_builtins(parse_agent(agent)) if isinstance(agent, str) else agent
+            for agent in values["agents"]
+        ]
         for place, agent in enumerate(values["agents"]):
             _known_keys(where, f"agents[{place}].", agent, AgentSpec)
     _known_keys(where, "window.", values.get("window"), Window)

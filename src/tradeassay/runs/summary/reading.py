@@ -169,6 +169,7 @@ class _Reading:
         run, episodes = self._run, self._episodes
         sound = [key for key in row.episodes if episodes[key].status == "done"]
         failed = tuple((key, str(episodes[key].reason)) for key in row.episodes if key not in sound)
+        broke = [*(key for key, _ in failed), *(key for key in sound if "agent" in episodes[key].failures)]
         model = model_summary(run, row)
         plain = AgentSummary(
             row=row,
@@ -177,7 +178,7 @@ class _Reading:
             failed_episodes=failed,
             rejections=_total(episodes[key].rejections for key in row.episodes),
             failures=_total(episodes[key].failures for key in row.episodes),
-            causes=first_causes(run, failed[0][0]) if failed else (),
+            causes=first_causes(run, broke[0]) if broke else (),
             paths=tuple(_path(run.records(key)) for key in sound),
             model=model,
         )

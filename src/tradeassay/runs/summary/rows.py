@@ -158,10 +158,10 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     ``paths`` holds the value path (initial value first) of every repetition that has a result. ``failure`` says
     why there is no result at all; ``failed_episodes`` pairs an episode's key with its reason, ``causes`` are the
-    first answers that could not be used, where an episode failed. ``design`` is the comparison with the baseline
-    as an experiment, with the dependence measured in it, None where nothing was compared. ``model`` is None for a
-    rule, ``detail`` None where only a table was asked for. ``called`` is what it is called where the label would
-    say too much.
+    first answers that could not be used, where an episode failed or the agent raised. ``design`` is the comparison
+    with the baseline as an experiment, with the dependence measured in it, None where nothing was compared.
+    ``model`` is None for a rule, ``detail`` None where only a table was asked for. ``called`` is what it is called
+    where the label would say too much.
     """
 
     row: AgentScores
