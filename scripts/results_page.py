@@ -22,6 +22,7 @@ from tradeassay.core.measure import Measure
 from tradeassay.metrics import wilson_interval
 from tradeassay.runs import CodeRun, Run, load_run
 from tradeassay.runs.store.archive import OpenRecording, list_recordings, open_recording
+from tradeassay.runs.summary.rows import FAILED_DAYS
 
 PAGE = Path(__file__).parent.parent / "docs" / "results.md"
 
@@ -187,14 +188,12 @@ def body(opened: OpenRecording) -> str:
 
 
 _ARENA = ("CR", "MDD")
-MOST_FAILED = 0.2
-"""The share of rounds without a decision above which an entry has not ranked, as on every leaderboard."""
 
 
 def arena(opened: OpenRecording) -> str:
     """Write a season of the arena: who stood where, and who had no decision."""
     board = msgspec.json.decode((opened.folder / STANDINGS).read_bytes(), type=Standings)
-    unranked = [row for row in board.rows if row.failed > MOST_FAILED * row.sessions]
+    unranked = [row for row in board.rows if row.failed > FAILED_DAYS * row.sessions]
     rows = [
         (
             row.entry,
@@ -208,7 +207,7 @@ def arena(opened: OpenRecording) -> str:
     text = table(("entry", "model", "sessions", "rounds without a decision", "return", "deepest loss"), rows)
     if unranked:
         text += (
-            f"\n\nAn entry without a decision in more than {MOST_FAILED:.0%} of the rounds kept what it held "
+            f"\n\nAn entry without a decision in more than {FAILED_DAYS:.0%} of the rounds kept what it held "
             "before, and such a return says nothing about the model."
         )
     return text

@@ -1,6 +1,7 @@
 """Who is best: tiers where agents cannot be told apart, and no place for who failed too often."""
 
 import io
+import re
 import sys
 
 import msgspec
@@ -11,9 +12,11 @@ from rich.console import Console
 
 from tradeassay.core.measure import Badges, Measure
 from tradeassay.metrics import BootstrapConfig, summarise
+from tradeassay.report import render_html
+from tradeassay.report.export_tables import paste_tables
 from tradeassay.report.leaderboard import board
-from tradeassay.report.words import answer, markets_words, setting_title
-from tradeassay.runs.summary import CellSummary, compare_cell
+from tradeassay.report.words import answer, contest_words, markets_words, setting_title
+from tradeassay.runs.summary import CellSummary, RunSummary, compare_cell
 from tradeassay.runs.summary.figures import over_markets
 
 FEW = BootstrapConfig(draws=200)
@@ -73,7 +76,7 @@ def test_one_agent_is_in_no_contest(cell, monkeypatch):
 
 def test_who_failed_too_often_has_no_place(cell):
     assert cell.contest.tier_of("silent") is None
-    assert "43%" in cell.contest.unranked["silent"]
+    assert "43%" in cell.agents[-1].unranked
     assert cell.ranked[-1].name == "silent"
     said = answer(cell)
     assert "silent" not in said.headline
@@ -81,6 +84,21 @@ def test_who_failed_too_often_has_no_place(cell):
     out = io.StringIO()
     Console(file=out, width=160).print(board(cell, 0.95))
     assert "tier" in out.getvalue() and "#" not in out.getvalue()
+
+
+def test_every_surface_gives_the_same_places_with_tiers_and_without(cell):
+    places = {"good": "1", "as good": "1", "bad": "2", "silent": "–", "base": "–"}
+    ranks = {"good": "1", "as good": "2", "base": "3", "bad": "4", "silent": "–"}
+    for found, expected in ((cell, places), (msgspec.structs.replace(cell, contest=None), ranks)):
+        run = RunSummary(title="t", cells=(found,))
+        table = paste_tables(run)[0]
+        assert {row[1].text: row[0].text for row in table.rows} == expected
+        assert [row[0].reason for row in table.rows if row[1].text == "silent"] == [cell.agents[-1].unranked]
+        page = render_html(run)
+        assert page.count("<small>not ranked: 43% of its sessions") == 1
+        shown = re.findall(r'<td class="num rank"[^>]*>([^<]*)</td>\s*<th scope="row" data-v="([^"]*)"', page)
+        assert {name: place for place, name in shown} == expected
+        assert any("silent is not ranked" in line for line in contest_words(found))
 
 
 def test_what_holds_for_the_ranked_is_not_said_of_all(cell):
@@ -92,7 +110,7 @@ def test_what_holds_for_the_ranked_is_not_said_of_all(cell):
     said = answer(compare_cell(msgspec.structs.replace(cell, agents=(base, good, bad, silent)), FEW))
     assert said.headline.startswith("good is best: it beats buy and hold and every other ranked agent by")
     alone = "good alone is in the first tier: every other ranked agent can be told apart from it."
-    assert said.support[:2] == (alone, f"silent is not ranked: {cell.contest.unranked['silent']}.")
+    assert said.support[:2] == (alone, f"silent is not ranked: {silent.unranked}.")
     without = answer(compare_cell(msgspec.structs.replace(cell, agents=(base, good, bad)), FEW))
     assert without.support[0] == alone.replace("ranked agent", "agent")
     said = answer(compare_cell(msgspec.structs.replace(cell, agents=(*cell.agents[:3], silent)), FEW))

@@ -150,7 +150,7 @@ def test_a_section_says_what_can_be_checked_and_what_was():
     from tradeassay.runs.verify.report import VerifyReport
 
     said = ClaimOutcome(claim="answers", outcome="cannot be checked", why=NOT_REDERIVABLE, episodes=2)
-    data = replace(report(), prospect=Coverage(again=("rules",), not_again=(said,)))
+    data = replace(report(), coverage=Coverage(again=("rules",), not_again=(said,)))
     plain = render_html(data)
     assert "was not verified when this page was written" in plain and f"2 episodes: {NOT_REDERIVABLE}" in plain
     made = ClaimOutcome(claim="account", outcome="re-derived", episodes=4)

@@ -10,7 +10,6 @@ import msgspec
 from tradeassay.assay.verdict.reasons import percent
 from tradeassay.core.measure import Measure
 from tradeassay.report import numbers
-from tradeassay.runs.summary import failed_too_often
 
 MINUS = numbers.MINUS
 _NUMBER = r"[+-]?\d[\d,]*(?:\.\d+)?%?"
@@ -137,7 +136,7 @@ def wrong_comparisons(surface, cell):
     base = "|".join(map(re.escape, (cell.baseline_phrase, cell.baseline, "it")))
     found = []
     for sentence in re.split(r"(?<=[.;])\s|\n", surface.text):
-        about = [one for one in cell.agents if "ranked agent" not in sentence or failed_too_often(one) is None]
+        about = [one for one in cell.agents if "ranked agent" not in sentence or one.unranked is None]
         sides = {one.name: one.versus.side if one.versus is not None else None for one in about}
         if re.search(r"No (?:ranked )?agent can be told apart", sentence) and any(sides.values()):
             found.append(f"{surface.name}: '{sentence}' although {sides}")

@@ -77,7 +77,7 @@ def render_code_html(run: CodeRun, page: Shown, verified: VerifyReport | None = 
         "run": run,
         "page": page,
         "badges": run_badges(run, page),
-        "prospect": coverage_of(run),
+        "coverage": coverage_of(run),
         "freedom": freedom_of(run.folder, run.manifest),
         "verified": verified,
         "check": f"tradeassay verify {shlex.quote(str(run.folder))}",

@@ -27,7 +27,7 @@ from tradeassay.report.code_page import paste_table
 from tradeassay.report.formatting import PasteCell, PasteTable, paste_cell
 from tradeassay.report.words import cell_badges, standing
 from tradeassay.runs import CodeRun, Run
-from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, failed_too_often, summary_of
+from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, summary_of
 
 _SIGNS = {
     "&": r"\&",
@@ -316,16 +316,12 @@ def _traded(cell: CellSummary, data: RunSummary) -> PasteTable:
     against = f"against {cell.baseline_phrase}, per year"
     titles = tuple(numbers.info(name).title for name in _MEASURES)
     rows = []
-    for place, agent in enumerate(cell.ranked, 1):
-        placed = agent.result.value is not None and failed_too_often(agent) is None
-        rank = PasteCell(str(place), float(place)) if placed else PasteCell("–")
+    for rank, agent in enumerate(cell.ranked, 1):
+        number = cell.place_of(agent, rank)
+        place = PasteCell("–", reason=agent.unranked) if number is None else PasteCell(str(number), float(number))
         measures = (paste_cell(agent.measures[name].median, numbers.form_of(name)) for name in _MEASURES)
-        if cell.contest is not None:
-            tier = cell.contest.tier_of(agent.name)
-            rank = PasteCell("–", reason=cell.contest.unranked.get(agent.name))
-            rank = rank if tier is None else PasteCell(str(tier), float(tier))
         rows.append(
-            (rank, PasteCell(agent.name), *measures, _difference(agent), PasteCell(standing(agent, cell).label))
+            (place, PasteCell(agent.name), *measures, _difference(agent), PasteCell(standing(agent, cell).label))
         )
     notes = [
         f"Brackets hold {data.level:.0%} intervals. "

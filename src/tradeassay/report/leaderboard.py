@@ -19,7 +19,7 @@ from tradeassay.report.words import (
     standing,
 )
 from tradeassay.runs import CodeRun, Run
-from tradeassay.runs.summary import AgentSummary, CellSummary, Contrast, RunSummary, failed_too_often, summary_of
+from tradeassay.runs.summary import AgentSummary, CellSummary, Contrast, RunSummary, summary_of
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, Group, RenderResult
@@ -110,7 +110,6 @@ def board(cell: CellSummary, level: float) -> StackedTable:
         agent.measures["failure_rate"].median.value for agent in cell.agents if "failure_rate" in agent.measures
     ]
     more = ("sharpe", "max_drawdown", "turnover", *(("failure_rate",) if models or any(rates) else ()))
-    # A place among agents that cannot be told apart would be luck: where tiers are known they stand in its stead.
     titles = (
         ">#" if cell.contest is None else ">tier",
         "agent",
@@ -120,19 +119,17 @@ def board(cell: CellSummary, level: float) -> StackedTable:
         *((">tokens", ">dollars") if models else ()),
     )
     rows: list[tuple[str | Text, ...]] = []
-    for place, agent in enumerate(cell.ranked):
+    for rank, agent in enumerate(cell.ranked, 1):
         told = standing(agent, cell)
         if agent.result.value is None:
             reason = agent.failure or str(agent.result.reason)
             empty = (*("" for _ in more), *(_cost(agent) if models else ()))
             rows.append(("-", agent.name, Text("failed", style=_STYLE["failed"]), reason, *empty))
             continue
-        where = None if failed_too_often(agent) else place + 1
-        if cell.contest is not None:
-            where = cell.contest.tier_of(agent.name)
+        place = cell.place_of(agent, rank)
         rows.append(
             (
-                "-" if where is None else str(where),
+                "-" if place is None else str(place),
                 Text(agent.name, style="dim" if agent.baseline else "bold"),
                 _value("cumulative_return", agent, bounds=True),
                 _versus(agent, told),

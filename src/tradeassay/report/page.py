@@ -50,7 +50,7 @@ from tradeassay.report.words import (
     until_known,
 )
 from tradeassay.runs import CodeRun, Run
-from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, failed_too_often, summary_of
+from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, summary_of
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -77,8 +77,7 @@ DETAILED = 27
 class AccountOnPage:
     """One account: its scores where a run has them, its verdict where it was judged, and how both are written.
 
-    ``place`` is its tier, or where nobody was compared its rank: a place among equals would be luck. ``unranked``
-    says why it has none. ``edge`` is what the one chart draws: what is left beyond
+    ``place`` is its tier or rank, ``unranked`` says why it has none. ``edge`` is what the one chart draws: what is left beyond
     market and style where the account was judged, otherwise the difference from the baseline.
     """
 
@@ -140,12 +139,11 @@ class AccountOnPage:
         """Take over what the leaderboard says of a run's agent and return its difference from the baseline."""
         self.style, self.cost = cell.look[agent.name], cost_line(agent)
         self.whose = "rule" if agent.model is None else ANSWERS[agent.model.answers]
-        self.ranked = agent.result.value is not None and failed_too_often(agent) is None
-        contest = cell.summary.contest
-        tier = (rank if self.ranked else None) if contest is None else contest.tier_of(agent.name)
-        self.place = "\u2013" if tier is None else str(tier)
-        if contest is not None and agent.name in contest.unranked:
-            self.unranked = f"not ranked: {contest.unranked[agent.name]}"
+        self.ranked = agent.has_place
+        place = cell.summary.place_of(agent, rank)
+        self.place = "\u2013" if place is None else str(place)
+        if agent.unranked is not None:
+            self.unranked = f"not ranked: {agent.unranked}"
         if agent.versus is None:
             return None
         if agent.versus.p_adjusted is not None:

@@ -15,7 +15,7 @@ from tradeassay.assay.verdict.record import AgentFindings
 from tradeassay.core.measure import NOT_REDERIVABLE, OWN_PROGRAM, Badges
 from tradeassay.metrics import AgainstBaseline
 from tradeassay.report import numbers
-from tradeassay.runs.summary import AgentSummary, CellSummary, Contrast, ContrastArm, OverMarkets, failed_too_often
+from tradeassay.runs.summary import AgentSummary, CellSummary, Contrast, ContrastArm, OverMarkets
 
 _PLURALS = (
     (" beats ", " beat "),
@@ -148,7 +148,7 @@ def in_words(cell: CellSummary) -> tuple[str, ...]:
 def answer(cell: CellSummary) -> BestAnswer:
     """Answer "which agent is best?" in plain words, best-founded statement first."""
     played = [agent for agent in cell.ranked if agent.result.value is not None and not agent.baseline]
-    rivals = [agent for agent in played if failed_too_often(agent) is None]
+    rivals = [agent for agent in played if agent.has_place]
     if played and not rivals:
         headline = "No agent is ranked: too many sessions had no usable answer."
         return BestAnswer(headline, (*contest_words(cell), *_others([], cell)))
@@ -178,13 +178,11 @@ def answer(cell: CellSummary) -> BestAnswer:
 def contest_words(cell: CellSummary) -> list[str]:
     """Say which agents the best one cannot be told apart from, and who has no place."""
     contest = cell.contest
+    without = [f"{agent.name} is not ranked: {agent.unranked}." for agent in cell.ranked if agent.unranked]
     if contest is None:
-        failing = [
-            (agent.name, failed_too_often(agent)) for agent in cell.ranked if agent.result.value is not None
-        ]
-        return [f"{name} is not ranked: {why}." for name, why in failing if why is not None]
+        return without
     first, others = contest.tiers[0], sum(map(len, contest.tiers[1:]))
-    kind = "ranked agent" if contest.unranked else "agent"
+    kind = "ranked agent" if without else "agent"
     said = []
     if len(first) == 1 and others:
         said.append(f"{first[0]} alone is in the first tier: every other {kind} can be told apart from it.")
@@ -192,7 +190,7 @@ def contest_words(cell: CellSummary) -> list[str]:
         said.append(f"{_list(first)} share the first tier: they cannot be told apart from its best.")
     elif len(first) > 1:
         said.append(f"All {kind}s share one tier: over these sessions they cannot be told apart from the best.")
-    return [*said, *(f"{name} is not ranked: {why}." for name, why in contest.unranked.items())]
+    return said + without
 
 
 def markets_words(found: OverMarkets, title: str = "") -> str:

@@ -23,5 +23,4 @@ from tradeassay.runs.summary.rows import (
     ModelSummary as ModelSummary,
     OverMarkets as OverMarkets,
     RunSummary as RunSummary,
-    failed_too_often as failed_too_often,
 )

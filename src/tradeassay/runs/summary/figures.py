@@ -35,7 +35,6 @@ from tradeassay.runs.summary.rows import (
     HoldingTimes,
     OverMarkets,
     RunSummary,
-    failed_too_often,
 )
 
 Value = bool | int | float | str
@@ -106,11 +105,10 @@ _MARKETS = 3
 def contest_of(cell: CellSummary, bootstrap: BootstrapConfig) -> Contest | None:
     """Return who is best in a cell, paired session by session and averaged over seeds. None without an agent whose
     paths were read, or with too few sessions."""
-    unranked = {agent.name: why for agent in cell.agents if (why := failed_too_often(agent)) is not None}
     playing = [
         agent
         for agent in cell.agents
-        if not agent.baseline and agent.paths and agent.name not in unranked and min(map(min, agent.paths)) > 0.0
+        if not agent.baseline and agent.paths and agent.has_place and min(map(min, agent.paths)) > 0.0
     ]
     lengths = {len(path) for agent in playing for path in agent.paths}
     if len(lengths) != 1 or next(iter(lengths)) - 1 < bootstrap.least:
@@ -120,7 +118,6 @@ def contest_of(cell: CellSummary, bootstrap: BootstrapConfig) -> Contest | None:
     found = tiers(growth, level=bootstrap.level)
     return Contest(
         tiers=tuple(tuple(playing[place].name for place in tier) for tier in found),
-        unranked=unranked,
         sessions=int(growth.shape[0]),
         level=bootstrap.level,
     )
@@ -138,14 +135,7 @@ def over_markets(cells: Sequence[CellSummary], level: float) -> tuple[OverMarket
             inside.append(cell)
     found = []
     for setting, markets in alike.items():
-        placed = [
-            {
-                one.name: one
-                for one in cell.agents
-                if one.result.value is not None and failed_too_often(one) is None
-            }
-            for cell in markets
-        ]
+        placed = [{one.name: one for one in cell.agents if one.has_place} for cell in markets]
         names = [name for name in (placed[0] if placed else {}) if all(name in there for there in placed)]
         if len(markets) < _MARKETS or len(names) < 2:
             continue

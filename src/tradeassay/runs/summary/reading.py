@@ -81,7 +81,7 @@ def summary_of(run: Run, *, details: bool = True) -> RunSummary:
             ("platform", f"{versions.platform} {versions.machine}"),
         ),
         check=f"tradeassay verify {run.spec.slug}",
-        prospect=coverage_of(run),
+        coverage=coverage_of(run),
         freedom=freedom_of(run.folder, run.manifest),
     )
     return completed_run(read)

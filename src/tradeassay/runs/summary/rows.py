@@ -153,6 +153,10 @@ class ModelSummary(msgspec.Struct, frozen=True, kw_only=True):
     confidence: Calibration | None = None
 
 
+FAILED_DAYS = 0.2
+"""Share of sessions without a usable answer above which an agent has no place on a leaderboard."""
+
+
 class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One row of a leaderboard, as it was scored, and all that unfolds from it.
 
@@ -202,6 +206,20 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
         return self.row.measures["cumulative_return"].median
 
     @property
+    def unranked(self) -> str | None:
+        """Why it has no place although it has a result: nobody can say what it would have done. None otherwise."""
+        found = self.measures.get("failure_rate")
+        rate = None if found is None else found.median.value
+        if self.baseline or self.result.value is None or rate is None or rate <= FAILED_DAYS:
+            return None
+        return f"{rate:.0%} of its sessions had no usable answer"
+
+    @property
+    def has_place(self) -> bool:
+        """Whether it can be placed among others: by a result that its own answers made."""
+        return self.result.value is not None and self.unranked is None
+
+    @property
     def path(self) -> tuple[float, ...]:
         return self.paths[self.detail.place if self.detail is not None else 0]
 
@@ -209,10 +227,9 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
 class Contest(msgspec.Struct, frozen=True, kw_only=True):
     """Which agent of a cell is best, as far as its sessions can tell. ``tiers`` are groups of agents, best first:
     those of a tier cannot be told apart from its best one (:func:`tradeassay.metrics.tiers`). The baseline is in
-    none: how an agent compares with it is a question of its own. ``unranked`` says why an agent has no place."""
+    none: how an agent compares with it is a question of its own."""
 
     tiers: tuple[tuple[str, ...], ...]
-    unranked: dict[str, str]
     sessions: int
     level: float
 
@@ -257,23 +274,17 @@ class CellSummary(msgspec.Struct, frozen=True, kw_only=True):
             self.agents,
             key=lambda agent: (
                 agent.result.value is None,
-                failed_too_often(agent) is not None,
+                agent.unranked is not None,
                 -(agent.result.value or 0.0),
             ),
         )
 
-
-FAILED_DAYS = 0.2
-"""Share of sessions without a usable answer above which an agent has no place on a leaderboard."""
-
-
-def failed_too_often(agent: AgentSummary) -> str | None:
-    """Return why an agent has no place although it has a result: nobody can say what it would have done."""
-    found = agent.measures.get("failure_rate")
-    rate = None if found is None else found.median.value
-    if agent.baseline or rate is None or rate <= FAILED_DAYS:
-        return None
-    return f"{rate:.0%} of its sessions had no usable answer"
+    def place_of(self, agent: AgentSummary, rank: int) -> int | None:
+        """Return the tier of the agent that is number ``rank`` of :attr:`ranked`, or where nobody was compared its
+        rank: a place among agents that cannot be told apart would be luck. None for one without a place."""
+        if self.contest is not None:
+            return self.contest.tier_of(agent.name)
+        return rank if agent.has_place else None
 
 
 class ContrastArm(msgspec.Struct, frozen=True, kw_only=True):
@@ -319,7 +330,7 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     """A whole run. ``hashes`` and ``versions`` are (name, value) pairs, shown as they are. ``check`` is the
-    command that checks the run it was made from, ``prospect`` what that can make again, ``freedom`` what its
+    command that checks the run it was made from, ``coverage`` what that can make again, ``freedom`` what its
     runner chose."""
 
     title: str
@@ -332,5 +343,5 @@ class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
     hashes: tuple[tuple[str, str], ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
     check: str | None = None
-    prospect: Coverage | None = None
+    coverage: Coverage | None = None
     freedom: Freedom | None = None
