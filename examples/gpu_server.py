@@ -151,10 +151,24 @@ def decode_kernel() -> Any:
 
     @triton.jit
     def kernel(
-        q_ptr, k_ptr, v_ptr, slot_ptr, pos_ptr, acc_ptr, max_ptr, sum_ptr, scale, slot_stride, head_stride,
-        HEADS: tl.constexpr, GROUP: tl.constexpr, ROWS: tl.constexpr, DIM: tl.constexpr, BLOCK: tl.constexpr,
+        q_ptr,
+        k_ptr,
+        v_ptr,
+        slot_ptr,
+        pos_ptr,
+        acc_ptr,
+        max_ptr,
+        sum_ptr,
+        scale,
+        slot_stride,
+        head_stride,
+        HEADS: tl.constexpr,
+        GROUP: tl.constexpr,
+        ROWS: tl.constexpr,
+        DIM: tl.constexpr,
+        BLOCK: tl.constexpr,
         SPLITS: tl.constexpr,
-    ):  # fmt: skip
+    ):
         row = tl.program_id(0)
         head = tl.program_id(1)
         split = tl.program_id(2)
@@ -392,10 +406,24 @@ class Network:
             total = torch.empty(many, dtype=torch.float32, device=self.device)
             keys, values = self.keys[layer], self.values[layer]
             self.kernel[(rows, self.kv, SPLITS)](
-                q.contiguous(), keys, values, slots, places, acc, best, total, self.dim**-0.5,
-                keys.stride(0), keys.stride(1), HEADS=self.heads, GROUP=group, ROWS=16, DIM=self.dim, BLOCK=64,
+                q.contiguous(),
+                keys,
+                values,
+                slots,
+                places,
+                acc,
+                best,
+                total,
+                self.dim**-0.5,
+                keys.stride(0),
+                keys.stride(1),
+                HEADS=self.heads,
+                GROUP=group,
+                ROWS=16,
+                DIM=self.dim,
+                BLOCK=64,
                 SPLITS=SPLITS,
-            )  # fmt: skip
+            )
             weight = (best - best.amax(-1, keepdim=True)).exp()
             seen = (acc * weight[..., None]).sum(2) / (total * weight).sum(-1)[..., None]
             return seen.to(self.dtype)
@@ -690,12 +718,18 @@ class Front:
             most = int(body.get("top_logprobs") or 0)
             choice["logprobs"] = {
                 "content": [
-                    {"token": self._word(token), "logprob": sure, "bytes": None, "top_logprobs": [
-                        {"token": self._word(other), "logprob": level, "bytes": None}
-                        for other, level in zip(top[:most], tops, strict=False)
-                    ]} for token, sure, top, tops in said
+                    {
+                        "token": self._word(token),
+                        "logprob": sure,
+                        "bytes": None,
+                        "top_logprobs": [
+                            {"token": self._word(other), "logprob": level, "bytes": None}
+                            for other, level in zip(top[:most], tops, strict=False)
+                        ],
+                    }
+                    for token, sure, top, tops in said
                 ]
-            }  # fmt: skip
+            }
         return 200, self._body("chat.completion", body, choice, len(ids), len(said))
 
     def complete(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -752,10 +786,13 @@ class Front:
         self, kind: str, body: dict[str, Any], choice: dict[str, Any], read: int, said: int
     ) -> dict[str, Any]:
         return {
-            "id": uuid.uuid4().hex, "object": kind, "created": int(time.time()),
-            "model": body.get("model") or self.name, "choices": [choice],
+            "id": uuid.uuid4().hex,
+            "object": kind,
+            "created": int(time.time()),
+            "model": body.get("model") or self.name,
+            "choices": [choice],
             "usage": {"prompt_tokens": read, "completion_tokens": said, "total_tokens": read + said},
-        }  # fmt: skip
+        }
 
 
 def _refused(message: str, code: str | None = None) -> tuple[int, dict[str, Any]]:

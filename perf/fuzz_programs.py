@@ -1,7 +1,7 @@
 """Whatever a program sends back is the program's failure: random bytes and texts through every door.
 
 The doors: the codec that reads a child's result, the log of orders that the host carries out, the two logs of a
-submission, the text of an answer (extraction, compile stage, hand-in of two files), and the strategy card.
+submission, the text of an answer (extraction, compile stage, a submission of two files), and the strategy card.
 
 Inputs are made from valid ones by
 cutting, repeating, swapping and overwriting, and from a list of nasty pieces; a share of the answers is long. Any
@@ -165,7 +165,7 @@ class Doors:
             "orders": self.orders,
             "logs": self.logs,
             "answer": self.program,
-            "hand-in": self.two_files,
+            "submission": self.two_files,
             "card": self.card,
         }
 
@@ -266,7 +266,7 @@ class Doors:
             check_compiles(found.code, chance.choice(("backtrader", "frame")))
 
     def two_files(self, chance: random.Random) -> None:
-        """Take a hand-in out of an answer, and ask the gates that run nothing."""
+        """Take a submission out of an answer, and ask the gates that run nothing."""
         found = read_halves(stirred(chance, self.hand_in))
         if found.program is not None and found.card is not None:
             self._static(Submission(source=found.program, card=found.card, name="fuzz"))

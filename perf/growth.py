@@ -6,7 +6,7 @@
 
 Every command runs in a process of its own: CPU seconds and peak memory are the kernel's. The start of the process
 is taken away first. The exponent is the slope in logarithms over the last, tenfold step, where fixed costs hide
-least; "flat" is a cost below 0.3 s, whose slope would be noise. The largest page of each size stands beside it.
+least; "flat" is a cost below 0.3 s, whose slope would be noise. The largest page of each size is given with it.
 """
 
 from __future__ import annotations

@@ -62,11 +62,10 @@ _SHOWN, _FIRST_SHOWN = 11, 9
 def play(world: World, model: str, masks: str, runs: Path, *more: str, sessions: tuple[int, int] = PLAYED) -> None:
     """Play a world by the command line."""
     first, last = (world.days[day] for day in sessions)
-    command(
-        "run", BENCHMARK, "--dataset", world.id, "-m", model, "--mask", masks,
-        "--mode", "fixed-candidate", "-p", "news=false", "--index", "none", "--universe", "all", "--first", first,
-        "--last", last, "--runs", str(runs), "--slug", world.id, "--secret", "5ec7e7" * 8, *more,
-    )  # fmt: skip
+    where = ["--dataset", world.id, "--index", "none", "--universe", "all", "--first", first, "--last", last]
+    asked = ["-m", model, "--mask", masks, "--mode", "fixed-candidate", "-p", "news=false"]
+    kept = ["--runs", str(runs), "--slug", world.id, "--secret", "5ec7e7" * 8]
+    command("run", BENCHMARK, *where, *asked, *kept, *more)
 
 
 def command(*words: str) -> str:
@@ -156,8 +155,16 @@ class Teacher:
                 teacher.kept.append({"messages": body["messages"], "answer": text})
                 choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
                 usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-                self._send({"id": "1", "object": "chat.completion", "created": 0, "model": "teacher",
-                            "choices": [choice], "usage": usage})  # fmt: skip
+                self._send(
+                    {
+                        "id": "1",
+                        "object": "chat.completion",
+                        "created": 0,
+                        "model": "teacher",
+                        "choices": [choice],
+                        "usage": usage,
+                    }
+                )
 
             def _send(self, body: dict[str, Any]) -> None:
                 data = json.dumps(body).encode()

@@ -60,8 +60,11 @@ class Judge:
         environment = os.environ | ({"PYTHONPATH": options.judge_path} if options.judge_path else {})
         self.process = subprocess.Popen(
             command + ["--no-judge"] * options.no_judge,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
 
     def ask(self, **asked: Any) -> Any:
         """Ask, and wait for the answer."""
@@ -91,9 +94,20 @@ def turn_kernel() -> Any:
 
     @triton.jit
     def kernel(
-        y_ptr, q_ptr, k_ptr, v_ptr, slot_ptr, place_ptr, cos_ptr, sin_ptr, slot_stride, head_stride,
-        HEADS: tl.constexpr, KV: tl.constexpr, DIM: tl.constexpr,
-    ):  # fmt: skip
+        y_ptr,
+        q_ptr,
+        k_ptr,
+        v_ptr,
+        slot_ptr,
+        place_ptr,
+        cos_ptr,
+        sin_ptr,
+        slot_stride,
+        head_stride,
+        HEADS: tl.constexpr,
+        KV: tl.constexpr,
+        DIM: tl.constexpr,
+    ):
         row = tl.program_id(0)
         head = tl.program_id(1)
         dims = tl.arange(0, DIM)
@@ -151,13 +165,39 @@ class Sampler(Network):
         for keys, values, block in zip(self.keys, self.values, self.blocks, strict=True):
             y = functional.linear(self._norm(x, block["before"]), block["qkv"], block["bias"])
             self.turn[(rows, self.heads + 2 * self.kv)](
-                y, q, keys, values, slots, places, self.cos, self.sin, keys.stride(0), keys.stride(1),
-                HEADS=self.heads, KV=self.kv, DIM=self.dim,
-            )  # fmt: skip
+                y,
+                q,
+                keys,
+                values,
+                slots,
+                places,
+                self.cos,
+                self.sin,
+                keys.stride(0),
+                keys.stride(1),
+                HEADS=self.heads,
+                KV=self.kv,
+                DIM=self.dim,
+            )
             self.kernel[(rows, self.kv, 1)](
-                q, keys, values, slots, places, seen, best, total, self.dim**-0.5, keys.stride(0), keys.stride(1),
-                HEADS=self.heads, GROUP=self.heads // self.kv, ROWS=16, DIM=self.dim, BLOCK=64, SPLITS=1,
-            )  # fmt: skip
+                q,
+                keys,
+                values,
+                slots,
+                places,
+                seen,
+                best,
+                total,
+                self.dim**-0.5,
+                keys.stride(0),
+                keys.stride(1),
+                HEADS=self.heads,
+                GROUP=self.heads // self.kv,
+                ROWS=16,
+                DIM=self.dim,
+                BLOCK=64,
+                SPLITS=1,
+            )
             x = x + functional.linear((seen / total).to(self.dtype).reshape(rows, -1), block["out"])
             gate, up = functional.linear(self._norm(x, block["after"]), block["up"]).chunk(2, -1)
             x = x + functional.linear(functional.silu(gate) * up, block["down"])
@@ -523,10 +563,18 @@ def examine(
             log.write("samples", when=when, set=name, task=task, answer=answer, **one)
         advice.append(found["advice"])
         log.write(
-            "log", event="examined", when=when, set=name, **rates(found["scored"]), collapsed=found["collapsed"],
-            largest_share=found["largest_share"], nearer=found["nearer"], forgets=found["forgets"],
-            advice=found["advice"], sampling_s=round(sampled, 1),
-        )  # fmt: skip
+            "log",
+            event="examined",
+            when=when,
+            set=name,
+            **rates(found["scored"]),
+            collapsed=found["collapsed"],
+            largest_share=found["largest_share"],
+            nearer=found["nearer"],
+            forgets=found["forgets"],
+            advice=found["advice"],
+            sampling_s=round(sampled, 1),
+        )
     return advice
 
 
@@ -662,9 +710,12 @@ def learn_step(
         why = None
         try:
             loss, found_sums = policy.reinforce(
-                prompt, [answers[k] for k in which.values()], [likely[k] for k in which.values()],
-                [better[k] for k in which.values()], [often[said] / tokens for said in which],
-            )  # fmt: skip
+                prompt,
+                [answers[k] for k in which.values()],
+                [likely[k] for k in which.values()],
+                [better[k] for k in which.values()],
+                [often[said] / tokens for said in which],
+            )
             if not math.isfinite(loss) or not math.isfinite(policy.size()):
                 why = {"event": "no number", "loss": loss, "lengths": [len(answers[k]) for k in some]}
         except torch.OutOfMemoryError:  # somebody else is on the card

@@ -45,8 +45,16 @@ def serve(answers: dict[tuple[str, str], str]) -> ThreadingHTTPServer:
             message = {"role": "assistant", "content": answers[body["model"].rpartition("/")[2], text]}
             usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
-            self._send({"id": "1", "object": "chat.completion", "created": 1, "model": body.get("model", ""),
-                        "usage": usage, "choices": [choice]})  # fmt: skip
+            self._send(
+                {
+                    "id": "1",
+                    "object": "chat.completion",
+                    "created": 1,
+                    "model": body.get("model", ""),
+                    "usage": usage,
+                    "choices": [choice],
+                }
+            )
 
         def _send(self, body: dict[str, Any]) -> None:
             data = json.dumps(body).encode()

@@ -124,13 +124,22 @@ def test_trl_takes_a_step(tmp_path):
         **sizes,
     )
     options = trl.GRPOConfig(
-        output_dir=str(tmp_path), max_steps=1, per_device_train_batch_size=2, num_generations=2,
-        max_completion_length=4, report_to=[], use_cpu=True, logging_steps=1,
-    )  # fmt: skip
+        output_dir=str(tmp_path),
+        max_steps=1,
+        per_device_train_batch_size=2,
+        num_generations=2,
+        max_completion_length=4,
+        report_to=[],
+        use_cpu=True,
+        logging_steps=1,
+    )
     trainer = trl.GRPOTrainer(
-        model=Qwen2ForCausalLM(config), reward_funcs=training.trl_reward, args=options, processing_class=tokenizer,
+        model=Qwen2ForCausalLM(config),
+        reward_funcs=training.trl_reward,
+        args=options,
+        processing_class=tokenizer,
         train_dataset=datasets.Dataset.from_list(training.rows("train", 2, 3)),
-    )  # fmt: skip
+    )
     trainer.train()
     (line,) = [line for line in trainer.state.log_history if "reward" in line]
     assert line["reward"] == 0.0  # no program comes out of eight words

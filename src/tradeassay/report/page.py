@@ -15,6 +15,7 @@ from tradeassay.assay.verdict.record import AgentAssay, Assay
 from tradeassay.benchmarks.exhibits import PaperPage
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure
+from tradeassay.data.dates import ENGLISH_MONTHS
 from tradeassay.factors import factor_words
 from tradeassay.metrics import MEASURES
 from tradeassay.metrics.history import ROLLING, AccountHistory
@@ -69,7 +70,7 @@ TILES = (
     "turnover",
 )
 BEHAVIOUR = ("hhi", "cash_ratio", "abstention_rate", "rejection_rate")
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+MONTHS = tuple(name[:3] for name in ENGLISH_MONTHS)
 DETAILED = 27
 """Accounts of a page whose charts and decisions are on it; those behind them have their numbers."""
 
@@ -77,8 +78,8 @@ DETAILED = 27
 class AccountOnPage:
     """One account: its scores where a run has them, its verdict where it was judged, and how both are written.
 
-    ``place`` is its tier or rank, ``unranked`` says why it has none. ``edge`` is what the one chart draws: what is left beyond
-    market and style where the account was judged, otherwise the difference from the baseline.
+    ``place`` is its tier or rank, ``unranked`` says why it has none. ``edge`` is what the one chart draws: what
+    is left beyond market and style where the account was judged, otherwise the difference from the baseline.
     """
 
     def __init__(

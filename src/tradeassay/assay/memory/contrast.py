@@ -40,7 +40,7 @@ PARTS = ("total", "market", "style", "selection", "trading")
 Period = Literal["before", "after", "across", "unknown", "any"]
 """Where a window lies: before or after what a model may have read, across that day, or unknown; ``any`` for
 an agent that has read nothing."""
-Told = Literal["memory", "worse unmasked", "no gap", "cannot be told", "not compared"]
+GapFinding = Literal["memory", "worse unmasked", "no gap", "cannot be told", "not compared"]
 Inference = Literal["windows", "sessions"]
 
 
@@ -97,7 +97,7 @@ class MemoryGap(msgspec.Struct, frozen=True, kw_only=True):
     plain: PairedTest | None
     p_value: float | None
     p_adjusted: float | None
-    told: Told
+    told: GapFinding
     sentence: str
 
     @property
@@ -126,7 +126,7 @@ class DirectProbe(msgspec.Struct, frozen=True, kw_only=True):
     total: Measure
     selection: Measure
     p_value: float | None
-    told: Told
+    told: GapFinding
     sentence: str
 
 
@@ -411,8 +411,9 @@ def memory_contrast(
     """Say what masks take away from the agents of recorded runs.
 
     Episodes of one agent that differ in their mask only are paired by window and seed. ``cutoffs`` (by the
-    agent's label) replace the days on which models' knowledge ends, as the runs recorded them. Rules stand beside
-    the models as controls: a mask changes nothing for them. Raises :class:`UserError` when no episode has a mask.
+    agent's label) replace the days on which models' knowledge ends, as the runs recorded them. Rules are
+    listed with the models as controls: a mask changes nothing for them. Raises :class:`UserError` when no episode
+    has a mask.
     """
     config = config or MemoryConfig()
     listed = tuple(runs) if isinstance(runs, Sequence) else (runs,)
@@ -554,7 +555,7 @@ def _adjusted(gaps: Sequence[MemoryGap], config: MemoryConfig) -> list[MemoryGap
     return made
 
 
-def _tell(gap: Measure, p_adjusted: float | None, config: MemoryConfig) -> Told:
+def _tell(gap: Measure, p_adjusted: float | None, config: MemoryConfig) -> GapFinding:
     if gap.value is None:
         return "not compared"
     if gap.low is None or gap.high is None:
@@ -569,7 +570,7 @@ def _tell(gap: Measure, p_adjusted: float | None, config: MemoryConfig) -> Told:
     return "cannot be told"
 
 
-def _sentence(gap: MemoryGap, told: Told, config: MemoryConfig) -> str:
+def _sentence(gap: MemoryGap, told: GapFinding, config: MemoryConfig) -> str:
     against = "being told not to use memory" if gap.masked == CONTROL else f"the mask '{gap.masked}'"
     measure = gap.gap
     if told == "not compared" or measure.value is None:
@@ -626,7 +627,7 @@ def _direct(taken: Sequence[Taken], clusters: Clusters, config: MemoryConfig) ->
             )
 
 
-def _direct_sentence(agent: str, arm: str, found: Inferred, told: Told) -> str:
+def _direct_sentence(agent: str, arm: str, found: Inferred, told: GapFinding) -> str:
     value = found.measure.value
     if value is None:
         return f"{agent} did not trade from memory alone: {found.measure.reason}."

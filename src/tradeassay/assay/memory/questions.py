@@ -17,6 +17,7 @@ from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Days, Floats, NewsItem
 from tradeassay.data import Snapshot
+from tradeassay.data.dates import ENGLISH_MONTHS
 from tradeassay.data.names import known_names, us_names
 from tradeassay.data.store.read import read_panel
 
@@ -406,7 +407,7 @@ _NOT_KNOWN = re.compile(
     re.IGNORECASE,
 )
 _PLAIN = re.compile(r"^\W*(?:[$€¥£]?\s*[-+]?\d|up\b|down\b|rose\b|fell\b)", re.IGNORECASE)
-_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
+_MONTHS = "|".join(ENGLISH_MONTHS)
 _DATES = re.compile(
     rf"\b\d{{4}}-\d{{2}}-\d{{2}}\b|\b(?:{_MONTHS})\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}\b|"
     rf"\b\d{{1,2}}\s+(?:{_MONTHS})\s+\d{{4}}\b",

@@ -3,7 +3,7 @@
 The questions are asked in this order, and the first that is answered decides: did it fail? did it see the future?
 is it a passive portfolio? is it memory? is it pay for tail risk? is there an edge of its own, or timing of the
 market or of styles? did costs eat one? is it worse than chance? What is left cannot be told from luck. Every
-sentence is made from numbers that stand beside it, and what was not examined is said in it.
+sentence is made from numbers that are shown with it, and what was not examined is said in it.
 """
 
 from __future__ import annotations
@@ -830,7 +830,7 @@ def _but(found: AgentFindings, config: VerdictConfig) -> str | None:
     """Return what speaks against an edge, or a loss, whose interval excludes zero; None where it does not."""
     edge = found.edge
     assert edge is not None
-    # An interval that excludes zero does not stand beside "cannot be told" without what speaks against it.
+    # An interval that excludes zero is not shown next to "cannot be told" without what speaks against it.
     if not above(edge.tested) and not below(edge.tested):
         return None
     if abs(edge.tested.value or 0.0) < config.floor:

@@ -5,9 +5,10 @@ exist once, for all agents. :class:`ByObservation` shows an agent the observatio
 model one question per session, answered with orders as JSON.
 
 Prompts are prose and plain tables and end with what is asked; refusals are prose with what to change and the
-form; a sound order stands beside one that is not, which is counted (``dropped``); an error of the provider or
-a cut-off answer is no attempt; the same wrong answer twice ends the attempts; only the last refused answer stays
-in the conversation. When no answer came, the kind of the failure says why (``timeout``, ``refused`` ...).
+form; sound orders are kept when others in the same answer are dropped, which is counted (``dropped``); an error
+of the provider or a cut-off answer is no attempt; the same wrong answer twice ends the attempts; only the last
+refused answer stays in the conversation. When no answer came, the kind of the failure says why
+(``timeout``, ``refused`` ...).
 """
 
 import math

@@ -4,9 +4,9 @@ Every retry, every piece of feedback and every counted failure of the benchmark 
 prose and plain tables, rendered from the payload that agents get as data, after masking, so that the text cannot
 say anything else, and ends with what is asked; an action handed in during the research counts if it is right
 and else ends the research; words instead of a first call are answered once with how to call; refusals are prose
-that names the order and what to change, with the form where that was not kept; a sound order stands beside one
-that is not (under ``sound``); an error of the provider or a cut-off answer is no attempt; the same wrong answer
-twice ends the attempts; only the last refused answer stays in the conversation. Failure kinds:
+that names the order and what to change, with the form where that was not kept; sound orders are kept when
+others are refused (under ``sound``); an error of the provider or a cut-off answer is no attempt; the same wrong
+answer twice ends the attempts; only the last refused answer stays in the conversation. Failure kinds:
 
 - ``parse``: a research call whose arguments are not JSON or break the schema;
 - ``tool``: a research call with an unknown tool, an unknown name, a future day or an impossible request;

@@ -30,8 +30,8 @@ class KtdfinConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fie
     ``retries`` is the paper's. A reason need not be longer than ``min_reason`` characters, by default one: a name
     counts in it, and names are longer under a mask. The remaining fields bound what one tool call may ask for.
 
-    A target that is already met is no mistake, a sound order stands beside one that is not (under ``sound``), and
-    errors of the provider and cut-off answers use up no attempt.
+    A target that is already met is no mistake, sound orders are kept when others are refused (under ``sound``),
+    and errors of the provider and cut-off answers use up no attempt.
     """
 
     convention: Convention = "sound"

@@ -2,7 +2,7 @@
 
 Every retry, every piece of feedback and every counted failure of the benchmark is decided here. Prompts are prose
 and plain tables and end with what is asked; refusals are prose that names what to change, with the form where it
-was not kept; a sound decision stands beside one that is not (under ``sound``; the others are counted by kind); an
+was not kept; sound decisions are kept when others are refused (under ``sound``; those are counted by kind); an
 error of the provider or a cut-off answer is no attempt; the same wrong answer twice ends the attempts; only the
 last refused answer stays in the conversation. Failure kinds:
 

@@ -32,7 +32,7 @@ class StockbenchConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown
     ``news_characters`` of an item's text, ``year_sessions`` and ``year_days`` behind the 52-week figures,
     ``year_coverage`` (the share of these sessions that must have a bar), ``temperature`` and ``timeout_s``.
 
-    A target that is already met is no mistake, a sound decision stands beside one that is not (under ``sound``),
+    A target that is already met is no mistake, sound decisions are kept when others are refused (under ``sound``),
     and errors of the provider and cut-off answers use up no attempt.
     """
 

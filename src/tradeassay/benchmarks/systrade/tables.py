@@ -259,8 +259,8 @@ def review_words(board: ReviewBoard) -> str:
 
 
 def review_tables(board: ReviewBoard, gated: Mapping[str, ModelRow] | None = None) -> Iterator[Table]:
-    """Yield marks and ratings, whom reviewers favour, the standings, and who marked whom how. With ``gated``, what
-    the gates found stands beside an author's place: a reader may rank first what reads tomorrow's close.
+    """Yield marks and ratings, whom reviewers favour, the standings, and who marked whom how. With ``gated``, an
+    author's place is shown with what the gates found: a reader may rank first what reads tomorrow's close.
     """
     unrated = not_scored("not compared")
     beside = _REVIEW_GATES if gated else ()

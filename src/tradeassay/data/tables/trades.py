@@ -71,7 +71,7 @@ _CLOCK = re.compile(
     r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s*(am|pm)?\s*(z|utc|gmt|e[sd]?t|[+-]\d{2}:?\d{2})?$", re.I
 )
 _CLOCKS = ("time", "uhrzeit", "zeit", "heure", "ora", "hora", "成交时间")
-"""Titles of a time of day that stands beside the day."""
+"""Titles of a column with the time of day, next to that of the day."""
 _CANCELLED = " (ca.)"
 """Interactive Brokers writes this after the side of a row that takes a fill back: the sign is the other one."""
 _NUMBERS = re.compile(r"qty|quantity|filled|executed|amount|total|shares|fee|commission|notional", re.I)

@@ -1,6 +1,6 @@
 """The prompts of QuantCode, in our own words: for the writer and for the judge.
 
-They speak to models only: what scripted models need stands beside the text.
+They speak to models only: what scripted models need travels separately.
 """
 
 from functools import cache
