@@ -7,8 +7,9 @@ import numpy as np
 
 from tradeassay.assay.inputs import MarketQuery, market_inputs
 from tradeassay.assay.planted import YEAR, Plant, PlantConfig, PlantedWorld, weights_of
-from tradeassay.assay.verdict.evidence import above, below, tested
+from tradeassay.assay.verdict.evidence import tested
 from tradeassay.assay.verdict.record import VerdictConfig
+from tradeassay.core.measure import above, below
 from tradeassay.core.view import Floats
 from tradeassay.data import Snapshot
 from tradeassay.metrics.attribution import CrossSection, Exposures, decompose, regress

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 from report_sample import cell
 
+from tradeassay.benchmarks.tables import counted
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.orders import Order
 from tradeassay.metrics.history import by_month
@@ -58,8 +59,8 @@ def test_words_around_numbers():
     assert numbers.interval("sharpe", Measure(value=1.0)) == ""
     assert numbers.p_value(0.004) == "p < 0.01"
     assert numbers.p_value(0.3) == "p = 0.30"
-    assert numbers.count(1, "session") == "1 session"
-    assert numbers.count(1200, "session") == "1,200 sessions"
+    assert counted(1, "session") == "1 session"
+    assert counted(1200, "session") == "1,200 sessions"
     assert numbers.month_text(-0.0001) == "0.0"
     assert numbers.month_text(0.021) == "+2.1"
 

@@ -20,7 +20,7 @@ from tradeassay.benchmarks.tables import Cell, Table
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import Beacon, refuse_bad_secret, safe_name
-from tradeassay.core.measure import Measure
+from tradeassay.core.measure import Measure, above
 from tradeassay.core.registry import Registry
 from tradeassay.llm import ModelParams, parse_name
 from tradeassay.metrics.reliability import Reliability
@@ -165,7 +165,7 @@ class CodeRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def overlap(best: Measure, second: Measure) -> str:
-    if best.low is not None and second.high is not None and best.low > second.high:
+    if second.high is not None and above(best, second.high):
         return "the intervals do not overlap"
     return "the intervals overlap, so they cannot be told apart"
 

@@ -38,6 +38,7 @@ def figures(found: Mapping[str, Measure], names: Iterable[str], form: str = "{:.
 
 
 def counted(value: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: ``1 session``, ``2 sessions``."""
     return f"{value:,} {noun if value == 1 else plural or noun + 's'}"
 
 

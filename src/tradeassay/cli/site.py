@@ -28,8 +28,8 @@ def site(runs: str, page: Path, workers: int | None, as_json: bool) -> int:
     """
     if not Path(runs).is_dir():
         return _arena(runs, page, as_json)
+    from tradeassay.benchmarks.tables import counted
     from tradeassay.report import write_site
-    from tradeassay.report.numbers import count
     from tradeassay.runs.play.progress import PacedCount
 
     done = write_site(Path(runs), page, workers=workers, progress=PacedCount(say))
@@ -40,7 +40,7 @@ def site(runs: str, page: Path, workers: int | None, as_json: bool) -> int:
     unsure = [slug for slug, verdict in done.runs.items() if verdict.word == "unverified"]
     for slug in unsure:
         say(f"listed without numbers: {slug}: {'; '.join(done.runs[slug].why)}")
-    say(f"site: {done.index} ({count(done.pages, 'page')}, {count(len(done.runs), 'run')})")
+    say(f"site: {done.index} ({counted(done.pages, 'page')}, {counted(len(done.runs), 'run')})")
     return 1 if done.left_out or unsure else 0
 
 

@@ -31,6 +31,16 @@ def not_scored(reason: str) -> Measure:
     return Measure(value=None, reason=reason)
 
 
+def above(measure: Measure, than: float = 0.0) -> bool:
+    """Return whether a measure's interval lies above a number; one without an interval never does."""
+    return measure.value is not None and measure.low is not None and measure.low > than
+
+
+def below(measure: Measure, than: float = 0.0) -> bool:
+    """Return whether a measure's interval lies below a number; one without an interval never does."""
+    return measure.value is not None and measure.high is not None and measure.high < than
+
+
 Convention = Literal["paper", "sound"]
 NOT_REDERIVABLE = "answers as recorded by the runner, not re-derivable"
 """What is said of replies that nobody but their model could give again."""

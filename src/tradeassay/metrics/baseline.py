@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.core.errors import UserError
-from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.measure import Measure, above, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.cosine import cosine_interval, growth_ends, mean_p_value, reach_ratio
 from tradeassay.metrics.intervals import BootstrapConfig, significant
@@ -48,7 +48,7 @@ class AgainstBaseline(msgspec.Struct, frozen=True, kw_only=True):
         """On which side of the baseline it is for certain; None where that cannot be told."""
         if not self.distinguishable:
             return None
-        return "above" if (self.difference.low or 0.0) > 0.0 else "below"
+        return "above" if above(self.difference) else "below"
 
     @property
     def same(self) -> bool:

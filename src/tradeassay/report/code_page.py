@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tradeassay.benchmarks.programs import Ending, Shown
-from tradeassay.benchmarks.tables import Cell, Table
+from tradeassay.benchmarks.tables import Cell, Table, counted
 from tradeassay.core.measure import NOT_REDERIVABLE
-from tradeassay.report import numbers
 from tradeassay.report.charts import styles
 from tradeassay.report.formatting import PasteCell, PasteTable, cell_shown, paste_cell
 from tradeassay.report.scorecard import write_cards
@@ -54,7 +53,7 @@ def run_badges(run: CodeRun, page: Shown) -> Badges:
     kinds = sorted({str(outcome.answers) for _, outcome in run.outcomes()})
     said = [("bias" if kind == "scripted" else "plain", _ANSWERS[kind]) for kind in kinds]
     said += [("plain", NOT_REDERIVABLE)] if {"live", "replayed"} & set(kinds) else []
-    failed = [("bias", f"{numbers.count(len(run.failed), 'item')} without a result")] if run.failed else []
+    failed = [("bias", f"{counted(len(run.failed), 'item')} without a result")] if run.failed else []
     return (*page.badges[:1], *said, *page.badges[1:], *failed)
 
 

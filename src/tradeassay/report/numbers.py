@@ -105,11 +105,6 @@ def short(value: int) -> str:
     return f"{value:,}"
 
 
-def count(value: int, singular: str, plural: str | None = None) -> str:
-    """Return a number with its noun: ``1 session``, ``2 sessions``."""
-    return f"{value:,} {singular if value == 1 else plural or singular + 's'}"
-
-
 def info(name: str) -> MeasureInfo:
     return BY_ID[name]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tradeassay.benchmarks.programs import Shown, SubmissionCard
+from tradeassay.benchmarks.tables import counted
 from tradeassay.report import numbers
 from tradeassay.report.shell import render_page, write_page
 
@@ -93,7 +94,7 @@ def card_in_words(card: Scorecard) -> tuple[str, str, str]:
     missing = [gate for gate in report.gates if gate.status == "not_run"]
     if failure is not None:
         count = sum(gate.status == "failed" for gate in report.gates)
-        more = f" {numbers.count(count - 1, 'more gate')} failed too." if count > 1 else ""
+        more = f" {counted(count - 1, 'more gate')} failed too." if count > 1 else ""
         return "below", f"Not fit to sign: it fails at '{failure.name}'.", f"{failure.reason}.{more}"
     if missing:
         names = ", ".join(gate.name for gate in missing)
@@ -268,7 +269,7 @@ def _leg(trail: Trail, path: LegPath, whole: bool) -> LegChart:
         frozen=_steps([(m.row, m.frozen) for m in mine], trail.rows, x_of, e_of) if whole else "",
         zero=round(e_of(0.0), 1),
         full=tuple(Tick(at=round(e_of(v), 1), text=f"{v:+.2g}") for v in (-top, top)),
-        words=f"{path.leg}: {numbers.count(len(mine), 'decision')} drawn",
+        words=f"{path.leg}: {counted(len(mine), 'decision')} drawn",
     )
 
 

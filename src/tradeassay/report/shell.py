@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tradeassay.benchmarks.tables import counted
 from tradeassay.core import __version__
 from tradeassay.core.files import write_atomic
 from tradeassay.report import numbers
@@ -71,7 +72,7 @@ def page_environment(*packages: str) -> Environment:
         spaced=lambda text: str(text).replace("_", " "),
         written=numbers.written,
     )
-    environment.globals.update(count=numbers.count, form_of=numbers.form_of, info=numbers.info, NONE=numbers.NONE)
+    environment.globals.update(count=counted, form_of=numbers.form_of, info=numbers.info, NONE=numbers.NONE)
     environment.globals.update(VERSION=__version__)
     return environment
 

@@ -12,7 +12,8 @@ from typing import Literal
 import msgspec
 
 from tradeassay.assay.verdict.record import AgentFindings
-from tradeassay.core.measure import NOT_REDERIVABLE, OWN_PROGRAM, Badges
+from tradeassay.benchmarks.tables import counted
+from tradeassay.core.measure import NOT_REDERIVABLE, OWN_PROGRAM, Badges, above, below
 from tradeassay.metrics import AgainstBaseline
 from tradeassay.report import numbers
 from tradeassay.runs.summary import AgentSummary, CellSummary, Contrast, ContrastArm, OverMarkets
@@ -271,8 +272,8 @@ def until_known(one: AgentFindings) -> str:
     edge = one.edge
     if edge is None or edge.tested.value is None or edge.tested.low is None or edge.tested.high is None:
         return ""
-    if edge.tested.low > 0.0 or edge.tested.high < 0.0:
-        return f"{numbers.count(one.sessions, 'session')} settle it: the interval leaves zero out."
+    if above(edge.tested) or below(edge.tested):
+        return f"{counted(one.sessions, 'session')} settle it: the interval leaves zero out."
     if one.needed is None:
         return "No number of sessions would settle it: nothing is left to be found."
     # A design's power is above a half: what was needed may be less than what was had, and zero still inside.

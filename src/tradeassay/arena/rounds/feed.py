@@ -27,6 +27,7 @@ from tradeassay.arena.rounds.prices import Close, Closes
 from tradeassay.arena.season import LIVE_DELAY_S, Asset, PriceRules, Season
 from tradeassay.core.arena import NewsShown, PricePoint
 from tradeassay.core.errors import DataError, FutureDataError, MissingExtra, UserError
+from tradeassay.core.orders import is_price
 from tradeassay.core.time import DAY, SECOND, Clock, Instant, WallClock, iso, moment, parse_day, parse_iso
 from tradeassay.core.view import Field
 from tradeassay.data import (
@@ -155,14 +156,14 @@ class SnapshotFeed:
         if view is None or asset.symbol not in view.symbols:
             return None
         closes = view.bars("close", 21)[:, view.column(asset.symbol)]
-        if not _is_price(closes[-1]):
+        if not is_price(closes[-1]):
             return None
         days = view.sessions(HISTORY + 1)
         shown = zip(days[:-1], closes[-days.shape[0] : -1], strict=True)
-        points = tuple(PricePoint(date=str(day), price=float(one)) for day, one in shown if _is_price(one))
+        points = tuple(PricePoint(date=str(day), price=float(one)) for day, one in shown if is_price(one))
         told = view if view.clock == at else snapshot.as_of(at)  # what was published after the close, too
         news = told.news(at - news_days * DAY, symbols=[asset.symbol], limit=20)
-        month = closes.shape[0] == 21 and _is_price(closes[0])
+        month = closes.shape[0] == 21 and is_price(closes[0])
         annual, annual_at = _report(told, asset.symbol, annual=True)
         quarterly, quarterly_at = _report(told, asset.symbol, annual=False)
         return AssetFacts(
@@ -222,10 +223,6 @@ def refuse_future(facts: AssetFacts, at: Instant) -> None:
     for what, stamp in stamped:
         if stamp and parse_iso(stamp) > at:
             raise FutureDataError(f"{what} was published {stamp}, after {iso(at)}")
-
-
-def _is_price(value: float) -> bool:
-    return bool(np.isfinite(value) and value > 0)
 
 
 def _report(view: AsOfView, symbol: str, *, annual: bool) -> tuple[str | None, str | None]:
@@ -430,7 +427,7 @@ class LiveFeed:
         return {
             str(day): Close(close=float(close), adjusted=float(other))
             for day, close, other in zip(view.sessions(), plain, adjusted, strict=True)
-            if _is_price(close) and _is_price(other)
+            if is_price(close) and is_price(other)
         }
 
     def growth_since(self, asset: Asset, session: str) -> float | None:
@@ -505,7 +502,7 @@ class LiveFeed:
         fields: tuple[Field, ...] = ("open", "high", "low", "close", "volume")
         values = {name: view.bars(name)[:, column] for name in fields}
         # The last one that there is: a vendor may have lost yesterday's.
-        told = [place for place, close in enumerate(values["close"][:-1]) if _is_price(close)][-1:]
+        told = [place for place, close in enumerate(values["close"][:-1]) if is_price(close)][-1:]
         made = [msgspec.convert({n: float(values[n][place]) for n in fields}, VendorBar) for place in (-1, *told)]
         second = None
         if asset.second:

@@ -16,7 +16,7 @@ from tradeassay.arena.season import Entry, Season
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import bookings, corrections, decisions, rounds
 from tradeassay.benchmarks.ama.rules import Kind
-from tradeassay.core.measure import Measure, not_scored, plain_sum
+from tradeassay.core.measure import Measure, above, below, not_scored, plain_sum
 from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics import growth
 from tradeassay.metrics.intervals import rate_measure
@@ -257,7 +257,7 @@ def behaviour(entry: str, lines: Iterable[EntrySeries]) -> Behaviour:
     )
     style: Style = "not scored"
     if along.low is not None and along.high is not None:
-        style = "trend" if along.low > 0.5 else "contrarian" if along.high < 0.5 else "neither"
+        style = "trend" if above(along, 0.5) else "contrarian" if below(along, 0.5) else "neither"
     bets = (held != 0) & (moved != 0)
     turns = sum(int((np.diff(line.positions) != 0).sum()) for line in found)
     chances = sum(max(line.positions.size - 1, 0) for line in found)

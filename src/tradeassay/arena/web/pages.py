@@ -20,7 +20,7 @@ from tradeassay.arena.stream import ItemPage, items, quality
 from tradeassay.arena.web.words import PageWords
 from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.core.measure import Measure
+from tradeassay.core.measure import Measure, above
 from tradeassay.report.charts import Band, ChartLook, Curve, Equity, LineStyle, Marks, line_chart, styles
 from tradeassay.report.formatting import UNIT, MeasureShown, Scale, common_scale, shown
 from tradeassay.report.numbers import NONE, number
@@ -231,10 +231,10 @@ def _split(state: SeasonSnapshot, words: PageWords) -> Page:
         verdict = "early" if (one.reason or "").startswith("fewer") else "unknown"
     elif one.low is None or one.high is None or other.low is None or other.high is None:
         verdict = "early"
-    elif one.low > other.high:  # only intervals that do not overlap tell one from the other
+    elif above(one, other.high):  # only intervals that do not overlap tell one from the other
         verdict = "architecture"
     else:
-        verdict = "model" if other.low > one.high else "unclear"
+        verdict = "model" if above(other, one.high) else "unclear"
     context = {
         "kinds": [words.kind(one) for one in found.architectures],
         "split": found,

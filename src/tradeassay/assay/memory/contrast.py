@@ -18,7 +18,7 @@ from msgspec import Meta
 from tradeassay.assay.attribute import attribute_episode
 from tradeassay.assay.attribution import Attribution
 from tradeassay.core.errors import UserError
-from tradeassay.core.measure import Measure, not_scored, plain_sum
+from tradeassay.core.measure import Measure, above, below, not_scored, plain_sum
 from tradeassay.core.view import Floats
 from tradeassay.masking import HARDENINGS, mask_bound
 from tradeassay.metrics import (
@@ -563,7 +563,7 @@ def _tell(gap: Measure, p_adjusted: float | None, config: MemoryConfig) -> GapFi
     if gap.low == gap.high == 0.0:
         return "no gap"
     sure = p_adjusted is not None and p_adjusted <= 1.0 - config.level
-    if sure and (gap.low > 0.0 or gap.high < 0.0):
+    if sure and (above(gap) or below(gap)):
         return "memory" if gap.value > 0.0 else "worse unmasked"
     if -config.negligible <= gap.low and gap.high <= config.negligible:
         return "no gap"

@@ -33,7 +33,7 @@ from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.drive import adrive, drive
 from tradeassay.core.errors import ModelError, UserError
 from tradeassay.core.events import StepRecord
-from tradeassay.core.measure import Measure, not_scored, plain_sum
+from tradeassay.core.measure import Measure, above, not_scored, plain_sum
 from tradeassay.core.orders import Decision
 from tradeassay.data import Panel, Snapshot, open_snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
@@ -569,26 +569,23 @@ def _mean(values: Sequence[tuple[float, str]], level: float, nothing: str) -> Me
 
 
 def _tell(model: str, names: Measure, arms: Mapping[Arm, CounterfactualArm]) -> tuple[bool, str]:
-    def certain(measure: Measure) -> bool:
-        return measure.low is not None and measure.low > 0.0
-
     prices = arms["prices"].depends if "prices" in arms else not_scored("returns were not mirrored")
     dated = arms["date"].depends if "date" in arms else not_scored("no false date was given")
     if prices.value is None:
         return False, f"What the decisions of {model} rest on cannot be told: {prices.reason}."
-    matters = certain(prices) and prices.value >= _MATTERS
+    matters = above(prices) and prices.value >= _MATTERS
     # Orders can be the opposite ones, so this is no share of decisions.
     agree = {arm: "?" if one.same.value is None else f"{one.same.value:+.2f}" for arm, one in arms.items()}
     size = f"with mirrored returns its orders agree with the recorded ones at {agree['prices']}"
     if "again" in arms:
         size += f", with nothing changed at {agree['again']}"
     size += " (+1 the same, -1 the opposite)"
-    if not matters and certain(names):
+    if not matters and above(names):
         return (
             True,
             f"{model} answers by name and not by series: {size}, and under exchanged names it keeps the name.",
         )
-    if not matters and certain(dated) and (dated.value or 0.0) >= _MATTERS:
+    if not matters and above(dated) and (dated.value or 0.0) >= _MATTERS:
         return True, f"{model} answers by date and not by series: {size}; under a false date at {agree['date']}."
     if matters:
         return False, f"{model} reads what it is shown: {size}."

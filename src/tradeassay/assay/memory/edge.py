@@ -19,7 +19,7 @@ import numpy as np
 
 from tradeassay.assay.attribute import account_days
 from tradeassay.assay.memory.questions import HORIZONS, PriceTruth, RecallAnswer
-from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.measure import Measure, above, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, resamples
 from tradeassay.metrics.intervals import between, choose_block, content_seed
@@ -46,14 +46,14 @@ class EdgeSplit(msgspec.Struct, frozen=True, kw_only=True):
     def remembered(self) -> bool:
         """Whether recall explains most of a gain for certain, and nothing certain is left."""
         explained, rest = self.explained, self.rest
-        if explained.value is None or explained.low is None or rest.value is None or rest.low is None:
+        if explained.value is None or rest.value is None or rest.low is None:
             return False
-        return explained.low > 0.0 and explained.value > rest.value and rest.low <= 0.0
+        return above(explained) and explained.value > rest.value and not above(rest)
 
     @property
     def partly(self) -> bool:
         """Whether both parts are gains for certain."""
-        return all(one.low is not None and one.low > 0.0 for one in (self.explained, self.rest))
+        return above(self.explained) and above(self.rest)
 
 
 class RecallSplit(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,7 +172,7 @@ def _split(x: Floats, y: Floats, forms: Sequence[Floats], year: int, horizon: in
         drawn, follows = of(*(one[rows].sum(axis=1) for one in (xf, ff, fy, xx)))
         shares = drawn / earned
     explained, followed = (float(one) for one in of(*(one.sum(axis=0) for one in (xf, ff, fy, xx))))
-    certain = whole.low is not None and whole.low > 0.0
+    certain = above(whole)
     return EdgeSplit(
         edge=whole,
         explained=measure(explained * scale, drawn * scale),
@@ -246,15 +246,15 @@ def split_sentence(split: EdgeSplit) -> str:
     if explained.value is None or explained.low is None or explained.high is None or rest.low is None:
         return f"what recall explains cannot be told: {explained.reason or 'no interval'}."
     left = f"{rest.value:+.1%} a year ({rest.low:+.1%} to {rest.high:+.1%})"
-    if rest.low > 0.0:
+    if above(rest):
         stays = f"what is left, {left}, is more than luck"
     else:
         stays = f"what is left, {left}, cannot be told from luck"
     if split.follows.value is None and explained.low == explained.high == 0.0:
         return f"what it recalls tells nothing apart and explains nothing; {stays}."
-    if share.value is not None and share.low is not None and share.high is not None and explained.low > 0.0:
+    if share.value is not None and share.low is not None and share.high is not None and above(explained):
         return f"recall explains {share.value:.0%} ({share.low:.0%} to {share.high:.0%}) of the edge; {stays}."
     size = f"{explained.value:+.1%} a year ({explained.low:+.1%} to {explained.high:+.1%})"
-    if explained.low > 0.0:
+    if above(explained):
         return f"recall explains {size}; {stays}."
     return f"recall explains nothing for certain, {size}; {stays}."

@@ -16,7 +16,7 @@ import numpy as np
 from tradeassay.assay.memory.questions import CHANCE, HORIZONS, PriceTruth, RecallAnswer, points, question_text
 from tradeassay.assay.memory.scoring import clustered_mean, clustered_rate
 from tradeassay.core.errors import TradeassayError
-from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.measure import Measure, above, not_scored
 from tradeassay.core.view import NewsItem
 from tradeassay.llm import Access, CassetteMismatch, CassetteStore, Model, QuestionPlace
 from tradeassay.llm.logprobs import TokenLogprobs, logprob_request, logprobs_of, open_logprobs
@@ -265,7 +265,7 @@ def score_propensity(
     interaction = _interaction(known, answers, level)
     words = []
     if whole.value is not None and whole.low is not None:
-        told = "above" if whole.low > 1.0 / (DECOYS + 1) else "not certainly above"
+        told = "above" if above(whole, 1.0 / (DECOYS + 1)) else "not certainly above"
         words.append(
             f"the truth is the likeliest of five in {whole.value:.0%} of {whole.n} facts, {told} chance (20%)"
         )
@@ -273,9 +273,7 @@ def score_propensity(
         words.append(f"the true headline of a day in {read.value:.0%} of {read.n}")
     if interaction.value is not None and interaction.low is not None:
         tied = (
-            "it is right where questions are familiar"
-            if interaction.low > 0.0
-            else "being right is not tied to it"
+            "it is right where questions are familiar" if above(interaction) else "being right is not tied to it"
         )
         words.append(f"{tied} ({interaction.value:+.0%} for one standard deviation of Min-K%)")
     sentence = f"By log-probabilities {'; '.join(words)}." if words else f"Nothing can be told: {whole.reason}."

@@ -35,7 +35,7 @@ from tradeassay.assay.memory.questions import (
 from tradeassay.assay.memory.scoring import clustered_mean, clustered_rate
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import ModelError, UserError
-from tradeassay.core.measure import Measure, not_scored, plain_sum
+from tradeassay.core.measure import Measure, above, not_scored, plain_sum
 from tradeassay.data import Snapshot, load_dataset, load_proven
 from tradeassay.llm import (
     Access,
@@ -531,12 +531,12 @@ def _beyond_dealing(answers: Sequence[RecallAnswer], level: float) -> Measure:
 def _shown_otherwise(closes: Measure, weighed: Propensity | None) -> str:
     """Return what closes and log-probabilities show, in words; empty where it is nothing."""
     found = []
-    if closes.value is not None and closes.low is not None and closes.low > 0.0:
+    if above(closes):
         found.append(
             f"{closes.value:.0%} ({closes.low:.0%} to {closes.high:.0%}) more closes right than by dealing"
         )
     first = None if weighed is None else weighed.first
-    if first is not None and first.value is not None and first.low is not None and first.low > 1.0 / (DECOYS + 1):
+    if first is not None and above(first, 1.0 / (DECOYS + 1)):
         found.append(f"the truth is the likeliest of five in {first.value:.0%}")
     return " and ".join(found)
 

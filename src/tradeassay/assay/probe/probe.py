@@ -31,7 +31,7 @@ from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import adrive
 from tradeassay.core.errors import ModelError
-from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.measure import Measure, above, not_scored
 from tradeassay.core.view import Days, Ints
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.llm import (
@@ -314,9 +314,7 @@ def make_row(
         response=rate_measure(answered, len(probes), nothing="nothing was asked", level=level),
         conditional=conditional | none,
         of_all=of_all | none,
-        above_random={
-            name: (low := of_all[name].low) is not None and low > (chance[name].value or 0.0) for name in scored
-        },
+        above_random={name: above(of_all[name], chance[name].value or 0.0) for name in scored},
         strata=strata,
     )
 

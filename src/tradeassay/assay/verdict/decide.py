@@ -13,7 +13,7 @@ import math
 import msgspec
 
 from tradeassay.assay.memory.edge import EdgeSplit, split_sentence
-from tradeassay.assay.verdict.evidence import above, below, convex, leaning, least_edge, never_moves, unearned
+from tradeassay.assay.verdict.evidence import convex, leaning, least_edge, never_moves, unearned
 from tradeassay.assay.verdict.reasons import (
     because,
     in_rows,
@@ -41,7 +41,7 @@ from tradeassay.assay.verdict.record import (
     Verdict,
     VerdictConfig,
 )
-from tradeassay.core.measure import Measure
+from tradeassay.core.measure import Measure, above, below
 from tradeassay.factors import factor_words
 
 BASELINE = "baseline"

@@ -23,7 +23,7 @@ from tradeassay.assay.verdict.record import (
     VerdictConfig,
 )
 from tradeassay.core.errors import UserError
-from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.measure import Measure, above, below, not_scored
 from tradeassay.core.view import Bools, Floats
 from tradeassay.metrics import BootstrapConfig, cosine_interval, watched_interval
 from tradeassay.metrics.attribution import MAIN, Totals, total_parts
@@ -171,16 +171,6 @@ def variances(rows: Mapping[str, Floats]) -> tuple[float | None, float | None]:
     if not active + common > 0.0:
         return None, None
     return (style / active if active > 0.0 else None), active / (active + common)
-
-
-def above(measure: Measure) -> bool:
-    """Return whether a measure's interval lies above zero; one without an interval never does."""
-    return measure.value is not None and measure.low is not None and measure.low > 0.0
-
-
-def below(measure: Measure) -> bool:
-    """Return whether a measure's interval lies below zero."""
-    return measure.value is not None and measure.high is not None and measure.high < 0.0
 
 
 def leaning(found: AgentFindings, config: VerdictConfig) -> list[tuple[str, float]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tradeassay.assay.verdict.evidence import above, below, convex, least_edge, never_moves
+from tradeassay.assay.verdict.evidence import convex, least_edge, never_moves
 from tradeassay.assay.verdict.record import CASH, AgentFindings, Claim, VerdictConfig
-from tradeassay.core.measure import Measure
+from tradeassay.core.measure import Measure, above, below
 
 
 def percent(value: float | None) -> str:

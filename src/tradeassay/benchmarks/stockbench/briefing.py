@@ -14,7 +14,7 @@ from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
 from tradeassay.core.agent import Observation
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Event, Filled
-from tradeassay.core.orders import Decision, Order
+from tradeassay.core.orders import Decision, Order, is_price
 from tradeassay.core.time import DAY, iso, midnight, moment, parse_day
 from tradeassay.core.view import CorporateAction, Floats, Fundamental, MarketView
 
@@ -285,7 +285,7 @@ class Briefing:
         names = []
         for symbol, column in sorted(columns.items(), key=lambda item: item[1]):
             price = float(opens[column])
-            known = bool(trading[column]) and math.isfinite(price) and price > 0
+            known = bool(trading[column]) and is_price(price)
             position = positions.get(symbol)
             shares = 0.0 if position is None else position.quantity
             mark = price if known else 0.0 if position is None else position.mark
