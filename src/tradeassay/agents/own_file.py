@@ -40,6 +40,7 @@ from tradeassay.core.drive import own_fault
 from tradeassay.core.errors import AgentError, TradeassayError, UserError
 from tradeassay.core.files import data_home
 from tradeassay.core.hashing import sha256_bytes, sha256_file
+from tradeassay.core.measure import OWN_PROGRAM
 from tradeassay.core.orders import Decision
 from tradeassay.core.view import MarketView
 from tradeassay.sandbox import SandboxRefused, ask_kernel, kernel, refusal, seccomp
@@ -318,6 +319,11 @@ WITH_FILES = (NAME, "python", "pipe")
 """Agents that are made of their user's files."""
 
 Param = bool | int | float | str
+
+
+def why_not_again(params: Mapping[str, Param]) -> str:
+    """Say why nobody else makes a file's decisions again, and what is known of its walls by the runner's word."""
+    return f"{OWN_PROGRAM}; that files were {params.get('files', OPEN)} to it is the runner's word"
 
 
 def is_own_file(text: str) -> bool:

@@ -16,12 +16,12 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from tradeassay.agents.own_file import NAME as OWN_FILE, OPEN
+from tradeassay.agents.own_file import NAME as OWN_FILE, why_not_again
 from tradeassay.benchmarks import Benchmark, ktdfin, stockbench
 from tradeassay.benchmarks.rules_text import rules_text
 from tradeassay.core.errors import UNDECODABLE, DataError, RunError, TradeassayWarning
 from tradeassay.core.events import Deposited, Filled, Marked, StepRecord
-from tradeassay.core.measure import NOT_REDERIVABLE, OWN_PROGRAM, Measure, not_scored
+from tradeassay.core.measure import NOT_REDERIVABLE, Measure, not_scored
 from tradeassay.metrics import watched_interval
 from tradeassay.play import holdings_from_records
 from tradeassay.play.dialogue_log import DialogueLine
@@ -91,16 +91,15 @@ def coverage_of(run: Run | CodeRun) -> Coverage:
     """Return what a verification of a finished run can say at most."""
     trades = isinstance(run.manifest, RunManifest)
     answers = [outcome.answers for _, outcome in run.outcomes()]
-    files = [one.agent.params.get("files", OPEN) for one in run.episodes if one.agent.name == OWN_FILE]
-    own = len(files) if trades else 0
-    rules = sum(one == "none" for one in answers) - own if trades else 0
+    own = [one.agent.params for one in run.episodes if one.agent.name == OWN_FILE] if trades else []
+    rules = sum(one == "none" for one in answers) - len(own) if trades else 0
     again = ["data"] if trades else []
     again += ["rules"]
     again += ["decisions"] if rules else []
     again += ["account"] if trades else ["programs"]
     again += ["conversation"] if len(answers) - answers.count("none") else []
     again += ["answers"] if "scripted" in answers else []
-    counted = Counter(f"{OWN_PROGRAM}; that files were {one} to it is the runner's word" for one in files[:own])
+    counted = Counter(map(why_not_again, own))
     claims = dict.fromkeys(counted, "decisions") | {NOT_REDERIVABLE: "answers"}
     counted[NOT_REDERIVABLE] = sum(one in ("live", "replayed") for one in answers)
     return Coverage(

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tradeassay.agents import make_agent
-from tradeassay.agents.own_file import NAME as OWN_FILE, OPEN
+from tradeassay.agents.own_file import NAME as OWN_FILE, why_not_again
 from tradeassay.core.agent import CostlyAgent
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UNDECODABLE, MissingExtra, RunError, UserError
@@ -61,11 +61,7 @@ def replay_rule(task: PlayTask) -> Replayed:
     name = task.episode.agent.name
     if name == OWN_FILE:
         # A recorded run must never decide which file is executed: it may have been sent by anybody.
-        files = task.episode.agent.params.get("files", OPEN)
-        raise NotReplayable(
-            "its decisions come from a program of the runner's, which is not run here; that files were "
-            f"{files} to it is the runner's word"
-        )
+        raise NotReplayable(why_not_again(task.episode.agent.params))
     try:
         agent = make_agent(name, task.episode.agent.params)
     except MissingExtra as error:
