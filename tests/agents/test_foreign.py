@@ -402,6 +402,7 @@ def test_one_dropped_connection_is_tried_again(times, server, tmp_path):
     else:
         error = done.outcome(mine(done)).error or ""
         assert "unreachable on 2022-03-02" in error and 'after it answered 200: {"half": "an ans' in error
+        assert "see what it printed" in error
 
 
 def test_feedback_says_why_at_the_next_stage_of_a_step_too(server, tmp_path):

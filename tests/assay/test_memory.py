@@ -84,6 +84,9 @@ def test_what_of_a_run_is_not_asked_about_is_said(capsys, monkeypatch, tmp_path)
     )
     assert report.plan.left_out == said[0] and said[0] in told
     assert said[0] in write_recall(report, tmp_path / "recall.html").read_text()
+    other = msgspec.structs.replace(report, dataset="elsewhere", run=None)
+    with pytest.raises(UserError, match="was asked about is elsewhere, which"):
+        assay(played, CONFIG, memory=[other])
 
 
 def test_who_remembers_loses_selection_under_the_mask(contrast):

@@ -31,6 +31,7 @@ from tradeassay.assay.memory.questions import (
     question_text,
     read_answer,
 )
+from tradeassay.assay.memory.recall import RecallPlan, score_recall
 from tradeassay.cli import root
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.data import open_snapshot, write_snapshot
@@ -168,6 +169,43 @@ def test_one_who_always_says_up_recalls_nothing(world):
     assert found.told != "recalls"
 
 
+def audited(say, rising=0.7):
+    """Score what is said of 800 weeks from 200 days, most of which rose."""
+    rng = np.random.default_rng(8)
+    answers = []
+    for k in range(800):
+        truth = 0.02 if rng.random() < rising else -0.02
+        about = {"kind": "week", "symbol": "ABC", "title": "Abc (ABC)", "day": f"d{k // 4}", "until": "2021-03-11"}
+        asked = RecallQuestion(number=k, fact=k, truth=truth, **about)
+        answers.append(read_answer(asked, ModelReply(text=say(truth > 0, rng.random()))))
+    plan = RecallPlan(questions=800, facts=800, input_tokens=0, output_tokens=0, usd=0.0)
+    about = {"model": "m", "dataset": "d", "run": None, "plan": plan, "usd": 0.0}
+    return score_recall(answers, config=RecallConfig(), cutoff=None, **about)
+
+
+@pytest.mark.parametrize(
+    ("say", "told", "words"),
+    [
+        (lambda rose, drawn: "up", "cannot be told", "so alike tell at most 0% beyond guessing"),
+        (lambda rose, drawn: "lower", "cannot be told", "so alike tell at most 0% beyond guessing"),
+        (lambda rose, drawn: "up" if drawn < 0.95 else "down", "cannot be told", "so alike tell at most"),
+        (lambda rose, drawn: "up" if drawn < 0.8 else "down", "cannot be told", "dealt to other questions may be"),
+        (
+            lambda rose, drawn: "unknown" if drawn < 0.9 else "up" if drawn < 0.97 else "down",
+            "cannot be told",
+            "so few",
+        ),
+        (lambda rose, drawn: "down" if rose else "up", "cannot be told", "takes knowing"),
+        (lambda rose, drawn: "down" if drawn < 0.7 else "up" if rose else "down", "cannot be told", "Whether m"),
+        (lambda rose, drawn: "up" if rose == (drawn < 0.8) else "down", "recalls", "m recalls"),
+        (lambda rose, drawn: "up" if drawn < 0.4 else "down", "no recall is shown", "No recall of m"),
+    ],
+)
+def test_answers_that_tell_nothing_apart_neither_show_recall_nor_exclude_it(say, told, words):
+    found = audited(say)
+    assert (found.told, words in found.sentence) == (told, True), found.sentence
+
+
 @pytest.mark.parametrize(
     ("text", "word"),
     [("unknown", "every answer is a refusal"), ("hm", "no answer has the form")],
@@ -201,6 +239,14 @@ def test_the_edge_is_split():
     same, _ = split_edge(follows, returns, np.full((250, 10), 0.01), year=252, horizon=1)
     assert same.explained.value == 0.0 and not same.remembered
     assert "tells nothing apart and explains nothing; what is left, +" in split_sentence(same)
+    against, _ = split_edge(-follows, returns, returns + noise, year=252, horizon=1)
+    assert split_sentence(against).startswith("what follows recall lost -")
+    lost, _ = split_edge(-follows, returns, rng.normal(0, 0.02, (250, 10)), year=252, horizon=1)
+    assert split_sentence(lost).endswith("is a loss beyond luck.")
+    whole, _ = split_edge(follows, returns, returns, year=252, horizon=1)
+    assert split_sentence(whole) == "recall explains 100% (100% to 100%) of the edge; nothing is left."
+    held, _ = split_edge(np.full((250, 10), 0.1), returns, returns, year=252, horizon=1)
+    assert "what was held never changed" in split_sentence(held)
 
 
 def test_recall_of_a_week_explains_one_who_trades_on_the_days_to_come():
@@ -276,6 +322,17 @@ def reasked(arm, then, now, day):
         confidence=None,
         confidence_now=None,
     )
+
+
+def test_an_answer_that_failed_is_no_decision():
+    """Who answers only in the true market has not shown that it reads: what failed is left out, and said."""
+    then, made = {"A": 1.0}, []
+    for day in range(1, 21):
+        lost = [reasked(arm, then, {}, day) for arm in ("prices", "names", "date")]
+        made += [reasked("again", then, then, day), *(msgspec.structs.replace(one, failed=True) for one in lost)]
+    found = score_counterfactual(made, model="m", run="r", config=CounterfactualConfig())
+    assert found.sentence == "What the decisions of m rest on cannot be told: no usable answer came."
+    assert found.notes == ("60 of 80 decisions had no usable answer and are left out",) and not found.by_name
 
 
 @pytest.mark.parametrize("by", ["name", "series", "date"])

@@ -319,12 +319,12 @@ def test_a_doubtful_contrast_tells_no_memory():
 FOLLOWS = span(0.3, 0.2)
 
 
-def recalled(explained, rest, told="recalls", follows=FOLLOWS, **more):
+def recalled(explained, rest, told="recalls", follows=FOLLOWS, covered=1.0, **more):
     whole = Measure(value=(explained.value or 0.0) + (rest.value or 0.0))
     part = EdgeSplit(edge=whole, explained=explained, rest=rest, share=not_scored("-"), follows=follows)
     none = not_scored("no date was recalled")
     dates = EdgeSplit(edge=none, explained=none, rest=none, share=none, follows=none)
-    split = RecallSplit(names=part, dates=dates, covered=1.0, sentence="split")
+    split = RecallSplit(names=part, dates=dates, covered=covered, sentence="split")
     return RecallEvidence(told=told, recall=span(0.5, 0.1), split=split, sentences=("It was asked.",), **more)
 
 
@@ -344,6 +344,27 @@ UNSEEN = {"by_name": True, "unread": span(0.9, 0.05)}
             "skill",
             False,
             "recall is not excluded: its answers do not tell one move from another",
+        ),
+        (
+            recalled(span(0.0, 0.0), NONE, "no recall is shown", not_scored("nothing to follow")),
+            {},
+            "skill",
+            False,
+            "recall is not excluded: its answers do not tell one move from another",
+        ),
+        (
+            recalled(NONE, span(0.1, 0.05), "no recall is shown", covered=0.2),
+            {},
+            "skill",
+            False,
+            "recall is not excluded: it was asked about 20% of what was held",
+        ),
+        (
+            recalled(NONE, span(0.1, 0.05), "cannot be told", reason="answers so few"),
+            {},
+            "skill",
+            False,
+            "recall is not tested: answers so few",
         ),
         (recalled(ALL, NONE), {}, "memory", True, "recall explains +9.0% a year"),
         (recalled(ALL, span(0.05, 0.02)), {}, "mixed", True, "is more than luck"),

@@ -46,8 +46,9 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 
 
 def say(text: str) -> None:
-    """Print prose on stderr."""
-    click.echo(text, err=True)
+    """Print prose on stderr. What an agent answered may be quoted in it: no sign of it steers the terminal."""
+    shown = (sign if sign.isprintable() or sign in "\n\t\xa0\u202f" else "?" for sign in text)
+    click.echo("".join(shown), err=True)
 
 
 def say_broken(registry: Registry[Any]) -> None:

@@ -250,9 +250,10 @@ class HttpTransport:
         except (TimeoutError, httpx.TimeoutException) as error:
             raise Unusable("timeout", f"no answer within {self._timeout_s:g} s") from error
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            raise Unusable(
-                "unreachable", f"{fault_of(error)}{''.join(getattr(error, '__notes__', ()))}"
-            ) from error
+            told = f"{fault_of(error)}{''.join(getattr(error, '__notes__', ()))}"
+            if isinstance(error, httpx.RemoteProtocolError):
+                told += " (a server whose code raises does that: see what it printed)"
+            raise Unusable("unreachable", told) from error
 
     async def reset(self) -> None: ...
 

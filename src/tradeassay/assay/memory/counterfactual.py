@@ -82,7 +82,7 @@ class CounterfactualConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
 
 class ReaskedDecision(msgspec.Struct, frozen=True, kw_only=True):
     """One decision asked again: its orders as directions by name, as recorded and now; ``moved`` are the
-    recorded ones under the names that carry their series now."""
+    recorded ones under the names that carry their series now. ``failed``: no usable answer came then or now."""
 
     arm: Arm
     episode: str
@@ -92,6 +92,7 @@ class ReaskedDecision(msgspec.Struct, frozen=True, kw_only=True):
     moved: dict[str, float]
     confidence: float | None
     confidence_now: float | None
+    failed: bool = False
 
 
 class CounterfactualArm(msgspec.Struct, frozen=True, kw_only=True):
@@ -397,7 +398,8 @@ class _Reasking:
             if wanted:
                 one = self._compared(seen, record.session, record.decision, record.decision)
                 now = given[key]
-                made.append(msgspec.structs.replace(one, now=now.now, confidence_now=now.confidence_now))
+                believed = {"now": now.now, "confidence_now": now.confidence_now, "failed": now.failed}
+                made.append(msgspec.structs.replace(one, **believed))
         return made
 
     async def by_model(self, model: Model) -> list[ReaskedDecision]:
@@ -452,6 +454,7 @@ class _Reasking:
             moved={self._change.names.get(name, name): sign for name, sign in before.items()},
             confidence=_confidence(then),
             confidence_now=_confidence(now),
+            failed="failed" in (then.status, now.status),
         )
 
 
@@ -499,12 +502,14 @@ def score_counterfactual(
     usd: float | None = 0.0,
     notes: Sequence[str] = (),
 ) -> CounterfactualReport:
-    """Score decisions that were asked again; those without an order on either side say nothing."""
+    """Score decisions that were asked again; those without an order on either side, and failures, say nothing."""
     level = config.level
-    twice = {(one.episode, one.session): alike(one.recorded, one.now) for one in decisions if one.arm == "again"}
+    told = [one for one in decisions if not one.failed and (one.recorded or one.now)]
+    again = [one for one in decisions if one.arm == "again" and not one.failed]
+    twice = {(one.episode, one.session): alike(one.recorded, one.now) for one in again}
     arms = []
     for arm in config.arms:
-        here = [one for one in decisions if one.arm == arm and (one.recorded or one.now)]
+        here = [one for one in told if one.arm == arm]
         asked = sum(one.arm == arm for one in decisions)
         if not asked:
             continue
@@ -519,7 +524,8 @@ def score_counterfactual(
             for one in here
             if one.confidence is not None and one.confidence_now is not None
         ]
-        none = "no order was given"
+        failed = all(one.failed for one in decisions if one.arm == arm)
+        none = "no usable answer came" if failed else "no order was given"
         depends = _mean(less, level, "nothing was asked unchanged" if here else none)
         if arm == "again":
             depends = not_scored("this is what the others are compared with")
@@ -536,12 +542,14 @@ def score_counterfactual(
     names = _mean(
         [
             (alike(one.recorded, one.now) - alike(one.moved, one.now), one.session)
-            for one in decisions
-            if one.arm == "names" and (one.recorded or one.now)
+            for one in told
+            if one.arm == "names"
         ],
         level,
         "names were not exchanged, or no order was given",
     )
+    if lost := sum(one.failed for one in decisions):
+        notes = [*notes, f"{lost} of {len(decisions)} decisions had no usable answer and are left out"]
     by_arm = {one.arm: one for one in arms}
     unread = by_arm["prices"].same if "prices" in by_arm else not_scored("returns were not mirrored")
     by_name, sentence = _tell(model, names, by_arm)
@@ -564,7 +572,7 @@ def _mean(values: Sequence[tuple[float, str]], level: float, nothing: str) -> Me
     if not values:
         return not_scored(nothing)
     if len(values) < _LEAST:
-        return not_scored(f"{len(values)} decisions with an order are too few: {_LEAST} are needed")
+        return not_scored(f"too few decisions with an order: {len(values)}, and {_LEAST} are needed")
     return clustered_mean(np.array([value for value, _ in values]), [day for _, day in values], level)
 
 

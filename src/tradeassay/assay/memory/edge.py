@@ -132,9 +132,9 @@ def _split(x: Floats, y: Floats, forms: Sequence[Floats], year: int, horizon: in
     days = x.shape[0]
     if days < _LEAST:
         return _nothing(f"{days} sessions are too few: {_LEAST} are needed")
-    if not x.any():
-        return _nothing("what was held never changed")
     # Deviations that are rounding alone are none.
+    if np.abs(x).max() < 1e-12:
+        return _nothing("what was held never changed")
     told = [one / np.sqrt((one**2).mean()) for one in forms if (one**2).sum() > 1e-20 * one.size]
     f = np.array(told).reshape(len(told), *x.shape)
     xy, xx = (np.einsum("ij,ij->i", x, one) for one in (y, x))
@@ -245,16 +245,24 @@ def split_sentence(split: EdgeSplit) -> str:
     explained, rest, share = split.explained, split.rest, split.share
     if explained.value is None or explained.low is None or explained.high is None or rest.low is None:
         return f"what recall explains cannot be told: {explained.reason or 'no interval'}."
-    left = f"{rest.value:+.1%} a year ({rest.low:+.1%} to {rest.high:+.1%})"
-    if above(rest):
-        stays = f"what is left, {left}, is more than luck"
+    left = f"what is left, {rest.value:+.1%} a year ({rest.low:+.1%} to {rest.high:+.1%})"
+    if rest.low == rest.high == 0.0:
+        stays = "nothing is left"
+    elif above(rest):
+        stays = f"{left}, is more than luck"
+    elif rest.high is not None and rest.high < 0.0:
+        stays = f"{left}, is a loss beyond luck"
     else:
-        stays = f"what is left, {left}, cannot be told from luck"
+        stays = f"{left}, cannot be told from luck"
     if split.follows.value is None and explained.low == explained.high == 0.0:
         return f"what it recalls tells nothing apart and explains nothing; {stays}."
     if share.value is not None and share.low is not None and share.high is not None and above(explained):
-        return f"recall explains {share.value:.0%} ({share.low:.0%} to {share.high:.0%}) of the edge; {stays}."
+        # Where the rest lost, recall brought more than the whole: that is all of it.
+        part, low, high = (f"{min(one, 1.0):.0%}" for one in (share.value, share.low, share.high))
+        return f"recall explains {part} ({low} to {high}) of the edge; {stays}."
     size = f"{explained.value:+.1%} a year ({explained.low:+.1%} to {explained.high:+.1%})"
     if above(explained):
         return f"recall explains {size}; {stays}."
+    if explained.high < 0.0:
+        return f"what follows recall lost {size}; {stays}."
     return f"recall explains nothing for certain, {size}; {stays}."

@@ -64,6 +64,10 @@ RecallPeriod = Literal["all", "before", "after"]
 _EPISODE = "recall"
 _LOOKS = 3
 _DRAWS = 500
+_LITTLE = 0.1
+"""So much of what can be known is as good as nothing."""
+_ENOUGH = 0.25
+"""What answers must be able to show, of what can be known, to count as a test of recall."""
 
 
 class RecallScore(msgspec.Struct, frozen=True, kw_only=True):
@@ -416,7 +420,9 @@ def score_recall(
     beyond = _difference(matched, made_up, level)
     after = not_scored("the cutoff is not known") if cutoff is None else _known(late, level)
     closes, weighed = _beyond_dealing(early, _shared(level)), about.get("propensity")
-    told, sentence = _tell(str(about.get("model")), recall, beyond, after, early)
+    told, sentence = _tell(
+        str(about.get("model")), recall, _beyond_chance(early, _shared(level)), beyond, after, early
+    )
     shown = _shown_otherwise(closes, weighed if isinstance(weighed, Propensity) else None)
     if shown and told != "recalls":
         moves = recall.reason if recall.value is None else f"{recall.value:.0%} of what can be known"
@@ -462,6 +468,40 @@ def _known(answers: Sequence[RecallAnswer], level: float) -> Measure:
     return clustered_mean(np.array([points(one) for one in scored]), [one.day for one in scored], level)
 
 
+def _labels(one: RecallAnswer) -> tuple[int, int]:
+    """Return what was answered and what is true, in as few words as the question has answers."""
+    if form_of(one.kind) == "move":
+        return one.sign, 1 if (one.truth or 0.0) > 0.0 else -1
+    return one.choices.index(str(one.chosen)), one.choices.index(str(one.named))
+
+
+def _beyond_chance(answers: Sequence[RecallAnswer], level: float) -> tuple[Measure, float]:
+    """Return how much more is known than by the same answers dealt to all questions, on the scale of recall, and
+    the most that these answers could have shown: nothing where they are all alike, little where most are refused.
+    """
+    scored = [one for one in answers if one.kind in CHANCE]
+    values, most = np.zeros(len(scored)), 0.0
+    for chance in sorted({*CHANCE.values()}):
+        places = [k for k, one in enumerate(scored) if one.right is not None and CHANCE[one.kind] == chance]
+        if not places:
+            continue
+        given, true = np.array([_labels(scored[k]) for k in places]).T
+        words = np.unique([given, true])
+        said, is_so = ((one[:, None] == words).mean(axis=0) for one in (given, true))
+        right = np.array([float(bool(scored[k].right)) for k in places])
+        values[places] = (right - said[np.searchsorted(words, true)]) / (1.0 - chance)
+        most += float(np.minimum(said, is_so).sum() - said @ is_so) / (1.0 - chance) * len(places) / len(scored)
+    if not scored:
+        return not_scored(_why_none(scored)), 0.0
+    return clustered_mean(values, [one.day for one in scored], level), most
+
+
+def untold(audits: Sequence[RecallReport]) -> str | None:
+    """Return why the answers of audits could not have shown recall, had there been any; None where they could."""
+    most = max(_beyond_chance([a for a in one.answers if not a.invented], one.config.level)[1] for one in audits)
+    return None if most >= _ENOUGH else f"answers so few or so alike tell at most {most:.0%} beyond guessing"
+
+
 def _why_none(answers: Sequence[RecallAnswer]) -> str:
     if not answers:
         return "nothing of this was asked"
@@ -486,7 +526,12 @@ def _difference(real: Sequence[RecallAnswer], made_up: Sequence[RecallAnswer], l
 
 
 def _tell(
-    model: str, recall: Measure, beyond: Measure, after: Measure, early: Sequence[RecallAnswer]
+    model: str,
+    recall: Measure,
+    by_dealing: tuple[Measure, float],
+    beyond: Measure,
+    after: Measure,
+    early: Sequence[RecallAnswer],
 ) -> tuple[RecallWord, str]:
     if recall.value is None:
         return "cannot be told", f"What {model} remembers cannot be told: {recall.reason}."
@@ -494,11 +539,12 @@ def _tell(
     size = f"{recall.value:.0%}"
     if recall.low is not None and recall.high is not None:
         size += f" ({recall.low:.0%} to {recall.high:.0%})"
-    if recall.low is None or recall.high is None:
+    dealt, most = by_dealing
+    if recall.low is None or recall.high is None or dealt.low is None or dealt.high is None:
         return "cannot be told", f"What {model} remembers cannot be told from {recall.n} answers."
     share = sum(bool(one.right) for one in moves) / len(moves) if moves else None
     says = "" if share is None else f"; it is right about {share:.0%} of the moves it answers for, half is chance"
-    if recall.low > 0.0:
+    if recall.low > 0.0 and dealt.low > 0.0:
         about = ""
         if beyond.low is not None and beyond.high is not None:
             about = ", by name" if beyond.low > 0.0 else ", perhaps by the date alone"
@@ -506,7 +552,13 @@ def _tell(
         if after.low is not None and after.low > 0.0:
             late = " It does so after its cutoff too: the cutoff is later than stated, or it guesses well."
         return "recalls", f"{model} recalls {size} of what can be known beyond chance{about}{says}.{late}"
-    if recall.high < 0.1:
+    if most < _ENOUGH:
+        says += f"; answers so few or so alike tell at most {most:.0%} beyond guessing"
+    elif recall.low > 0.0:
+        says += "; the same answers dealt to other questions may be right as often"
+    elif dealt.high < -_LITTLE:
+        says += "; to be wrong that often takes knowing"
+    elif recall.high < _LITTLE and dealt.low <= 0.0:
         return (
             "no recall is shown",
             f"No recall of {model} is shown: {size} of what can be known beyond chance{says}.",

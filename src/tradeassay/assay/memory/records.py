@@ -24,7 +24,7 @@ from tradeassay.runs.store.outcome import ClaimOutcome, Word
 from tradeassay.runs.verify.replay import can_be_asked, differences
 
 if TYPE_CHECKING:
-    from tradeassay.runs import Run
+    from tradeassay.runs import EpisodeSpec, Run
 
 MemoryRecord = RecallReport | CounterfactualReport
 
@@ -43,6 +43,13 @@ def ask_models(run: Run, asking: Asking | None = None, *, say: Callable[[str], N
         )
     how = msgspec.structs.replace(asking or Asking(), cassettes=run.folder / RECALL)
     return [recall_audit(model, run=run, asking=how, say=say) for model in models]
+
+
+def is_about(run: Run, episode: EpisodeSpec, record: MemoryRecord) -> bool:
+    """Return whether a record is about what an episode traded: other prices and other decisions say nothing."""
+    if isinstance(record, RecallReport):
+        return record.dataset == run.snapshot(episode.key).name
+    return record.run == run.spec.slug
 
 
 class _Head(msgspec.Struct):

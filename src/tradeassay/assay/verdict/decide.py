@@ -458,24 +458,31 @@ def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     return limits
 
 
+_COVERED = 0.5
+"""The share of what was held that a test of recall must be about."""
+
+
 def _recall_limits(found: AgentFindings) -> list[str]:
     """Return what keeps recall from being excluded; a rule has none."""
     recall = found.recall
     if not found.by_model or recall is None or recall.excluded is not None:
         return []
-    if recall.reason is not None:
-        return [f"recall is not tested: {recall.reason}"]
-    split = split_of(found, "edge")
     if recall.by_name:
         return [
             f"what it was shown does not matter: {recall.sentences[-1].rstrip('.') if recall.sentences else ''}"
         ]
-    if recall.told == "no recall is shown":
-        return []
-    if split is not None and above(split.rest):
+    if recall.reason is not None:
+        return [f"recall is not tested: {recall.reason}"]
+    split = split_of(found, "edge")
+    if recall.split is not None and recall.split.covered < _COVERED and recall.told != "recalls":
+        return [f"recall is not excluded: it was asked about {recall.split.covered:.0%} of what was held"]
+    none = recall.told == "no recall is shown"
+    if split is not None and (above(split.rest) or (none and split.edge.value is not None)):
         # Nothing can follow from answers that are all alike: such a test would have found no memory either.
         alike = split.follows.value is None
         return ["recall is not excluded: its answers do not tell one move from another"] if alike else []
+    if none:
+        return []
     return [f"recall is not excluded: {recall.sentences[0].rstrip('.') if recall.sentences else recall.told}"]
 
 
@@ -675,9 +682,9 @@ def _how_recalled(found: AgentFindings, claim: Claim) -> str:
     assert recall is not None
     if split is not None and split.remembered:
         return split_sentence(split)
-    unread = recall.unread
-    share = "" if unread is None else f" in {spanned(unread)} of the cases"
-    return f"it decides by name and day, not by what it is shown{share}."
+    kept = "" if recall.unread is None or recall.unread.value is None else f"{recall.unread.value:+.2f}"
+    stays = f", and orders stay at {kept} when returns are mirrored (+1 the same)" if kept else ""
+    return f"it decides by name and day, not by what it is shown{stays}."
 
 
 _CLAIMS: dict[Claim, str] = {

@@ -356,10 +356,12 @@ def with_recall(
 ) -> AgentFindings:
     """Return findings with what direct evidence says of the model's memory, or what asking for it would take."""
     from tradeassay.assay.memory import CounterfactualReport, RecallReport, split_run
+    from tradeassay.assay.memory.recall import untold
+    from tradeassay.assay.memory.records import is_about
 
     episode = run.episode(scores.episodes[0])
     names = {scores.agent, run.names[scores.agent], *([episode.model] if episode.by_model else [])}
-    ours = [one for one in records if one.model in names]
+    ours = [one for one in records if one.model in names and is_about(run, episode, one)]
     if not episode.by_model:
         if not records:
             return found
@@ -395,6 +397,7 @@ def with_recall(
         by_name=study is not None and study.by_name and not hidden,
         interaction=None if weighed is None else weighed.interaction,
         sentences=tuple(said),
+        reason=None if audit is None or audit.told == "recalls" else untold(audits),
     )
     return msgspec.structs.replace(found, recall=evidence)
 

@@ -236,10 +236,11 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 class RecallEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """What direct evidence of memory says of a model. ``told`` is what the recall audit found, ``recall`` with its
-    number; ``split`` what its edge is worth without recall. ``unread`` is the share of decisions that did not
-    change when what they should rest on was reversed, ``by_name`` whether they followed the name and the day
-    instead, for certain; ``interaction`` how much more often it is right where the question's tokens are familiar.
-    ``reason`` says why nothing was asked, ``excluded`` why nothing need be: the data cannot have been read.
+    number; ``split`` what its edge is worth without recall. ``unread`` is how alike decisions stay, 1 the same and
+    -1 the opposite, when what they should rest on is reversed, ``by_name`` whether they followed the name and the
+    day instead, for certain; ``interaction`` how much more often it is right where the question's tokens are
+    familiar. ``reason`` says why nothing was asked, or could have been shown by the answers, ``excluded`` why
+    nothing need be asked: the data cannot have been read.
     """
 
     told: RecallWord | None = None
