@@ -200,6 +200,10 @@ TESTS: dict[str, Callable[[Row], bool | None]] = {
 }
 
 
+def _cell(mean: float, half: float, worlds: int) -> str:
+    return f"{mean:.2f}" if worlds < 2 else f"{mean:.2f} ±{half:.2f}"
+
+
 def table(models: dict[str, list[Row]]) -> str:
     """Return the numbers as Markdown: means over worlds with 95 % intervals."""
     lines = []
@@ -214,7 +218,7 @@ def table(models: dict[str, list[Row]]) -> str:
         for measure, (title, _) in MEASURES.items():
             found = by_dose(rows, measure)
             if found:
-                cells = [f"{found[d][0]:.2f} ±{found[d][1]:.2f}" if d in found else "" for d in doses]
+                cells = [_cell(*found[d]) if d in found else "" for d in doses]
                 lines.append(f"| {title} | {' | '.join(cells)} |")
         for title, test in TESTS.items():
             counts = [share([row for row in rows if row["dose"] == dose], test) for dose in doses]

@@ -343,14 +343,14 @@ UNSEEN = {"by_name": True, "unread": span(0.9, 0.05)}
             {},
             "skill",
             False,
-            "recall is not excluded: its answers do not tell one move from another",
+            "recall is not excluded: its answers do not tell apart the moves that it traded",
         ),
         (
             recalled(span(0.0, 0.0), NONE, "no recall is shown", not_scored("nothing to follow")),
             {},
             "skill",
             False,
-            "recall is not excluded: its answers do not tell one move from another",
+            "recall is not excluded: its answers do not tell apart the moves that it traded",
         ),
         (
             recalled(NONE, span(0.1, 0.05), "no recall is shown", covered=0.2),

@@ -251,7 +251,9 @@ def contrast_of(found: AgentFindings, claim: Claim) -> MemoryEvidence | Contrast
 
 def split_of(found: AgentFindings, claim: Claim) -> EdgeSplit | None:
     """Return what a claim is worth without what the model recalls; None where it was not asked."""
-    split = None if found.recall is None or claim == "together" else found.recall.split
+    recall = found.recall
+    # Answers that tell nothing can follow what was held all the same: by where they were asked for.
+    split = None if recall is None or recall.reason is not None or claim == "together" else recall.split
     return None if split is None else split.dates if claim == "timing" else split.names
 
 
@@ -480,7 +482,7 @@ def _recall_limits(found: AgentFindings) -> list[str]:
     if split is not None and (above(split.rest) or (none and split.edge.value is not None)):
         # Nothing can follow from answers that are all alike: such a test would have found no memory either.
         alike = split.follows.value is None
-        return ["recall is not excluded: its answers do not tell one move from another"] if alike else []
+        return ["recall is not excluded: its answers do not tell apart the moves that it traded"] if alike else []
     if none:
         return []
     return [f"recall is not excluded: {recall.sentences[0].rstrip('.') if recall.sentences else recall.told}"]

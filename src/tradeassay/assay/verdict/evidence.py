@@ -384,6 +384,9 @@ def with_recall(
     # recalls cannot have been used, unless a probe of the mask says otherwise.
     hidden = mask == "blinded"
     split = split_run(run, keys, audits) if audits and keys and not hidden else None
+    why = None if audit is None or audit.told == "recalls" else untold(audits)
+    if split is not None and why is not None:
+        split = msgspec.structs.replace(split, sentence=f"What recall explains cannot be told: {why}.")
     said = [audit.sentence] if audit is not None else []
     said += [split.sentence] if split is not None else []
     said += ["Names and days were hidden from it: recall explains nothing here."] if hidden else []
@@ -397,7 +400,7 @@ def with_recall(
         by_name=study is not None and study.by_name and not hidden,
         interaction=None if weighed is None else weighed.interaction,
         sentences=tuple(said),
-        reason=None if audit is None or audit.told == "recalls" else untold(audits),
+        reason=why,
     )
     return msgspec.structs.replace(found, recall=evidence)
 
