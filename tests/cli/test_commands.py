@@ -11,6 +11,7 @@ import pytest
 
 from tradeassay.cli import main
 from tradeassay.cli._group import _COMMANDS, root
+from tradeassay.cli._output import say
 from tradeassay.core import __version__
 from tradeassay.report import write_html
 from tradeassay.report.verifying import check_beside
@@ -283,3 +284,8 @@ def test_the_doctor_never_dies(monkeypatch, tell):
     assert "could not be examined: ConnectionResetError" in shown.out
     assert "unknown version" in shown.out
     assert "Traceback" not in shown.out + shown.err
+
+
+def test_what_is_quoted_does_not_steer_the_terminal(capsys):
+    say("it said: \x1b[2J\x00, é\n\tand 90\xa0%")
+    assert capsys.readouterr().err == "it said: ?[2J?, é\n\tand 90\xa0%\n"
