@@ -19,7 +19,7 @@ import numpy as np
 
 from tradeassay.assay.attribute import account_days
 from tradeassay.assay.memory.questions import HORIZONS, PriceTruth, RecallAnswer
-from tradeassay.core.measure import Measure, above, not_scored
+from tradeassay.core.measure import Measure, above, below, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics import BootstrapConfig, resamples
 from tradeassay.metrics.intervals import between, choose_block, content_seed
@@ -250,7 +250,7 @@ def split_sentence(split: EdgeSplit) -> str:
         stays = "nothing is left"
     elif above(rest):
         stays = f"{left}, is more than luck"
-    elif rest.high is not None and rest.high < 0.0:
+    elif below(rest):
         stays = f"{left}, is a loss beyond luck"
     else:
         stays = f"{left}, cannot be told from luck"
@@ -263,6 +263,6 @@ def split_sentence(split: EdgeSplit) -> str:
     size = f"{explained.value:+.1%} a year ({explained.low:+.1%} to {explained.high:+.1%})"
     if above(explained):
         return f"recall explains {size}; {stays}."
-    if explained.high < 0.0:
+    if below(explained):
         return f"what follows recall lost {size}; {stays}."
     return f"recall explains nothing for certain, {size}; {stays}."

@@ -35,7 +35,7 @@ from tradeassay.assay.memory.questions import (
 from tradeassay.assay.memory.scoring import clustered_mean, clustered_rate
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import ModelError, UserError
-from tradeassay.core.measure import Measure, above, not_scored, plain_sum
+from tradeassay.core.measure import Measure, above, below, not_scored, plain_sum
 from tradeassay.data import Snapshot, load_dataset, load_proven
 from tradeassay.llm import (
     Access,
@@ -539,12 +539,12 @@ def _tell(
     size = f"{recall.value:.0%}"
     if recall.low is not None and recall.high is not None:
         size += f" ({recall.low:.0%} to {recall.high:.0%})"
-    dealt, most = by_dealing
-    if recall.low is None or recall.high is None or dealt.low is None or dealt.high is None:
+    if recall.low is None or recall.high is None:
         return "cannot be told", f"What {model} remembers cannot be told from {recall.n} answers."
     share = sum(bool(one.right) for one in moves) / len(moves) if moves else None
     says = "" if share is None else f"; it is right about {share:.0%} of the moves it answers for, half is chance"
-    if recall.low > 0.0 and dealt.low > 0.0:
+    dealt, most = by_dealing
+    if above(recall) and above(dealt):
         about = ""
         if beyond.low is not None and beyond.high is not None:
             about = ", by name" if beyond.low > 0.0 else ", perhaps by the date alone"
@@ -554,11 +554,11 @@ def _tell(
         return "recalls", f"{model} recalls {size} of what can be known beyond chance{about}{says}.{late}"
     if most < _ENOUGH:
         says += f"; answers so few or so alike tell at most {most:.0%} beyond guessing"
-    elif recall.low > 0.0:
+    elif above(recall):
         says += "; the same answers dealt to other questions may be right as often"
-    elif dealt.high < -_LITTLE:
+    elif below(dealt, -_LITTLE):
         says += "; to be wrong that often takes knowing"
-    elif recall.high < _LITTLE and dealt.low <= 0.0:
+    elif below(recall, _LITTLE) and not above(dealt):
         return (
             "no recall is shown",
             f"No recall of {model} is shown: {size} of what can be known beyond chance{says}.",
