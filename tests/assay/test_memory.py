@@ -85,7 +85,7 @@ def test_what_of_a_run_is_not_asked_about_is_said(capsys, monkeypatch, tmp_path)
     assert report.plan.left_out == said[0] and said[0] in told
     assert said[0] in write_recall(report, tmp_path / "recall.html").read_text()
     other = msgspec.structs.replace(report, dataset="elsewhere", run=None)
-    with pytest.raises(UserError, match="was asked about is elsewhere, which"):
+    with pytest.raises(UserError, match="was asked about elsewhere, which is not"):
         assay(played, CONFIG, memory=[other])
 
 

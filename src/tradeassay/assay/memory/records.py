@@ -52,6 +52,17 @@ def is_about(run: Run, episode: EpisodeSpec, record: MemoryRecord) -> bool:
     return record.run == run.spec.slug
 
 
+def check_about(run: Run, record: MemoryRecord) -> None:
+    """Raise :class:`UserError` for a record given by mistake: of an agent that did not play, or about another data
+    set or other decisions than the run's."""
+    if not any(is_about(run, one, record) for one in episodes_of(run, record.model)):
+        about = record.dataset if isinstance(record, RecallReport) else record.run
+        raise UserError(
+            f"{record.model} was asked about {about}, which is not what {run.folder} traded",
+            hint="ask about this run: tradeassay memory recall --run RUN",
+        )
+
+
 class _Head(msgspec.Struct):
     format: str
 

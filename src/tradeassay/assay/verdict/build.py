@@ -153,16 +153,9 @@ def assay_run(
         if name not in known:
             raise UserError(f"no agent '{name}' in {run.folder}", hint=f"it has {', '.join(known)}")
     for record in memory:
-        from tradeassay.assay.memory.recall import episodes_of
-        from tradeassay.assay.memory.records import is_about
+        from tradeassay.assay.memory.records import check_about
 
-        # One of an agent that did not play, or about something else, is given by mistake.
-        if not any(is_about(run, one, record) for one in episodes_of(run, record.model)):
-            about = getattr(record, "dataset", None) or record.run
-            raise UserError(
-                f"what {record.model} was asked about is {about}, which {run.folder} did not trade",
-                hint="ask about this run: tradeassay memory recall --run RUN",
-            )
+        check_about(run, record)
     say = say or (lambda _: None)
     bootstrap = BootstrapConfig(level=config.level, draws=config.draws)
     say(f"taking {len(run.episodes)} episodes apart ...")
