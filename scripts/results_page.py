@@ -242,9 +242,9 @@ def beside(folders: Sequence[Path]) -> list[str]:
     first = _range(one["first"]["value"] for each in audits.values() for one in each)
     return [
         "## What they remember of real prices",
-        "Recall cannot be told (Qwen2.5-Coder of skfolio-sp500: none shown), so alike are answers: Qwen2.5-Coder is right "
-        f"about {moves[0]} % of the moves (SmolLM2 {moves[1]}), no close and no level; the truth "
-        f"is likeliest of five in {first} %. `tradeassay memory recall -m "
+        "Recall cannot be told (Qwen2.5-Coder of skfolio-sp500: none shown), so alike are answers: "
+        f"Qwen2.5-Coder is right about {moves[0]} % of the moves (SmolLM2 {moves[1]}), no close and no level; "
+        f"the truth is likeliest of five in {first} %. `tradeassay memory recall -m "
         "local/smollm2 --dataset fakestockdata --questions 800 --samples 1 --logprobs 80 --cassettes "
         "recorded/smollm2 --replay`",
         f"## The mask probe ({reports[0]['benchmark']})",
