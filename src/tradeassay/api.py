@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, get_type_hints
 
 import msgspec
+import numpy as np
 
 from tradeassay import runs
 from tradeassay.agents import agents as _agents, converses as _converses, parameters, plays_alone as _plays_alone
@@ -24,6 +25,7 @@ from tradeassay.agents.own_file import WITH_FILES, own_files
 from tradeassay.assay.own import OwnAccount
 from tradeassay.assay.verdict.record import Assay, Verdict, VerdictConfig
 from tradeassay.benchmarks import Benchmark, benchmarks as _benchmarks
+from tradeassay.benchmarks.programs import refuse_other_kind
 from tradeassay.core.errors import UserError
 from tradeassay.core.executors.task import ExecutorName
 from tradeassay.core.hashing import sha256_of
@@ -50,7 +52,7 @@ class SpecFields(TypedDict, total=False):
 
     benchmarks: str | Sequence[str]
     agents: Sequence[AgentLike] | AgentLike | None
-    dataset: str | Sequence[str] | Mapping[str, Sequence[str]] | None
+    dataset: str | Path | Sequence[str] | Mapping[str, Sequence[str]] | None
     seeds: int | Iterable[int]
     first: str | date | None
     last: str | date | None
@@ -151,7 +153,7 @@ class AssayFields(TypedDict, total=False):
     weights: str | None
     dataset: str | None
     universe: str
-    between: Literal["cash", "hold"]
+    between: Literal["cash", "hold"] | None
     benchmark: str | None
     names: int | None
     turnover: float | None
@@ -166,7 +168,7 @@ def assay(
     what: runs.Run | Path | str | object,
     *,
     against: object = None,
-    reading: TableReading | None = None,
+    reading: TableReading | Mapping[str, str] | None = None,
     trials: int = 1,
     portfolios: int = 10_000,
     agents: Sequence[str] = (),
@@ -182,7 +184,7 @@ def assay(
 
     With a table go
     ``against``: its market, by name (``sp500``, ``nasdaq``, ``us-market``), as a table, a file, or a column;
-    ``reading``: what cannot be told from the table (:class:`TableReading`: unit, order of dates, column);
+    ``reading``: what cannot be told from the table (:class:`TableReading`, or a dict of its unit, dates, column);
     ``weights``: a file of what was held; ``dataset``, ``universe``: prices of these names, which measure style;
     ``between``: what sessions without weights mean, ``cash`` or ``hold``;
     ``benchmark``, ``names``, ``turnover``: rules and trades of the random portfolios it is placed among;
@@ -197,23 +199,25 @@ def assay(
     """
     from tradeassay.assay.verdict import assay as assay_of
 
-    config = VerdictConfig(
-        trials=trials, portfolios=portfolios, dividends=dividends, interest=interest, watched=watched
-    )
+    asked = dict(trials=trials, portfolios=portfolios, dividends=dividends, interest=interest, watched=watched)
+    config = VerdictConfig(**_typed("an assay", asked, VerdictConfig))
+    keywords: dict[str, Any] = _typed("an assay", own, AssayFields)
     if isinstance(what, str | Path) and Path(what).is_dir():
         loaded = load_run(what)
         if not isinstance(loaded, runs.Run):
             raise UserError(f"{what} holds programs, not returns", hint="its page says what they do: run.report()")
         what = loaded
     if isinstance(what, runs.Run):
-        unused = [name for name, value in {**own, "against": against}.items() if value is not None]
+        unused = [name for name, value in {**keywords, "against": against}.items() if value is not None]
         if unused:
             raise UserError(f"'{unused[0]}' goes with a table, not with a run", hint="leave it out")
-        made = assay_of(what, config, agents=agents)
+        made = assay_of(what, config, agents=_several("agents", agents))
     else:
         table = str(what) if isinstance(what, Path) else what
         other = str(against) if isinstance(against, Path) else against
-        account = OwnAccount(returns=table, against=other, reading=reading or TableReading(), **own)
+        if not isinstance(reading, TableReading):
+            reading = TableReading(**_typed("a reading", reading or {}, TableReading))
+        account = OwnAccount(returns=table, against=other, reading=reading, **keywords)
         made = assay_of(account, config)
     return ShownAssay(**{name: getattr(made, name) for name in made.__struct_fields__})
 
@@ -254,36 +258,27 @@ def make_spec(*what: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSp
     agents' own files included, so that the same description always means the same run. Raises :class:`UserError`
     for anything unknown, with near names.
     """
-    known = tuple(SpecFields.__annotations__)
-    for key in fields:
-        if key not in known:
-            raise UserError(f"a run has no '{key}'", hint=did_you_mean(key, known, f"it has {', '.join(known)}"))
-    given = (*what, fields.get("benchmarks", ()))
-    named = (name for part in given for name in ([part] if isinstance(part, str) else part))
-    names = tuple(map(_benchmarks.full_name, named))
+    _refuse_unknown("a run", fields, SpecFields.__annotations__)
+    names = _traded((*what, fields.get("benchmarks")))
     chosen = [_benchmarks.get(name) for name in names]
     first, last = day_text(fields.get("first")), day_text(fields.get("last"))
     if (first is None) != (last is None):
         first, last = _complete(chosen, first, last)
+    models = _several("models", fields.get("models"))
     raw: dict[str, Any] = {
         "slug": fields.get("slug") or "unnamed",
         "benchmarks": list(names),
-        "agents": [
-            _plain(agent) for agent in _chosen_agents(fields.get("agents"), _several(fields.get("models")))
-        ],
+        "agents": [_plain(agent) for agent in _chosen_agents(fields.get("agents"), models)],
         "seeds": _seeds(fields.get("seeds", 1)),
-        "convention": fields.get("convention") or (chosen[0].convention if chosen else "sound"),
+        "convention": fields.get("convention") or chosen[0].convention,
     }
     dataset, bootstrap = fields.get("dataset"), fields.get("bootstrap")
     if dataset is not None:
-        raw["datasets"] = datasets_for(names, dataset)
+        raw["datasets"] = datasets_for(names, str(dataset) if isinstance(dataset, Path) else dataset)
     if fields.get("protocol"):
-        raw["protocol"] = {
-            key: value if isinstance(value, str | int | float) else tuple(value)
-            for key, value in (fields.get("protocol") or {}).items()
-        }
+        raw["protocol"] = _settings(fields.get("protocol"))
     if fields.get("windows"):
-        raw["windows"] = _several(fields.get("windows"))
+        raw["windows"] = _several("windows", fields.get("windows"))
     for name in ("secret", "index", "universe"):
         if fields.get(name):
             raw[name] = fields[name]
@@ -401,6 +396,16 @@ def _spec(what: RunSpec | str | Path | Sequence[str], fields: SpecFields) -> Run
     return make_spec(what, **fields)
 
 
+def _traded(given: Iterable[object]) -> tuple[str, ...]:
+    """Return the full names of benchmarks, each part of ``given`` being one name or several."""
+    named = [name for part in given for name in _several("benchmarks", part)]
+    if not named:
+        raise UserError("no benchmark is named", hint="tradeassay.list_benchmarks() has them")
+    for name in named:
+        refuse_other_kind(name, trades=True)
+    return tuple(map(_benchmarks.full_name, named))
+
+
 def _complete(chosen: Sequence[Benchmark], first: str | None, last: str | None) -> tuple[str | None, str | None]:
     """Take the missing end of a window from the benchmarks, if they agree on it."""
     end: Literal["first", "last"] = "first" if first is None else "last"
@@ -416,16 +421,55 @@ def _complete(chosen: Sequence[Benchmark], first: str | None, last: str | None) 
     return (missing, last) if first is None else (first, missing)
 
 
-def _chosen_agents(given: Any, models: str | Sequence[str] | None) -> list[Any]:
-    asked: list[Any] = [model_agent(name) for name in _several(models)]
+def _chosen_agents(given: Any, models: Sequence[str]) -> list[Any]:
+    asked: list[Any] = [model_agent(name) for name in models]
     if given is None:
         return asked or [name for name in _agents.names() if not _converses(name) and _plays_alone(name)]
     several = isinstance(given, Iterable) and not isinstance(given, str | Mapping)
     return [*(given if several else [given]), *asked]
 
 
-def _several(given: str | Sequence[str] | None) -> Sequence[str]:
-    return [given] if isinstance(given, str) else list(given or ())
+def _refuse_unknown(what: str, given: Iterable[str], known: Iterable[str]) -> None:
+    for key in given:
+        if key not in known:
+            hint = did_you_mean(key, known, f"it has {', '.join(known)}")
+            raise UserError(f"{what} has no '{key}'", hint=hint)
+
+
+def _typed(what: str, given: Mapping[str, Any], described: type) -> dict[str, Any]:
+    """Return keywords as ``described`` has them; raises :class:`UserError` for one that it lacks, and for a value
+    that is something else."""
+    kinds = get_type_hints(described, include_extras=True)
+    _refuse_unknown(what, given, kinds)
+    found = {}
+    for name, value in given.items():
+        plain = value.item() if isinstance(value, np.generic) else value
+        try:
+            found[name] = msgspec.convert(str(plain) if isinstance(plain, date | Path) else plain, kinds[name])
+        except msgspec.ValidationError as error:
+            complaint = str(error).replace("`", "").replace("Expected", "it wants").replace("null", "None")
+            raise UserError(f"{name} cannot be {' '.join(repr(value).split()):.60}", hint=complaint) from error
+    return found
+
+
+def _several(what: str, given: object) -> list[str]:
+    """Return one name or several as a list; None is none."""
+    if given is None or isinstance(given, str):
+        return [] if given is None else [given]
+    listed: list[Any] = list(given) if isinstance(given, Iterable) else [given]
+    for one in listed:
+        if not isinstance(one, str):
+            raise UserError(f"{one!r:.60} among the {what} is no name", hint="give a name, or a list of names")
+    return listed
+
+
+def _settings(protocol: object) -> dict[str, Any]:
+    if not isinstance(protocol, Mapping):
+        raise UserError(f"{protocol!r:.60} are no settings", hint="write e.g. protocol={'mask': 'blinded'}")
+    return {
+        key: tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
+        for key, value in protocol.items()
+    }
 
 
 def _plain(agent: object) -> Any:
@@ -436,10 +480,10 @@ def _plain(agent: object) -> Any:
 
 
 def _seeds(given: int | Iterable[int]) -> list[int]:
-    if isinstance(given, int):
+    if isinstance(given, int | np.integer):
         if not 1 <= given <= MOST_SEEDS:
             raise UserError(f"{given} seeds cannot be run", hint=f"ask for 1 to {MOST_SEEDS:,}")
         return list(range(given))
     if not isinstance(given, Iterable):
         raise UserError(f"{given!r} seeds cannot be run", hint="give how many, or a list of seeds")
-    return list(given)
+    return [seed.item() if isinstance(seed, np.generic) else seed for seed in given]

@@ -30,18 +30,22 @@ class Drawing:
 
     def save(self, path: Path | str) -> Path:
         """Write it, and return where."""
-        place = Path(path)
-        place.write_text(f"<!doctype html><meta charset=utf-8>{self.html}", encoding="utf-8")
-        return place
+        from tradeassay.report.shell import write_page
+
+        return write_page(Path(path), f"<!doctype html><meta charset=utf-8>{self.html}")
 
 
-def made_of(assay: Assay, agent: str | None = None) -> Drawing:
+def made_of(assay: Assay | object, agent: str | None = None) -> Drawing:
     """Return what one account's return is made of, as steps with intervals.
 
     ``agent`` chooses one of several. Raises :class:`UserError` where the return could not be taken apart.
     """
+    from tradeassay.assay.verdict import Assay
     from tradeassay.report.notebook import drawing_piece
 
+    if not isinstance(assay, Assay):
+        hint = "judge it first: made_of(tradeassay.assay(...))"
+        raise UserError(f"a {type(assay).__name__} is not a verdict", hint=hint)
     found = [
         one for one in assay.agents if agent is None or one.agent == agent or one.agent.endswith(f": {agent}")
     ]

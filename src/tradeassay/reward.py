@@ -23,7 +23,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import msgspec
 import numpy as np
@@ -116,6 +116,10 @@ class Pool:
         workers: int | None = None,
         executor: ExecutorName = "local",
     ) -> None:
+        if judge not in (None, "behaviour"):
+            raise UserError(f"no judge {judge!r}", hint="judge='behaviour', or none at all")
+        if framework not in get_args(Framework):
+            raise UserError(f"no framework {framework!r}", hint=f"one of {', '.join(get_args(Framework))}")
         if secret is not None:
             refuse_bad_secret(secret)
         require_code_extra()
@@ -127,7 +131,7 @@ class Pool:
             secret=secret or draw_secret(),
             config=config or RewardConfig(),
         )
-        self._workers = workers or (None if executor == "ray" else cores())
+        self._workers = cores() if workers is None and executor != "ray" else workers
         self._performing = make_executor(executor, entry=ENTRY, workers=self._workers)
         self._stack = ExitStack()
         self._stack.enter_context(self._performing)
@@ -148,6 +152,8 @@ class Pool:
         self, programs: Sequence[object], tasks: Sequence[str | CodeTask] | str | CodeTask
     ) -> list[ScoredAnswer]:
         """Return what every answer is worth, in their order; see :func:`batch`."""
+        if isinstance(programs, str):
+            raise UserError("one answer is no list of answers", hint="write batch([answer], task)")
         each = [tasks] * len(programs) if isinstance(tasks, str | CodeTask) else list(tasks)
         if len(each) != len(programs):
             raise UserError(f"{len(programs)} answers and {len(each)} tasks", hint="give one task, or one each")
@@ -297,7 +303,7 @@ def batch(
     Raises :class:`UserError` for an unknown task, or as many tasks as there are not answers; :class:`MissingExtra`
     and :class:`SandboxError` where programs cannot be run at all.
     """
-    many = workers or (None if executor == "ray" else max(1, min(cores(), len(programs))))
+    many = max(1, min(cores(), len(programs))) if workers is None and executor != "ray" else workers
     with Pool(
         judge=judge, framework=framework, config=config, secret=secret, workers=many, executor=executor
     ) as pool:

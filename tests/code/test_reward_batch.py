@@ -45,6 +45,13 @@ def test_bad_requests_are_told():
         batch(["a"], "no-such-task")
     with pytest.raises(UserError, match="frames"):
         batch(["a"], next(t for t in _tasks() if t.frame is None), framework="frame")
+    for wrong, said in (({"judge": "behavior"}, "no judge"), ({"framework": "qlib"}, "no framework")):
+        with pytest.raises(UserError, match=said):
+            batch(["a"], TASK, **wrong)
+    with pytest.raises(UserError, match="0 workers"):
+        batch(["a"], TASK, workers=0)
+    with pytest.raises(UserError, match="no list of answers"):
+        batch("a", TASK)
     assert batch([], TASK) == []
     assert tradeassay.reward.batch is batch
 

@@ -39,6 +39,9 @@ def test_an_unknown_name_gets_near_ones(tmp_path, panel):
     write_snapshot(panel, snapshot_folder("small", tmp_path))
     with pytest.raises(UserError, match=r"no dataset 'smal' in .*did you mean small\?"):
         load_dataset("smal", tmp_path)
+    assert load_dataset(snapshot_folder("small", tmp_path)).name == load_dataset("small", tmp_path).name
+    with pytest.raises(UserError, match=r"rows\('2025-03-03'\)"):
+        load_dataset("small", tmp_path).at("2024-01-02", "close")
     with pytest.raises(UserError, match=r"not stored yet \(tradeassay data get fakestockdata\)"):
         load_dataset("fakestockdata", tmp_path)
     with pytest.raises(UserError, match="preset:seed"):

@@ -1,6 +1,7 @@
 """From Python: `tradeassay.assay(frame)`, figures, and what a notebook shows."""
 
 import datetime
+import re
 
 import numpy as np
 import pandas as pd
@@ -51,6 +52,49 @@ def test_a_verdict_is_a_frame_of_either_kind(judged):
     assert frame["agent"][0] == other["agent"][0] == EVIL
     parts = [frame[name][0] or 0.0 for name in ("common", "style", "selection", "trading")]
     assert sum(parts) == pytest.approx(frame["total"][0], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda one, here: one.frame("numpy"), "choose polars or pandas"),
+        (lambda one, here: one.report(here), "is a folder (name the page too, e.g. "),
+        (lambda one, here: one.agent("nobody"), "'nobody' was not judged"),
+        (lambda one, here: tradeassay.plot.made_of(one).save(here), "is a folder"),
+        (
+            lambda one, here: tradeassay.plot.made_of(tradeassay.load_run(played("daily"))),
+            "a Run is not a verdict",
+        ),
+    ],
+)
+def test_what_cannot_be_shown_says_what_can(judged, tmp_path, ask, said):
+    with pytest.raises(UserError, match=re.escape(said)):
+        ask(judged, tmp_path)
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("keywords", "said"),
+    [
+        ({"colour": 1}, "an assay has no 'colour'"),
+        ({"trials": "3"}, "trials cannot be '3'"),
+        ({"dividends": 3}, "dividends cannot be 3"),
+        ({"title": 3}, "title cannot be 3"),
+        ({"between": "never"}, "between cannot be 'never'"),
+        ({"reading": {"units": "percent"}}, "did you mean unit?"),
+        ({"benchmark": "daily-us-v1", "names": 5}, "'benchmark' has no use without a data set"),
+        ({"until": "soon"}, "'until' has no use without a log of trades"),
+        ({"dataset": "no-such-data"}, "no dataset 'no-such-data'"),
+    ],
+)
+def test_a_keyword_is_used_or_refused(table, keywords, said):
+    with pytest.raises(UserError, match=re.escape(said)):
+        tradeassay.assay(table, against="market", **keywords)
+
+
+def test_a_reading_may_be_a_dict_and_numbers_of_numpy_are_numbers(table):
+    made = tradeassay.assay(table * 100, against="market", reading={"unit": "percent"}, trials=np.int64(2))
+    assert made.config.trials == 2 and abs(made.agents[0].total.value) < 1
 
 
 def test_a_notebook_shows_words_and_never_runs_them(judged):

@@ -3,6 +3,7 @@
 import re
 
 import msgspec
+import numpy as np
 import pytest
 import runs_world as world
 from hypothesis import given, strategies as st
@@ -77,6 +78,31 @@ def test_an_agent_is_written_alike_for_python_in_a_file_and_on_the_command_line(
 def test_what_names_no_agent_is_told_what_does(agents, said):
     with pytest.raises(UserError, match=re.escape(said)):
         make_spec("tiny-us-v1", agents=agents)
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "fields", "said"),
+    [
+        (None, {"last": "2022-01-20"}, "no benchmark is named"),
+        (5, {}, "5 among the benchmarks is no name"),
+        ("quantcode-v1", {}, "tradeassay code run quantcode-v1"),
+        ("tiny-us-v1", {"models": 3}, "3 among the models is no name"),
+        ("tiny-us-v1", {"protocol": "mask=blinded"}, "protocol={'mask': 'blinded'}"),
+        ("tiny-us-v1", {"protocol": {"mask": None}}, "'protocol[...]' is wrong"),
+        ("tiny-us-v1", {"last": 2022}, "'2022' is not a date"),
+        ("tiny-us-v1", {"seeds": "3"}, "'seeds[0]' is wrong"),
+    ],
+)
+def test_a_run_that_cannot_be_described_is_refused_in_one_line(benchmark, fields, said):
+    with pytest.raises(UserError, match=re.escape(said)) as refused:
+        make_spec(benchmark, **fields)
+    assert "\n" not in str(refused.value)
+
+
+def test_numbers_and_days_of_numpy_are_numbers_and_days():
+    spec = make_spec("tiny-us-v1", seeds=np.arange(2), first=np.datetime64("2021-03-01"), last="2021-04-01")
+    assert spec.seeds == make_spec("tiny-us-v1", seeds=np.int64(2)).seeds == (0, 1)
+    assert spec.window == Window(first="2021-03-01", last="2021-04-01")
 
 
 def test_no_index_can_be_asked_for():

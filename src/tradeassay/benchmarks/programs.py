@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, T
 
 import msgspec
 
+from tradeassay.benchmarks.benchmark import benchmarks
 from tradeassay.benchmarks.exhibits import Curves, PaperPage
 from tradeassay.benchmarks.tables import Cell, Table
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import Beacon, refuse_bad_secret, safe_name
 from tradeassay.core.measure import Measure, above
-from tradeassay.core.registry import Registry
+from tradeassay.core.registry import Registry, newest
 from tradeassay.llm import ModelParams, parse_name
 from tradeassay.metrics.reliability import Reliability
 from tradeassay.sandbox import JobExecutor
@@ -338,6 +339,20 @@ def find_protocol(name: str) -> type[CodeProtocol]:
     """Return a benchmark of programs, ours or another package's; raises :class:`UserError` with near names."""
     code_benchmarks()
     return code_protocols.get(name)
+
+
+def refuse_other_kind(name: str, *, trades: bool) -> None:
+    """Raise :class:`UserError` for a benchmark that another command plays, and say which."""
+    if (benchmarks.full_name(name) in benchmarks) is trades:
+        return
+    if not trades:
+        raise UserError(f"'{name}' is traded, not programmed", hint=f"tradeassay run {name}")
+    from tradeassay.benchmarks.ama import AMA
+
+    if newest(name, (AMA,)) == AMA:
+        raise UserError(f"'{name}' is played in the arena", hint="tradeassay arena run --replay synthetic")
+    if newest(name, known := code_benchmarks()) in known:
+        raise UserError(f"'{name}' is for models that write programs", hint=f"tradeassay code run {name}")
 
 
 def installed_versions(packages: Iterable[str]) -> dict[str, str]:

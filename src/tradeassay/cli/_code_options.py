@@ -16,7 +16,6 @@ from tradeassay.cli._options import (
     advanced,
     one_each,
     option,
-    refuse_other_kind,
     several,
     split_list,
 )
@@ -150,7 +149,7 @@ def take_spec(benchmark: str, given: dict[str, Any]) -> CodeSpec:
     """
     import msgspec
 
-    from tradeassay.benchmarks.programs import find_protocol
+    from tradeassay.benchmarks.programs import find_protocol, refuse_other_kind
 
     refuse_other_kind(benchmark, trades=False)
     kind = find_protocol(benchmark).Spec

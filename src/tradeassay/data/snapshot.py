@@ -77,7 +77,11 @@ class Snapshot:
             clocks = self._clocks[moment]
         except KeyError:
             raise UserError(f"no moment '{moment}'", hint="one of pre_open, open, close") from None
-        if not 0 <= row < len(clocks):
+        try:
+            known = 0 <= row < len(clocks)
+        except TypeError:
+            raise UserError(f"{row!r} is not a row", hint="rows('2025-03-03')[0] is that of a day") from None
+        if not known:
             raise DataError(f"'{self.name}' has no session in row {row}", hint=f"rows are 0 to {len(clocks) - 1}")
         return AsOfView(self._history, row, moment, clocks[row])
 
@@ -159,7 +163,7 @@ class AsOfView:
     def column(self, symbol: str) -> int:
         column = self._history.column_of.get(symbol, self._visible)
         if column >= self._visible:
-            raise DataError(f"no instrument '{symbol}' is listed by {iso(self._clock)}")
+            raise DataError(f"no instrument '{symbol}' is listed by {iso(self._clock)}", hint="see view.symbols")
         return column
 
     def instrument(self, symbol: str) -> Instrument:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Never, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Never, SupportsIndex, get_args
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -84,7 +84,7 @@ class DailyMarket(gymnasium.Env):  # type: ignore[misc]  # read as untyped where
         if actions not in get_args(ActionKind):
             raise UserError(f"there are no {actions!r} actions", hint="actions='weights' or actions='discrete'")
         for name, value in (("assets", assets), ("sessions", sessions)):
-            if not isinstance(value, int | np.integer) or value < 1:
+            if not isinstance(value, SupportsIndex) or value < 1:
                 raise UserError(f"an episode cannot have {value!r} {name}", hint="give a whole number from 1 on")
         self._snapshot = dataset if isinstance(dataset, Snapshot) else _loaded(str(dataset))
         self._venue, self._index, self._cash = venue, index, cash

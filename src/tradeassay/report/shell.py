@@ -19,6 +19,7 @@ import msgspec
 
 from tradeassay.benchmarks.tables import counted
 from tradeassay.core import __version__
+from tradeassay.core.errors import UserError
 from tradeassay.core.files import write_atomic
 from tradeassay.report import numbers
 from tradeassay.report.formatting import UNIT, cell_shown, shown
@@ -94,6 +95,8 @@ def render_page(template: str, context: dict[str, Any], *, scripts: Sequence[str
 
 
 def write_page(path: Path, text: str) -> Path:
+    if path.is_dir():
+        raise UserError(f"{path} is a folder", hint=f"name the page too, e.g. {path / 'report.html'}")
     path.parent.mkdir(parents=True, exist_ok=True)
     # Text of a model may hold lone surrogates, which cannot be encoded.
     write_atomic(path, text.encode("utf-8", "replace"))

@@ -549,6 +549,7 @@ def assay_tables(own: OwnAccount, config: VerdictConfig) -> Assay:
         raise UserError("no table is given", hint="give weights.parquet, returns.parquet, or both")
     given = own.returns if own.returns is not None else own.weights
     title = own.title or (Path(given).stem if isinstance(given, str) else "your account")
+    _refuse_unused(own)
     if own.weights is None and own.dataset is None:
         series = _explained(own)
         french = isinstance(own.factors, str) and own.factors == FRENCH and own.against is None
@@ -566,6 +567,19 @@ def assay_tables(own: OwnAccount, config: VerdictConfig) -> Assay:
     return Assay(
         title=title, source="own", config=config, agents=(judged,), notes=(*taken.notes, *_watched(config))
     )
+
+
+def _refuse_unused(own: OwnAccount) -> None:
+    """Raise for what was said of an account and would change nothing: it was meant to."""
+    logged = isinstance(own.returns, OwnSeries)
+    unused = {} if logged else dict.fromkeys(("prices", "cash_at_start", "until", "symbol"), "a log of trades")
+    if own.weights is None:
+        unused["between"] = "weights"
+    if own.weights is None and own.dataset is None:
+        unused |= dict.fromkeys(("benchmark", "names", "turnover"), "a data set")
+    for name, needed in unused.items():
+        if getattr(own, name) is not None:
+            raise UserError(f"'{name}' has no use without {needed}", hint=f"give {needed}, or leave it out")
 
 
 def _assay_log(own: OwnAccount, log: TradeLog, config: VerdictConfig) -> Assay:

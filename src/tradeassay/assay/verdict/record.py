@@ -552,11 +552,12 @@ class Assay(msgspec.Struct, frozen=True, kw_only=True):
     key: dict[str, KnownNature] = {}
 
     def agent(self, name: str, cell: str | None = None) -> AgentAssay:
-        """Return one agent; raises :class:`KeyError` when there is none."""
+        """Return one agent; raises :class:`UserError` when there is none."""
         for one in self.agents:
             if (one.agent == name or one.agent.endswith(f": {name}")) and cell in (None, one.cell):
                 return one
-        raise KeyError(name)
+        names = ", ".join(dict.fromkeys(one.agent for one in self.agents))
+        raise UserError(f"'{name}' was not judged", hint=f"one of {names}")
 
 
 _SMALL = 0.1

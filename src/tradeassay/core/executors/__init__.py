@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import SupportsIndex, TypeVar
 
 import msgspec
 
@@ -37,8 +37,8 @@ def make_executor(
     this process itself. Raises :class:`UserError` for an unknown name or less than one worker."""
     if name not in EXECUTORS:
         raise UserError(f"no executor '{name}'", hint=f"choose one of {', '.join(EXECUTORS)}")
-    if workers is not None and workers < 1:
-        raise UserError(f"{workers} workers cannot do anything", hint="ask for 1 or more")
+    if workers is not None and not (isinstance(workers, SupportsIndex) and workers >= 1):
+        raise UserError(f"{workers!r} workers cannot do anything", hint="ask for 1 or more")
     if name == "ray":
         from tradeassay.core.executors.ray import RayExecutor
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from tradeassay.account import Ledger
 from tradeassay.core.errors import UserError
@@ -91,10 +91,7 @@ Row = Sequence[object]
 
 def build_frames(run: Readable, kind: Kind = "pandas") -> Frames:
     """Return a run's frames; raises :class:`UserError` for an unknown kind."""
-    if kind not in ("polars", "pandas"):
-        raise UserError(f"no data frames of kind '{kind}'", hint="choose polars or pandas")
-    if kind == "polars":
-        _ = pl.DataFrame  # where it is missing, this is said before the work
+    make_frame(kind, {}, ())  # an unknown kind, or a package that is missing, is said before the work
     rows: dict[str, list[Row]] = {name: [] for name in SCHEMAS}
     for episode in run.episodes:
         who = (episode.key, episode.benchmark, episode.dataset, run.names[episode.label], episode.seed)
@@ -134,7 +131,10 @@ def _step(rows: Mapping[str, list[Row]], who: Row, ledger: Ledger, record: StepR
 
 
 def make_frame(kind: Kind, schema: Mapping[str, str], rows: Sequence[Row]) -> Any:
-    """Return a polars or pandas frame with the columns and types of ``schema``."""
+    """Return a polars or pandas frame with the columns and types of ``schema``; raises :class:`UserError` for an
+    unknown kind."""
+    if kind not in get_args(Kind):
+        raise UserError(f"no data frames of kind '{kind}'", hint="choose polars or pandas")
     if kind == "polars":
         types = dict(str=pl.String, int=pl.Int64, float=pl.Float64, bool=pl.Boolean, date=pl.String)
         frame = pl.DataFrame(rows, schema={name: types[word] for name, word in schema.items()}, orient="row")

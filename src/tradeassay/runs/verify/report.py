@@ -67,7 +67,7 @@ from tradeassay.runs.store.manifest import (
     window_key,
 )
 from tradeassay.runs.store.outcome import ClaimOutcome, Violation, Word, read_outcome
-from tradeassay.runs.store.run import Run, shown_names
+from tradeassay.runs.store.run import CodeRun, Run, shown_names
 from tradeassay.runs.verify.checks import Checked, CheckTask, check_program
 from tradeassay.runs.verify.freedom import OUT_OF_TIME, Freedom, code_departures, freedom_of
 from tradeassay.runs.verify.replay import NotReplayable, Replayed, differences, not_as_written
@@ -149,7 +149,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify(
-    folder: Path | str,
+    folder: Run | CodeRun | Path | str,
     *,
     home: Path | str | None = None,
     workers: int | None = None,
@@ -161,15 +161,15 @@ def verify(
 ) -> VerifyReport:
     """Make a run again from its data, rules and recorded replies, on ``workers`` processes, and compare.
 
-    With ``programs`` False the programs of a code run are not examined again; ``examined`` keeps what their
-    examinations gave, so that many verifications of one run examine each program once and hash a file of the
-    store once for as long as it stays as it is. ``progress`` hears how far it is. ``copies`` is this machine's
-    copy of the file that a run's tasks came from, or the folder of its agents' own files: no path in a recorded
-    run is opened. ``beacon`` is the public
-    value that the run's secret must be drawn from, looked up by whoever verifies. Raises :class:`RunError` only
-    when there is no readable manifest; everything else is in the report.
+    The run is named by its ``folder``, or as it was opened. With ``programs`` False the programs of a code run are
+    not examined again; ``examined`` keeps what their examinations gave, so that many verifications of one run
+    examine each program once and hash a file of the store once for as long as it stays as it is. ``progress``
+    hears how far it is. ``copies`` is this machine's copy of the file that a run's tasks came from, or the folder
+    of its agents' own files: no path in a recorded run is opened. ``beacon`` is the public value that the run's
+    secret must be drawn from, looked up by whoever verifies. Raises :class:`RunError` only when there is no
+    readable manifest; everything else is in the report.
     """
-    place = RunFolder(Path(folder))
+    place = RunFolder(folder.folder if isinstance(folder, Run | CodeRun) else Path(folder))
     manifest = read_manifest(place.manifest)
     ways = _Ways(workers, programs, examined, progress, copies)
     if isinstance(manifest, CodeManifest):
