@@ -200,8 +200,9 @@ def assay(
     from tradeassay.assay.verdict import assay as assay_of
 
     asked = dict(trials=trials, portfolios=portfolios, dividends=dividends, interest=interest, watched=watched)
-    config = VerdictConfig(**_typed("an assay", asked, VerdictConfig))
-    keywords: dict[str, Any] = _typed("an assay", own, AssayFields)
+    config = VerdictConfig(**_typed(asked, VerdictConfig))
+    _refuse_unknown("an assay", own, inspect.signature(assay).parameters)
+    keywords = _typed(own, AssayFields)
     if isinstance(what, str | Path) and Path(what).is_dir():
         loaded = load_run(what)
         if not isinstance(loaded, runs.Run):
@@ -216,7 +217,8 @@ def assay(
         table = str(what) if isinstance(what, Path) else what
         other = str(against) if isinstance(against, Path) else against
         if not isinstance(reading, TableReading):
-            reading = TableReading(**_typed("a reading", reading or {}, TableReading))
+            _refuse_unknown("a reading", reading or {}, TableReading.__annotations__)
+            reading = TableReading(**_typed(reading or {}, TableReading))
         account = OwnAccount(returns=table, against=other, reading=reading, **keywords)
         made = assay_of(account, config)
     return ShownAssay(**{name: getattr(made, name) for name in made.__struct_fields__})
@@ -400,7 +402,7 @@ def _traded(given: Iterable[object]) -> tuple[str, ...]:
     """Return the full names of benchmarks, each part of ``given`` being one name or several."""
     named = [name for part in given for name in _several("benchmarks", part)]
     if not named:
-        raise UserError("no benchmark is named", hint="tradeassay.list_benchmarks() has them")
+        raise UserError("benchmarks: nothing is given", hint="tradeassay.list_benchmarks() has them")
     for name in named:
         refuse_other_kind(name, trades=True)
     return tuple(map(_benchmarks.full_name, named))
@@ -436,12 +438,10 @@ def _refuse_unknown(what: str, given: Iterable[str], known: Iterable[str]) -> No
             raise UserError(f"{what} has no '{key}'", hint=hint)
 
 
-def _typed(what: str, given: Mapping[str, Any], described: type) -> dict[str, Any]:
-    """Return keywords as ``described`` has them; raises :class:`UserError` for one that it lacks, and for a value
-    that is something else."""
+def _typed(given: Mapping[str, Any], described: type) -> dict[str, Any]:
+    """Return values as fields of ``described`` have them; raises :class:`UserError` for one of another kind."""
     kinds = get_type_hints(described, include_extras=True)
-    _refuse_unknown(what, given, kinds)
-    found = {}
+    found: dict[str, Any] = {}
     for name, value in given.items():
         plain = value.item() if isinstance(value, np.generic) else value
         try:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from tradeassay.agents import make_agent, trades_towards
+from tradeassay.agents import PortfolioConfig, Rebalancer, make_agent, trades_towards
 from tradeassay.agents.rules import least_variance, onto_capped_simplex, shrunk_covariance
 from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
+from tradeassay.core.errors import AgentError
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.view import Instrument
 
@@ -283,6 +284,24 @@ def test_a_missing_return_counts_as_the_mean():
 
 def weight(symbol: str, amount: float) -> Order:
     return Order(symbol=symbol, amount=pytest.approx(amount), unit="target_weight")
+
+
+@pytest.mark.parametrize(
+    ("targets", "said"),
+    [
+        (None, "a NoneType .return a dict of weights"),
+        (["S0"], "a list"),
+        ({"S0": np.nan}, "the target of S0 is nan"),
+        ({"S0": 0.5, "S1": -0.5}, "the target of S1 is -0.5"),
+    ],
+)
+def test_targets_that_say_nothing_are_no_decision(observe, targets, said):
+    class Odd(Rebalancer[PortfolioConfig]):
+        def targets(self, observation):
+            return targets
+
+    with pytest.raises(AgentError, match=said):
+        Odd(PortfolioConfig()).answer(AskDecision(observe([[10.0, 20.0]], held={"S0": (1, 10.0)})))
 
 
 def test_buys_are_scaled_to_leave_the_buffer(observe):

@@ -77,6 +77,7 @@ def test_what_cannot_be_shown_says_what_can(judged, tmp_path, ask, said):
     ("keywords", "said"),
     [
         ({"colour": 1}, "an assay has no 'colour'"),
+        ({"trails": 5}, "did you mean trials"),
         ({"trials": "3"}, "trials cannot be '3'"),
         ({"dividends": 3}, "dividends cannot be 3"),
         ({"title": 3}, "title cannot be 3"),

@@ -83,7 +83,7 @@ def test_what_names_no_agent_is_told_what_does(agents, said):
 @pytest.mark.parametrize(
     ("benchmark", "fields", "said"),
     [
-        (None, {"last": "2022-01-20"}, "no benchmark is named"),
+        (None, {"last": "2022-01-20"}, "benchmarks: nothing is given"),
         (5, {}, "5 among the benchmarks is no name"),
         ("quantcode-v1", {}, "tradeassay code run quantcode-v1"),
         ("tiny-us-v1", {"models": 3}, "3 among the models is no name"),

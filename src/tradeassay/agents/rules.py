@@ -9,7 +9,7 @@ import statistics
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -17,7 +17,7 @@ from msgspec import Meta
 
 from tradeassay.agents.registry import AgentConfig, agents
 from tradeassay.core.agent import AskDecision, EpisodeInfo, Observation
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import AgentError, UserError
 from tradeassay.core.measure import plain_sum
 from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.core.view import Bools, Floats, Ints
@@ -221,6 +221,7 @@ class Rebalancer(Rule[P]):
         targets = self.targets(observation)
         if isinstance(targets, Abstain):
             return Decision(reason=targets.reason)
+        _refuse_odd_weights(targets)
         self._since = observation.step
         orders = trades_towards(observation, targets, buffer=self.config.buffer, band=self.config.band)
         return Decision(orders=orders, reason="rebalances" if orders else "is where it wants to be")
@@ -228,6 +229,18 @@ class Rebalancer(Rule[P]):
     @abstractmethod
     def targets(self, observation: Observation) -> Mapping[str, float] | Abstain:
         """Return the wanted weights of the invested part (they sum to at most 1), or abstain."""
+
+
+def _refuse_odd_weights(targets: Any) -> None:
+    """Raise :class:`AgentError` for targets that would be passed over: nobody can say what they mean."""
+    if not hasattr(targets, "items"):  # a pandas Series has them too
+        raise AgentError(
+            f"the targets are a {type(targets).__name__}", hint="return a dict of weights, or Abstain"
+        )
+    for symbol, weight in targets.items():
+        if not weight >= 0.0:  # nor is NaN
+            hint = "weights are numbers from 0 on; a name that is left out is sold"
+            raise AgentError(f"the target of {symbol} is {weight}", hint=hint)
 
 
 _HOLDS = Decision(reason="holds until the next rebalancing")

@@ -163,7 +163,7 @@ class AsOfView:
     def column(self, symbol: str) -> int:
         column = self._history.column_of.get(symbol, self._visible)
         if column >= self._visible:
-            raise DataError(f"no instrument '{symbol}' is listed by {iso(self._clock)}", hint="see view.symbols")
+            raise DataError(f"no instrument '{symbol}' is listed by {iso(self._clock)}")
         return column
 
     def instrument(self, symbol: str) -> Instrument:
