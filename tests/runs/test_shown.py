@@ -74,12 +74,15 @@ def test_a_seal_of_other_bytes_is_not_offered(runs, home, tmp_path):
     assert list(done.runs) == ["r"] and "other.seal seals other files" in done.left_out[0][1]
 
 
-def test_numbers_that_cannot_be_made_again_are_not_shown(runs, tmp_path):
+def test_numbers_that_cannot_be_made_again_are_not_shown(runs, home, tmp_path):
     edit_scores(runs / "r")
-    done = write_site(runs, tmp_path / "site", home=tmp_path / "no-data", workers=1)
+    later = tmp_path / "no-data"
+    done = write_site(runs, tmp_path / "site", home=later, workers=1)
     assert done.runs["r"].word == "unverified" and any("data" in one for one in done.runs["r"].why)
     assert "+999" not in (tmp_path / "site/index.html").read_text()
     assert json.loads((tmp_path / "site/runs.json").read_bytes())[0]["tables"] == []
+    shutil.copytree(home, later, dirs_exist_ok=True)
+    assert attest(runs / "r", home=later, workers=1).word == "contradicted"
 
 
 def test_a_verdict_is_kept_for_exactly_these_bytes(runs, home, monkeypatch):

@@ -1,7 +1,9 @@
 """What a verification said, bound to the bytes that it was made of: the root over scores and all evidence.
 
 It is kept where the data is, not in the run's folder: a run may have been sent by anybody, and must not bring
-along what is believed about it. It holds for exactly these bytes and this version.
+along what is believed about it. It holds for exactly these bytes and this version, and only where every number
+was made again: what contradicts a run, or keeps it from being checked, may lie outside it (data that are not here
+yet, an agent's file that was edited and put back), so such a run is verified each time.
 """
 
 from __future__ import annotations
@@ -39,14 +41,14 @@ class Attestation(msgspec.Struct, frozen=True, kw_only=True):
 def attest(
     folder: Path, *, home: Path | None = None, workers: int | None = None, progress: CountListener | None = None
 ) -> Attestation:
-    """Return the verdict on a finished run: the one kept for exactly these bytes, else verify says it now.
+    """Return the verdict on a finished run: a good one kept for exactly these bytes, else what verify says now.
 
     Raises :class:`RunError` for a run that has not ended or cannot be read.
     """
     root = run_root(folder)
     try:
         known = msgspec.json.decode(_place(root, home).read_bytes(), type=Attestation)
-        if (known.root, known.version) == (root, __version__):
+        if (known.root, known.version) == (root, __version__) and known.word in ("verified", "named"):
             return known
     except (OSError, *UNDECODABLE):
         pass
