@@ -195,7 +195,7 @@ def run(
         def hear(health: Health) -> None:
             health.say = say
 
-        how = PlayOptions(allow=networks, worker=worker, opener=opener, renamed=renamed, told=hear)
+        how = PlayOptions(allow=networks, worker=worker, opener=opener, renamed=renamed, on_health=hear)
         done = _or_stalled(lambda: asyncio.run(play(season, store, pace, end, how)))
     except KeyboardInterrupt as stop:
         said = f"stopped; the same command continues season '{season.id}' in {db}"

@@ -287,8 +287,8 @@ def no_answer(reply: ModelReply) -> str:
     return f"the model gave no answer ({reply.error_kind}): {reply.error}"
 
 
-def exchange(reply: ModelReply, told: str) -> tuple[Message, Message]:
-    return Message(role="assistant", text=reply.text), Message(role="user", text=told)
+def exchange(reply: ModelReply, words: str) -> tuple[Message, Message]:
+    return Message(role="assistant", text=reply.text), Message(role="user", text=words)
 
 
 def total_usage(parts: Iterable[Usage]) -> Usage:

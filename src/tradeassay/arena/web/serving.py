@@ -46,15 +46,15 @@ class PlayOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     ``allow`` are private networks in which agents may be reached nevertheless. ``worker`` is this process's name
     (None: the machine's, and a number where several play here). ``renamed`` are live symbols that have changed
-    (OLD=NEW). ``told`` is given the worker's health once. A live season goes by ``clock``. A replay from a record
-    brings its own ``opener`` of models, ``feed``, and agents ``outside``.
+    (OLD=NEW). ``on_health`` is given the worker's health once. A live season goes by ``clock``. A replay from a
+    record brings its own ``opener`` of models, ``feed``, and agents ``outside``.
     """
 
     allow: Sequence[Network] = ()
     worker: str | None = None
     opener: ModelOpener | None = None
     renamed: Sequence[str] = ()
-    told: Callable[[Health], None] = lambda health: None
+    on_health: Callable[[Health], None] = lambda health: None
     clock: LiveClock | None = None
     feed: PriceFeed | None = None
     outside: Mapping[str, OutsideAgent] | None = None
@@ -119,7 +119,7 @@ async def play(
             ),
             worker=worker,
         )
-        how.told(runner.health)
+        how.on_health(runner.health)
         beside = [asyncio.create_task(_collect(runner))] if live and connectors_of(season, clock) else []
         if isinstance(feed, LiveFeed):
             beside.append(asyncio.create_task(_mark(runner, feed)))
@@ -191,7 +191,7 @@ class Player:
         ended: Callable[[], None] = lambda: None,
     ) -> None:
         speed, allow = parse_speed(how.speed), parse_networks(how.allow)
-        options = PlayOptions(allow=allow, renamed=how.renamed, told=self._hear, clock=clock)
+        options = PlayOptions(allow=allow, renamed=how.renamed, on_health=self._hear, clock=clock)
         self._play: Callable[[], Coroutine[Any, Any, int]] = lambda: play(season, store, speed, how=options)
         self._webhook, self._season, self._say, self._ended = how.webhook, season.id, say, ended
         self.health: Health | None = None
@@ -257,8 +257,8 @@ class Player:
         """Say what begins to fail, or that all is well again, here and at the operator's address."""
         self._say(text)
         if self._webhook:
-            told = msgspec.json.encode({"season": self._season, "text": f"arena '{self._season}': {text}"})
-            threading.Thread(target=_post, args=(self._webhook, told), name="webhook", daemon=True).start()
+            body = msgspec.json.encode({"season": self._season, "text": f"arena '{self._season}': {text}"})
+            threading.Thread(target=_post, args=(self._webhook, body), name="webhook", daemon=True).start()
 
 
 def _post(address: str, body: bytes) -> None:

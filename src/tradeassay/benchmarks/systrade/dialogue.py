@@ -18,7 +18,7 @@ from typing import Annotated, Final, TypeGuard
 import msgspec
 
 from tradeassay.benchmarks.systrade.spec import Iteration, ScoredIteration, Stopped, StrategyOutcome
-from tradeassay.benchmarks.systrade.wording import EXAMPLE, WORDING, Kept, Unread, WriterTold, example_program
+from tradeassay.benchmarks.systrade.wording import EXAMPLE, WORDING, Kept, Unread, WriterEvidence, example_program
 from tradeassay.code.extraction import NOTHING_SPENT, NoCode, extract_block, no_answer, total_usage
 from tradeassay.code.program_source import parses
 from tradeassay.code.review import Review, peer_mark
@@ -332,7 +332,7 @@ class _Talk:
             self.stopped = "target"
             return True
         assert self._base is not None  # the first submission cannot have drifted
-        told = WriterTold(
+        given = WriterEvidence(
             scored=scored,
             reviews=reviews,
             number=number + 1,
@@ -343,7 +343,7 @@ class _Talk:
             last=number + 2 >= ITERATIONS,
             set_aside=aside,
         )
-        self.messages = WORDING.evidence(self.spec, told)
+        self.messages = WORDING.evidence(self.spec, given)
         return False
 
     def _aside(self, scored: ScoredIteration) -> bool:

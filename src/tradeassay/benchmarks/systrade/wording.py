@@ -39,7 +39,7 @@ _LONGEST: Final = 12_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WriterTold:
+class WriterEvidence:
     """All that is known when a writer is asked for the next iteration.
 
     ``base`` is the submission to go on from, ``answer`` the text it came in; ``earlier`` are the iterations so
@@ -108,9 +108,9 @@ class Wording:
         again = PROMPTS.fill(text, reason=unread.why, strategy=spec.id, **_form(spec))
         return (*asked, Message(role="assistant", text=_shortened(unread.answer)), _user(again))
 
-    def evidence(self, spec: StrategySpec, told: WriterTold) -> tuple[Message, ...]:
+    def evidence(self, spec: StrategySpec, given: WriterEvidence) -> tuple[Message, ...]:
         """Return the opening, the submission to go on from, and what was found."""
-        card, drift = told.scored.develop, told.scored.drift
+        card, drift = given.scored.develop, given.scored.drift
         lines, judged = [], ""
         for gate in card.gates.gates:
             why = f" ({gate.reason})" if gate.reason else ""
@@ -126,14 +126,14 @@ class Wording:
             target=TARGET,
             scores="\n".join(f"- {DIMENSION_WORDS[name]}: {_number(card.sound[name])}" for name in DIMENSIONS),
             gates="\n".join(lines),
-            budget=told.budget,
+            budget=given.budget,
             drift=judged,
-            set_aside=_SET_ASIDE if told.set_aside else "",
-            reviews=_review_lines(told.reviews),
-            history=_history(told) if told.last else "",
-            goal="\n" + PROMPTS.fill("goal", year=_year(card), **aim) if told.last else "",
+            set_aside=_SET_ASIDE if given.set_aside else "",
+            reviews=_review_lines(given.reviews),
+            history=_history(given) if given.last else "",
+            goal="\n" + PROMPTS.fill("goal", year=_year(card), **aim) if given.last else "",
         )
-        base = told.base
+        base = given.base
         handed = f"```python\n{base.source.strip()}\n```\n\n```json\n{base.card.strip()}\n```"
         return *self.opening(spec), Message(role="assistant", text=handed), _user(text)
 
@@ -216,11 +216,11 @@ def _shortened(answer: str) -> str:
     return f"{answer[:half]}\n[... {len(answer) - 2 * half} characters ...]\n{answer[-half:]}"
 
 
-def _history(told: WriterTold) -> str:
+def _history(given: WriterEvidence) -> str:
     """Return the earlier submissions with their scores; the one to go on from is above already."""
     parts = []
-    for one in told.earlier:
-        if one.submission is None or one.scored is None or one.submission.sha256 == told.base.sha256:
+    for one in given.earlier:
+        if one.submission is None or one.scored is None or one.submission.sha256 == given.base.sha256:
             continue
         sound = one.scored.develop.sound
         scores = ", ".join(

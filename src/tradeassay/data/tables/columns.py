@@ -67,11 +67,11 @@ class ColumnMap(msgspec.Struct, frozen=True, kw_only=True):
         return known + (f"; unused: {', '.join(self.unused)}" if self.unused else "")
 
 
-def guess_columns(names: Sequence[str], file: str, told: Mapping[str, str] | None = None) -> ColumnMap:
-    """Return what a file's columns mean; ``told`` (role to column) wins over every guess. UserError without date
+def guess_columns(names: Sequence[str], file: str, given: Mapping[str, str] | None = None) -> ColumnMap:
+    """Return what a file's columns mean; ``given`` (role to column) wins over every guess. UserError without date
     or close."""
     roles: dict[str, str] = {}
-    for role, name in (told or {}).items():
+    for role, name in (given or {}).items():
         if role not in ROLES:
             raise UserError(f"'{role}' is not a column role", hint=f"one of {', '.join(ROLES)}")
         if name not in names:

@@ -179,7 +179,7 @@ def examine_again(
     workers: int | None,
     examined: dict[str, msgspec.Struct] | None,
     *,
-    told: CountListener | None,
+    progress: CountListener | None,
 ) -> dict[str, Replayed | TradeassayError]:
     """Play episodes again in memory: recorded replies, but every program is examined anew. ``examined`` holds what
     earlier examinations gave, by the hash of all that decides them. What stops one of them takes its place. Raises
@@ -189,7 +189,7 @@ def examine_again(
         sandbox = _Sandbox(protocol, many, stack)
         work = sandbox.work if examined is None else _remembered(protocol, place, sandbox.work, examined)
         table = _Table(protocol, place, work, RunWatch(lambda event: None))
-        found = run_async(_examine_all(table, episodes, many, told))
+        found = run_async(_examine_all(table, episodes, many, progress))
     late = sandbox.late
     return {
         key: one._replace(late=key in late) if isinstance(one, Replayed) else one for key, one in found.items()
@@ -211,7 +211,7 @@ def _remembered(protocol: CodeProtocol, place: RunFolder, work: Work, examined: 
 
 
 async def _examine_all(
-    table: _Table, episodes: Sequence[EpisodeSpec], workers: int, told: CountListener | None
+    table: _Table, episodes: Sequence[EpisodeSpec], workers: int, progress: CountListener | None
 ) -> dict[str, Replayed | TradeassayError]:
     slots = asyncio.Semaphore(workers)
     threads = ThreadPoolExecutor(workers, thread_name_prefix="tradeassay-code")
@@ -233,8 +233,8 @@ async def _examine_all(
                     return
             unasked = models.unasked(episode.key)
             found[episode.key] = Replayed(bytes(journal.content), bytes(log.content), outcome, unasked)
-            if told is not None:
-                told("episodes examined again", len(found), len(episodes))
+            if progress is not None:
+                progress("episodes examined again", len(found), len(episodes))
 
         await all_or_first_error([asyncio.ensure_future(one(episode)) for episode in episodes])
     return found

@@ -707,7 +707,7 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
                     self._manifest.episodes,
                     ways.workers,
                     ways.examined,
-                    told=ways.progress,
+                    progress=ways.progress,
                 )
             except NotReplayable as error:
                 why = str(error)
