@@ -17,21 +17,27 @@ from tradeassay.core.errors import DataError, TradeassayWarning
 AGENTS = {"anna": ConstantAction("BUY"), "bert": ConstantAction("SELL")}
 
 
+def signed_amendments(db: Connection) -> None:
+    for name in ("value", "signature"):
+        db.execute(text(f"ALTER TABLE amendments ADD COLUMN {name} TEXT NOT NULL DEFAULT ''"))
+
+
 def fails(db: Connection) -> None:
     db.execute(text("ALTER TABLE amendments ADD COLUMN value TEXT"))
     raise DataError("an account does not add up")
 
 
 @pytest.fixture
-def old(tmp_path):
-    """A season as format 1 has it: amendments had no value and no signature."""
+def old(tmp_path, monkeypatch):
+    """A season as a format 0 might have had it: amendments without value and signature."""
+    monkeypatch.setitem(engine.MIGRATIONS, 0, signed_amendments)
     path = tmp_path / "a.db"
     play(path, SHARED, AGENTS).engine.dispose()
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(
             "ALTER TABLE amendments DROP COLUMN value; ALTER TABLE amendments DROP COLUMN signature;"
             "INSERT INTO amendments VALUES ('s', 1, '2022-01-03', 'ann', 'anna', 'withdraw', '2022-01-04', 'x');"
-            "UPDATE arena_schema SET version = 1;"
+            "UPDATE arena_schema SET version = 0;"
         )
     return path
 
@@ -40,9 +46,9 @@ def test_an_older_format_is_converted_and_kept_beside(old):
     with closing(sqlite3.connect(old)) as was:
         before = list(was.iterdump())
         booked = was.execute("SELECT * FROM bookings ORDER BY id").fetchall()
-    with pytest.warns(TradeassayWarning, match=r"from format 1 to 2; .* kept as a\.db\.format-1"):
+    with pytest.warns(TradeassayWarning, match=r"from format 0 to 1; .* kept as a\.db\.format-0"):
         again = Store(open_engine(str(old)))
-    with closing(sqlite3.connect(f"{old}.format-1")) as kept:
+    with closing(sqlite3.connect(f"{old}.format-0")) as kept:
         assert list(kept.iterdump()) == before
     with again.read() as db:
         assert [tuple(row) for row in db.execute(select(bookings).order_by(bookings.c.id))] == booked
@@ -52,17 +58,17 @@ def test_an_older_format_is_converted_and_kept_beside(old):
 
 
 def test_a_conversion_that_fails_leaves_it_as_it_was(old, monkeypatch):
-    monkeypatch.setitem(engine.MIGRATIONS, 1, fails)
+    monkeypatch.setitem(engine.MIGRATIONS, 0, fails)
     with pytest.warns(TradeassayWarning), pytest.raises(DataError, match="does not add up"):
         open_engine(str(old))
     with closing(sqlite3.connect(old)) as connection:
-        assert connection.execute("SELECT version FROM arena_schema").fetchone() == (1,)
+        assert connection.execute("SELECT version FROM arena_schema").fetchone() == (0,)
         assert "value" not in [row[1] for row in connection.execute("PRAGMA table_info(amendments)")]
 
 
 def test_a_format_that_nobody_converts_is_refused(old):
     with closing(sqlite3.connect(old)) as connection:
-        connection.execute("UPDATE arena_schema SET version = 0")
+        connection.execute("UPDATE arena_schema SET version = -1")
         connection.commit()
-    with pytest.raises(DataError, match="has form 0"):
+    with pytest.raises(DataError, match="has form -1"):
         open_engine(str(old))

@@ -142,15 +142,11 @@ _LOCK = 0x7461_6172
 """The key of PostgreSQL's advisory lock around the schema."""
 
 
-def _signed_amendments(connection: Connection) -> None:
-    for name in ("value", "signature") if inspect(connection).has_table("amendments") else ():
-        connection.execute(text(f"ALTER TABLE amendments ADD COLUMN {name} TEXT NOT NULL DEFAULT ''"))
-
-
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {1: _signed_amendments}
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
 """What turns a database of a format into one of the next, by the number of the older format.
 
-Each runs inside the transaction that opens the database, so that one that raises leaves it as it was.
+Nothing has been released, so there is only one format. Each would run inside the transaction that opens the
+database, so that one that raises leaves it as it was.
 """
 
 
@@ -161,8 +157,6 @@ def _bring_up_to_date(connection: Connection) -> None:
         version += 1
         connection.execute(update(tables.schema).values(version=version))
     tables.metadata.create_all(connection)
-    for index in (*tables.rounds.indexes, *tables.decisions.indexes):  # some came later
-        index.create(connection, checkfirst=True)
     if version is None:
         connection.execute(insert(tables.schema).values(version=tables.SCHEMA))
     elif version != tables.SCHEMA:

@@ -33,7 +33,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 metadata = MetaData()
-SCHEMA = 2
+SCHEMA = 1
 """Raised whenever a table changes its form."""
 
 NAME, DAY, MOMENT, WORD, HASH = String(64), String(10), String(40), String(10), String(64)
