@@ -38,6 +38,7 @@ from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
 from tradeassay.data.synthetic import generate, preset
 from tradeassay.llm.logprobs import TokenLogprobs
+from tradeassay.report.recall_page import write_counterfactual
 from tradeassay.runs import Asking
 
 CUTOFF = date(2021, 9, 30)
@@ -352,6 +353,15 @@ def test_who_answers_by_name_is_caught(by):
     found = score_counterfactual(made, model="m", run="r", config=CounterfactualConfig())
     assert found.by_name == (by != "series")
     assert {"name": "by name", "series": "reads what it is shown", "date": "by date"}[by] in found.sentence
+
+
+def test_a_study_of_two_days_has_numbers_without_intervals_on_its_page(tmp_path):
+    kept, asked = {"A": 1.0}, [(arm, day) for day in (1, 2) for arm in ("again", "prices")] * 9
+    made = [reasked(arm, kept, kept, day) for arm, day in asked]
+    found = score_counterfactual(made, model="m", run="r", config=CounterfactualConfig())
+    assert {(one.same.value, one.same.low) for one in found.arms} == {(1.0, None)}
+    page = write_counterfactual(found, tmp_path / "page.html").read_text()
+    assert '<span title="no interval: 2 days">1.00</span></td>' in page
 
 
 def test_opposite_orders_are_no_share_of_decisions():

@@ -27,7 +27,7 @@ from tradeassay.report.charts import (
     ticks,
     traded,
 )
-from tradeassay.report.formatting import common_scale, shown
+from tradeassay.report.formatting import common_scale, in_line, shown
 from tradeassay.report.numbers import order_words
 from tradeassay.report.shell import script_json, template_text
 
@@ -52,6 +52,12 @@ EQUITY, UNDERWATER = account_curves(CELL)
 )
 def test_numbers_for_people(value, unit, signed, text):
     assert numbers.number(value, unit=unit, signed=signed) == text
+
+
+def test_a_measure_in_one_line_has_its_interval_or_none():
+    assert in_line(Measure(value=0.5, low=-0.25, high=0.75), "{:.2f}") == "0.50 (−0.25 to 0.75)"
+    assert in_line(Measure(value=0.5, note="no interval: 2 days"), "{:.0%}") == "50%"
+    assert in_line(not_scored("nothing was asked"), "{:.0%}") == "n/a"
 
 
 def test_words_around_numbers():

@@ -381,12 +381,12 @@ _PROBE = ("attacker", "mask", "answers", "top 1", "top 5", *_DAYS, "sector", "bo
 
 
 def _share(measure: Measure) -> str:
-    if measure.value is None:
-        return "none"
-    return f"{measure.value:.0%} ({measure.low:.0%}-{measure.high:.0%})"
+    from tradeassay.report.formatting import in_line
+
+    return in_line(measure, "{:.0%}")
 
 
 def _ratio(measure: Measure) -> str:
-    if measure.value is None:
-        return "none"
-    return f"{measure.value:.2f} ({measure.low:.2f} to {measure.high:.2f})"
+    from tradeassay.report.formatting import in_line
+
+    return in_line(measure, "{:.2f}")

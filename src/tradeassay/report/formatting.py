@@ -117,6 +117,12 @@ def shown(
     )
 
 
+def in_line(measure: Measure, form: str) -> str:
+    """Return a measure as one text, its interval in parentheses where it has one."""
+    made = shown(measure, form)
+    return f"{made.text} ({made.interval})" if made.interval else made.text
+
+
 def cell_shown(cell: Cell) -> MeasureShown:
     """Return an entry of a benchmark's table written out."""
     if cell.measure is None:
