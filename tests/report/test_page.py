@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
@@ -13,7 +14,9 @@ from report_sample import ATTACK, cell, page_text, report
 from verdict_sample import sample
 
 from tradeassay.core.errors import UserError
+from tradeassay.core.measure import Measure
 from tradeassay.report import render_html, write_html
+from tradeassay.report.page import AccountOnPage
 from tradeassay.runs.summary import RunSummary, completed_run
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "wbr"}
@@ -209,3 +212,16 @@ def test_writing(tmp_path):
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     with pytest.raises(UserError, match="give a path"):
         write_html(RunSummary(title="empty", cells=()))
+
+
+def test_exposures_that_are_equal_stand_in_the_same_order_whatever_the_record_keeps():
+    """A page written with an assay and one made again from its record are the same: verify compares them."""
+    known = {"volatility": Measure(value=0.0), "beta": Measure(value=0.0), "momentum": Measure(value=0.5)}
+
+    def shown(exposures):
+        account = object.__new__(AccountOnPage)
+        account.assayed = SimpleNamespace(exposures=exposures)
+        return [one.value for _, one in account.exposures], [name for name, _ in account.exposures]
+
+    first = shown(known)
+    assert first == shown(dict(reversed(known.items()))) and first[0] == [0.5, 0.0, 0.0]

@@ -183,10 +183,10 @@ class AccountOnPage:
 
     @property
     def exposures(self) -> list[tuple[str, Measure]]:
-        """The factors with a known exposure, the largest first."""
+        """The factors with a known exposure, the largest first, equal ones by name: a record has no order."""
         known = {} if self.assayed is None else self.assayed.exposures
         found = [(factor_words(name), one) for name, one in known.items() if one.value is not None]
-        return sorted(found, key=lambda pair: -abs(pair[1].value or 0.0))
+        return sorted(found, key=lambda pair: (-abs(pair[1].value or 0.0), pair[0]))
 
 
 class CellOnPage:
