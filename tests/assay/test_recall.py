@@ -33,7 +33,9 @@ from tradeassay.assay.memory.questions import (
 )
 from tradeassay.assay.memory.recall import RecallPlan, score_recall
 from tradeassay.cli import root
+from tradeassay.cli.memory import _ratio
 from tradeassay.core.dialogue import ModelReply
+from tradeassay.core.measure import Measure
 from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
 from tradeassay.data.synthetic import generate, preset
@@ -488,3 +490,8 @@ def test_bad_input_is_one_line(tmp_path):
         done = CliRunner().invoke(root, command)
         assert done.exit_code != 0
         assert words in done.output + str(done.exception)
+
+
+def test_what_has_no_interval_is_printed_without_one():
+    """Several seeds of two sessions are enough decisions for a number, and too few days for an interval."""
+    assert _ratio(Measure(value=1.0)) == "1.00" and _ratio(Measure(value=1.0, low=0.5, high=1.0)).endswith("1.00)")
