@@ -492,6 +492,12 @@ def test_bad_input_is_one_line(tmp_path):
         assert words in done.output + str(done.exception)
 
 
+def test_no_more_than_all_is_said_to_be_known(world):
+    found = recall_audit("scripted/knows", world, config=RecallConfig(questions=40), answer=knows(0.8, after=True))
+    assert found.recall.high is not None and found.recall.high > 1.0
+    assert " to 100%)" in found.sentence
+
+
 def test_what_has_no_interval_is_printed_without_one():
     """Several seeds of two sessions are enough decisions for a number, and too few days for an interval."""
     assert _ratio(Measure(value=1.0)) == "1.00" and _ratio(Measure(value=1.0, low=0.5, high=1.0)).endswith("1.00)")

@@ -538,7 +538,8 @@ def _tell(
     moves = [one for one in early if one.kind in HORIZONS and one.right is not None]
     size = f"{recall.value:.0%}"
     if recall.low is not None and recall.high is not None:
-        size += f" ({recall.low:.0%} to {recall.high:.0%})"
+        # An interval over few days may pass what can be: all known, or all wrong.
+        size += f" ({max(recall.low, -1.0):.0%} to {min(recall.high, 1.0):.0%})"
     if recall.low is None or recall.high is None:
         return "cannot be told", f"What {model} remembers cannot be told from {recall.n} answers."
     share = sum(bool(one.right) for one in moves) / len(moves) if moves else None
