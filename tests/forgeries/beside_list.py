@@ -107,8 +107,8 @@ these(
     recall_excluded_in_the_assay=in_the_assay(_excluded),
     a_limit_of_recall_left_out_of_the_assay=in_the_assay(_unlimited),
     a_record_of_recall_taken_away=in_the_assay(lambda found: found.pop("memory")),
-    a_page_on_which_recall_is_excluded=lambda run: swap(
-        run.path / "report.html", "recall is not excluded", "recall is excluded"
+    a_page_on_which_recall_is_tested=lambda run: swap(
+        run.path / "report.html", "recall is not tested", "recall is tested"
     ),
 )
 
