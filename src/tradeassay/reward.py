@@ -32,7 +32,7 @@ from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.code.extraction import extract
 from tradeassay.code.judges.decisions import CLOSENESS
 from tradeassay.code.judges.markets import SHARED_DRAWS
-from tradeassay.code.reward import Reward, RewardConfig, reward
+from tradeassay.code.reward import Reward, RewardConfig, refuse_unknown_judge, reward
 from tradeassay.code.running import open_code_executor, require_code_extra
 from tradeassay.code.task import CodeTask, Framework
 from tradeassay.core.errors import SandboxError, UserError
@@ -116,8 +116,7 @@ class Pool:
         workers: int | None = None,
         executor: ExecutorName = "local",
     ) -> None:
-        if judge not in (None, "behaviour"):
-            raise UserError(f"no judge {judge!r}", hint="judge='behaviour', or none at all")
+        refuse_unknown_judge(judge)
         if framework not in get_args(Framework):
             raise UserError(f"no framework {framework!r}", hint=f"one of {', '.join(get_args(Framework))}")
         if secret is not None:

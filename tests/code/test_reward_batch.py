@@ -13,7 +13,7 @@ import tradeassay
 from tradeassay.benchmarks.quantcode import draw_tasks, load_task
 from tradeassay.code.judges.decisions import DecisionEvent
 from tradeassay.code.judges.markets import DrawnMarkets, JudgedMarket, Judging
-from tradeassay.code.reward import QUICK, RewardConfig
+from tradeassay.code.reward import QUICK, RewardConfig, reward
 from tradeassay.code.running import task_bars
 from tradeassay.code.task import Sizing
 from tradeassay.core.errors import SandboxError, UserError
@@ -48,6 +48,8 @@ def test_bad_requests_are_told():
     for wrong, said in (({"judge": "behavior"}, "no judge"), ({"framework": "qlib"}, "no framework")):
         with pytest.raises(UserError, match=said):
             batch(["a"], TASK, **wrong)
+    with pytest.raises(UserError, match="no judge 'behavior'"):
+        reward(TASK, "a", "behavior")
     with pytest.raises(UserError, match="0 workers"):
         batch(["a"], TASK, workers=0)
     with pytest.raises(UserError, match="no list of answers"):

@@ -9,6 +9,7 @@ import pytest
 
 from tradeassay.benchmarks.quantcode import draw_tasks
 from tradeassay.code.reward import QUICK, RewardConfig
+from tradeassay.core.errors import UserError
 from tradeassay.frontends import training
 from tradeassay.reward import Pool
 
@@ -41,6 +42,8 @@ def test_rows_ask_as_the_benchmark_does():
     for row, task in zip(rows, tasks, strict=True):
         assert [one["role"] for one in row["prompt"]] == ["system", "user"]
         assert task.conversational in row["prompt"][1]["content"]
+    with pytest.raises(UserError, match="has no loud wording"):
+        training.rows("test", 1, wording="loud")
 
 
 @pytest.mark.slow

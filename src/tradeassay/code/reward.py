@@ -94,6 +94,7 @@ def reward(
     ``secret``, from which judged markets are drawn, is by default one of this process, so that all programs of a
     training step meet the same markets.
     """
+    refuse_unknown_judge(judge)
     if executor is None:
         with open_code_executor() as opened:
             return reward(task, source, judge, executor=opened, config=config, framework=framework, secret=secret)
@@ -112,6 +113,11 @@ def reward(
         found, near = examine_closely(executor, task, source, framework, rules, rule, config.draws)
         found = found if client is None else ask_judge(found, client, task, source, rule)
     return reward_of(found, judged=judge is not None, config=config, near=near)
+
+
+def refuse_unknown_judge(judge: object) -> None:
+    if isinstance(judge, str) and judge != "behaviour":
+        raise UserError(f"no judge '{judge}'", hint="judge='behaviour', or none at all")
 
 
 def fitting_limits(task: CodeTask, framework: Framework = "backtrader") -> JobLimits:

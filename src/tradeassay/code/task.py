@@ -159,4 +159,5 @@ class CodeTask(_Part, frozen=True, kw_only=True):
         part: CodeTask | FrameVariant | None = self if framework == "backtrader" else self.frame
         if part is None:
             return None
-        return (part.formal if wording == "formal" else part.conversational).strip() or None
+        words = {"formal": part.formal, "conversational": part.conversational}
+        return words.get(wording, "").strip() or None
