@@ -100,6 +100,13 @@ def test_what_rests_on_the_table_s_word_travels_with_the_parts(home, tmp_path):
         assert judged.agents[0].doubts == found.doubts
 
 
+def test_a_table_in_memory_is_named_and_not_repeated(home):
+    dates = days(20, 50)
+    table = pl.DataFrame({"date": dates[:5] + dates[6:], "return": [0.001] * 29})
+    with pytest.raises(UserError, match=f"^the table has no return on {dates[5]}"):
+        assay(OwnAccount(returns=table, dataset="tiny-us", home=str(home)), VerdictConfig(draws=100))
+
+
 def test_ruin_has_no_linked_parts_and_a_reason(home, tmp_path):
     dates = days(20, 50)
     weights = halves(tmp_path / "w.parquet", dates)

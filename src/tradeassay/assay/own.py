@@ -112,7 +112,8 @@ def attribute_tables(
         if not dates:
             raise UserError("nothing to take apart is given", hint="give weights, or returns of an account")
         inputs, year = own.market((dates[0], dates[-1]), config)
-    earned = None if series is None else _on_sessions(series.returns, inputs.sessions, given)
+    name = str(given) if isinstance(given, Path) else "the table"
+    earned = None if series is None else _on_sessions(series.returns, inputs.sessions, name)
     notes, doubts = ((), ()) if series is None else (series.notes, series.doubts)
     if table is None:
         title = own.title or (str(given) if isinstance(given, Path) else "returns")
@@ -189,16 +190,16 @@ def _weights(table: LongTable, inputs: MarketInputs, path: str, between: Between
     return held
 
 
-def _on_sessions(own: dict[str, float], sessions: tuple[str, ...], path: object) -> Floats:
+def _on_sessions(own: dict[str, float], sessions: tuple[str, ...], table: str) -> Floats:
     missing = next((day for day in sessions if day not in own), None)
     if missing is not None:
         raise UserError(
-            f"{path} has no return on {missing}", hint="give one for every session, 0 without a change"
+            f"{table} has no return on {missing}", hint="give one for every session, 0 without a change"
         )
     extra = sorted(set(own) - set(sessions))
     inside = [day for day in extra if sessions[0] <= day <= sessions[-1]]
     if inside:
-        raise UserError(f"{path}: {inside[0]} is not a session of the data set", hint="leave it out")
+        raise UserError(f"{table}: {inside[0]} is not a session of the data set", hint="leave it out")
     return np.array([own[day] for day in sessions])
 
 
