@@ -25,6 +25,7 @@ from tradeassay.arena.rounds.feed import SnapshotFeed
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.cli import main
+from tradeassay.core.time import SECOND, FixedClock
 from tradeassay.frontends.mcp_episode import server_for
 
 NOW = "2022-06-01T00:00:00Z"
@@ -100,6 +101,7 @@ async def alive(app: Any):
 
 
 def test_over_http_a_token_reaches_its_own_seat_only(doors):
+    doors.clock = FixedClock(6000 * SECOND)  # a new minute would begin the count anew
     tokens = {id: doors.register("mcp", id, now=NOW).token for id in ("anna", "bert")}
 
     async def talk() -> None:
