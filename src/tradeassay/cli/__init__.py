@@ -14,8 +14,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import click
+
 from tradeassay.cli._group import root
 from tradeassay.core.errors import TradeassayError, TradeassayWarning, absent
+from tradeassay.core.secrets import clean_screen, lookalikes
 
 __all__ = ["main", "root"]
 
@@ -24,9 +27,7 @@ _MACHINE = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errn
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line and return the exit status; installed as ``tradeassay``."""
-    from tradeassay.core.secrets import clean_screen, lookalikes
-
+    """Run the command line and return the exit status."""
     _speak_plainly()
     # Threads of linear algebra wait for each other longer than our small matrices take: a third of a table's CPU.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -74,8 +75,6 @@ def _warnings_in_one_line() -> Iterator[None]:
 
 
 def _main(argv: list[str] | None) -> int:
-    import click
-
     try:
         status = root.main(args=argv, prog_name="tradeassay", standalone_mode=False)
     except (click.exceptions.Abort, KeyboardInterrupt) as stop:
