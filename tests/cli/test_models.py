@@ -148,6 +148,16 @@ def test_what_one_run_needs_is_looked_at_before_it_costs_anything(tell, tmp_path
     assert found("scripted/sensible") == {"model scripted/sensible": "ok"}
     assert "there is no file" in tell(["doctor", "--for", str(tmp_path / "misspelt.toml")], 2).err
     assert "daily-us-v1" in tell(["doctor", "--for", "daily-uss-v1"], 2).err
+    for name, said in (
+        ("quantcode-v2", "did you mean quantcode-v1?"),
+        ("Systrade-v1", "did you mean systrade-v1"),
+        ("ama", "'ama' is played in the arena"),
+        (str(tmp_path), "is a folder"),
+    ):
+        assert said in tell(["doctor", "--for", name], 2).err
+    (tmp_path / "programs.toml").write_text('benchmark = "quantcode-v1"\nmodels = ["scripted/nobody"]\n')
+    assert found(str(tmp_path / "programs.toml"), 1)["model scripted/nobody"] == "broken"
+    assert found("momentum-12-1") == {"agent momentum-12-1": "ok"}
     shut = doctor.MachineFinding("sandbox", "absent", "no Landlock")
     monkeypatch.setattr(doctor, "_kernel", lambda: iter((shut,)))
     for name in code_benchmarks():

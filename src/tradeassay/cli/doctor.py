@@ -15,6 +15,7 @@ from typing import Literal
 import click
 import msgspec
 
+from tradeassay.cli._options import program_spec
 from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.drive import fault_of
 
@@ -115,7 +116,7 @@ def _store() -> Iterator[MachineFinding]:
 def _extras() -> Iterator[MachineFinding]:
     for extra, (module, purpose) in OPTIONAL.items():
         if find_spec(module) is None:
-            yield MachineFinding(f"[{extra}]", "absent", f"{purpose}: pip install 'tradeassay[{extra}]'")
+            yield _missing(extra, "absent")
         else:
             package = _PACKAGES.get(module, module)
             try:
@@ -128,6 +129,10 @@ def _extras() -> Iterator[MachineFinding]:
         yield MachineFinding("pip", "absent", "'data get' needs it: python -m ensurepip")
     else:
         yield MachineFinding("pip", "ok", f"{metadata.version('pip')}, for 'data get'")
+
+
+def _missing(extra: str, state: Literal["absent", "broken"]) -> MachineFinding:
+    return MachineFinding(f"[{extra}]", state, f"{OPTIONAL[extra][1]}: pip install 'tradeassay[{extra}]'")
 
 
 def _plugins() -> Iterator[MachineFinding]:
@@ -169,15 +174,21 @@ def _sandbox() -> Iterator[MachineFinding]:
 
 
 def examine_for(what: str) -> Iterator[MachineFinding]:
-    """Look at what one run needs: ``what`` is a spec file, a benchmark, or a model. Nothing is asked or
+    """Look at what one run needs: ``what`` is a spec file, a benchmark, an agent or a model. Nothing is asked or
     fetched."""
     from pathlib import Path
 
+    from tradeassay.agents import agents
     from tradeassay.benchmarks import benchmarks
-    from tradeassay.benchmarks.programs import code_benchmarks
+    from tradeassay.benchmarks.programs import code_benchmarks, refuse_other_kind
     from tradeassay.core.errors import UserError
+    from tradeassay.core.registry import did_you_mean, newest
 
-    if Path(what).is_file():
+    if (programs := program_spec((what,))) is not None:
+        yield from _programs()
+        for name in programs.models:
+            yield from _model(name)
+    elif Path(what).is_file():
         from tradeassay.runs import load_spec
 
         spec = load_spec(what)
@@ -186,24 +197,29 @@ def examine_for(what: str) -> Iterator[MachineFinding]:
         for agent in spec.agents:
             model = agent.params.get("model")
             yield from (_model(str(model)) if model is not None else _agent(agent.name, dict(agent.params)))
-    elif Path(what).suffix in (".toml", ".json"):
-        raise UserError(f"there is no file '{what}'", hint="name a spec file, a benchmark or a model")
+    elif Path(what).suffix in (".toml", ".json") or Path(what).is_dir():
+        found = f"'{what}' is a folder" if Path(what).is_dir() else f"there is no file '{what}'"
+        raise UserError(found, hint="name a spec file, a benchmark, an agent or a model")
     elif "/" in what:
         yield from _model(what)
-    elif what not in benchmarks and what in code_benchmarks():
-        yield from _programs()
-    else:
-        benchmarks.get(what)
+    elif benchmarks.full_name(what) in benchmarks or what in benchmarks.broken():
         yield from _benchmark(what, ())
+    elif newest(what, known := code_benchmarks()) in known:
+        yield from _programs()
+    elif what in agents or what in agents.broken():
+        yield from _agent(what, {})
+    else:
+        refuse_other_kind(what, trades=True)
+        hint = did_you_mean(what, (*benchmarks.names(), *known, *agents.names()), "see tradeassay benchmarks")
+        raise UserError(f"no benchmark, agent or model '{what}'", hint=hint)
 
 
 def _programs() -> Iterator[MachineFinding]:
     """What a benchmark of programs needs: walls to run them behind, and the libraries that they may import."""
     walls = [msgspec.structs.replace(one, state="ok" if one.state == "ok" else "broken") for one in _kernel()]
     yield from walls
-    module, purpose = OPTIONAL["code"]
-    if find_spec(module) is None:
-        yield MachineFinding("[code]", "broken", f"{purpose}: pip install 'tradeassay[code]'")
+    if find_spec(OPTIONAL["code"][0]) is None:
+        yield _missing("code", "broken")
     elif all(one.state == "ok" for one in walls):
         yield from _libraries()
 
@@ -275,7 +291,7 @@ def _libraries() -> Iterator[MachineFinding]:
     "--for",
     "what",
     metavar="SPEC",
-    help="Check only what this needs: a spec file, a benchmark or a model. Asks no model.",
+    help="Check only what this needs: a spec file, a benchmark, an agent or a model. Asks no model.",
 )
 @click.option("--sandbox", "attack", is_flag=True, help="Attack the sandbox and import what programs may import.")
 @json_option
