@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from mcp import Client, StdioServerParameters
 
 from tradeassay.agents.registry import make_conversing
-from tradeassay.cli import root
+from tradeassay.cli import main, root
 from tradeassay.core.errors import UserError
 from tradeassay.frontends.mcp_episode import EpisodeDesk, open_episode, server_for
 from tradeassay.runs import Run
@@ -209,6 +209,31 @@ def test_what_is_served_over_standard_input_and_output_ends_in_an_ordinary_run(t
     assert "client over MCP: client" in CliRunner().invoke(root, ["report", str(folder)]).output
     with pytest.raises(UserError, match="cannot be asked"):
         make_conversing("mcp").transport(1.0)
+
+
+def test_where_no_run_can_be_made_nobody_is_asked(tmp_path, tell):
+    command = ["mcp", "daily-us-v1", "--sessions", "2", "--run"]
+    (tmp_path / "file").write_text("mine")
+    for name, inside in (("notes", "notes.txt"), ("broken", "manifest.json"), ("begun.mcp", "work")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / inside).write_text("{")
+    days = ["--first", "2022-03-01", "--last", "2022-03-03", "--executor", "inline"]
+    assert main(["run", "daily-us-v1", "-a", "cash", *days, "--runs", str(tmp_path), "--slug", "theirs"]) == 0
+    tell(["agents"])
+    for name, said in (
+        ("file", "is a file"),
+        ("notes", "is not empty and does not hold a run"),
+        ("broken", "is damaged"),
+        ("begun", "begun.mcp holds the answers of another episode"),
+        ("theirs", "holds another run"),
+    ):
+        assert said in tell([*command, str(tmp_path / name)], 2).err
+    for name, said in (
+        ("quantcode-v1", "models that write programs"),
+        ("daily-uss", "did you mean daily-us"),
+    ):
+        assert said in tell(["mcp", name, "--run", str(tmp_path / "new")], 2).err
+    assert {one.name for one in tmp_path.iterdir()} == {"file", "notes", "broken", "begun.mcp", "theirs"}
 
 
 def test_who_knows_the_program_does_not_know_the_aliases():

@@ -56,8 +56,10 @@ def mcp(
 
         serve_seats(what, host, port, say, hosts)
         return
+    from tradeassay.benchmarks.programs import refuse_other_kind
     from tradeassay.frontends.mcp_episode import serve_episode
 
+    refuse_other_kind(what, trades=True)
     earned = serve_episode(
         what,
         {key: values[-1] for key, values in parse_settings(masks, modes, settings).items()},

@@ -18,6 +18,7 @@ from mcp.server.stdio import stdio_server
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec
 from tradeassay.core.drive import Ended, advance
+from tradeassay.core.errors import RunError
 from tradeassay.core.events import StepRecord
 from tradeassay.core.files import write_atomic
 from tradeassay.core.hashing import draw_secret, refuse_bad_secret
@@ -25,11 +26,13 @@ from tradeassay.frontends.prepared import PreparedEpisode, earned, plots_for, pl
 from tradeassay.llm import CassetteStore, ModelParams, QuestionPlace
 from tradeassay.llm.cassette import asked, key_of
 from tradeassay.play import Asked
-from tradeassay.runs import AgentSpec, Asking, run
+from tradeassay.runs import AgentSpec, Asking, RunSpec, run
 from tradeassay.runs.play.episodes import conversation
+from tradeassay.runs.play.resume import refuse_other_content
 from tradeassay.runs.spec.episode import protocol_config, protocol_of
-from tradeassay.runs.spec.run_spec import ParamValue, Window
+from tradeassay.runs.spec.run_spec import ParamValue, Window, work_sha256
 from tradeassay.runs.store.folder import RunFolder
+from tradeassay.runs.store.manifest import read_manifest
 
 
 class ToolReply(NamedTuple):
@@ -280,9 +283,8 @@ def serve_episode(
         asyncio.run(serve_stdio(desk))
         return desk.earned
     kept = RunFolder(folder.with_name(f"{folder.name}.mcp"))
-    kept.models.mkdir(parents=True, exist_ok=True)
     agent = AgentSpec(name="mcp", label=CLIENT.partition("/")[2])
-    secret = _kept_secret(kept.models.with_name("secret"))
+    secret = _kept_secret(kept.path / "secret")
     spec = spec_for(benchmark, settings, window=window, dataset=dataset, seeds=1, secret=secret, agent=agent)
     if sessions is not None:
         # A mask is drawn for the days that a run has, so that they are settled before anything is shown.
@@ -290,6 +292,8 @@ def serve_episode(
         days = conversation(plot.snapshot, plot.benchmark, plot.episode, plot.secret).market.sessions
         only = Window(first=days[0], last=days[min(sessions, len(days)) - 1])
         spec = msgspec.structs.replace(spec, windows=(), window=only)
+
+    _keep(spec, kept, RunFolder(folder))
 
     def make_run() -> None:
         run(spec, folder, executor="inline", asking=Asking(replay=True, cassettes=kept.path))
@@ -300,13 +304,28 @@ def serve_episode(
 
 
 def _kept_secret(place: Path) -> str:
-    """Return the secret of an episode that is kept; drawn and written down where there is none."""
-    if not place.exists():
-        write_atomic(place, draw_secret().encode())
-        place.chmod(0o600)
-    secret = place.read_bytes().decode("ascii", "replace").strip()
+    """Return the secret of an episode that is kept; drawn where there is none."""
+    secret = place.read_bytes().decode("ascii", "replace").strip() if place.exists() else draw_secret()
     refuse_bad_secret(secret)
     return secret
+
+
+def _keep(spec: RunSpec, kept: RunFolder, place: RunFolder) -> None:
+    """Write down which episode is kept; raises :class:`RunError` before anything is asked where ``kept`` holds the
+    answers of another, or ``place`` cannot become its run."""
+    refuse_other_content(place)
+    work, known = work_sha256(spec), kept.path / "work"
+    if place.manifest.exists() and read_manifest(place.manifest).work_sha256 != work:
+        raise RunError(f"{place.path} holds another run", hint="give --run another folder")
+    if known.exists() and known.read_text(errors="replace") != work:
+        hint = "give the options that it was begun with, or --run another folder"
+        raise RunError(f"{kept.path} holds the answers of another episode", hint=hint)
+    kept.models.mkdir(parents=True, exist_ok=True)
+    write_atomic(known, work.encode())
+    secret = kept.path / "secret"
+    if not secret.exists():
+        write_atomic(secret, str(spec.secret).encode())
+        secret.chmod(0o600)
 
 
 def _shared(before: Sequence[Message], now: Sequence[Message]) -> int:

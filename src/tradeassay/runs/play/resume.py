@@ -158,7 +158,7 @@ def with_secret(spec: RunSpec | CodeSpec, before: Iterable[Path | None] = ()) ->
 
 
 def _start(kind: RunKind[M], place: RunFolder, progress: ProgressChoice, options: Options) -> None:
-    _refuse_other_content(place)
+    refuse_other_content(place)
     new = [folder for folder in (place.path, place.path.parent) if not folder.exists()]
     place.path.mkdir(parents=True, exist_ok=True)
     listen = listener(progress)
@@ -231,7 +231,8 @@ def _text(home: Path | str | None) -> str | None:
     return None if home is None else str(Path(home).absolute())
 
 
-def _refuse_other_content(place: RunFolder) -> None:
+def refuse_other_content(place: RunFolder) -> None:
+    """Raise :class:`RunError` for a place that can hold no run: a file, or a folder with something else in it."""
     if place.manifest.exists() or not place.path.exists():
         return
     if not place.path.is_dir():
