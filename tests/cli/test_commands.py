@@ -90,6 +90,8 @@ def test_version(tell):
         (["data", "get", "fakestock"], 2, "did you mean fakestockdata"),
         (["data", "import", "no-such-folder"], 2, "does not exist"),
         (["data", "doctor", "no-such-set"], 2, "no dataset 'no-such-set'"),
+        (["leak-test", "cash", "--benchmark", "quantcode-v1"], 2, "is for models that write programs"),
+        (["leak-test", "nobody/none"], 2, "nobody/none cannot be opened"),
         (["run", "quantcode-v1", "-m", "scripted/coder-sma"], 2, "tradeassay code run quantcode-v1"),
         (["benchmarks", "ama"], 2, "is played in the arena (tradeassay arena run"),
         (

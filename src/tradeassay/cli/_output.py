@@ -167,9 +167,20 @@ def finish(run: Run | CodeRun, *, as_json: bool = False) -> int:
     return 1 if failed else 0
 
 
+def written_page(run: Run | CodeRun, page: Path | None = None, **made: Any) -> str:
+    """Write a run's page; return its path, or why the one that came with the run was kept."""
+    from tradeassay.report import write_html
+    from tradeassay.report.run_page import PageKept
+
+    try:
+        return str(write_html(run, page, **made))
+    except PageKept as kept:
+        return str(kept)
+
+
 def _show_finished(run: Run | CodeRun, *, as_json: bool) -> RunSummary | None:
     """Print a run's boards, write its page, and return the one record whose figures both show."""
-    from tradeassay.report import print_leaderboard, write_html
+    from tradeassay.report import print_leaderboard
     from tradeassay.runs import Run
     from tradeassay.runs.summary import summary_of
 
@@ -178,7 +189,7 @@ def _show_finished(run: Run | CodeRun, *, as_json: bool) -> RunSummary | None:
         print_json(run.shown_scores if isinstance(run, Run) else run.scores)
     else:
         print_leaderboard(summary or run)
-    say(f"report: {write_html(run, summary=summary)}")
+    say(f"report: {written_page(run, summary=summary)}")
     return summary
 
 

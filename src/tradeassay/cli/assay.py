@@ -23,7 +23,7 @@ from tradeassay.cli._options import (
     several,
     workers_option,
 )
-from tradeassay.cli._output import json_option, print_json, print_table, say
+from tradeassay.cli._output import json_option, print_json, print_table, say, written_page
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -153,6 +153,7 @@ def assay_run(
     from tradeassay.assay.verdict import VerdictConfig, assay as assay_of, record_assay
     from tradeassay.core.executors import Spread
     from tradeassay.runs import Run
+    from tradeassay.runs.verify.attested import vouched
 
     folder = find_run(run, out)
     recorded, spread = Run.load(folder), Spread(executor=executor, workers=workers)
@@ -169,10 +170,14 @@ def assay_run(
     ]
     config = VerdictConfig(trials=trials, portfolios=portfolios, watched=watched)
     made = assay_of(recorded, config, agents=agents, leaks=leaks, memory=memory, say=say, spread=spread)
-    usual = Path(f"{folder.name}-assay.html")  # of some agents: beside the run, whose page shows what is recorded
-    if not agents:
+    # Of some agents: beside the run, whose own page shows what is recorded.
+    usual: Path | None = Path(f"{folder.name}-assay.html")
+    kept = folder / "assay.json"
+    if not agents and kept.is_file() and not vouched(kept.read_bytes()):
+        say(f"{kept} was not made on this machine and is kept")
+    elif not agents:
         record_assay(recorded, made, memory)
-        usual = folder / "report.html"
+        usual = None
     _show_verdicts(made, page, usual, as_json, studies, run=recorded, capacity=capacity)
 
 
@@ -283,14 +288,15 @@ def self_test(
 def _show_verdicts(
     made: Assay,
     page: Path | None,
-    usual: Path,
+    usual: Path | None,
     as_json: bool,
     studies: Studies | None = None,
     run: Run | None = None,
     *,
     capacity: bool,
 ) -> None:
-    """Print the verdicts and write the page: where it was asked for, else at its usual place unless for JSON."""
+    """Print the verdicts and write the page: where it was asked for, else at its usual place unless for JSON. That
+    of a run is in its folder where ``usual`` is None."""
     from tradeassay.report import print_verdicts, write_html
 
     if as_json:
@@ -303,7 +309,7 @@ def _show_verdicts(
             _print_studies(studies)
     if page is not None or not as_json:
         place = page or usual
-        say(f"page: {write_html(made, place) if run is None else write_html(run, place, assay=made)}")
+        say(f"page: {write_html(made, place) if run is None else written_page(run, place, assay=made)}")
 
 
 def _print_capacity(made: Assay) -> None:
@@ -548,9 +554,11 @@ def leak_test(
 
     from tradeassay.assay.leaks import LeakTestConfig, leak_test as examine
     from tradeassay.benchmarks import benchmarks
+    from tradeassay.benchmarks.programs import refuse_other_kind
     from tradeassay.core.executors import Spread
     from tradeassay.runs import Window
 
+    refuse_other_kind(benchmark, trades=True)
     window = None if first is None else Window(first=first, last=max(first, benchmarks.get(benchmark).market.last))
     config = LeakTestConfig(sessions=sessions, seed=seed)
     one = partial(examine, benchmark=benchmark, dataset=dataset, window=window, config=config)

@@ -38,6 +38,7 @@ from tradeassay.cli._output import (
     say,
     show_verification,
     write_spec,
+    written_page,
 )
 from tradeassay.core.errors import UserError, require
 
@@ -441,12 +442,13 @@ def report(
     """Show a recorded run's leaderboard and the paper's tables, and write its page (one file, read offline).
 
     For an unfinished run it shows how far every episode is, and the latest refused answers with the reason.
+    A page that was not written on this machine came with the run, and is kept unless -o names it.
 
     --json prints the scores, the paper's tables and, for runs that trade, who is best in each cell (tiers,
     probabilities, tests).
     """
     from tradeassay.assay.papers import paper_pages
-    from tradeassay.report import paste, print_leaderboard, write_html
+    from tradeassay.report import paste, print_leaderboard
     from tradeassay.report.code_page import shown_run
     from tradeassay.report.paper_page import print_paper
     from tradeassay.runs import Run, load_run
@@ -487,7 +489,7 @@ def report(
         print_leaderboard(summary or recorded)
         for one in papers:
             print_paper(one, only=True)
-    say(f"report: {write_html(recorded, page, summary=summary)}")
+    say(f"report: {written_page(recorded, page, summary=summary)}")
 
 
 def _track(recorded: Any, tracker: Any, project: str, *, as_json: bool) -> None:

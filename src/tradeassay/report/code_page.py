@@ -13,8 +13,9 @@ from tradeassay.benchmarks.tables import Cell, Table, counted
 from tradeassay.core.measure import NOT_REDERIVABLE
 from tradeassay.report.charts import styles
 from tradeassay.report.formatting import PasteCell, PasteTable, cell_shown, paste_cell
+from tradeassay.report.run_page import write_run_page
 from tradeassay.report.scorecard import write_cards
-from tradeassay.report.shell import render_page, write_page
+from tradeassay.report.shell import render_page
 from tradeassay.runs import CodeRun
 from tradeassay.runs.summary.reading import coverage_of
 from tradeassay.runs.verify.freedom import freedom_of
@@ -59,12 +60,12 @@ def run_badges(run: CodeRun, page: Shown) -> Badges:
 
 def write_code_html(run: CodeRun, path: Path | None = None, verified: VerifyReport | None = None) -> Path:
     """Write the page of a finished run, with a page for every scorecard beside it, and return its path (default:
-    ``report.html`` in its folder).
+    ``report.html`` in its folder; see :func:`write_run_page`).
     """
-    place = path or run.folder / "report.html"
     page = shown_run(run)
+    place = write_run_page(run.folder, path, render_code_html(run, page, verified))
     write_cards(page, run_badges(run, page), place)
-    return write_page(place, render_code_html(run, page, verified))
+    return place
 
 
 def render_code_html(run: CodeRun, page: Shown, verified: VerifyReport | None = None) -> str:

@@ -33,6 +33,7 @@ from tradeassay.report.charts import (
 )
 from tradeassay.report.decisions import packed, tools_of
 from tradeassay.report.formatting import MeasureShown, Scale, common_scale, shown
+from tradeassay.report.run_page import write_run_page
 from tradeassay.report.shell import render_page, write_page
 from tradeassay.report.verdicts import PARTS, TONES
 from tradeassay.report.words import (
@@ -366,7 +367,8 @@ def write_html(
     verified: VerifyReport | None = None,
     assay: Assay | None = None,
 ) -> Path:
-    """Write the self-contained page and return its path (default: ``report.html`` in the run's folder).
+    """Write the self-contained page and return its path (default: ``report.html`` in the run's folder, unless a
+    page is there that was not written on this machine: that raises :class:`PageKept`).
 
     ``summary`` is that of the run, where it is known already; ``verified`` what became of the run's claims, where
     it was verified just now: the page then says so, claim by claim. ``assay`` is what its results are made of; by
@@ -376,15 +378,14 @@ def write_html(
         from tradeassay.report.code_page import write_code_html
 
         return write_code_html(source, path, verified)
-    if path is None:
-        if not isinstance(source, Run):
-            raise UserError("no place for the page", hint="give a path")
-        path = source.folder / "report.html"
     if not isinstance(source, Run):
+        if path is None:
+            raise UserError("no place for the page", hint="give a path")
         return write_page(path, render_html(source, verified=verified, assay=assay))
     papers = paper_pages(source, attribution=False)
     made = assay or recorded_assay(source)
-    return write_page(path, render_html(summary or summary_of(source), papers, verified, made))
+    text = render_html(summary or summary_of(source), papers, verified, made)
+    return write_run_page(source.folder, path, text)
 
 
 def paragraphs(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:

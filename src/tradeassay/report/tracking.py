@@ -6,6 +6,7 @@ Nothing is computed here: every number is the run's own, with its interval besid
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -57,7 +58,9 @@ def track(run: Run | CodeRun, tracker: Tracker, *, project: str = "tradeassay") 
     client: Any = require(tracker, "tracking")
     log = _log_mlflow if tracker == "mlflow" else _log_wandb
     try:
-        return log(client, run, project, params, numbers, (write_html(run), run.folder / "scores.json"))
+        with tempfile.TemporaryDirectory() as folder:
+            page = write_html(run, Path(folder) / "report.html")
+            return log(client, run, project, params, numbers, (page, run.folder / "scores.json"))
     except Exception as error:  # whatever a tracker raises is its own trouble, not the run's
         told = f"{type(error).__name__}: {error}".splitlines()[0]
         raise RunError(f"{tracker} did not take the run: {told}", hint=_MENDS[tracker]) from error
@@ -99,7 +102,7 @@ def _log_wandb(
     try:
         begun.summary.update(numbers)
         for file in files:
-            begun.save(str(file), base_path=str(run.folder), policy="now")
+            begun.save(str(file), base_path=str(file.parent), policy="now")
         failed = 0
     finally:
         begun.finish(exit_code=failed)

@@ -44,7 +44,7 @@ from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.executors import HERE, Spread
 from tradeassay.data import Panel, Snapshot, SplicedSnapshot, load_dataset, open_snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
-from tradeassay.llm import open_model
+from tradeassay.llm import check_model, open_model
 from tradeassay.metrics import rate_measure
 from tradeassay.runs.play.trading import modules_of
 from tradeassay.runs.spec.episode import EpisodeSpec, protocol_config
@@ -335,6 +335,7 @@ def _subject(
         settings = make_config("model", ModelConfig, {"model": agent, **params})
         assert isinstance(settings, ModelConfig)
         asked = model_params(settings, protocol_config(benchmark))
+        check_model(agent)  # one that cannot be asked would look like one that never trades
         return ModelSubject(agent, partial(open_model, agent, asked), benchmark, episode)
     config = getattr(agent, "Config", None)
     if config is not None:

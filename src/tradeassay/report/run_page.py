@@ -1,0 +1,31 @@
+"""Where the page of a run is written: beside its record, unless a page is there that came with the run."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from tradeassay.core.errors import UserError
+from tradeassay.report.shell import write_page
+from tradeassay.runs.verify.attested import vouch, vouched
+
+
+class PageKept(UserError):
+    """A run's page that was written elsewhere is in the way of a new one, and stays: it is evidence."""
+
+
+def write_run_page(folder: Path, path: Path | None, text: str) -> Path:
+    """Write the page of the run in a folder to ``path`` (default: ``report.html`` in the folder).
+
+    Without a ``path``, raises :class:`PageKept` where another page is that was not written on this machine.
+    """
+    usual, content = folder / "report.html", text.encode("utf-8", "replace")
+    place = path or usual
+    if path is None and place.is_file() and (there := place.read_bytes()) != content and not vouched(there):
+        hint = "name a file for a new one: -o FILE"
+        raise PageKept(f"{place} was not written on this machine and is kept", hint=hint)
+    write_page(place, text)
+    if place.resolve() == usual.resolve():
+        with suppress(OSError):  # where nothing can be kept, it will be taken for somebody else's
+            vouch(content)
+    return place
