@@ -304,11 +304,13 @@ half = half_made:Half
 """
 
 
-def install(folder, points):
+def install(folder, points, version="1.0"):
     """Make a folder of modules an installed package, for processes that start in it."""
-    info = folder / "theirs-1.0.dist-info"
+    for older in folder.glob("theirs-*.dist-info"):
+        shutil.rmtree(older)
+    info = folder / f"theirs-{version}.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: theirs\nVersion: {version}\n")
     (info / "entry_points.txt").write_text(points)
 
 
@@ -337,6 +339,100 @@ def test_a_run_of_what_a_package_adds_is_no_forgery_where_the_package_is_not_ins
         page = package / "runs" / slug / "report.html"
         page.write_text(page.read_text().replace("equal-weight", "their-weight"))
         tell(["verify", run], 1)
+    # What was unverified without the package is verified with it; a site of both is no forgery without it either.
+    assert told_in(package, "site", "runs", "-o", "../site").returncode == 0
+    said, _ = tell(["verify", "site", "--runs", "their_market/runs"], 3)
+    assert "of market is known here" in " ".join(said.split())
+    shown = place / "site" / "runs" / "rule" / "index.html"
+    shown.write_text(shown.read_text().replace("equal-weight", "their-weight"))
+    tell(["verify", "site", "--runs", "their_market/runs"], 1)
+
+
+def test_a_run_of_another_version_of_a_package_is_no_forgery(place):
+    points = "[tradeassay.agents]\ntheir-rule = their_rule:TheirRule\n"
+    points += "[tradeassay.benchmarks]\ntheir-market-v1 = their_market:THEIR_MARKET\n"
+    points += "[tradeassay.venues]\ntheir-venue-v1 = their_venue:THEIRS\n"
+    assert main(["new", "benchmark", "their_market"]) == 0
+    assert main(["new", "agent", "their_rule"]) == 0
+    package = place / "their_market"
+    rule, market, venue = (package / f"their_{what}.py" for what in ("rule", "market", "venue"))
+    shutil.copy(place / "their_rule" / "their_rule.py", rule)
+    market.write_text(market.read_text().replace('"us-v1"', '"their-venue-v1"'))
+    venue.write_text(
+        "import msgspec\nfrom tradeassay.account import US, venues\n"
+        "THEIRS = msgspec.structs.replace(US, id='their-venue-v1', title='Theirs')\n"
+    )
+    install(package, points)
+    days = ["--first", "2022-03-01", "--last", "2022-03-08", "--executor", "inline"]
+    for slug, benchmark in (("rule", "daily-us-v1"), ("market", "their-market-v1")):
+        assert told_in(package, "run", benchmark, "-a", "their-rule", "--slug", slug, *days).returncode == 0
+
+    def verified(slug, status):
+        found = told_in(package, "verify", slug)
+        assert found.returncode == status, found.stdout
+        return " ".join(found.stdout.split())
+
+    verified("rule", 0)
+    install(package, points, "2.0")
+    said = verified("rule", 3)
+    assert "agent 'their-rule' is of theirs 1.0" in said and "here it is of theirs 2.0" in said
+    assert "re-derived: data, decisions, account, scores, page" in said, "it decides as before"
+    rule.write_text(rule.read_text().replace("closes[-1] > closes", "closes[-1] < closes"))
+    assert "they come out otherwise with theirs 2.0" in verified("rule", 3)
+    market.write_text(market.read_text().replace("250_000", "500_000"))
+    assert "the rules of 'their-market-v1' in theirs 2.0: market.cash is 250000.0" in verified("market", 3)
+    venue.write_text(venue.read_text().replace("'Theirs'", "'Theirs', periods_per_year=365"))
+    assert "venue 'their-venue-v1' has other rules in theirs 2.0" in verified("market", 3)
+    scores = package / "runs" / "market" / "scores.json"
+    forged = json.loads(scores.read_text())
+    forged["agents"][1]["measures"]["cumulative_return"]["median"]["value"] = 9.99
+    scores.write_text(json.dumps(forged))
+    assert "follows as" in verified("market", 1), "what does not depend on the venue is computed all the same"
+
+
+def test_a_page_that_came_with_a_run_is_kept(place, tell):
+    assert main(["run", *WEEK, "-a", "cash", "--slug", "mine"]) == 0
+    mine, theirs = place / "runs" / "mine", place / "runs" / "theirs"
+    assert main(["assay", "mine", "--portfolios", "100"]) == 0
+    for words in (["report", "mine"], ["verify", "mine", "-o", str(mine / "report.html")], ["report", "mine"]):
+        assert "is kept" not in tell(words).err, "what is written here is written again"
+    shutil.copytree(mine, theirs)
+    for name in ("report.html", "assay.json"):
+        (theirs / name).write_text((theirs / name).read_text().replace("cash", "gold"))
+    before = (theirs / "report.html").read_bytes(), (theirs / "assay.json").read_bytes()
+    for words in (["report", "theirs"], ["assay", "theirs", "--portfolios", "100"], ["resume", "theirs"]):
+        assert "was not" in (said := tell(words).err) and "on this machine and is kept" in said
+    assert ((theirs / "report.html").read_bytes(), (theirs / "assay.json").read_bytes()) == before
+    assert (place / "theirs-assay.html").is_file()
+    assert "is kept" not in tell(["report", "theirs", "-o", str(theirs / "report.html")]).err
+    assert (theirs / "report.html").read_bytes() != before[0]
+    assert "is kept" not in tell(["report", "theirs"]).err
+
+
+STARTED = [
+    "runpy.run_module('tradeassay', run_name='__main__')",
+    "from tradeassay.__main__ import main; sys.exit(main())",
+]
+
+
+@pytest.mark.parametrize("started", STARTED, ids=["module", "script"])
+def test_whoever_stops_a_command_while_it_is_loaded_sees_one_line(place, started):
+    script = f"""
+import os, runpy, signal, sys
+
+class Stop:
+    def find_spec(self, name, path=None, target=None):
+        if name == "click":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.argv = ["tradeassay", "--version"]
+sys.meta_path.insert(0, Stop())
+{started}
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (130, "", "stopped\n")
+    ignoring = script.replace("sys.argv", "signal.signal(signal.SIGINT, signal.SIG_IGN)\nsys.argv")
+    assert subprocess.run([sys.executable, "-c", ignoring], capture_output=True, check=False).returncode == 0
 
 
 def test_a_half_made_plugin_takes_no_list_down_and_is_named(place):

@@ -1,6 +1,9 @@
 """The smallest honest run of every kind, made through the command line."""
 
 import json
+import os
+import subprocess
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -48,6 +51,35 @@ architecture = "rule"
 params = { rule = "trend" }
 """
 AMENDED = SEASON.replace("2022-03-10", "2022-03-14")
+THEIRS = """
+import msgspec
+from tradeassay.account import venues
+from tradeassay.agents import PortfolioConfig, Rebalancer
+from tradeassay.benchmarks import benchmarks
+
+class TheirRule(Rebalancer[PortfolioConfig]):
+    summary = "holds the first names"
+    Config = PortfolioConfig
+
+    def targets(self, observation):
+        return {name: 0.1 for name in observation.universe[:5]}
+
+US = benchmarks.get("daily-us-v1")
+MARKET = msgspec.structs.replace(US, id="their-market-v1", title="Theirs")
+FEES = msgspec.structs.replace(
+    US, id="their-fees-v1", market=msgspec.structs.replace(US.market, venue="their-venue-v1")
+)
+VENUE = msgspec.structs.replace(venues.get("us-v1"), id="their-venue-v1", title="Their exchange")
+"""
+POINTS = """
+[tradeassay.agents]
+their-rule = theirs:TheirRule
+[tradeassay.benchmarks]
+their-market-v1 = theirs:MARKET
+their-fees-v1 = theirs:FEES
+[tradeassay.venues]
+their-venue-v1 = theirs:VENUE
+"""
 TRAINED = Path(__file__).parents[2] / "examples" / "training" / "recorded" / "qwen-few-seen.tar.xz"
 
 
@@ -78,6 +110,25 @@ def own(root):
         *("-a", f"{root}/my_agent.py:Mine", "-a", f"pipe:command=python {root}/on_a_pipe.py"),
         *("-a", f"{root}/the boss's.py:Boss", "-a", f"{root}/newest.py:News"),
     )
+
+
+def of_a_package(benchmark):
+    """Play a benchmark and a rule of a package that is installed for the runner alone."""
+
+    def made(root):
+        info = root / "theirs-1.0.dist-info"
+        info.mkdir()
+        (root / "theirs.py").write_text(THEIRS)
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(POINTS)
+        words = ["run", benchmark, "-a", "their-rule", "-a", "momentum-12-1:k=3", *SHORT, "--executor", "inline"]
+        here = {**os.environ, "PYTHONPATH": str(root)}
+        subprocess.run(
+            [sys.executable, "-m", "tradeassay", *words, "--slug", "theirs"], cwd=root, env=here, check=True
+        )
+        return root / "runs" / "theirs"
+
+    return made
 
 
 def over_http(root):
@@ -167,6 +218,8 @@ HONEST = {
     ),
     "recorded": trade("stockbench-v1", "--cassettes", "recorded/qwen2.5-coder-1.5b", "--replay"),
     "own": own,
+    "theirs": of_a_package("their-market-v1"),
+    "venue": of_a_package("their-fees-v1"),
     "http": over_http,
     "quantcode": lambda root: play(
         root,

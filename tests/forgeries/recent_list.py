@@ -5,6 +5,7 @@ They were written from the manual and from files on disk alone, before anybody l
 
 import json
 import re
+import shutil
 import sqlite3
 import subprocess
 import zipfile
@@ -16,11 +17,14 @@ from forgery_list import (
     assay,
     assayed,
     chosen,
+    journal,
     manifest,
     of,
     on_its_pages,
+    outcome,
     replace,
     scores,
+    shift,
     shown,
     swap,
     these,
@@ -420,3 +424,54 @@ def a_signature_of_another_seal(run):
         signature = signed_before.read(name)
     exchange(beside, name, lambda _: signature)
     return shown(run, "rule.seal")
+
+
+# -- what came with a package that is not installed here --
+def _left_out(run):
+    shutil.rmtree(run.episode("momentum"))
+    with run.manifest() as found:
+        found["episodes"] = [one for one in found["episodes"] if one["agent"]["name"] != "momentum-12-1"]
+
+
+def _broke_off(lines):
+    del lines[3:]
+
+
+def _called_failed(found):
+    found.update(status="failed", error="the exchange was closed")
+
+
+def _cheaper(lines):
+    fill = next(event for event in lines[0]["events"] if event["type"] == "filled")
+    gained = fill["quantity"] * fill["price"] * 0.05
+    fill.update(price=fill["price"] * 0.95, reference=fill["reference"] * 0.95, cash=fill["cash"] + gained)
+    shift(lines, 0, gained)
+
+
+def _never_charged(lines):
+    fill = next(event for event in lines[0]["events"] if event["type"] == "filled")
+    fill["cash"] += fill["fee"]
+    shift(lines, 0, fill["fee"])
+
+
+def _better(found):
+    found["agents"][1]["measures"]["cumulative_return"]["median"]["value"] = 9.99
+
+
+these(
+    "theirs",
+    an_agent_left_out=_left_out,
+    a_better_score=lambda run: run.scores(_better),
+    their_fills_cheaper=journal("their-rule", _cheaper),
+    done_with_an_error=outcome("their-rule", lambda found: found.update(error="audited")),
+    a_bad_result_called_failed=("that it failed after 8 sessions", outcome("their-rule", _called_failed)),
+    broken_off=journal("their-rule", _broke_off),
+)
+these(
+    "venue",
+    a_better_score=lambda run: run.scores(_better),
+    fills_outside_their_bar=journal("momentum", _cheaper),
+    a_fee_that_was_not_charged=journal("momentum", _never_charged),
+    broken_off=journal("momentum", _broke_off),
+    another_data_kind=manifest(lambda found: found["datasets"]["synthetic/us:7"]["facts"].update(kind="real")),
+)

@@ -32,6 +32,7 @@ class Registry(Generic[T]):
         self._items: dict[str, T] = {}
         self._plugins_loaded = False
         self._broken: dict[str, str] = {}
+        self._packages: dict[str, str] = {}
 
     def register(self, name: str) -> Callable[[T], T]:
         """Return a decorator that files its object under ``name``; raises :class:`UserError` on a duplicate."""
@@ -84,6 +85,11 @@ class Registry(Generic[T]):
         for name in self.names():
             yield name, self._items[name]
 
+    def package(self, name: str) -> str | None:
+        """Return the installed package that added a thing, with its version; None for ours and for a script's."""
+        self._load_plugins()
+        return self._packages.get(name)
+
     def broken(self) -> dict[str, str]:
         """Return the names of installed entry points that could not be loaded, and why."""
         self._load_plugins()
@@ -115,6 +121,8 @@ class Registry(Generic[T]):
             # One broken package must not take the others down; whoever asks for it by name is told why.
             try:
                 self.add(point.name, point.load())
+                if point.dist is not None:
+                    self._packages[point.name] = f"{point.dist.name} {point.dist.version}"
             except UserError as error:
                 self._broken[point.name] = str(error)
             except Exception as error:

@@ -10,6 +10,7 @@ may say the same numbers of the same agents in other words: nobody can check tho
 from __future__ import annotations
 
 import base64
+import contextlib
 import html
 import re
 import shlex
@@ -42,7 +43,7 @@ from tradeassay.runs.play.progress import CountListener
 from tradeassay.runs.store.outcome import ClaimOutcome, Violation, Word
 from tradeassay.runs.summary import summary_of
 from tradeassay.runs.verify.attested import Attestation, VerdictWord
-from tradeassay.runs.verify.report import NOT_RENDERED, VerifyReport
+from tradeassay.runs.verify.report import NOT_RENDERED, VerifyReport, in_any_venue
 
 PAPER = "paper.json"
 Badges = tuple[tuple[str, str], ...]
@@ -101,8 +102,14 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
             missing = [
                 f"it is the record's, titled by the runner: '{name}' is not registered here" for name in strangers
             ]
+        unsure = [one.why for one in found.claims if one.claim == "account" and one.outcome == "cannot be checked"]
+        if wrong and unsure:  # a page tells a venue's rules, which are not the run's here
+            wrong, missing = [], [f"{unsure[0]}: {wrong[0]}"]
     except TradeassayError as error:
         missing = [error.message]
+        with contextlib.suppress(TradeassayError), benchmarks.knowing(strangers):
+            pages = in_any_venue(strangers.values(), lambda: _other_page(run, found, page)[0])
+            wrong = pages[0] if pages and pages[0] == pages[-1] else []
     outcome: Word = "contradicted" if wrong else "cannot be checked" if missing else "re-derived"
     made = run.manifest.versions.packages.get("tradeassay", __version__)
     why = next(iter((*wrong, *missing)), "")
@@ -112,7 +119,7 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
         why = f"report.html was written by {whose}, the same numbers in other words ({worded})"
         outcome, why = (
             "cannot be checked",
-            f"{why}; tradeassay report {shlex.quote(str(run.folder))} writes it anew",
+            f"{why}; tradeassay report {shlex.quote(str(run.folder))} -o FILE writes it anew",
         )
     elif wrong and __version__ not in (made, writer):
         outcome, why = "cannot be checked", f"the run was made with tradeassay {made}: {why}"
@@ -265,6 +272,11 @@ def verify_site(
     ]
     if then is not None and now is not None and then != now:
         unsure.append(f"{runs} and the site do not hold the same runs ({', '.join(sorted(then ^ now))})")
+    unlike = {name for name, one in done.runs.items() if one.word == "unverified"}
+    unlike |= {one.folder.name for one in loaded if _strangers(one)}
+    if unlike and not unsure:  # pages of other runs do not depend on them
+        sure = [one for one in wrong if one.startswith("runs/") and one.split("/")[1] not in unlike]
+        wrong, unsure = sure or wrong, [] if sure else [f"not all of {', '.join(sorted(unlike))} is known here"]
     if not wrong or not unsure:
         return _report(site, done.runs, wrong)
     why = f"{'; '.join(unsure)}: {'; '.join(wrong[:3])}"

@@ -19,6 +19,7 @@ from tradeassay.account import venues
 from tradeassay.agents import agents
 from tradeassay.agents.own_file import NAME as OWN_FILE, WITH_FILES, own_files
 from tradeassay.benchmarks import Benchmark, NamedWindow, benchmarks, find_window
+from tradeassay.benchmarks.protocol import protocols
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.hashing import Beacon, canonical_json, sha256_file, sha256_of
 from tradeassay.core.measure import Badges, Convention
@@ -115,18 +116,26 @@ class DatasetRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BenchmarkRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A benchmark's configuration, its hash, and the hash of its venue's rules."""
+    """A benchmark's configuration, its hash, and the hash of its venue's rules; ``package`` is the one that it
+    came with, and its version, when that is not tradeassay."""
 
     sha256: str
     venue_sha256: str
     config: Benchmark
+    package: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an agent's code lives. ``sha256`` is the hash of its file when it is not part of tradeassay."""
+    """Where an agent's code lives. When it is not part of tradeassay, ``sha256`` is the hash of its file and
+    ``package`` the installed package that it came with, and its version."""
 
     module: str
     sha256: str | None = None
+    package: str | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def ours(self) -> bool:
+        return self.module.partition(".")[0] == "tradeassay"
 
 
 class ManifestBase(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
@@ -156,6 +165,11 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
     windows: dict[str, NamedWindow] = {}
     models: dict[str, ModelRecord] = {}
     files: dict[str, dict[str, str]] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def absent_agents(self) -> dict[str, AgentRecord]:
+        """The agents of packages that are not installed here."""
+        return {name: one for name, one in self.agents.items() if name not in agents and not one.ours}
 
     @property
     def secret(self) -> str | None:
@@ -285,44 +299,55 @@ def build_manifest(
     *,
     prices: Path | None = None,
     files: dict[str, dict[str, str]] | msgspec.UnsetType = msgspec.UNSET,
-    stated: Mapping[str, AgentRecord] | None = None,
+    stated: RunManifest | None = None,
 ) -> RunManifest:
     """Describe a run as it would be started now; ``prices`` is a file of model prices that override ours.
 
-    ``files`` are those of :func:`agent_files`, for whoever starts the run; ``stated`` are the records of agents of
-    packages that are not installed here, for whoever verifies it.
+    ``files`` are those of :func:`agent_files`, for whoever starts the run; ``stated`` is the recorded manifest,
+    for whoever verifies it: what came with packages that are not installed here is taken from it.
     """
-    known = stated or {}
+    absent = {} if stated is None else stated.absent_agents
     return RunManifest(
         spec=spec,
         work_sha256=work_sha256(spec),
         convention=spec.convention,
         seeds=spec.seeds,
-        benchmarks={
-            name: BenchmarkRecord(
-                sha256=sha256_of(one), venue_sha256=sha256_of(venues.get(one.market.venue)), config=one
-            )
-            for name in spec.benchmarks
-            if (one := benchmarks.get(name))
-        },
+        benchmarks={name: _benchmark_record(name, stated) for name in spec.benchmarks},
         datasets={
             name: DatasetRecord(name=entry.name, sha256=entry.sha256, facts=entry.facts)
             for name, entry in datasets.items()
         },
         agents={
-            name: known.get(name) or agent_record(name)
+            name: absent.get(name) or agent_record(name)
             for name in dict.fromkeys(episode.agent.name for episode in episodes)
         },
         episodes=episodes,
         versions=versions,
         protocols={
-            cell: describe_protocol(with_protocol(benchmarks.get(episode.benchmark), episode.protocol))
+            cell: _protocol_record(episode, stated)
             for cell, episode in {episode.cell: episode for episode in episodes if episode.by_model}.items()
         },
         windows=windows_by_cell(episodes, datasets),
         models=describe_models(episodes, prices) if any(one.by_model for one in episodes) else {},
         files=files,
     )
+
+
+def _benchmark_record(name: str, stated: RunManifest | None) -> BenchmarkRecord:
+    config = benchmarks.get(name)
+    if stated is not None and config.market.venue not in venues:
+        venue = stated.benchmarks[name].venue_sha256
+    else:
+        venue = sha256_of(venues.get(config.market.venue))
+    package = benchmarks.package(name) or msgspec.UNSET
+    return BenchmarkRecord(sha256=sha256_of(config), venue_sha256=venue, config=config, package=package)
+
+
+def _protocol_record(episode: EpisodeSpec, stated: RunManifest | None) -> ProtocolRecord:
+    config = with_protocol(benchmarks.get(episode.benchmark), episode.protocol)
+    if stated is not None and config.protocol not in protocols:
+        return stated.protocols[episode.cell]
+    return describe_protocol(config)
 
 
 def agent_files(episodes: tuple[EpisodeSpec, ...]) -> dict[str, dict[str, str]] | msgspec.UnsetType:
@@ -404,10 +429,11 @@ _DECODER: msgspec.json.Decoder[Manifest] = msgspec.json.Decoder(Manifest)
 
 def agent_record(name: str) -> AgentRecord:
     module = agents.get(name).__module__
-    if module.split(".")[0] == "tradeassay":
-        return AgentRecord(module=module)
+    if (ours := AgentRecord(module=module)).ours:
+        return ours
     file = getattr(sys.modules.get(module), "__file__", None)
-    return AgentRecord(module=module, sha256=sha256_file(Path(file)) if file and Path(file).is_file() else None)
+    digest = sha256_file(Path(file)) if file and Path(file).is_file() else None
+    return AgentRecord(module=module, sha256=digest, package=agents.package(name) or msgspec.UNSET)
 
 
 def _difference(then: Manifest, now: Manifest) -> str:

@@ -62,7 +62,8 @@ class CheckTask(msgspec.Struct, frozen=True, kw_only=True, tag="check"):
     """Check what an episode left behind; with ``data_sha256`` None, without its data.
 
     ``benchmark`` is the registered one where there is one, whatever the run says; ``model`` what the run says
-    about its model's price.
+    about its model's price. ``no_venue`` says why the venue's rules are not here, ``other_code`` which other
+    version of the agent is.
     """
 
     folder: str
@@ -72,6 +73,8 @@ class CheckTask(msgspec.Struct, frozen=True, kw_only=True, tag="check"):
     data_sha256: str | None
     secret: str | None = None
     model: ModelRecord | None = None
+    no_venue: str = ""
+    other_code: str = ""
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True, tag="checked"):
@@ -149,16 +152,19 @@ def check_episode(task: CheckTask) -> Checked:
         return found.result()
     _check_cassette(found, evidence)
     _check_spending(found, evidence, {} if task.model is None else {task.model.model: task.model})
-    if task.data_sha256 is None:
-        found.contradict(spending_is_that_of_the_dialogue(evidence))
-        found.contradict(decisions_were_usable(evidence))
-        broken = found.contradict(money_adds_up(evidence))
+    if task.data_sha256 is None or task.no_venue:
+        why = task.no_venue or NO_DATA
+        broken = found.contradict(itself(evidence))
+        if task.data_sha256 is not None:
+            snapshot = snapshot_for(task.episode.dataset, task.home, task.data_sha256)
+            broken |= found.contradict(_guarded(audit_without_venue(evidence, snapshot, task.benchmark.market)))
         for claim in ("decisions", "account"):
-            found.say(claim, "cannot be checked", NO_DATA)
+            found.say(claim, "cannot be checked", why)
         found.say("money", "contradicted" if broken else "consistent")
         if task.episode.by_model:
-            found.say("conversation", "cannot be checked", NO_DATA)
+            found.say("conversation", "cannot be checked", why)
             found.say_answers([task.episode.model], known=False)
+        say_ending(found, evidence)
         return found.result()
     play = PlayTask(
         folder=task.folder,
@@ -168,18 +174,23 @@ def check_episode(task: CheckTask) -> Checked:
         data_sha256=task.data_sha256,
         secret=task.secret,
     )
-    _replay_trading(found, evidence, play)
+    _replay_trading(found, evidence, play, task.other_code)
     return found.result()
 
 
-def _replay_trading(found: Examination, evidence: EpisodeEvidence[StepRecord], task: PlayTask) -> None:
+def _replay_trading(
+    found: Examination, evidence: EpisodeEvidence[StepRecord], task: PlayTask, other_code: str
+) -> None:
     """Play the episode again and compare; then ask those who share no code with the player."""
     episode, market = task.episode, task.benchmark.market
     snapshot = snapshot_for(episode.dataset, task.home, task.data_sha256)
     why = ""
     try:
         again = replay_conversation(task, evidence.outcome) if episode.by_model else replay_rule(task)
-        broken = found.contradict(comes_out_again(evidence, again))
+        wrong = list(comes_out_again(evidence, again))
+        if wrong and other_code:
+            raise NotReplayable(f"they come out otherwise with {other_code}, which is here")
+        broken = found.contradict(wrong)
         if again.unasked:
             found.notes.append(f"{again.unasked} recorded answers of {episode.key} were not asked for")
     except NotReplayable as error:
@@ -187,20 +198,19 @@ def _replay_trading(found: Examination, evidence: EpisodeEvidence[StepRecord], t
     except TradeassayError as error:
         broken = found.contradict([(None, "replay", error.message)])
     if broken or why:
-        found.contradict(spending_is_that_of_the_dialogue(evidence))
-        found.contradict(decisions_were_usable(evidence))
-        found.contradict(money_adds_up(evidence))
+        found.contradict(itself(evidence))
         broken |= found.contradict(_guarded(decisions_give_these_lines(evidence, snapshot, market)))
     complete = evidence.outcome.status == "done"
     unfair = found.contradict(_guarded(audit(evidence.records, snapshot, market, complete=complete)))
+    again_or_not: tuple[Word, str] = ("contradicted", "") if broken else ("re-derived", "")
     if why:
-        found.say("decisions", "cannot be checked", why)
-    else:
-        found.say("decisions", "contradicted" if broken else "re-derived")
+        again_or_not = "cannot be checked", why
+        say_ending(found, evidence)
+    found.say("decisions", *again_or_not)
     found.say("account", "contradicted" if broken or unfair else "re-derived")
     if episode.by_model:
-        found.say("conversation", "contradicted" if broken else "re-derived")
-        found.say_answers([episode.model], known=not broken)
+        found.say("conversation", *again_or_not)
+        found.say_answers([episode.model], known=not broken and not why)
 
 
 def _open(
@@ -280,10 +290,27 @@ def _same_lines(evidence: EpisodeEvidence[R], again: Replayed) -> Iterator[Found
         yield step, "replay", "carrying out the recorded decision gives another line"
 
 
-def decisions_were_usable(evidence: EpisodeEvidence[StepRecord]) -> Iterator[Found]:
-    """An episode without a usable decision has failed."""
-    unusable = all(record.decision.status == "failed" for record in evidence.records)
-    if evidence.outcome.status == "done" and unusable:
+def itself(evidence: EpisodeEvidence[StepRecord]) -> Iterator[Found]:
+    """A record does not contradict itself, whatever it was made with."""
+    yield from spending_is_that_of_the_dialogue(evidence)
+    yield from outcome_fits(evidence)
+    yield from money_adds_up(evidence)
+
+
+def say_ending(found: Examination, evidence: EpisodeEvidence[StepRecord]) -> None:
+    """Say of a failed episode that nobody can play again whose word its failure is: it hides a result."""
+    outcome = evidence.outcome
+    if outcome.status == "failed":
+        why = f"that it failed after {outcome.steps} sessions ({str(outcome.error)[:60]}) is the runner's word"
+        found.say("outcome", "cannot be checked", why)
+
+
+def outcome_fits(evidence: EpisodeEvidence[StepRecord]) -> Iterator[Found]:
+    """An episode without a usable decision has failed, and only one that failed has an error."""
+    status, error = evidence.outcome.status, evidence.outcome.error
+    if (status == "failed") is (error is None):
+        yield None, "outcome", f"the episode is {status}, and its error is {error!r:.60}"
+    if status == "done" and all(record.decision.status == "failed" for record in evidence.records):
         yield None, "outcome", "no decision was usable, but the episode counts as done"
 
 
@@ -386,6 +413,21 @@ def audit(
                 days[row] = day
         for finding in auditor.step(place, day, record, config.cash):
             yield place, finding.check, finding.what
+
+
+_WITHOUT_VENUE = frozenset(("sessions", "actions", "nav", "fills", "suspension", "universe"))
+"""Checks of the auditor that ask the data and the benchmark, and no rule of a venue."""
+
+
+def audit_without_venue(
+    evidence: EpisodeEvidence[StepRecord], snapshot: Snapshot, config: MarketConfig
+) -> Iterator[Found]:
+    """Days, prices, marks and corporate actions are those of the data, whatever the venue took for a trade."""
+    any_venue = msgspec.structs.replace(config, venue="us-v1")
+    complete = evidence.outcome.status == "done"
+    for found in audit(evidence.records, snapshot, any_venue, complete=complete):
+        if found[1] in _WITHOUT_VENUE:
+            yield found
 
 
 @lru_cache(maxsize=2)

@@ -18,6 +18,7 @@ import msgspec
 
 from tradeassay.agents import make_agent
 from tradeassay.agents.own_file import NAME as OWN_FILE, why_not_again
+from tradeassay.benchmarks.protocol import protocols
 from tradeassay.core.agent import CostlyAgent
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UNDECODABLE, MissingExtra, RunError, UserError
@@ -80,8 +81,11 @@ def replay_conversation(task: PlayTask, recorded: Outcome) -> Replayed:
     """Hold an episode's conversations again with the recorded replies.
 
     Raises :class:`~tradeassay.llm.CassetteMismatch` when a question was not recorded, and when a scripted model
-    answers otherwise now.
+    answers otherwise now; :class:`NotReplayable` for a conversation of a package that is not here.
     """
+
+    if task.benchmark.protocol not in protocols:
+        raise NotReplayable(f"the conversation '{task.benchmark.protocol}' is not registered here")
 
     async def replay() -> Replayed:
         journal: KeptLines[StepRecord] = KeptLines()

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
+from tradeassay.account import venues
 from tradeassay.agents import agents
 from tradeassay.agents.own_file import WITH_FILES, named_files
 from tradeassay.benchmarks import Benchmark, benchmarks
@@ -52,13 +54,13 @@ from tradeassay.runs.spec.episode import EpisodeSpec, expand
 from tradeassay.runs.spec.run_spec import work_sha256
 from tradeassay.runs.store.folder import RunFolder, present_versions, read_timing, version_changes
 from tradeassay.runs.store.manifest import (
-    AgentRecord,
     CodeManifest,
     DatasetEntry,
     Manifest,
     PrepareTask,
     RunManifest,
     WantedWindow,
+    agent_record,
     build_manifest,
     encode_manifest,
     entry_of,
@@ -73,6 +75,7 @@ from tradeassay.runs.verify.freedom import OUT_OF_TIME, Freedom, code_departures
 from tradeassay.runs.verify.replay import NotReplayable, Replayed, differences, not_as_written
 
 M = TypeVar("M", bound=Manifest)
+T = TypeVar("T")
 REWRITABLE = ("report.html", "timing.json", ".lock", "cards")
 """Files of a run's folder that are not part of its record: anybody can write them again."""
 RUNNERS_CLAIM = (
@@ -178,6 +181,16 @@ def verify(
     names, here = modules_of(manifest.episodes)
     with make_executor("inline" if here else "local", entry=ENTRY, workers=workers, modules=names) as executor:
         return _TradingVerifier(place, manifest, where, executor, ways).report(beacon)
+
+
+def in_any_venue(played: Iterable[Benchmark], make: Callable[[], T]) -> list[T]:
+    """Make something under each of two venues, in place of those that are not registered here; nothing where all
+    are."""
+    absent, made = {one.market.venue for one in played} - set(venues.names()), list[T]()
+    for name in _STAND_INS if absent else ():
+        with venues.knowing(dict.fromkeys(absent, venues.get(name))):
+            made.append(make())
+    return made
 
 
 class _Verifier(ABC, Generic[M]):
@@ -377,29 +390,27 @@ class _TradingVerifier(_Verifier[RunManifest]):
         self._foreign: dict[str, list[str]] = {}
         self._sound: set[str] = set()
         self._registered = {name: benchmarks.get(name) for name in manifest.benchmarks if name in benchmarks}
+        stated = {name: one.config for name, one in manifest.benchmarks.items() if name not in benchmarks}
+        self._known = {**stated, **self._registered}
+        self._others: dict[str, str] = {}
+        self._no_venue: dict[str, str] = {}
 
     def _check_manifest(self) -> None:
         manifest, before = self._manifest, len(self._violations)
         if work_sha256(manifest.spec) != manifest.work_sha256:
             self._broken("spec", "the spec is not the one whose hash the manifest holds")
         strangers = sorted({*manifest.benchmarks, *manifest.spec.benchmarks} - set(self._registered))
-        for name in strangers:
-            self._say("rules", "cannot be checked", f"benchmark '{name}' is not registered here")
-        absent = {
-            name: record
-            for name, record in manifest.agents.items()
-            if name not in agents and record.module.partition(".")[0] != "tradeassay"
-        }
-        for name, agent in absent.items():
-            package = agent.module.partition(".")[0]
-            why = f"agent '{name}' is not registered here: its package '{package}' is not installed"
+        unknown = [f"benchmark '{name}' is not registered here" for name in strangers]
+        unknown += self._unlike_here()
+        for why in unknown:
             self._say("rules", "cannot be checked", why)
-        entries = self._data()
-        if not strangers:
-            self._compare_manifest(entries, absent)
+        with benchmarks.knowing(self._known):  # strangers are as stated; whatever follows from them still follows
+            self._compare_manifest(self._data())
         for name, record in manifest.benchmarks.items():
             if sha256_of(record.config) != record.sha256:
                 self._broken("benchmark", f"the configuration of '{name}' is not the one whose hash is recorded")
+            if record.config.id != name:
+                self._broken("benchmark", f"the configuration of '{name}' is that of '{record.config.id}'")
         if not manifest.secret and any(one.config.takes_secret for one in manifest.benchmarks.values()):
             self._broken("spec", "there is no secret, from which its draws are derived")
         self._check_names()
@@ -409,10 +420,34 @@ class _TradingVerifier(_Verifier[RunManifest]):
             words = ", ".join(f"{name} {new} instead of {old}" for name, old, new in chosen)
             self._notes.append(f"the runner chose how intervals are made: {words}")
         for name, others in self._foreign.items():
-            self._say("rules", "cannot be checked", f"these are not the rules of '{name}': {'; '.join(others)}")
-        if not strangers and not absent and not self._foreign:
+            whose = f"'{name}' in {package}" if (package := benchmarks.package(name)) else f"'{name}'"
+            self._say("rules", "cannot be checked", f"these are not the rules of {whose}: {'; '.join(others)}")
+        if not unknown and not self._foreign:
             broken = len(self._violations) > before
             self._say("rules", "contradicted" if broken else "re-derived")
+
+    def _unlike_here(self) -> Iterator[str]:
+        """Name what came with other packages, and is not here or is here in another version: that contradicts
+        nobody."""
+        manifest = self._manifest
+        for name, agent in manifest.absent_agents.items():
+            whose = agent.package or agent.module.partition(".")[0]
+            yield f"agent '{name}' is not registered here: its package '{whose}' is not installed"
+        for name, then in manifest.agents.items():
+            if name not in agents or then.ours or (now := agent_record(name)).ours:
+                continue
+            if (then.module, then.sha256, then.package or now.package) != (now.module, now.sha256, now.package):
+                here = f"{now.package or now.module} ({(now.sha256 or 'no file')[:12]})"
+                was = f"{then.package or then.module} ({(then.sha256 or 'no file')[:12]})"
+                self._others[name] = here
+                yield f"agent '{name}' is of {was}, here it is of {here}"
+        for name, record in manifest.benchmarks.items():
+            venue = self._known[name].market.venue
+            if venue not in venues:
+                self._no_venue[name] = f"venue '{venue}' is not here"
+            elif (package := venues.package(venue)) and sha256_of(venues.get(venue)) != record.venue_sha256:
+                self._no_venue[name] = f"venue '{venue}' has other rules in {package}, which is here"
+        yield from (f"of '{name}': {why}" for name, why in self._no_venue.items() if name in self._registered)
 
     def _check_own_files(self) -> None:
         """Compare the runner's own files with the copies that are here; name the others, with their hashes."""
@@ -443,16 +478,16 @@ class _TradingVerifier(_Verifier[RunManifest]):
             if (called := names.get(agent.title, agent.title)) != agent.title:
                 self._notes.append(f"'{agent.title}' is the runner's own label: it is shown as '{called}'")
 
-    def _compare_manifest(self, entries: Mapping[str, DatasetEntry], absent: Mapping[str, AgentRecord]) -> None:
-        """Describe the run again as it would be started now, with what is registered and stored here; agents that
-        are absent are as stated."""
+    def _compare_manifest(self, entries: Mapping[str, DatasetEntry]) -> None:
+        """Describe the run again as it would be started now, with what is registered and stored here; what is of
+        packages that are not installed is as stated."""
         manifest = self._manifest
         try:
             episodes = expand(manifest.spec)
             if episodes != manifest.episodes:
                 self._broken("spec", "the episodes are not those that the spec means")
                 return
-            again = build_manifest(manifest.spec, episodes, entries, manifest.versions, stated=absent)
+            again = build_manifest(manifest.spec, episodes, entries, manifest.versions, stated=manifest)
         except (TradeassayError, KeyError, AssertionError) as error:
             self._broken("spec", f"the run cannot be described again: {error}")
             return
@@ -472,6 +507,10 @@ class _TradingVerifier(_Verifier[RunManifest]):
             and {str(one).partition(".")[0] for one in (old, new)} == {"tradeassay"}
         ):
             return  # our own code may move to another file
+        said = [f"agents.{name}." for name in self._others]
+        said += [f"benchmarks.{name}.venue_sha256" for name in self._no_venue]
+        if leaf == "package" or where.startswith(tuple(said)):
+            return  # of another version, which is said: code and rules are compared themselves
         then, now = (text if len(text := str(one)) <= 60 else f"{text[:57]}..." for one in (old, new))
         what = f"{where} is {then!r}, here it is {now!r}"
         for name in self._registered:
@@ -490,9 +529,8 @@ class _TradingVerifier(_Verifier[RunManifest]):
         """Return the data sets as they are here; one that is missing, as the run describes it."""
         manifest = self._manifest
         wanted: Mapping[str, PrepareTask] = {}
-        if all(episode.benchmark in self._registered for episode in manifest.episodes):
-            with contextlib.suppress(TradeassayError):
-                wanted = prepare_tasks(manifest.episodes, self._registered, self._home)
+        with contextlib.suppress(TradeassayError):
+            wanted = prepare_tasks(manifest.episodes, self._known, self._home)
         entries: dict[str, DatasetEntry] = {}
         for name, record in manifest.datasets.items():
             found = self._data_set(name, wanted[name].windows if name in wanted else ())
@@ -503,7 +541,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
                     if episode.dataset == name
                     and episode.window is not None
                     and episode.cell in manifest.windows
-                    and (config := self._registered.get(episode.benchmark)) is not None
+                    and (config := self._known.get(episode.benchmark)) is not None
                 }
                 found = DatasetEntry(
                     name=record.name, sha256=record.sha256, facts=record.facts, sessions=(), windows=stated
@@ -548,6 +586,8 @@ class _TradingVerifier(_Verifier[RunManifest]):
                 data_sha256=manifest.datasets[episode.dataset].sha256 if sound else None,
                 secret=manifest.secret if benchmark.takes_secret else None,
                 model=manifest.models.get(episode.label),
+                no_venue=self._no_venue.get(episode.benchmark, ""),
+                other_code=self._others.get(episode.agent.name, ""),
             )
             tasks[episode.key] = ENCODE(task)
         found = self._perform(tasks, "episodes played again")
@@ -580,7 +620,25 @@ class _TradingVerifier(_Verifier[RunManifest]):
             self._say("scores", "cannot be checked", "data is missing or changed")
 
     def _scores(self) -> bytes:
-        tasks = score_tasks(self._place, self._home, self._manifest, self._benchmark)
+        if not self._no_venue:
+            return self._scored_as(self._benchmark)
+        then = msgspec.json.decode(self._place.scores.read_bytes())
+        wrong = [
+            {(where, repr(old), repr(new)) for where, old, new in differences(then, msgspec.json.decode(again))}
+            for again in (self._scored_as(partial(self._with_venue, venue)) for venue in _STAND_INS)
+        ]
+        for where, old, new in sorted(wrong[0] & wrong[1])[:1]:
+            raise ValueError(f"{where} is {old}, and follows as {new}")
+        raise NotReplayable("; ".join(dict.fromkeys(self._no_venue.values())))
+
+    def _with_venue(self, venue: str, episode: EpisodeSpec) -> Benchmark:
+        found = self._benchmark(episode)
+        if episode.benchmark not in self._no_venue:
+            return found
+        return msgspec.structs.replace(found, market=msgspec.structs.replace(found.market, venue=venue))
+
+    def _scored_as(self, benchmark: Callable[[EpisodeSpec], Benchmark]) -> bytes:
+        tasks = score_tasks(self._place, self._home, self._manifest, benchmark)
         found = self._perform({key: ENCODE(task) for key, task in tasks.items()}, "agents scored again")
         if len(found) < len(tasks):
             raise NotReplayable("a process that scored died")  # of the machine, perhaps: that contradicts nobody
@@ -608,6 +666,9 @@ class _TradingVerifier(_Verifier[RunManifest]):
         return results
 
 
+_STAND_INS = ("ashare-v1", "crypto-v1")
+"""Two venues that differ in all that a number takes from one: the sessions of a year, and the currency. What comes
+out alike under both follows from neither."""
 _FIELDS = {
     "convention": "benchmark",
     "seeds": "spec",
