@@ -154,7 +154,7 @@ def check_episode(task: CheckTask) -> Checked:
     _check_spending(found, evidence, {} if task.model is None else {task.model.model: task.model})
     if task.data_sha256 is None or task.no_venue:
         why = task.no_venue or NO_DATA
-        broken = found.contradict(itself(evidence))
+        broken = found.contradict(contradictions_within(evidence))
         if task.data_sha256 is not None:
             snapshot = snapshot_for(task.episode.dataset, task.home, task.data_sha256)
             broken |= found.contradict(_guarded(audit_without_venue(evidence, snapshot, task.benchmark.market)))
@@ -198,18 +198,18 @@ def _replay_trading(
     except TradeassayError as error:
         broken = found.contradict([(None, "replay", error.message)])
     if broken or why:
-        found.contradict(itself(evidence))
+        found.contradict(contradictions_within(evidence))
         broken |= found.contradict(_guarded(decisions_give_these_lines(evidence, snapshot, market)))
     complete = evidence.outcome.status == "done"
     unfair = found.contradict(_guarded(audit(evidence.records, snapshot, market, complete=complete)))
-    again_or_not: tuple[Word, str] = ("contradicted", "") if broken else ("re-derived", "")
+    comes_out: tuple[Word, str] = ("contradicted", "") if broken else ("re-derived", "")
     if why:
-        again_or_not = "cannot be checked", why
+        comes_out = "cannot be checked", why
         say_ending(found, evidence)
-    found.say("decisions", *again_or_not)
+    found.say("decisions", *comes_out)
     found.say("account", "contradicted" if broken or unfair else "re-derived")
     if episode.by_model:
-        found.say("conversation", *again_or_not)
+        found.say("conversation", *comes_out)
         found.say_answers([episode.model], known=not broken and not why)
 
 
@@ -290,8 +290,8 @@ def _same_lines(evidence: EpisodeEvidence[R], again: Replayed) -> Iterator[Found
         yield step, "replay", "carrying out the recorded decision gives another line"
 
 
-def itself(evidence: EpisodeEvidence[StepRecord]) -> Iterator[Found]:
-    """A record does not contradict itself, whatever it was made with."""
+def contradictions_within(evidence: EpisodeEvidence[StepRecord]) -> Iterator[Found]:
+    """Yield in what a record contradicts itself, which takes neither data nor rules to see."""
     yield from spending_is_that_of_the_dialogue(evidence)
     yield from outcome_fits(evidence)
     yield from money_adds_up(evidence)
