@@ -194,6 +194,17 @@ def test_the_freedom_of_the_runner_is_said_on_every_surface(small, home, tmp_pat
     assert sealed.freedom.runs is None
 
 
+def test_where_a_page_was_cut_is_told(runs, home, tell, monkeypatch):
+    monkeypatch.setenv("TRADEASSAY_HOME", str(home))
+    tell(["report", str(runs / "r")])
+    page = runs / "r/report.html"
+    text = page.read_text()
+    whole = next(line for line in text.splitlines()[20:] if len(line) > 60)
+    page.write_text(text[: text.index(whole) + 30])
+    told = "".join(tell(["verify", str(runs / "r")], 1).out.split("\n"))
+    assert f"has {whole[15:30]!r} for {whole[15:55]!r}" in told
+
+
 def test_an_assay_that_a_run_brings_along_is_not_shown(small, home, tmp_path, monkeypatch):
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "mine"))
     made = Assay(title="r", source="run", config=VerdictConfig(), agents=())

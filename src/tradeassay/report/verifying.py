@@ -332,7 +332,8 @@ def _others(made: Path, given: Path, patterns: tuple[str, ...]) -> Iterator[str]
             differ = ((at, then, now) for at, (then, now) in enumerate(pairs, 1) if then != now)
             at, then, now = next(differ, (0, "", ""))
             if at:
-                start = next((n for n, (a, b) in enumerate(zip(then, now, strict=False)) if a != b), 0)
+                alike = zip(then, now, strict=False)  # to the end of the shorter one, where a page was cut
+                start = next((n for n, (a, b) in enumerate(alike) if a != b), min(len(then), len(now)))
                 then, now = (text[max(0, start - 15) : start + 25] for text in (then, now))
                 yield f"{name} is not what the record gives: line {at} has {then!r} for {now!r}"
             elif len(_lines(theirs[name])) != len(_lines(ours[name])):
