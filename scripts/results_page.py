@@ -18,6 +18,7 @@ import msgspec
 
 from tradeassay.arena.queries.snapshot import Standings
 from tradeassay.arena.recording import STANDINGS
+from tradeassay.arena.season import BASELINE
 from tradeassay.core.measure import Measure
 from tradeassay.metrics import wilson_interval
 from tradeassay.runs import CodeRun, Run, load_run
@@ -193,13 +194,13 @@ _ARENA = ("CR", "MDD")
 def arena(opened: OpenRecording) -> str:
     """Write a season of the arena: who stood where, and who had no decision."""
     board = msgspec.json.decode((opened.folder / STANDINGS).read_bytes(), type=Standings)
-    unranked = [row for row in board.rows if row.failed > FAILED_DAYS * row.sessions]
+    unranked = [row for row in board.rows if row.rank is None and row.entry != BASELINE]
     rows = [
         (
             row.entry,
             row.model or "rule",
             str(row.sessions),
-            str(row.failed),
+            str(row.failed + row.missed),
             *("not ranked" if row in unranked else shown(row.measures[one]) for one in _ARENA),
         )
         for row in [*(row for row in board.rows if row not in unranked), *unranked]

@@ -308,14 +308,26 @@ def test_lines_that_grew_are_those_that_are_read_at_once(table):
     runner.store.engine.dispose()
 
 
-def test_who_never_decided_has_no_rank():
-    silent = replace(line("b-m", "X", np.zeros(60)), statuses=("missed",) * 59 + ("failed",))
+@pytest.mark.parametrize(
+    ("statuses", "why"),
+    [
+        (("missed",) * 59 + ("failed",), "it never decided"),
+        (("missed",) * 6 + ("failed",) * 7 + ("decided",) * 47, "22% of its rounds had no decision"),
+        (("failed",) * 12 + ("decided",) * 48, None),
+    ],
+)
+def test_who_decided_too_seldom_has_no_rank(statuses, why):
+    silent = replace(line("b-m", "X", noise(3, 0.05)), statuses=statuses)
     lines = {("a-m", "X"): line("a-m", "X", noise(1, -0.01)), ("b-m", "X"): silent}
     lines["c-m", "X"] = line("c-m", "X", noise(2, -0.02))
     played = season(("a", "m"), ("b", "m"), ("c", "m"))
     found = {row.entry: row for row in standings(played, lines, FAST).rows}
-    assert [found[name].rank for name in ("a-m", "c-m", "b-m")] == [1, 2, None]
-    assert list(found)[-1] == "b-m" and "never decided" in (found["b-m"].best.reason or "")
+    ranks = [found[name].rank for name in ("b-m", "a-m", "c-m")]
+    if why is None:
+        assert ranks == [1, 2, 3]
+        return
+    assert ranks == [None, 1, 2] and list(found)[-1] == "b-m"
+    assert (found["b-m"].best.reason or "").startswith(why) and "no rank" in found["b-m"].best.reason
     assert found["a-m"].best.value + found["c-m"].best.value == pytest.approx(1.0)
 
 

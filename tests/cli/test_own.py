@@ -246,21 +246,21 @@ def test_a_site_over_runs_of_both_kinds(tmp_path, tell):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["agent", "benchmark", "source", "task"])
 def test_every_starter_folder_passes_its_own_test(kind, place):
-    assert main(["new", kind, f"my_{kind}"]) == 0
+    assert main(["new", kind, f"starter_{kind}"]) == 0
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0", "."]
-    done = subprocess.run(words, cwd=place / f"my_{kind}", capture_output=True, text=True, timeout=200)
+    done = subprocess.run(words, cwd=place / f"starter_{kind}", capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stdout[-3000:]
     assert "skipped" not in done.stdout
 
 
 def test_a_starter_holds_no_mark_of_its_template(place):
     for kind in ("agent", "benchmark", "source", "task"):
-        assert main(["new", kind, f"my_{kind}"]) == 0
-        for path in (place / f"my_{kind}").iterdir():
+        assert main(["new", kind, f"starter_{kind}"]) == 0
+        for path in (place / f"starter_{kind}").iterdir():
             assert "{{" not in path.read_text() and "NAME" not in path.name
             if path.suffix == ".py":
                 compile(path.read_text(), path.name, "exec")
-    assert main(["new", "task", "my_task"]) == 2
+    assert main(["new", "task", "starter_task"]) == 2
     assert main(["new", "agent", "Bad-Name"]) == 2
     assert main(["new", "agent", "class"]) == 2
     assert main(["new", "source", "csv"]) == 2

@@ -24,6 +24,7 @@ from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.core.view import Floats
 from tradeassay.metrics import e_bh, e_value, lucky_share, watched_interval, watched_mean, watched_sign
 from tradeassay.metrics.intervals import BootstrapConfig, choose_block, content_seed, resamples
+from tradeassay.runs.summary.rows import FAILED_DAYS
 
 
 class BoardConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +76,8 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Standings(msgspec.Struct, frozen=True, kw_only=True):
-    """Standings of a season, or of a part of it; the baseline, and who never decided, are rows without a rank.
+    """Standings of a season, or of a part of it. The baseline, and who did not decide in more rounds than a run's
+    agent may fail in, are rows without a rank.
 
     ``behind`` counts the rounds that were settled since they were computed. ``lucky`` estimates how many of those
     that did better than buy and hold are no better than it.
@@ -103,7 +105,7 @@ def standings(
         return Standings(season=season.id, rows=(), first=None, last=None, note=nothing)
     days = sorted({day for line in lines.values() for day in line.sessions})
     paths = {entry: account(found, days) for entry, found in by_entry.items()}
-    played = {entry for entry, found in by_entry.items() if entry != BASELINE and _decided(found)}
+    played = {entry for entry, found in by_entry.items() if entry != BASELINE and _unranked(found) is None}
     held = dict.fromkeys(by_entry, paths.get(BASELINE))
     joined = {entry: day for entry, day in season.joined.items() if entry in by_entry and day > days[0]}
     for entry, since in joined.items():  # compared with buy and hold from the same day on
@@ -189,8 +191,14 @@ def ruined_at(path: Floats) -> int | None:
     return int(lost[0]) if lost.size else None
 
 
-def _decided(found: Sequence[EntrySeries]) -> bool:
-    return any("decided" in line.statuses for line in found)
+def _unranked(found: Sequence[EntrySeries]) -> str | None:
+    """Return why an entry has no rank: it kept what it held before, which says nothing about it."""
+    statuses = [status for line in found for status in line.statuses]
+    silent = sum(status != "decided" for status in statuses) / len(statuses)
+    if silent <= FAILED_DAYS:
+        return None
+    often = "it never decided" if silent == 1.0 else f"{silent:.0%} of its rounds had no decision of its own"
+    return f"{often}, so it has no rank"
 
 
 def account(found: Sequence[EntrySeries], days: Sequence[str]) -> Floats:
@@ -231,11 +239,7 @@ def _row(
 ) -> Standing:
     costs = [line.usd for line in lines]
     statuses = [status for line in lines for status in line.statuses]
-    none = not_scored(
-        "too few settled sessions, or nobody to be compared with"
-        if _decided(lines)
-        else "it never decided, so it has no rank"
-    )
+    none = not_scored(_unranked(lines) or "too few settled sessions, or nobody to be compared with")
     best, low, high = rank if rank is not None else (none, None, None)
     return Standing(
         rank=None,
@@ -293,7 +297,7 @@ def pace(season: Season, lines: Mapping[tuple[str, str], EntrySeries], entry: st
     if not own or not base or entry == BASELINE:
         return None
     others = {one for one, _ in lines} - {BASELINE}
-    played = [one for one in others if _decided([line for (who, _), line in lines.items() if who == one])]
+    played = [one for one in others if _unranked([line for (who, _), line in lines.items() if who == one]) is None]
     since = season.joined.get(entry, "")
     days = [day for day in days if day >= since]
     base = [part for line in base if (part := line.since(since)) is not None]
