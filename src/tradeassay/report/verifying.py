@@ -26,7 +26,7 @@ from tradeassay.assay.papers import paper_page, paper_pages
 from tradeassay.assay.probe import ProbeReport, probe_mask
 from tradeassay.assay.verdict import LABELS, brought_assay, check_assay, recorded_assay
 from tradeassay.assay.verdict.record import SOFT
-from tradeassay.benchmarks import Benchmark, benchmarks
+from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.exhibits import PaperPage
 from tradeassay.core import __version__
 from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
@@ -93,7 +93,7 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
     missing = [one.why for one in found.claims if one.claim == "data" and one.outcome != "re-derived"]
     wrong: list[str] = []
     worded = None
-    strangers = {} if isinstance(run, CodeRun) else _strangers(run)
+    strangers = {} if isinstance(run, CodeRun) else run.manifest.absent_benchmarks
     try:
         wrong, worded = ([], None) if missing else _other_page(run, found, page)
         if wrong and strangers:  # as it was written where they are registered
@@ -134,11 +134,6 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
             notes.append(f"report.html tells its readers to verify {named}, which is not what was checked")
     claim = ClaimOutcome(claim="page", outcome=outcome, why=why)
     return found.and_claim(claim, notes)
-
-
-def _strangers(run: Run) -> dict[str, Benchmark]:
-    """Return the benchmarks of a run that are not registered here, as it states them."""
-    return {name: one.config for name, one in run.manifest.benchmarks.items() if name not in benchmarks}
 
 
 def _other_page(run: Run | CodeRun, found: VerifyReport, page: Path) -> tuple[list[str], str | None]:
@@ -273,7 +268,7 @@ def verify_site(
     if then is not None and now is not None and then != now:
         unsure.append(f"{runs} and the site do not hold the same runs ({', '.join(sorted(then ^ now))})")
     unlike = {name for name, one in done.runs.items() if one.word == "unverified"}
-    unlike |= {one.folder.name for one in loaded if _strangers(one)}
+    unlike |= {one.folder.name for one in loaded if one.manifest.absent_benchmarks}
     if unlike and not unsure:  # pages of other runs do not depend on them
         sure = [one for one in wrong if one.startswith("runs/") and one.split("/")[1] not in unlike]
         wrong, unsure = sure or wrong, [] if sure else [f"not all of {', '.join(sorted(unlike))} is known here"]

@@ -167,6 +167,11 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
     files: dict[str, dict[str, str]] | msgspec.UnsetType = msgspec.UNSET
 
     @property
+    def absent_benchmarks(self) -> dict[str, Benchmark]:
+        """The benchmarks that are not registered here, as the run states them."""
+        return {name: one.config for name, one in self.benchmarks.items() if name not in benchmarks}
+
+    @property
     def absent_agents(self) -> dict[str, AgentRecord]:
         """The agents of packages that are not installed here."""
         return {name: one for name, one in self.agents.items() if name not in agents and not one.ours}

@@ -390,8 +390,7 @@ class _TradingVerifier(_Verifier[RunManifest]):
         self._foreign: dict[str, list[str]] = {}
         self._sound: set[str] = set()
         self._registered = {name: benchmarks.get(name) for name in manifest.benchmarks if name in benchmarks}
-        stated = {name: one.config for name, one in manifest.benchmarks.items() if name not in benchmarks}
-        self._known = {**stated, **self._registered}
+        self._known = {**manifest.absent_benchmarks, **self._registered}
         self._others: dict[str, str] = {}
         self._no_venue: dict[str, str] = {}
 
