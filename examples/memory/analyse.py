@@ -299,7 +299,7 @@ def as_lines(models: dict[str, list[Row]]) -> str:
     return "{\n" + ",\n".join(made) + "\n}\n"
 
 
-DRAWN = ("first", "familiar", "closes", "refused", "said", "claims", "bright", "unread", "gap")
+DRAWN = ("first", "familiar", "closes", "refused", "said", "traded_hit", "bright", "explained", "gap")
 
 
 def _enough(found: dict[int, tuple[float, float, int]]) -> dict[int, tuple[float, float, int]]:

@@ -1,12 +1,13 @@
 """A script of known memory in the model's place: how much must be remembered, and used, to be found in a study?
 
-    python script.py --right 0.76 --used 0.8 [--asked 0.6] [--port 8790]
+    python script.py --right 0.76 --used 0.8 [--asked 0.6] [--dose 16] [--port 8790]
     export TRADEASSAY_LOCAL_SERVER=http://127.0.0.1:8790/v1
     python drive.py local/script OUT --worlds 80-99
 
-Of the worlds of dose 16 and above it knows each day with the chance ``--used``, and then every name's direction
+Of the worlds of ``--dose`` and above it knows each day with the chance ``--used``, and then every name's direction
 rightly with the chance ``--right``; of what it is asked outside of trading it is right with that of ``--asked``.
-About other worlds, and under a mask, it reads the table. What it says of a day is always the same.
+About other worlds, and under a mask, it reads the table. What it says of a day is always the same. With ``--dose 0
+--right 0.5 --asked 0.5`` it guesses everywhere: how often is that called memory?
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from practice import DAY, ROW, Teacher
 from worlds import World, make_worlds, word_of
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_DOSE = 16
 
 
 def drawn(*what: object) -> float:
@@ -43,8 +43,8 @@ def remembered(world: World, right: float) -> World:
 class Script(Teacher):
     """A teacher that knows only some days, and those not quite."""
 
-    def __init__(self, right: float, used: float, asked: float) -> None:
-        worlds = [world for world in make_worlds("dose") if world.dose >= _DOSE]
+    def __init__(self, right: float, used: float, asked: float, dose: int) -> None:
+        worlds = [world for world in make_worlds("dose") if world.dose >= dose]
         super().__init__([remembered(world, right) for world in worlds])
         self.used, self.asked = used, asked
         self.truth = {name: world for world in worlds for name in world.names}
@@ -78,9 +78,10 @@ def main() -> None:
     parser.add_argument("--right", type=float, default=0.76)
     parser.add_argument("--used", type=float, default=0.8)
     parser.add_argument("--asked", type=float, default=0.6)
+    parser.add_argument("--dose", type=int, default=16, help="the least dose of the worlds that it knows")
     parser.add_argument("--port", type=int, default=8790)
     arguments = parser.parse_args()
-    Script(arguments.right, arguments.used, arguments.asked).serve(arguments.port)
+    Script(arguments.right, arguments.used, arguments.asked, arguments.dose).serve(arguments.port)
     threading.Event().wait()
 
 

@@ -13,6 +13,7 @@ STUDIES = {
     "days": ("days-main.tar.xz", "days.json"),
     "used": ("used-main.tar.xz", "used.json"),
     "orders": ("orders-main.tar.xz", "orders.json"),
+    "always": ("always-main.tar.xz", "always.json"),
 }
 ASKED = [
     ("weeks", 0, False),
@@ -21,6 +22,8 @@ ASKED = [
     ("days", 82, True),
     ("used", 81, True),
     ("orders", 80, True),
+    ("always", 1, False),
+    ("always", 80, True),
 ]
 """Worlds that the model never read about, and of each study one that it read about 64 times."""
 
@@ -59,7 +62,7 @@ def printed(study, number):
     return found
 
 
-@pytest.mark.slow_for("weeks-90-True", "weeks-0-False", "used-81-True", "orders-80-True")
+@pytest.mark.slow_for("weeks-90-True", "weeks-0-False", "used-81-True", "orders-80-True", "always-1-False")
 @pytest.mark.parametrize(("study", "number", "told"), ASKED)
 def test_an_audit_is_asked_again_without_a_model(recipe, tmp_path, study, number, told):
     row, then = again(recipe, tmp_path, number, "recall"), printed(study, number)
@@ -154,8 +157,8 @@ def test_the_error_rates_of_the_page_are_counted():
     often = [[row for row in rows["qwen-main"] if row["dose"] >= 16] for rows in every.values()]
     found = [counted(never, "told", "recalls"), *(counted(rows, "told", "recalls") for rows in often)]
     judged = [counted(never, "word", "memory"), *(counted(rows, "word", "memory") for rows in often)]
-    assert found == [(1, 117), (40, 40), (29, 40), (11, 14), (15, 40)]
-    assert judged == [(1, 106), (12, 32), (12, 40), (2, 20), (34, 40)]
+    assert found == [(1, 137), (40, 40), (29, 40), (11, 14), (15, 40), (39, 40)]
+    assert judged == [(3, 126), (12, 32), (12, 40), (2, 20), (34, 40), (39, 40)]
     page = (MEMORY.parents[1] / "docs" / "concepts" / "memory.md").read_text()
     for right, whole in (*found, *judged):
         assert f"{right} of {whole}" in " ".join(page.split())
