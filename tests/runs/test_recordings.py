@@ -26,7 +26,6 @@ from tradeassay.runs.store.archive import (
     AUDIT,
     changed_facts,
     command_of,
-    differences,
     find_recording,
     is_our_command,
     list_recordings,
@@ -36,6 +35,7 @@ from tradeassay.runs.store.archive import (
     recording_faults,
     replay_recording,
     score_differences,
+    unlike_recorded,
     write_packed,
 )
 
@@ -242,8 +242,8 @@ def test_what_does_not_belong_in_a_recording_is_named_on_arrival(shelf, change, 
 
 def test_where_a_hash_stands_nothing_else_may_be_said():
     for word in ("0" * 64, "live"):
-        assert not list(differences({"answers": "replayed"}, {"answers": word}, ""))
-    assert list(differences({"answers": "replayed"}, {"answers": "what somebody else wrote"}, ""))
+        assert not list(unlike_recorded({"answers": "replayed"}, {"answers": word}, ""))
+    assert list(unlike_recorded({"answers": "replayed"}, {"answers": "what somebody else wrote"}, ""))
 
 
 def test_how_and_when_data_was_obtained_may_differ_and_what_it_holds_may_not(shelf, tmp_path):

@@ -41,7 +41,7 @@ from tradeassay.runs.store.archive import (
     OpenRecording,
     RecordingLabel,
     day_of,
-    differences,
+    unlike_recorded,
     write_recording,
 )
 
@@ -200,7 +200,7 @@ def season_differences(opened: OpenRecording, db: Path) -> list[str]:
     then = {name: _read(opened, name, object) for name in (STANDINGS, SEASON, PROMPT_HASHES)}
     lines = (opened.folder / DECISIONS).read_bytes().splitlines()
     then |= {DECISIONS: [msgspec.json.decode(line) for line in lines]}
-    return list(differences(msgspec.json.decode(msgspec.json.encode(now)), then, ""))
+    return list(unlike_recorded(msgspec.json.decode(msgspec.json.encode(now)), then, ""))
 
 
 def replayed_differences(opened: OpenRecording) -> list[str]:

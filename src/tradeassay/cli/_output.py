@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradeassay.core.printable import printable
+
 if TYPE_CHECKING:
     from tradeassay.benchmarks.programs import CodeSpec
     from tradeassay.code.task import CodeTask, Wording
@@ -47,8 +49,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
 
 def say(text: str) -> None:
     """Print prose on stderr. What an agent answered may be quoted in it: no sign of it steers the terminal."""
-    shown = (sign if sign.isprintable() or sign in "\n\t\xa0\u202f" else "?" for sign in text)
-    click.echo("".join(shown), err=True)
+    click.echo(printable(text, kept="\n\t\xa0\u202f"), err=True)
 
 
 def say_broken(registry: Registry[Any]) -> None:

@@ -41,6 +41,7 @@ from tradeassay.cli._output import (
     written_page,
 )
 from tradeassay.core.errors import UserError, require
+from tradeassay.core.printable import printable_line
 
 if TYPE_CHECKING:
     from tradeassay.runs import CodeRun
@@ -408,13 +409,8 @@ def _show_status(recorded: Any, *, as_json: bool) -> None:
     print_table("so far", ("episode", "ended", "sessions", "lost", ahead, "failures"), rows)
     for one in episodes:
         for refused in one.refused:
-            why, text = (_printable(words[:300]) for words in (refused.reason, refused.text))
+            why, text = (printable_line(words[:300]) for words in (refused.reason, refused.text))
             say(f"\n{one.key}, {refused.session}\n  why: {why}\n  answer: {text}")
-
-
-def _printable(words: str) -> str:
-    """Return a model's words on one line, without codes that a terminal would obey."""
-    return " ".join("".join(char if char.isprintable() else " " for char in words).split())
 
 
 @click.command()

@@ -35,6 +35,7 @@ from tradeassay.code.program_source import parses
 from tradeassay.code.task import CodeTask
 from tradeassay.core.errors import UserError
 from tradeassay.core.order_columns import ACTION_CANCEL, GIVEN, KINDS
+from tradeassay.core.printable import printable
 from tradeassay.sandbox import (
     BadResult,
     ChildClaim,
@@ -47,7 +48,6 @@ from tradeassay.sandbox import (
     RefusedCall,
     SandboxConfig,
 )
-from tradeassay.sandbox.failures import plain_line
 from tradeassay.sandbox.sandbox_config import ENVIRONMENT
 from tradeassay.sandbox.strategy import Scalar
 
@@ -364,7 +364,7 @@ def _notes(columns: Mapping[str, NDArray[Any]]) -> list[str]:
     notes = columns.get(NOTES)
     if notes is None or notes.dtype != object:
         return []
-    return [plain_line(str(note), 200) for note in notes[:_MOST_NOTES].tolist() if note]
+    return [printable(str(note)[:200]) for note in notes[:_MOST_NOTES].tolist() if note]
 
 
 def replayed_run(

@@ -15,6 +15,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
 
+from tradeassay.core.printable import printable
+
 Status = Literal["passed", "failed", "not_reached", "not_scored", "not_run"]
 Measures = dict[str, float | int | str | None]
 
@@ -154,7 +156,7 @@ def to_junit(findings: Sequence[Finding], *, suite: str, case: str, cpu_s: float
     cases = []
     for finding in findings:
         start = f"<testcase classname={quoteattr(case)} name={quoteattr(finding.name)}"
-        reason = quoteattr(_plain(finding.reason))
+        reason = quoteattr(printable(finding.reason, kept="\n\t"))
         if finding.passed:
             cases.append(f"{start}/>")
         elif finding.holds is None:
@@ -162,7 +164,7 @@ def to_junit(findings: Sequence[Finding], *, suite: str, case: str, cpu_s: float
         else:
             places = (f"{one.file}:{one.line}: " if one.line is not None else "" for one in finding.evidence)
             lines = (f"{place}{one.code}: {one.text}" for place, one in zip(places, finding.evidence, strict=True))
-            body = "\n".join(escape(_plain(line)) for line in lines)
+            body = "\n".join(escape(printable(line, kept="\n\t")) for line in lines)
             cases.append(f"{start}><failure message={reason}>{body}</failure></testcase>")
     inside = "\n".join((head, *cases))
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n{inside}\n</testsuite>\n</testsuites>\n'
@@ -188,10 +190,6 @@ def to_sarif(findings: Sequence[Finding], *, questions: Mapping[str, str], prope
     }
     document = {"$schema": _SARIF, "version": "2.1.0", "runs": [run]}
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
-
-
-def _plain(text: str) -> str:
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text)
 
 
 def _result(finding: Finding, exhibit: Exhibit, level: str) -> dict[str, Any]:

@@ -31,9 +31,9 @@ from tradeassay.code.backtrader import (
     tricks_in,
 )
 from tradeassay.code.bars import FIELDS, TaskBars
+from tradeassay.core.printable import printable
 from tradeassay.core.view import Floats
 from tradeassay.sandbox import Job, JobExecutor, JobLimits, JobResult
-from tradeassay.sandbox.failures import plain_line
 
 _ROUNDING: Final = 1e-9
 """How far a target may exceed 1 and still count as 1."""
@@ -68,14 +68,14 @@ def _by_asset(columns: Mapping[str, NDArray[Any]], assets: Sequence[str]) -> lis
         return [(assets[0], next(iter(columns.values())))]
     missing = [asset for asset in assets if asset not in columns]
     if missing:
-        found = ", ".join(plain_line(name, _SHOWN) for name in list(columns)[:8]) or "none"
+        found = ", ".join(printable(name[:_SHOWN]) for name in list(columns)[:8]) or "none"
         raise BadTargets(
             f"signals returned no column for asset {missing[0]} (columns: {found}); "
             f"return one per asset: {', '.join(assets)}"
         )
     extra = [name for name in columns if name not in assets]
     if extra:
-        shown = plain_line(extra[0], _SHOWN)
+        shown = printable(extra[0][:_SHOWN])
         raise BadTargets(f"signals returned a column '{shown}', which is no asset; drop it")
     return [(asset, columns[asset]) for asset in assets]
 

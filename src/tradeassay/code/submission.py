@@ -32,6 +32,7 @@ from tradeassay.code.task import Timeframe
 from tradeassay.core.dialogue import schema_of_type
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
+from tradeassay.core.printable import printable
 from tradeassay.core.secrets import clean_text
 from tradeassay.core.view import Floats, Ints
 from tradeassay.sandbox import (
@@ -45,7 +46,6 @@ from tradeassay.sandbox import (
     kind_of,
 )
 from tradeassay.sandbox.codec import ClaimHead, CodecError, decode
-from tradeassay.sandbox.failures import plain_line
 
 CARD: Final = "strategy_card.json"
 CODE: Final = "strategy.py"
@@ -261,7 +261,7 @@ def read_trades(columns: Mapping[str, NDArray[Any]], times: NDArray[Any], legs: 
     ):
         if wrong.any():
             first = int(np.flatnonzero(wrong)[0])
-            raise BadLog(f"trade {first} {what}: {plain_line(str(values[first]), _SHOWN)}")
+            raise BadLog(f"trade {first} {what}: {printable(str(values[first])[:_SHOWN])}")
     order = np.argsort(row, kind="stable")
     price, pnl, equity = (found[name].astype(np.float64)[order] for name in ("price", "pnl", "equity"))
     return TradeLog(

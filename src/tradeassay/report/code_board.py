@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tradeassay.core.printable import printable_line
 from tradeassay.core.screen import StackedTable
 from tradeassay.core.secrets import stdout
 from tradeassay.report import numbers
@@ -70,10 +71,10 @@ def print_evaluation(found: Evaluation, title: str) -> None:
     for stage in ("compile", "backtest", "trade", "lookahead", "judge"):
         result = found.stage(stage)
         title = "look-ahead" if stage == "lookahead" else stage
-        rows.append((title, _status(result.status), _clean(result.reason)))
+        rows.append((title, _status(result.status), printable_line(result.reason)))
     console.print(StackedTable(("stage", "status", "why"), rows, ruled=False))
     for line in _details(found):
-        console.print(Text(_clean(line)))
+        console.print(Text(printable_line(line)))
 
 
 def print_check(check: SubmissionCheck, *, name: str) -> None:
@@ -83,25 +84,24 @@ def print_check(check: SubmissionCheck, *, name: str) -> None:
     card = check.scorecard
     verdict = "all gates held" if check.gates.passed else "not all gates held"
     console.print(Text(f"{name} for {card.strategy} on {card.data}: {verdict}", style="bold"))
-    rows = [(gate.name, _status(gate.status), _clean(gate.reason)) for gate in card.gates.gates]
+    rows = [(gate.name, _status(gate.status), printable_line(gate.reason)) for gate in card.gates.gates]
     console.print(StackedTable(("gate", "status", "why"), rows, ruled=False))
     if check.drift is not None:
         why = "; ".join((*check.drift.card_changes, *check.drift.reasons))
         lines = f"{check.drift.changed_lines} of at most {check.drift.budget} lines changed"
-        console.print(
-            Text(_clean(f"since the earlier submission: {check.drift.kind}{f' ({why})' if why else ''}, {lines}"))
-        )
+        kind = f"{check.drift.kind} ({why})" if why else check.drift.kind
+        console.print(Text(printable_line(f"since the earlier submission: {kind}, {lines}")))
     for dimension in card.sound:
         score = shown(card.sound[dimension], "{:.2f}")
         note = f" ({score.note})" if score.note else ""
-        console.print(Text(_clean(f"{dimension}: {score.text}{note}")))
+        console.print(Text(printable_line(f"{dimension}: {score.text}{note}")))
     if check.years is not None:
         over = check.years
         mean = shown(over, "{:.2f}")
         held = (
             "" if over.low is None else f", its mean between {over.low:.2f} and {over.high:.2f} in 95 of 100 cases"
         )
-        console.print(Text(_clean(f"D4 over years: {mean.text} ({over.note or mean.note}{held})")))
+        console.print(Text(printable_line(f"D4 over years: {mean.text} ({over.note or mean.note}{held})")))
     if card.year is not None:
         totals = ", ".join(f"{point.cost_bp:g} bp {point.total:+.1%}" for point in card.year.costs)
         console.print(Text(f"the year at {totals}"))
@@ -142,8 +142,3 @@ def _status(status: str) -> Text:
     from rich.text import Text
 
     return Text(status.replace("_", " "), style=_STYLES.get(status, "dim"))
-
-
-def _clean(text: str) -> str:
-    """Return a program's words without control characters that a terminal would obey."""
-    return "".join(sign if sign.isprintable() else " " for sign in text)

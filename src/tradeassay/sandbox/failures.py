@@ -20,20 +20,10 @@ from typing import ClassVar, Final, Literal
 
 import msgspec
 
+from tradeassay.core.printable import printable
 from tradeassay.sandbox.codec import Array, Caps, ClaimHead, ClaimKind, CodecError, decode
 from tradeassay.sandbox.kernel import Family
 from tradeassay.sandbox.strategy import Parsed
-
-
-def plain_line(text: str, length: int) -> str:
-    """Return ``text`` as one printable line of at most ``length`` characters; the rest become question marks."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text[:length])
-
-
-def plain_lines(text: str, length: int) -> str:
-    """Return ``text`` with its line ends and tabs kept and every other control character as a question mark."""
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text[:length])
-
 
 Stage = Literal["parse", "run"]
 """How far a child got: our parser, or the code itself."""
@@ -298,13 +288,14 @@ def doubt(facts: ChildFacts, outcome: dict[str, Array] | Failure) -> Doubt:
 
 def claim(head: ClaimHead) -> ChildClaim:
     """Return a child's words, made safe to show, and the interpreter's words in them as Python 3.11 has them."""
-    error, message = plain_line(head.error, 200), _HOST_FOLDER.sub("", plain_lines(head.message, 4000))
+    error, trace = printable(head.error[:200]), printable(head.trace[:16000], kept="\n\t")
+    message = _HOST_FOLDER.sub("", printable(head.message[:4000], kept="\n\t"))
     for name, pattern, said in _AS_IN_3_11:
         if error == name:
             message = pattern.sub(said, message)
     if error == "KeyError" and _A_SLICE.fullmatch(message):
         error, message = "TypeError", "unhashable type: 'slice'"
-    return ChildClaim(kind=head.kind, error=error, message=message, trace=plain_lines(head.trace, 16000))
+    return ChildClaim(kind=head.kind, error=error, message=message, trace=trace)
 
 
 _AS_IN_3_11: Final = tuple(
@@ -349,9 +340,9 @@ def _how_it_ended(facts: ChildFacts) -> HostVerdict | None:
     if facts.parsed is not None:
         if facts.parsed.forbidden is not None:
             found = facts.parsed.forbidden
-            return ForbiddenImport(module=plain_line(found.module, 200), line=found.line)
+            return ForbiddenImport(module=printable(found.module[:200]), line=found.line)
         if facts.parsed.syntax:
-            return SyntaxFault(message=plain_line(facts.parsed.syntax, 500), line=facts.parsed.line)
+            return SyntaxFault(message=printable(facts.parsed.syntax[:500]), line=facts.parsed.line)
     if facts.stopped is not None:
         return facts.stopped
     stage: Stage = "parse" if facts.parsed is None else "run"

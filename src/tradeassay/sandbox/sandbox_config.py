@@ -22,6 +22,7 @@ OURS: Final = (
     "tradeassay.core.hashing",
     "tradeassay.core.lazy",
     "tradeassay.core.order_columns",
+    "tradeassay.core.printable",
     "tradeassay.core.secrets",
     "tradeassay.core.syntax",
     "tradeassay.sandbox.",

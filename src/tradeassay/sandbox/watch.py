@@ -14,8 +14,9 @@ from typing import Final
 
 import msgspec
 
+from tradeassay.core.printable import printable
 from tradeassay.sandbox import kernel, seccomp
-from tradeassay.sandbox.failures import RefusedCall, plain_line
+from tradeassay.sandbox.failures import RefusedCall
 from tradeassay.sandbox.kernel import STAT, WATCHED, family_of, name_of
 from tradeassay.sandbox.namespaces import SCRATCH
 from tradeassay.sandbox.seccomp import Notice
@@ -187,7 +188,7 @@ class ChildWatch:
 
     def _record(self, name: str, detail: str) -> None:
         self.refused += 1
-        detail = plain_line(detail, 200)
+        detail = printable(detail[:200])
         known = self._seen.get((name, detail))
         if known is None and len(self._seen) >= _MAX_KINDS:
             # Details are the code's own words and without end; calls are not, so none goes uncounted.

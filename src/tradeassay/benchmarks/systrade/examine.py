@@ -39,10 +39,10 @@ from tradeassay.code.submission import (
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import draw_secret, seed_from
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.printable import printable
 from tradeassay.core.view import Floats
 from tradeassay.metrics.intervals import student_reach
 from tradeassay.sandbox import JobExecutor, SandboxConfig, open_executor
-from tradeassay.sandbox.failures import plain_line
 
 MarkKind = Literal["both", "other size", "only submission", "only frozen"]
 Place = tuple[int, int]
@@ -315,7 +315,7 @@ def _number(value: Any) -> float | None:
 
 
 def _word(value: object) -> str | None:
-    return None if value is None else plain_line(str(value), _WORD)
+    return None if value is None else printable(str(value)[:_WORD])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

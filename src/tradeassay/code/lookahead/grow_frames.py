@@ -27,10 +27,10 @@ from tradeassay.code.harness.desk import frame_format, pack_rows
 from tradeassay.code.harness.frames import ASKED, HEAD, NEW_TABLE, ROWS
 from tradeassay.code.harness.wire import GROWING
 from tradeassay.code.lookahead.grow import LeakRecord
+from tradeassay.core.printable import printable
 from tradeassay.core.view import Floats, Ints
 from tradeassay.sandbox import CpuTimeout, FrameFeed, Job, JobExecutor, JobResult, WallTimeout
 from tradeassay.sandbox.codec import Caps, ClaimHead, CodecError, decode
-from tradeassay.sandbox.failures import plain_line
 
 _CAPS: Final = Caps(columns=64, rows=1 << 13, words=8, total=1 << 16)
 _ROOM: Final = 60_000
@@ -328,7 +328,7 @@ def _targets(payload: bytes, row: int, job: BacktestJob, every: bool) -> Floats 
     try:
         message = decode(payload, _CAPS)
         if isinstance(message, ClaimHead):
-            return plain_line(f"{message.error}: {message.message}", 300)
+            return printable(f"{message.error}: {message.message}"[:300])
         found = dict(message)
         if every:
             return read_targets(found, row + 1, job.bars.assets)

@@ -486,7 +486,7 @@ def score_differences(opened: OpenRecording, replayed: Path, *, tasks: tuple[str
         of_some = any(f"__{task}__" in name for task in tasks)
         if (name == "scores.json" and not tasks) or (name.endswith("/outcome.json") and (of_some or not tasks)):
             before, after = (msgspec.json.decode((one / name).read_bytes()) for one in (opened.folder, replayed))
-            found += differences(after, before, "" if name == "scores.json" else name)
+            found += unlike_recorded(after, before, "" if name == "scores.json" else name)
     return found
 
 
@@ -505,20 +505,25 @@ def manifest_differences(opened: OpenRecording, replayed: Path) -> list[str]:
         manifests.append(manifest | {"versions": {}})
     if "models" not in manifests[0]:
         manifests[1].pop("models", None)
-    return list(differences(manifests[1], manifests[0], "manifest.json"))
+    return list(unlike_recorded(manifests[1], manifests[0], "manifest.json"))
 
 
-def differences(found: object, wanted: object, place: str) -> Iterator[str]:
-    """Yield where two decoded records differ; numbers may by 1e-12."""
+def unlike_recorded(found: object, wanted: object, place: str) -> Iterator[str]:
+    """Yield where what was played again differs from what was recorded.
+
+    Not :func:`tradeassay.runs.verify.replay.differences`, which is exact: recordings are played again on other
+    machines, whose last digits may differ, and with them the hashes over such numbers. And a recording comes from
+    somebody else, so that a name it lacks is told apart from one that is null.
+    """
     if isinstance(wanted, dict) and isinstance(found, dict):
         for key in sorted({*found, *wanted}):
             if (key in found) != (key in wanted):
                 yield f"{place}/{key} is {'new' if key in found else 'missing'}"
             elif key not in _HASHES or not _is_hash(wanted[key]):
-                yield from differences(found[key], wanted[key], f"{place}/{key}")
+                yield from unlike_recorded(found[key], wanted[key], f"{place}/{key}")
     elif isinstance(wanted, list) and isinstance(found, list) and len(found) == len(wanted):
         for number, (one, other) in enumerate(zip(found, wanted, strict=True)):
-            yield from differences(one, other, f"{place}/{number}")
+            yield from unlike_recorded(one, other, f"{place}/{number}")
     elif isinstance(wanted, float) and isinstance(found, float):
         if not math.isclose(found, wanted, rel_tol=1e-12, abs_tol=1e-12):
             yield f"{place} is {found!r}, recorded was {wanted!r}"
@@ -587,7 +592,7 @@ def _manifest_faults(opened: OpenRecording, content: Mapping[str, bytes]) -> Ite
         yield "the episodes of its manifest are not those of its spec"
     ours, theirs = (msgspec.json.decode(one) for one in (encode_manifest(manifest), content["manifest.json"]))
     # What is lost in reading is nothing of ours: somebody else put it there.
-    yield from (line for line in differences(ours, theirs, "manifest.json") if line.endswith(" is missing"))
+    yield from (line for line in unlike_recorded(ours, theirs, "manifest.json") if line.endswith(" is missing"))
     for key in listed if opened.label.complete else ():
         outcome, name = read_outcome(place.outcome(key)), f"models/{key}.jsonl"
         asked = outcome.spending.calls if outcome is not None and outcome.spending is not None else 0
