@@ -23,7 +23,7 @@ from tradeassay import runs
 from tradeassay.agents import agents as _agents, converses as _converses, parameters, plays_alone as _plays_alone
 from tradeassay.agents.own_file import WITH_FILES, own_files
 from tradeassay.assay.own import OwnAccount
-from tradeassay.assay.verdict.record import Assay, Verdict, VerdictConfig
+from tradeassay.assay.verdict.record import Assay, Share, Verdict, VerdictConfig
 from tradeassay.benchmarks import Benchmark, benchmarks as _benchmarks
 from tradeassay.benchmarks.programs import refuse_other_kind
 from tradeassay.core.errors import UserError
@@ -148,8 +148,11 @@ _PARTS = ("common", "style", "selection", "trading")
 
 
 class AssayFields(TypedDict, total=False):
-    """How an account's own table is read and judged; see :class:`~tradeassay.assay.own.OwnAccount`."""
+    """How an account's own table is read and judged; see :class:`~tradeassay.assay.own.OwnAccount`, and for
+    ``dividends`` and ``interest`` :class:`~tradeassay.assay.verdict.VerdictConfig`."""
 
+    dividends: Share
+    interest: Share
     weights: str | None
     dataset: str | None
     universe: str
@@ -172,8 +175,6 @@ def assay(
     trials: int = 1,
     portfolios: int = 10_000,
     agents: Sequence[str] = (),
-    dividends: float = 0.025,
-    interest: float = 0.05,
     watched: bool = False,
     **own: Unpack[AssayFields],
 ) -> ShownAssay:
@@ -199,7 +200,7 @@ def assay(
     """
     from tradeassay.assay.verdict import assay as assay_of
 
-    asked = dict(trials=trials, portfolios=portfolios, dividends=dividends, interest=interest, watched=watched)
+    asked = {"trials": trials, "portfolios": portfolios, "watched": watched}
     config = VerdictConfig(**_typed(asked, VerdictConfig))
     _refuse_unknown("an assay", own, inspect.signature(assay).parameters)
     keywords = _typed(own, AssayFields)
@@ -219,6 +220,8 @@ def assay(
         if not isinstance(reading, TableReading):
             _refuse_unknown("a reading", reading or {}, TableReading.__annotations__)
             reading = TableReading(**_typed(reading or {}, TableReading))
+        left_out = {name: keywords.pop(name) for name in ("dividends", "interest") if name in keywords}
+        config = msgspec.structs.replace(config, **left_out)
         account = OwnAccount(returns=table, against=other, reading=reading, **keywords)
         made = assay_of(account, config)
     return ShownAssay(**{name: getattr(made, name) for name in made.__struct_fields__})
@@ -227,7 +230,8 @@ def assay(
 def _spelled_out() -> inspect.Signature:
     """Return the signature of :func:`assay` with every keyword in its own place, for ``help`` and notebooks."""
     written = inspect.signature(assay)
-    usual = {field.name: field.default for field in msgspec.structs.fields(OwnAccount)}
+    fields = (*msgspec.structs.fields(VerdictConfig), *msgspec.structs.fields(OwnAccount))
+    usual = {field.name: field.default for field in fields}
     own = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=usual[name], annotation=kind)
         for name, kind in get_type_hints(AssayFields).items()

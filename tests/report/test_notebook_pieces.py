@@ -94,8 +94,9 @@ def test_a_keyword_is_used_or_refused(table, keywords, said):
 
 
 def test_a_reading_may_be_a_dict_and_numbers_of_numpy_are_numbers(table):
-    made = tradeassay.assay(table * 100, against="market", reading={"unit": "percent"}, trials=np.int64(2))
-    assert made.config.trials == 2 and abs(made.agents[0].total.value) < 1
+    given = {"trials": np.int64(2), "interest": np.float64(0.25)}
+    made = tradeassay.assay(table * 100, against="market", reading={"unit": "percent"}, **given)
+    assert (made.config.trials, made.config.interest) == (2, 0.25) and abs(made.agents[0].total.value) < 1
 
 
 def test_a_notebook_shows_words_and_never_runs_them(judged):
@@ -137,7 +138,8 @@ def test_what_is_no_table_gets_one_line(wrong):
 
 
 def test_words_for_tables_are_refused_for_runs():
-    with pytest.raises(UserError, match="goes with a table"):
-        tradeassay.assay(played("daily"), against="x")
+    for words in ({"against": "x"}, {"interest": 0.01}):
+        with pytest.raises(UserError, match="goes with a table"):
+            tradeassay.assay(played("daily"), **words)
     with pytest.raises(UserError, match="programs"):
         tradeassay.assay(played("systrade-peeps"))
