@@ -7,6 +7,7 @@ import logging
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
+from urllib.parse import quote, urlencode
 
 import pytest
 
@@ -14,7 +15,7 @@ from tradeassay.cli import main
 from tradeassay.core.secrets import REMOVED
 from tradeassay.llm import RetryPolicy
 
-KEY = "sk-ant-api03-W8rTq5ZxN2mVb7KcJ4hYg9LpD1sFa6XeU3oIi0"
+KEY = "sk-ant-api03-W8rTq5ZxN2mVb7KcJ4h/g9LpD1s+a6XeU3oIi0"
 DAYS = ["ktdfin-v1", "--first", "2022-02-07", "--last", "2022-02-08", "--executor", "inline"]
 Reply = tuple[int, dict[str, str], bytes]
 
@@ -52,8 +53,7 @@ WAYS = {
     "400-pieces": lambda sent: refused(400, {f"part {at}": piece for at, piece in enumerate(pieces(14))}),
     "500-text": lambda sent: (500, {"retry-after": "0"}, f"<html>{KEY}".encode()),
     "500-json": lambda sent: (500, {"retry-after": "0"}, json.dumps([sent, KEY.encode().hex()]).encode()),
-    "500-escaped": lambda sent: (500, {}, ('"' + "".join(f"\\u{ord(c):04x}" for c in KEY) + '"').encode()),
-    "500-percent": lambda sent: (500, {}, "".join(f"%{ord(c):02X}" for c in KEY).encode()),
+    "500-percent": lambda sent: (500, {}, f"https://host/?{urlencode({'key': KEY})}".encode()),
     "400-ends": lambda sent: refused(400, f"{KEY[:25]}...{KEY[-12:]}"),
     "200-text": lambda sent: (200, {}, answered(f'```json\n{{"{KEY}": "{CODED}", "orders": ["{KEY}"]}}\n```')),
     "200-broken": lambda sent: (200, {}, answered(KEY)[:-30]),
@@ -102,17 +102,9 @@ def echo(monkeypatch):
 
 
 def forms():
-    made = [
-        KEY,
-        KEY.encode().hex(),
-        KEY[13:25],
-        KEY[-12:],
-        KEY[20:32],
-        "".join(f"%{ord(c):02X}" for c in KEY[16:]),
-    ]
+    made = [KEY, KEY.encode().hex(), KEY[13:25], KEY[-12:], KEY[20:32], quote(KEY[16:], safe="")]
     inner = (base64.b64encode(before + KEY.encode())[4:-4].decode() for before in (b"", b"a", b"ab"))
     made += [coded[at : at + 20] for coded in inner for at in (8, 24)]
-    made += ["".join(f"\\u{ord(c):04x}" for c in KEY[16:])]
     return [form.encode() for form in made]
 
 

@@ -251,7 +251,7 @@ def test_control_characters_do_not_reach_the_record():
 def test_a_configured_secret_in_an_answer_is_not_kept(monkeypatch):
     key = "gsk_Vb7Nm2Qw9Er4Ty6Ui1Op3As8"
     monkeypatch.setattr(secrets, "KNOWN", secrets.Secrets())
-    secrets.remember(key)
+    secrets.KNOWN.add(key)
     choice = ask(
         lambda request: httpx.Response(200, json={**GOOD, "reasoning": f"my key is {key}", "message": key})
     )

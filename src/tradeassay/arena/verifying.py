@@ -42,7 +42,7 @@ from tradeassay.arena.web.site import render, render_front
 from tradeassay.core.arena import Action, Packet, SettledOutcome
 from tradeassay.core.errors import UNDECODABLE, RunError, TradeassayError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
-from tradeassay.core.secrets import clean_bytes
+from tradeassay.core.secrets import without_secrets
 from tradeassay.core.time import Instant
 from tradeassay.data import load_proven
 from tradeassay.llm import parse_name
@@ -185,7 +185,7 @@ def _other_pages(store: Store, folder: Path) -> Iterator[str]:
             file = folder / path
             if not file.is_file():
                 yield f"{path} is missing"
-            elif file.read_bytes() != clean_bytes(content):
+            elif file.read_bytes() != without_secrets(content):
                 yield f"{path} is not what the journal gives"
 
     yield from compared(render_front(store))

@@ -18,7 +18,8 @@ import click
 
 from tradeassay.cli._group import root
 from tradeassay.core.errors import TradeassayError, TradeassayWarning, absent
-from tradeassay.core.secrets import clean_screen, lookalikes
+from tradeassay.core.screen import clean_screen
+from tradeassay.core.secrets import lookalikes
 
 __all__ = ["main", "root"]
 

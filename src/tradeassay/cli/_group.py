@@ -84,7 +84,7 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; what is logged shows no secrets. (The screen is clean already, for --help too.)"""
-        from tradeassay.core.secrets import clean_log
+        from tradeassay.core.screen import clean_log
 
         with clean_log():
             return super().invoke(ctx)

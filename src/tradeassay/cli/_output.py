@@ -41,8 +41,7 @@ def _plain(value: object) -> str:
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], heads: int = 1) -> None:
     """Print a table that fits the terminal; piped output is not cut."""
-    from tradeassay.core.screen import StackedTable
-    from tradeassay.core.secrets import stdout
+    from tradeassay.core.screen import StackedTable, stdout
 
     stdout().print(StackedTable(columns, rows, heads=heads, title=title, ruled=False))
 

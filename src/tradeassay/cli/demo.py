@@ -56,8 +56,7 @@ def demo(out: Path, workers: int | None, as_json: bool) -> None:
 
 def _show_key(planted: Assay) -> None:
     """Print one line per account: what it truly is, what is said of it, and whether that is right."""
-    from tradeassay.core.screen import StackedTable
-    from tradeassay.core.secrets import stdout
+    from tradeassay.core.screen import StackedTable, stdout
     from tradeassay.report.numbers import difference
 
     right = sum(one.verdict.kind in planted.key[one.agent].deserves for one in planted.agents)

@@ -33,7 +33,7 @@ from tradeassay.core.dialogue import schema_of_type
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.printable import printable
-from tradeassay.core.secrets import clean_text
+from tradeassay.core.secrets import without_secrets
 from tradeassay.core.view import Floats, Ints
 from tradeassay.sandbox import (
     ChildClaim,
@@ -133,8 +133,8 @@ def read_submission(folder: Path, name: str = "") -> Submission:
 
 def write_submission(submission: Submission, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / CODE).write_text(clean_text(submission.source), encoding="utf-8")
-    (folder / CARD).write_text(clean_text(submission.card), encoding="utf-8")
+    (folder / CODE).write_text(without_secrets(submission.source), encoding="utf-8")
+    (folder / CARD).write_text(without_secrets(submission.card), encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
-from tradeassay.core.secrets import clean_words
+from tradeassay.core.secrets import clean_foreign
 
 Ask = TypeVar("Ask")
 Reply = TypeVar("Reply")
@@ -96,7 +96,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 def fault_of(error: BaseException, *, longest: int = LONGEST_DETAIL) -> Fault:
     """Return the record of an exception that crossed a boundary. Configured secrets are removed. Line breaks
     become blanks and memory addresses are removed: they would make two runs of one spec differ."""
-    detail = _ADDRESS.sub("0x...", " ".join(clean_words(str(error)).split()))
+    detail = _ADDRESS.sub("0x...", " ".join(clean_foreign(str(error)).split()))
     return Fault(error=type(error).__name__, detail=detail[:longest])
 
 

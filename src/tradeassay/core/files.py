@@ -15,7 +15,7 @@ import msgspec
 
 from tradeassay.core.errors import RunError
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.core.secrets import clean_bytes
+from tradeassay.core.secrets import without_secrets
 
 # Where tradeassay keeps things on this machine.
 
@@ -45,14 +45,14 @@ def write_atomic(path: Path, content: bytes) -> None:
     would be missed by the whole machine. Configured secrets are not written."""
     if path.exists() and not path.is_file() and not path.is_dir():
         with naming(path), path.open("wb") as file:
-            file.write(clean_bytes(content))
+            file.write(without_secrets(content))
         return
     path = path.resolve() if path.is_symlink() else path
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with naming(path):
             with temporary.open("wb") as file:
-                file.write(clean_bytes(content))
+                file.write(without_secrets(content))
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
@@ -111,7 +111,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 def with_own_hash(value: S) -> tuple[S, bytes]:
     """Return a struct with its field ``own_sha256`` set, and its indented JSON without configured secrets."""
     blank = msgspec.structs.replace(value, own_sha256=_BLANK.decode())
-    content = clean_bytes(msgspec.json.format(msgspec.json.encode(blank, order="sorted"), indent=2)) + b"\n"
+    content = without_secrets(msgspec.json.format(msgspec.json.encode(blank, order="sorted"), indent=2)) + b"\n"
     found = sha256_bytes(content)
     whole = _PLACE.sub(f'  "{FIELD}": "{found}"'.encode(), content, count=1)
     return msgspec.structs.replace(value, own_sha256=found), whole

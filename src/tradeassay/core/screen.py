@@ -1,11 +1,17 @@
-"""Tables that fit a terminal of any width."""
+"""What is shown: screens and logs without secrets, and tables that fit a terminal of any width."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tradeassay.core.secrets import without_secrets
 
 if TYPE_CHECKING:
+    import logging
+
     from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
     from rich.text import Text
 
@@ -81,3 +87,74 @@ class StackedTable:
             for row in self._rows:
                 table.add_row(*(row[place] for place in places))
             yield table
+
+
+def stdout() -> Console:
+    """Return the console that prints tables on stdout; a pipe gets them at a fixed width."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+
+
+class _CleanStream:
+    """A text or binary stream that removes configured secrets from everything written to it."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def write(self, data: Any) -> int:
+        self._inner.write(without_secrets(data if isinstance(data, str) else bytes(data)))
+        return len(data)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    @property
+    def buffer(self) -> _CleanStream:
+        return _CleanStream(self._inner.buffer)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+@contextmanager
+def clean_screen() -> Iterator[None]:
+    """Keep secrets out of standard output and standard error while the block runs."""
+    streams = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = map(_clean, streams)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = streams
+
+
+def _clean(stream: Any) -> Any:
+    return stream if stream is None or isinstance(stream, _CleanStream) else _CleanStream(stream)
+
+
+@contextmanager
+def clean_log() -> Iterator[None]:
+    """Keep secrets out of log records that are made while the block runs."""
+    import logging
+
+    usual = logging.getLogRecordFactory()
+
+    def make(*args: Any, **named: Any) -> logging.LogRecord:
+        record = usual(*args, **named)
+        said = record.getMessage()
+        if (cleaned := without_secrets(said)) is not said:
+            record.msg, record.args = cleaned, ()
+        if record.exc_info and record.exc_info[1] is not None:
+            import traceback
+
+            told = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
+            if (shown := without_secrets(told)) is not told:
+                record.exc_text = shown
+        return record
+
+    logging.setLogRecordFactory(make)
+    try:
+        yield
+    finally:
+        logging.setLogRecordFactory(usual)

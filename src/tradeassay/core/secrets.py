@@ -28,11 +28,13 @@ PIECE = 12
 """A piece of a long key with this many characters is removed; for a shorter key, half of it is enough."""
 
 _SECRET_NAMES = (
-    *("API_KEY", "APIKEY", "AUTH_KEY", "AUTHKEY", "ACCESS_KEY", "PRIVATE_KEY", "SECRET", "TOKEN", "PASSWORD", "PASSWD"),
-    *("CREDENTIAL", "CREDENTIALS", "BEARER", "AUTHORIZATION"),
+    *("API_KEY", "APIKEY", "AUTH_KEY", "AUTHKEY", "ACCESS_KEY", "PRIVATE_KEY", "SECRET", "TOKEN"),
+    *("PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS", "BEARER", "AUTHORIZATION"),
 )
 # Every command loads this module: patterns stay texts until they are needed, and ``re`` keeps what it compiled.
 _WORDS = r"[A-Za-z][a-z]*(?:[-_. ][A-Za-z][a-z]*)*|[A-Z]+(?:[-_. ][A-Z]+)*"
+_SHARED_START = r"sk-ant-[a-z]+\d+-"
+"""How all keys of a provider begin, where that is as long as a piece: it gives nobody's key away."""
 _LOOKS = (
     rb"\bsk-[A-Za-z0-9_-]{16,}|\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bA(?:KI|SI)A[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{30,}"
     rb"|\bgh[pousr]_[A-Za-z0-9]{30,}|\bhf_[A-Za-z0-9]{30,}|\bBearer\s+[A-Za-z0-9._~+/-]{16,}"
@@ -55,7 +57,7 @@ class Secrets:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._values: frozenset[str] = frozenset()
+        self._values: tuple[str, ...] = ()
         self._search: tuple[re.Pattern[bytes], Places] | None = None
         self.lookalikes = 0
 
@@ -68,7 +70,7 @@ class Secrets:
         least = SHORTEST_WORDS if re.fullmatch(_WORDS, value) else SHORTEST
         if len(value) >= least and len(set(value)) > 1 and not value.isdigit() and value not in self._values:
             with self._lock:
-                self._values |= {value}
+                self._values += (value,)
                 self._search = None
 
     def add_settings(self, settings: Mapping[str, str]) -> None:
@@ -114,15 +116,17 @@ class Secrets:
         return b"".join([*made, data[done:]]) if made else data
 
     def _prepare(self) -> tuple[re.Pattern[bytes], Places]:
-        """Return the pattern that finds pieces of all secrets, and where they are from; it is kept until the next one
-        is added."""
+        """Return the pattern that finds pieces of all secrets, and whose they are; kept until one is added."""
         with self._lock:
             places: Places = {}
-            for spelled, enough in (pair for value in self._values for pair in _spellings(value).items()):
-                # Whatever has ``enough`` bytes holds a whole piece of half that size at a multiple of that size.
-                size = (enough + 1) // 2
-                for at in range(0, len(spelled) - size + 1, size):
-                    places.setdefault(spelled[at : at + size], []).append((spelled, at, enough))
+            for value in self._values:
+                shared = re.match(_SHARED_START, value)
+                for spelled, enough in _spellings(value).items():
+                    # Whatever has ``enough`` bytes holds a whole piece of half that size at a multiple of it.
+                    size = (enough + 1) // 2
+                    start = math.ceil(shared.end() / len(value) * len(spelled)) if shared else 0
+                    for at in range(start, len(spelled) - size + 1, size):
+                        places.setdefault(spelled[at : at + size], []).append((spelled, at, enough))
             self._search = re.compile(_any_of(places)), places
             return self._search
 
@@ -229,11 +233,12 @@ def _cleaned(value: Any) -> Any:
         raw = value.encode("utf-8", "surrogatepass")
         cleaned = KNOWN.clean(raw)
         return value if cleaned is raw else cleaned.decode("utf-8", "surrogatepass")
-    made: Any = value
     if isinstance(value, dict):
-        made = {_cleaned(key): _cleaned(inner) for key, inner in value.items()}
+        made: Any = {_cleaned(key): _cleaned(inner) for key, inner in value.items()}
     elif isinstance(value, list | tuple):
         made = type(value)(map(_cleaned, value))
+    else:
+        return value
     return value if made == value else made
 
 

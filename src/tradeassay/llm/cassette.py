@@ -26,7 +26,7 @@ from tradeassay.core.errors import UNDECODABLE, ModelError, RunError, UserError
 from tradeassay.core.files import naming, sync_folder
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.measure import plain_sum
-from tradeassay.core.secrets import clean_bytes
+from tradeassay.core.secrets import without_secrets
 from tradeassay.llm.model import Model, ModelParams, QuestionPlace
 
 
@@ -404,7 +404,7 @@ class _Tape:
         with naming(self._path), _alone(file):
             if isinstance(lines[0], HeadLine) and os.fstat(file).st_size > 0:
                 lines = lines[1:]
-            block = clean_bytes(b"".join(ENCODER.encode(line) + b"\n" for line in lines))
+            block = without_secrets(b"".join(ENCODER.encode(line) + b"\n" for line in lines))
             if os.write(file, block) != len(block):
                 self.close()  # opening it again cuts off the partly written block
                 raise RunError(f"{self._path} could not be written to its end", hint="is the disk full?")

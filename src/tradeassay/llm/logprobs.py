@@ -19,7 +19,7 @@ import msgspec
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.core.errors import UNDECODABLE, UserError
-from tradeassay.core.secrets import clean_text, remember
+from tradeassay.core.secrets import remember, without_secrets
 from tradeassay.llm.cassette import CassetteStore, RecordingModel, ReplayingModel
 from tradeassay.llm.local import LocalSettings
 from tradeassay.llm.model import Attempt, Model, ModelParams, QuestionPlace, failed_reply, parse_name
@@ -88,7 +88,7 @@ class EchoProvider:
             words = f"the server refuses to score a text (HTTP {error.code})"
             return Attempt(reply=failed_reply("rate_limited" if again else "status", words), again=again)
         except (OSError, ValueError) as error:
-            return Attempt(reply=failed_reply("unreachable", clean_text(str(error))), again=True)
+            return Attempt(reply=failed_reply("unreachable", without_secrets(str(error))), again=True)
 
     async def aclose(self) -> None: ...
 

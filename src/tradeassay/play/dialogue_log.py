@@ -17,7 +17,7 @@ from tradeassay.core.dialogue import AskModel, Message, ModelReply, Usage
 from tradeassay.core.errors import UNDECODABLE, RunError
 from tradeassay.core.files import append_durably
 from tradeassay.core.measure import plain_sum
-from tradeassay.core.secrets import clean_bytes
+from tradeassay.core.secrets import without_secrets
 from tradeassay.play.episode import Asked
 
 
@@ -124,7 +124,7 @@ class DialogueLog:
         for line in lines:
             self.spending = self.spending.plus(line.reply.usage)
         content = b"".join(_ENCODER.encode(line) + b"\n" for line in lines)
-        append_durably(self._descriptor, clean_bytes(content), self._path)
+        append_durably(self._descriptor, without_secrets(content), self._path)
 
     def __exit__(self, *exc: object) -> None:
         os.close(self._descriptor)

@@ -33,7 +33,7 @@ from tradeassay.core.events import (
 )
 from tradeassay.core.files import append_durably, sync_folder, take_lock
 from tradeassay.core.measure import plain_sum
-from tradeassay.core.secrets import clean_bytes
+from tradeassay.core.secrets import without_secrets
 from tradeassay.core.view import Floats
 from tradeassay.metrics.measures import concentration
 from tradeassay.metrics.score import EpisodeSeries
@@ -139,7 +139,7 @@ class JournalOf(Generic[R]):
 
     def append(self, raw: bytes) -> None:
         """Add one line; it is durable on return when the policy says every line."""
-        self._waiting.append(clean_bytes(raw))
+        self._waiting.append(without_secrets(raw))
         if len(self._waiting) >= self.policy.lines:
             self.flush()
 
@@ -175,7 +175,7 @@ class KeptLines(Generic[R]):
         self.content = bytearray()
 
     def append(self, raw: bytes) -> None:
-        self.content += clean_bytes(raw) + b"\n"
+        self.content += without_secrets(raw) + b"\n"
 
 
 class Journal(JournalOf[StepRecord]):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tradeassay.core.printable import printable_line
-from tradeassay.core.screen import StackedTable
-from tradeassay.core.secrets import stdout
+from tradeassay.core.screen import StackedTable, stdout
 from tradeassay.report import numbers
 from tradeassay.report.code_page import run_badges, shown_run
 from tradeassay.report.formatting import cell_shown, shown

@@ -75,7 +75,7 @@ def print_paper(page: PaperPage, *, only: bool = False) -> None:
     """
     from rich.text import Text
 
-    from tradeassay.core.secrets import stdout
+    from tradeassay.core.screen import stdout
 
     if page.shared:
         stdout().print(Text(f"nothing here is comparable, because {'; '.join(page.shared)}", style="dim"), "")
@@ -96,8 +96,7 @@ def _print_table(one: Table) -> None:
     from rich.console import Group
     from rich.text import Text
 
-    from tradeassay.core.screen import StackedTable
-    from tradeassay.core.secrets import stdout
+    from tradeassay.core.screen import StackedTable, stdout
 
     columns = (one.columns[0], *(f">{column}" for column in one.columns[1:]))
     reasons = (cell.measure.reason for row in one.rows for cell in row.cells if cell.measure is not None)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tradeassay.assay.verdict.record import AgentAssay, Assay, Kind
-from tradeassay.core.screen import StackedTable
-from tradeassay.core.secrets import stdout
+from tradeassay.core.screen import StackedTable, stdout
 from tradeassay.report import numbers
 from tradeassay.report.words import badge_words
 

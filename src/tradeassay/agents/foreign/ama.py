@@ -42,7 +42,7 @@ from tradeassay.core.arena import (
     SettledOutcome,
 )
 from tradeassay.core.errors import UNDECODABLE, UserError
-from tradeassay.core.secrets import clean_foreign, clean_words
+from tradeassay.core.secrets import clean_foreign
 
 PATH = "/trading_action/"
 
@@ -211,7 +211,7 @@ def to_choice(answer: TradingAction) -> AgentChoice:
 
 def failed_choice(kind: str, text: str) -> AgentChoice:
     """Return the choice of an agent that failed to give one: HOLD, with the failure counted by its kind."""
-    failure = ChoiceFailure(kind=kind, text=plain(clean_words(text))[:2000])
+    failure = ChoiceFailure(kind=kind, text=plain(clean_foreign(text))[:2000])
     return AgentChoice(action="HOLD", status="failed", reasoning="", failures=(failure,))
 
 

@@ -40,7 +40,7 @@ from tradeassay.agents.registry import AgentConfig, Opening, agents
 from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, ToolCall, Usage
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import sha256_of
-from tradeassay.core.secrets import clean_foreign, clean_words, holds_key
+from tradeassay.core.secrets import clean_foreign, holds_key
 from tradeassay.llm import Model, ModelParams, QuestionPlace
 from tradeassay.llm.budget import MOST_TOKENS
 from tradeassay.llm.cassette import RecordingModel, ReplayingModel
@@ -228,7 +228,7 @@ class ForeignModel:
             self._wrong = (place.step, error)
             await self._transport.reset()
             kind = _KINDS.get(error.kind, error.kind)
-            return failed_reply(kind, clean_words(error.text), billed=kind != "unreachable")
+            return failed_reply(kind, clean_foreign(error.text), billed=kind != "unreachable")
         self._wrong = None
         return reply
 

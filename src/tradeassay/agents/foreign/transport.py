@@ -29,7 +29,7 @@ import msgspec
 from tradeassay.agents.own_file import load_own
 from tradeassay.core.drive import at_line, fault_of, own_fault
 from tradeassay.core.errors import UserError, require
-from tradeassay.core.secrets import clean_words, remember, remember_settings
+from tradeassay.core.secrets import clean_foreign, remember, remember_settings
 
 if TYPE_CHECKING:
     import ssl
@@ -312,7 +312,7 @@ class HttpTransport:
 
 def quoted(answer: bytes) -> str:
     """Return the beginning of what an agent answered, as the end of a sentence that says what was wrong."""
-    text = " ".join(clean_words(answer[: 4 * _SHOWN].decode(errors="replace")).split())
+    text = " ".join(clean_foreign(answer[: 4 * _SHOWN].decode(errors="replace")).split())
     return f": {text[:_SHOWN]}" if text else " and nothing else"
 
 
@@ -465,7 +465,7 @@ def _last_words(said: bytes) -> str:
         return ""
     places = [found for line in lines if (found := _PLACE.match(line)) is not None]
     where = at_line(*places[-1].groups()) if places else ""
-    return f": {clean_words(lines[-1])[:300]}{where}"
+    return f": {clean_foreign(lines[-1])[:300]}{where}"
 
 
 async def _drain(process: asyncio.subprocess.Process) -> None:

@@ -19,7 +19,7 @@ from sqlalchemy.pool import NullPool
 
 from tradeassay.arena.state import tables
 from tradeassay.core.errors import DataError, TradeassayWarning, UserError, require
-from tradeassay.core.secrets import KNOWN, clean_tree, remember_address
+from tradeassay.core.secrets import remember_address, without_secrets
 
 
 def unreadable(db: str, error: DatabaseError) -> UserError:
@@ -87,7 +87,7 @@ def _clean_parameters(
     _connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool
 ) -> tuple[str, Any]:
     """Keep configured secrets out of the database, whoever writes."""
-    return statement, clean_tree(parameters) if KNOWN else parameters
+    return statement, without_secrets(parameters)
 
 
 def _prepare_sqlite(durable: bool) -> Any:

@@ -20,7 +20,7 @@ from tradeassay.arena.stream.items import RawItem, clean, parse_stamp
 from tradeassay.arena.stream.store import StreamStore
 from tradeassay.core.errors import UNDECODABLE, DataError, SourceError, UserError, require
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.core.secrets import clean_foreign, clean_text, remember_address, scrub
+from tradeassay.core.secrets import clean_foreign, remember_address, scrub, without_secrets
 from tradeassay.core.time import SECOND, Clock, Instant, iso
 from tradeassay.data.connectors.common import (
     RetryPolicy,
@@ -84,7 +84,7 @@ class WebReader:
         # A clock that was set back since does not shut anybody out for longer than may be asked.
         if 0 < (rest := self._closed.get(host, now) - now) <= RESTS_S[2]:
             raise SourceError(f"{host} asked not to be visited for another {rest:.0f} s")
-        shown = clean_text(url)[:80]
+        shown = without_secrets(url)[:80]
         try:
             found = ask_with_retries(
                 lambda: self._ask(url, shown, known), vendor=host, what=shown, runtime=self._runtime
@@ -162,7 +162,7 @@ class RssNews(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def address(self) -> str:
         """Return the feed's address without what may be a key in it."""
-        return clean_text(self.url.partition("?")[0])[:80]
+        return without_secrets(self.url.partition("?")[0])[:80]
 
     def read(self, now: Instant) -> tuple[RawItem, ...]:
         """Return the feed's items; raises :class:`SourceError` when it cannot be fetched or is not a feed."""

@@ -52,7 +52,7 @@ from tradeassay.arena.web.pages import Page, asset_folders, names_of, season_pag
 from tradeassay.arena.web.words import LANGUAGES, NAMES, Language, words
 from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.measure import plain_sum
-from tradeassay.core.secrets import clean_bytes
+from tradeassay.core.secrets import without_secrets
 from tradeassay.report.shell import page_environment, template_text
 
 POLICY = "; ".join(
@@ -487,7 +487,7 @@ class PageWriter:
 
         Not forced to the disk: a page that a power cut loses is written again.
         """
-        file, content = self._folder / path, clean_bytes(content)
+        file, content = self._folder / path, without_secrets(content)
         try:
             if file.read_bytes() == content:
                 return 0

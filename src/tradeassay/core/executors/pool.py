@@ -25,7 +25,7 @@ import msgspec
 
 from tradeassay.core.errors import RunError
 from tradeassay.core.executors.task import ONE_THREAD, Entry, Lost, Task, TaskResult, load_entry
-from tradeassay.core.secrets import clean_log, clean_screen
+from tradeassay.core.screen import clean_log, clean_screen
 
 GRACE = 5.0
 """Seconds a worker may take to end after its parent has stopped it or is gone."""

@@ -23,7 +23,7 @@ import numpy as np
 
 from tradeassay.core.errors import SourceError, UserError, require
 from tradeassay.core.hashing import canonical_json
-from tradeassay.core.secrets import clean_words
+from tradeassay.core.secrets import clean_foreign
 from tradeassay.core.time import SECOND, Clock, Instant, WallClock, instant, iso, moment, parse_day
 from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Instrument, Ints
 from tradeassay.data.calendars import Sessions, sessions_between
@@ -73,7 +73,7 @@ class Unanswered(Exception):
     """No usable answer: a time-out, a broken connection, a truncated body."""
 
     def __init__(self, reason: str) -> None:
-        self.reason = clean_words(reason)
+        self.reason = clean_foreign(reason)
         super().__init__(self.reason)
 
 

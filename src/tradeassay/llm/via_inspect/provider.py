@@ -35,7 +35,7 @@ from inspect_ai.util import JSONSchema, LimitExceededError
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec, Usage
 from tradeassay.core.errors import UserError
-from tradeassay.core.secrets import clean_record, clean_words, remember, remember_address
+from tradeassay.core.secrets import clean_foreign, remember, remember_address
 from tradeassay.core.time import Clock, WallClock
 from tradeassay.llm.budget import LEAST_SHARE, MOST_TOKENS, estimate_reply, estimate_request
 from tradeassay.llm.model import Attempt, ModelParams, QuestionPlace, failed_reply
@@ -146,7 +146,10 @@ def to_reply(
     output: ModelOutput, response: object, request: AskModel, price: Price | None, memory: ReasoningMemory
 ) -> ModelReply:
     """Return what a provider answered, without configured secrets. One without a choice is ``unreadable``."""
-    return clean_record(_read(output, response, request, price, memory))
+    reply = _read(output, response, request, price, memory)
+    raw = msgspec.json.encode(reply)
+    cleaned = clean_foreign(raw)
+    return reply if cleaned is raw else msgspec.json.decode(cleaned, type=ModelReply)
 
 
 def _read(
@@ -420,13 +423,13 @@ def open_provider(
         remember_address(base_url)
         model = get_model(served_as or name, base_url=base_url, api_key=api_key, memoize=False, **model_args)
     except PrerequisiteError as error:
-        reason = " ".join(clean_words(_MARKUP.sub("", str(error.message))).replace("ERROR:", "").split())
+        reason = " ".join(clean_foreign(_MARKUP.sub("", str(error.message))).replace("ERROR:", "").split())
         if "defined in the environment" in reason:
             return KeylessProvider(name, reason)
         raise UserError(f"{name} cannot be opened: {reason}", hint="install what it names") from error
     except (ValueError, ImportError) as error:
         raise UserError(
-            f"{name} cannot be opened: {clean_words(str(error))}", hint="see the providers in Inspect's handbook"
+            f"{name} cannot be opened: {clean_foreign(str(error))}", hint="see the providers in Inspect's handbook"
         ) from error
     keep_raw_responses(model.api)
     client = getattr(model.api, "client", None)

@@ -28,15 +28,11 @@ from typing import Any
 import msgspec
 
 from tradeassay.core.secrets import (
-    KNOWN,
-    clean_bytes,
     clean_foreign,
-    clean_text,
-    clean_tree,
-    clean_words,
     refresh,
     remember,
     scrub,
+    without_secrets,
 )
 from tradeassay.core.time import SECOND, Clock, instant
 from tradeassay.llm.prompting import parse_object
@@ -205,7 +201,7 @@ def _text(chain: list[BaseException]) -> str:
     bodies = [getattr(link, name, None) for link in chain for name in ("body", "details")]
     said = _page(chain) or next((words for body in bodies if (words := _words(body))), None) or _innermost(chain)
     status = next((found for link in chain if (found := _status(link)) is not None), None)
-    line = " ".join(clean_words(f"{status}: {said}" if status is not None else said).split())
+    line = " ".join(clean_foreign(f"{status}: {said}" if status is not None else said).split())
     return line if len(line) <= 400 else line[:397] + "..."
 
 
@@ -329,7 +325,7 @@ def _read_object_arguments(completions: Any) -> None:
 
 async def _mend_response(response: Any) -> None:
     for name, value in list(response.headers.items()):
-        if (cleaned := clean_text(value)) is not value:
+        if (cleaned := without_secrets(value)) is not value:
             response.headers[name] = cleaned
     if response.headers.get("content-encoding", "identity") == "identity":
         events = "text/event-stream" in response.headers.get("content-type", "")
@@ -380,10 +376,10 @@ async def mend_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
             begun = begun or any(mark in event for mark in _BEGINNINGS)
             ended = ended or any(mark in event for mark in _ENDS)
             for mended in _mend_event(event, inputs):
-                yield clean_bytes(_PAUSED.sub(_ENDED, mended)) + b"\n\n"
+                yield without_secrets(_PAUSED.sub(_ENDED, mended)) + b"\n\n"
     if pending:
         ended = ended or any(mark in pending for mark in _ENDS)
-        yield clean_bytes(pending)
+        yield without_secrets(pending)
     if begun and not ended:
         raise ConnectionResetError("the stream ended in the middle of the answer")
 
@@ -450,15 +446,13 @@ def keep_raw_responses(api: Any) -> None:
 
 
 def _clean(result: Any) -> Any:
-    if not KNOWN:
-        return result
     if hasattr(result, "model_dump_json"):  # Inspect's output
         raw = result.model_dump_json().encode()
         cleaned = clean_foreign(raw)
         return result if cleaned is raw else type(result).model_validate_json(cleaned)
     if isinstance(result, tuple):
         output, call = result
-        call.request, call.response = clean_tree(call.request), clean_tree(call.response)
+        call.request, call.response = without_secrets(call.request), without_secrets(call.response)
         return _clean(output), call
     if isinstance(result, BaseException):
         scrub(result)

@@ -41,7 +41,7 @@ from tradeassay.core.executors.ray import RayExecutor
 from tradeassay.core.executors.task import cores, one_thread
 from tradeassay.core.files import remove_temporaries
 from tradeassay.core.hashing import canonical_json, safe_name, sha256_file, sha256_of
-from tradeassay.core.secrets import clean_bytes, clean_text
+from tradeassay.core.secrets import without_secrets
 from tradeassay.data import load_proven
 from tradeassay.llm import CassetteMismatch, QuestionPlace, parse_name
 from tradeassay.play import Asked
@@ -438,7 +438,7 @@ class _Player:
             raise (broke.__cause__ or broke) from None
         except Exception as error:
             self._log.append(self._scribe.lines)
-            trace = clean_text("".join(traceback.format_exception(error)))
+            trace = without_secrets("".join(traceback.format_exception(error)))
             return self._outcome(Ending(status="failed", reason=str(fault_of(error))), None, trace)
         self._log.append(self._scribe.lines)
         return self._outcome(ending, record, None)
@@ -524,7 +524,7 @@ class _Player:
     def _work_out(self, request: msgspec.Struct, asked: str) -> tuple[bytes, msgspec.Raw]:
         """Examine and record in one go: a kill between the two would lose work that was paid for."""
         found = self._table.work(self._episode, request)
-        result = msgspec.Raw(clean_bytes(msgspec.json.encode(found)))
+        result = msgspec.Raw(without_secrets(msgspec.json.encode(found)))
         raw = encode_line(TurnRecord(step=self._step, request=asked, result=result))
         self._log.append(self._scribe.lines)
         self._journal.append(raw)

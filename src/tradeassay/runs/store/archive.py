@@ -39,7 +39,7 @@ from tradeassay.benchmarks.programs import CodeSpec
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
 from tradeassay.core.registry import did_you_mean, newest
-from tradeassay.core.secrets import clean_bytes, looks_like_key
+from tradeassay.core.secrets import looks_like_key, without_secrets
 from tradeassay.core.time import SECOND, iso
 from tradeassay.llm.budget import LEAST_SHARE, estimate_reply
 from tradeassay.llm.cassette import (
@@ -205,14 +205,14 @@ def write_recording(file: Path, found: dict[str, bytes], **said: Any) -> Recordi
 
     Raises :class:`RunError` when no model answered.
     """
-    found = {name: clean_bytes(content) for name, content in found.items()}
+    found = {name: without_secrets(content) for name, content in found.items()}
     counted = count_answers(found)
     if not counted["models"]:
         raise RunError(f"{file.name} would hold no recorded answers", hint="name a run that models played")
     files = {name: sha256_bytes(content) for name, content in sorted(found.items())}
     label = msgspec.convert({**said, **counted, "files": files}, RecordingLabel)
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_packed(file, {_LABEL: clean_bytes(_label_text(label))} | found)
+    write_packed(file, {_LABEL: without_secrets(_label_text(label))} | found)
     return label
 
 
