@@ -32,7 +32,7 @@ from tradeassay.core.arena import AgentChoice
 from tradeassay.core.dialogue import Usage
 from tradeassay.core.errors import RunError, TradeassayError
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.llm.scripted.traders import ScriptedProvider
+from tradeassay.llm.scripted.model import ScriptedProvider
 from tradeassay.runs.store.archive import open_recording
 
 OPPOSITE = {"BUY": "SELL", "SELL": "BUY", "HOLD": "BUY"}

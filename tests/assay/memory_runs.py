@@ -11,7 +11,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.data import write_snapshot
 from tradeassay.data.synthetic import generate, preset
 from tradeassay.llm import scripted_models
-from tradeassay.llm.scripted.traders import Question, call
+from tradeassay.llm.scripted.model import Question, call
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs import AgentSpec, RunSpec, Window, run
 

@@ -28,7 +28,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Instrument
 from tradeassay.llm import scripted_models
-from tradeassay.llm.scripted.traders import Question
+from tradeassay.llm.scripted.model import Question
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.report.recall_page import write_recall
 from tradeassay.runs import AgentSpec, RunSpec, Window, run

@@ -10,7 +10,8 @@ from llm_asking import place
 
 from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, ToolSpec
 from tradeassay.llm import Access, ModelParams, open_model, scripted_models
-from tradeassay.llm.scripted.traders import Question, Slow
+from tradeassay.llm.scripted.model import Question
+from tradeassay.llm.scripted.traders import Slow
 
 NAMES = (
     "broken-json code-judge contrarian future-asker news-reader injector never-submits overspender sensible slow"

@@ -12,7 +12,7 @@ from tradeassay.benchmarks import benchmarks
 from tradeassay.core.dialogue import Usage
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.llm import CassetteMismatch
-from tradeassay.llm.scripted.traders import ScriptedProvider
+from tradeassay.llm.scripted.model import ScriptedProvider
 from tradeassay.play.dialogue_log import DialogueLog, Spending, whole_messages
 from tradeassay.runs import AgentSpec, Answered, Asking, AskStarted, Run, expand, resume, run
 from tradeassay.runs.play.episodes import conversation_rng

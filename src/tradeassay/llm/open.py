@@ -16,7 +16,7 @@ from tradeassay.llm.cassette import CassetteStore, RecordingModel, ReplayingMode
 from tradeassay.llm.local import LocalSettings, find_local_model, local_models, open_local
 from tradeassay.llm.model import Model, ModelName, ModelParams, Provider, parse_name
 from tradeassay.llm.retry import AskingModel, RetryPolicy, Sleep
-from tradeassay.llm.scripted.traders import ScriptedProvider
+from tradeassay.llm.scripted.model import ScriptedProvider
 from tradeassay.llm.tables import Price, PriceTable, load_prices
 
 

@@ -6,7 +6,7 @@ from ktdfin_game import Game
 from tradeassay.benchmarks.ktdfin import MODES, KtdfinConfig
 from tradeassay.core.orders import Decision
 from tradeassay.data import Snapshot
-from tradeassay.llm.scripted.traders import scripted_models
+from tradeassay.llm.scripted import scripted_models
 
 EXPECTED = {"broken-json": {"schema", "no_submit"}, "never-submits": {"no_submit"}, "overspender": {"constraint"}}
 

@@ -10,15 +10,15 @@ mistake on purpose. A model of your own is a class with ``summary`` and ``answer
         def answer(self, request):
             ...
 
-What a request holds is described in :mod:`tradeassay.llm.scripted.traders`.
+What a request holds is described in :mod:`tradeassay.llm.scripted.model`.
 """
 
 from __future__ import annotations
 
 from tradeassay.llm.scripted.coders import teach_builder as teach_builder, teach_coder as teach_coder
-from tradeassay.llm.scripted.traders import (
+from tradeassay.llm.scripted.model import (
     Question as Question,
     ScriptedModel as ScriptedModel,
-    Sensible as Sensible,
     scripted_models as scripted_models,
 )
+from tradeassay.llm.scripted.traders import Sensible as Sensible

@@ -17,7 +17,8 @@ from typing import ClassVar, Final
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.syntax import syntax_tree
 from tradeassay.llm.model import failed_reply
-from tradeassay.llm.scripted.traders import Question, Sensible, say, scripted_models
+from tradeassay.llm.scripted.model import Question, say, scripted_models
+from tradeassay.llm.scripted.traders import Sensible
 
 _PROGRAMS: Final[dict[str, str]] = dict(
     part.split("\n", 1)

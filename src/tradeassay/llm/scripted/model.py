@@ -1,0 +1,132 @@
+"""What all scripted models share: how they are asked, and what they see of a question.
+
+They never read a prompt. The question as data travels beside its text (``AskModel.given``, which foreign agents
+get too): ``observation`` names its ``kind``, ``feedback`` says what was wrong with the answer before. Results of
+tools are the JSON texts of ``tool`` messages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol
+
+import msgspec
+
+from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall, Usage
+from tradeassay.core.registry import Registry
+from tradeassay.llm.model import Attempt, ModelParams, QuestionPlace, failed_reply, request_texts
+from tradeassay.llm.prompting import parse_object
+from tradeassay.llm.retry import Sleep
+from tradeassay.llm.tables import Price, Tokens
+
+
+class ScriptedModel(Protocol):
+    """A program that answers as a model would. The same request must get the same answer, always. One that takes
+    its time has a method ``seconds``, which says of a request how long."""
+
+    summary: ClassVar[str]
+
+    def answer(self, request: AskModel) -> ModelReply:
+        """Answer one request. Usage is filled in by the caller."""
+
+
+scripted_models: Registry[type[ScriptedModel]] = Registry("scripted_model")
+"""All scripted models. Other packages add theirs through the entry-point group ``tradeassay.scripted_models``."""
+
+
+class ScriptedProvider:
+    """Asks a scripted model; raises :class:`UserError` for an unknown name. Tokens are estimated. An answer that
+    would take longer than the time limit is a time-out at once: nothing is learned by waiting for it."""
+
+    def __init__(
+        self, full_name: str, name: str, params: ModelParams, price: Price | None, *, sleep: Sleep = asyncio.sleep
+    ) -> None:
+        self.name = full_name
+        self._model = scripted_models.get(name)()
+        self._seconds: Callable[[AskModel], float] = getattr(self._model, "seconds", lambda request: 0.0)
+        self._params = params
+        self._price = price
+        self._sleep = sleep
+
+    async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
+        seconds = self._seconds(request)
+        if seconds > self._params.timeout_s:
+            return Attempt(reply=failed_reply("timeout", f"no answer within {self._params.timeout_s:g} seconds"))
+        if seconds:
+            await self._sleep(seconds)
+        reply = self._model.answer(request)
+        # Four characters a token: good enough for a program that costs nothing.
+        said = [reply.text, *(call.arguments for call in reply.calls)]
+        asked = sum(len(text) // 4 for text in request_texts(request))
+        tokens = Tokens(plain=asked, output=sum(len(text) // 4 for text in said))
+        usd = None if self._price is None else self._price.usd(tokens)
+        usage = Usage(input_tokens=tokens.plain, output_tokens=tokens.output, usd=usd)
+        return Attempt(reply=msgspec.structs.replace(reply, usage=usage))
+
+    async def aclose(self) -> None: ...
+
+
+Calls = Sequence[tuple[str, object]]
+"""Names of tools with their arguments; a text stands for arguments that are no JSON."""
+Json = dict[str, Any]
+"""A decoded observation. Only this package reads it; it leaves only as text."""
+
+
+class Question:
+    """What a scripted model sees of a request: the observation, earlier objections, results of tools."""
+
+    def __init__(self, request: AskModel) -> None:
+        self.request = request
+        self.tools = [tool.name for tool in request.tools]
+        given = request.given or None
+        self.payload: Json = (parse_object(given.observation) if given else None) or {}
+        self.kind = str(self.payload.get("kind", ""))
+        told: Json = (parse_object(given.feedback) if given and given.feedback else None) or {}
+        self.objected = {one.get("stock_id", one.get("symbol")) for one in told.get("failures", ())} - {None}
+        calls = {call.id: call for message in request.messages for call in message.calls}
+        answered = [
+            (calls[m.call_id], m.text) for m in request.messages if m.role == "tool" and m.call_id in calls
+        ]
+        self.results = [(call.name, call.arguments, text) for call, text in answered]
+        # A research stage counts its turns, which are not attempts at a decision.
+        self.attempt = request.attempt if request.must_call is not None or not request.tools else 1
+
+    @property
+    def about(self) -> str:
+        """What is asked for: ``research`` or ``submit`` in a conversation with tools, else the observation's kind
+        or, where it has none, the question's purpose."""
+        if self.request.must_call is not None:
+            return "submit"
+        return "research" if self.request.tools else self.kind or self.request.purpose
+
+    def last(self, tool: str) -> Json:
+        bodies = (parse_object(text) for name, _, text in reversed(self.results) if name == tool)
+        return next((body for body in bodies if body is not None and "error" not in body), {})
+
+    @property
+    def day(self) -> int:
+        fields = ("session", "trade_day", "step", "cash", "nav", "account")
+        return number_of(as_text([self.payload.get(field) if self.kind else None for field in fields]))
+
+
+def say(value: object) -> ModelReply:
+    return ModelReply(text=as_text(value))
+
+
+def call(request: AskModel, calls: Calls, text: str = "") -> ModelReply:
+    here = len(request.messages)
+    made = [
+        ToolCall(id=f"s{here}-{at}", name=name, arguments=as_text(given)) for at, (name, given) in enumerate(calls)
+    ]
+    return ModelReply(text=text, calls=tuple(made), stop="tool_calls")
+
+
+def as_text(value: object) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def number_of(text: str) -> int:
+    """Return a number that looks drawn and is always the same for a text."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
