@@ -58,7 +58,7 @@ def write_atomic(path: Path, content: bytes) -> None:
             os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
+    sync_path(path.parent)
 
 
 def append_durably(descriptor: int, content: bytes, path: Path) -> None:
@@ -76,8 +76,9 @@ def remove_temporaries(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync_path(path: Path) -> None:
+    """Wait until the disk holds a file's content, or a folder's list of names."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -23,7 +23,7 @@ import msgspec
 
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolSpec
 from tradeassay.core.errors import UNDECODABLE, ModelError, RunError, UserError
-from tradeassay.core.files import naming, sync_folder
+from tradeassay.core.files import naming, sync_path
 from tradeassay.core.hashing import canonical_json, sha256_bytes
 from tradeassay.core.measure import plain_sum
 from tradeassay.core.secrets import without_secrets
@@ -326,7 +326,7 @@ class CassetteStore:
     async def settle(self, episode: str) -> None:
         """Wait until a durable store's answers would survive a power cut; other tasks go on meanwhile."""
         if self._durable:
-            await asyncio.to_thread(sync_folder, self.path(episode))
+            await asyncio.to_thread(sync_path, self.path(episode))
 
     def recorded(self, episode: str) -> tuple[RecordedAnswer, ...]:
         """Return everything an episode's cassette holds, in the order it was written."""

@@ -31,7 +31,7 @@ from tradeassay.core.events import (
     Trimmed,
     TurnRecord,
 )
-from tradeassay.core.files import append_durably, sync_folder, take_lock
+from tradeassay.core.files import append_durably, sync_path, take_lock
 from tradeassay.core.measure import plain_sum
 from tradeassay.core.secrets import without_secrets
 from tradeassay.core.view import Floats
@@ -130,8 +130,8 @@ class JournalOf(Generic[R]):
             os.lseek(self._descriptor, length, os.SEEK_SET)
             if not self.lines:
                 # A new file is durable only when its name is, and so is a new folder.
-                sync_folder(self._path.parent)
-                sync_folder(self._path.parent.parent)
+                sync_path(self._path.parent)
+                sync_path(self._path.parent.parent)
         except BaseException:
             os.close(self._descriptor)
             raise

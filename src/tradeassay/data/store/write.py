@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from tradeassay.core import __version__
 from tradeassay.core.errors import DataError, DataRefused, UserError
-from tradeassay.core.files import naming
+from tradeassay.core.files import naming, sync_path
 from tradeassay.core.view import FIELDS
 from tradeassay.data.doctor import DROPS, DataFault, accept, describe, diagnose_panel
 from tradeassay.data.source import MinutePanel, Panel, action_known_at, ex_rows, factors, previous_close
@@ -128,8 +128,8 @@ def _write_files(panel: Panel, folder: Path, found: tuple[DataFault, ...]) -> Ma
     with naming(folder / MANIFEST_FILE):
         manifest = write_manifest(folder, manifest)
     for path in folder.iterdir():
-        _sync(path)
-    _sync(folder)
+        sync_path(path)
+    sync_path(folder)
     return manifest
 
 
@@ -166,14 +166,6 @@ def _write_table(path: Path, table: pa.Table) -> None:
     # One batch per file: a column is then one contiguous piece of the memory map.
     with naming(path), pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table.combine_chunks(), max_chunksize=max(1, table.num_rows))
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _move_into_place(temporary: Path, folder: Path, manifest: Manifest, replace_existing: bool) -> Manifest:

@@ -17,7 +17,7 @@ from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.programs import CodeSpec
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.executors.task import ExecutorName
-from tradeassay.core.files import remove_temporaries, sync_folder, write_atomic
+from tradeassay.core.files import remove_temporaries, sync_path, write_atomic
 from tradeassay.core.hashing import draw_secret, sha256_file
 from tradeassay.runs.play.programs import Programs, recorded_code_spec
 from tradeassay.runs.play.progress import ProgressChoice, RunEnded, RunWatch, listener
@@ -195,7 +195,7 @@ def _carry_out(kind: RunKind[M], place: RunFolder, watch: RunWatch, options: Opt
         else:
             write_atomic(place.manifest, encode_manifest(manifest))
             place.episode("").mkdir(exist_ok=True)
-            sync_folder(place.path)
+            sync_path(place.path)
         waiting = [one for one in manifest.episodes if _has_work(place, one.key, options.retry_failed)]
         if waiting:
             # Scores cover all episodes: while one is missing there are none.
