@@ -24,7 +24,7 @@ def short(season):
 
 def play(url, season, feed, committed=None) -> None:
     store = Store(open_engine(url, durable=False), committed)
-    agents, publish = seated(trend=Trend()), stream_publisher(store, season)
+    agents, publish = seated(trend=Trend()), stream_publisher(store)
     runner = Runner(season=season, store=store, feed=feed, clock=ReplayClock(), agents=agents, publish=publish)
     try:
         asyncio.run(runner.run())

@@ -94,7 +94,7 @@ def test_what_feeds_and_edgar_say_reaches_the_packet_once_and_nothing_else_does(
     async def play() -> None:
         async with open_model(season.summary.model, ModelParams(temperature=0.0, max_tokens=800)) as model:
             feed = LiveFeed(home=tmp_path / "home", clock=wall, fetch=vendor)
-            how = {"clock": wall.clock(), "beat_s": 6 * 3600.0, "publish": stream_publisher(store, season, model)}
+            how = {"clock": wall.clock(), "beat_s": 6 * 3600.0, "publish": stream_publisher(store, model)}
             agents = seated(calm=ConstantAction("HOLD"))
             await Runner(season=season, store=store, feed=feed, agents=agents, **how).run()
 
@@ -114,9 +114,9 @@ def test_what_feeds_and_edgar_say_reaches_the_packet_once_and_nothing_else_does(
 def test_each_source_that_cannot_be_read_is_named_and_stops_no_other(tmp_path, store):
     with sources() as (base, asked):
         season, clock = season_of(tmp_path, base), FixedClock(parse_iso(SIGHT))
-        found = asyncio.run(collect(store, season, connectors_of(season, clock), clock))
+        failed = asyncio.run(collect(store, season, connectors_of(season, clock), clock))
         assert asked["/submissions/CIK0000000009.json"] == 1
-    said = list(found.failed.values())
+    said = list(failed.values())
     assert len(said) == sum(map(len, REFUSED.values()))
     for words, names in REFUSED.items():
         assert sum(words in why for why in said) >= len(names), (names, said)

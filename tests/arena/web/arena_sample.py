@@ -83,7 +83,7 @@ def open_store(path: Path) -> Store:
 
 def play(store: Store, season: Season, feed: SnapshotFeed, until: str, **changed: object) -> int:
     plan = {"season": season, "store": store, "feed": feed, "clock": ReplayClock(), "agents": AGENTS}
-    plan["publish"] = stream_publisher(store, season)
+    plan["publish"] = stream_publisher(store)
     runner = Runner(**{**plan, **changed})  # type: ignore[arg-type]  # a test's own mapping
     return asyncio.run(runner.run(parse_iso(f"{until}T23:59:59Z")))
 

@@ -9,7 +9,6 @@ never decided late. Rounds of one time run side by side: a silent agent or a lat
 from __future__ import annotations
 
 import asyncio
-import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,8 +49,7 @@ from tradeassay.core.arena import NewsShown, Packet
 from tradeassay.core.errors import FutureDataError, TradeassayError, UserError
 from tradeassay.core.time import HOUR, SECOND, Instant, iso, parse_iso
 
-Published = tuple[NewsShown, ...]
-Publish = Callable[[Due, AssetFacts], Published | Awaitable[Published]]
+Publish = Callable[[Season, Due, AssetFacts], Awaitable[tuple[NewsShown, ...]]]
 """The information stream: which of a feed's news is fit to be published, as of the decision time.
 
 It may have to wait for a model that summarises. Asked again for the same round it must give the same items.
@@ -373,10 +371,9 @@ class Runner:
             return None
         refuse_future(facts, due.at)
         self._believe(due, facts)
-        news: Published = ()
+        news: tuple[NewsShown, ...] = ()
         if not due.closing:
-            given = facts.news if self.publish is None else self.publish(due, facts)
-            news = await given if inspect.isawaitable(given) else given
+            news = facts.news if self.publish is None else await self.publish(self.season, due, facts)
             refuse_future(msgspec.structs.replace(facts, news=news), due.at)
         self._settle_last(due, facts)
         if due.closing:

@@ -284,19 +284,12 @@ Connector = RssNews | EdgarFilings
 """A live source of items about one asset; its troubles are known by its ``address``."""
 
 
-class Collected(msgspec.Struct, frozen=True, kw_only=True):
-    """What a visit to all sources brought: new items; by its address, why a source could not be had."""
-
-    new: int
-    failed: dict[str, str] = {}
-
-
-async def collect(store: Store, season: Season, connectors: Sequence[Connector], clock: Clock) -> Collected:
-    """Visit every source once. A source that fails is named in the result and does not stop the others.
+async def collect(store: Store, season: Season, connectors: Sequence[Connector], clock: Clock) -> dict[str, str]:
+    """Visit every source once; return, by its address, why a source could not be had. It does not stop the others.
 
     Items are stamped with the time *after* they were read, so that none can look older than it is.
     """
-    new, failed = 0, dict[str, str]()
+    failed: dict[str, str] = {}
     for connector in connectors:
         if connector.address in failed:  # asked just now, for another asset
             continue
@@ -307,8 +300,8 @@ async def collect(store: Store, season: Season, connectors: Sequence[Connector],
             failed[connector.address] = str(error)
             continue
         stamp = iso(clock.now())
-        new += StreamStore(store, season.id).put([msgspec.structs.replace(r, fetched_at=stamp) for r in found])
-    return Collected(new=new, failed=failed)
+        StreamStore(store, season.id).put([msgspec.structs.replace(item, fetched_at=stamp) for item in found])
+    return failed
 
 
 def connectors_of(season: Season, clock: Clock, fetch: Fetch | None = None) -> tuple[Connector, ...]:

@@ -100,9 +100,9 @@ class StreamItem(RawItem, frozen=True, kw_only=True):
     contradicts: tuple[str, ...] = ()
 
 
-def item_id(season: str, asset: str, raw: RawItem) -> str:
+def item_id(season: str, raw: RawItem) -> str:
     """Return the id under which an item is on record: the same item, the same id, in every process."""
-    named = f"{season}\n{asset}\n{raw.kind}\n{raw.source}\n{raw.id}\n{content_hash(raw)}"
+    named = f"{season}\n{raw.asset}\n{raw.kind}\n{raw.source}\n{raw.id}\n{content_hash(raw)}"
     return sha256_bytes(named.encode())[:20]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from sqlalchemy import and_, bindparam, insert, or_, select
@@ -14,7 +14,7 @@ from tradeassay.arena.rounds.feed import Due
 from tradeassay.arena.state.rows import packed, unpacked
 from tradeassay.arena.state.store import Store, insert_unless, tell
 from tradeassay.arena.state.tables import stream_calls, stream_inbox, stream_items, stream_rounds
-from tradeassay.arena.stream.items import ItemCheck, Kind, RawItem, Status, StreamItem, content_hash, item_id
+from tradeassay.arena.stream.items import ItemCheck, Kind, RawItem, Status, StreamItem, content_hash
 from tradeassay.core.arena import NewsShown
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import DataError
@@ -46,14 +46,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     item: str
     number: int
+    model: str
     request: AskModel
-
-
-class Edition(msgspec.Struct, frozen=True, kw_only=True):
-    """What a round adds to the record, and what its agents are shown."""
-
-    items: tuple[StreamItem, ...]
-    news: tuple[NewsShown, ...]
 
 
 class StreamStore:
@@ -68,72 +62,76 @@ class StreamStore:
         body = self._store.scalar(_GIVEN, given)
         return None if body is None else _NEWS.decode(body)
 
-    def known(self, asset: str, raw: Sequence[RawItem], since: Instant) -> tuple[StreamItem, ...]:
+    def known(self, asset: str, ids: Sequence[str], since: Instant) -> dict[str, StreamItem]:
         """Return the asset's items on record that matter now: news from ``since`` on, and what came in again."""
-        ids = [item_id(self._season, asset, one) for one in raw]
         asked = {"season": self._season, "asset": asset, "since": iso(since), "ids": ids}
-        return tuple(_read_item(row) for row in self._store.rows(_KNOWN, asked))
+        return {row.id: _read_item(row) for row in self._store.rows(_KNOWN, asked)}
 
-    def write(self, due: Due, edition: Edition) -> tuple[NewsShown, ...]:
-        """Write an edition, or return the one that is there: the first one counts."""
-        body = canonical_json(edition.news)
+    def write(self, due: Due, added: Sequence[StreamItem], news: tuple[NewsShown, ...]) -> tuple[NewsShown, ...]:
+        """Write what a round adds to the record and shows, or return what is there: the first one counts."""
+        body = canonical_json(news)
         row = {"season": self._season, "asset": due.asset, "session": due.session, "decision_time": iso(due.at)}
         try:
             with self._store.write("stream") as db:
-                if edition.items:
-                    db.execute(_ADD_ITEM, [_row(item) for item in edition.items])
+                if added:
+                    db.execute(_ADD_ITEM, [_row(item) for item in added])
                 db.execute(_ADD_ROUND, {**row, "news": body.decode(), "sha256": sha256_bytes(body)})
-                count = {s: sum(i.status == s for i in edition.items) for s in ("published", "merged", "rejected")}
-                event = {"asset": due.asset, "session": due.session, "shown": len(edition.news), **count}
+                count = {s: sum(item.status == s for item in added) for s in get_args(Status)}
+                event = {"asset": due.asset, "session": due.session, "shown": len(news), **count}
                 tell(db, self._season, "stream", iso(due.at), event)
         except IntegrityError:  # another worker wrote it at the same moment
             there = self.news(due)
             if there is None:
                 raise
             return there
-        return edition.news
+        return news
 
-    def reply(self, question: Question, model: str) -> ModelReply | None:
+    def reply(self, question: Question) -> ModelReply | None:
         """Return the answer a question had before; raises :class:`DataError` when it was another question."""
         asked = select(stream_calls).filter_by(item=question.item, number=question.number)
         found = self._store.rows(asked)
         if not found:
             return None
         row = found[0]
-        if (row.request_sha256, row.model) != (sha256_of(question.request), model):
+        if (row.request_sha256, row.model) != (sha256_of(question.request), question.model):
             raise DataError(
                 f"item {question.item} was summarised with another model or prompt before",
                 hint="run the version and the model that started this season's stream",
             )
         return _REPLY.decode(unpacked(row.reply))
 
-    def keep_reply(self, question: Question, model: str, reply: ModelReply) -> ModelReply:
+    def keep_reply(self, question: Question, reply: ModelReply) -> ModelReply:
         """Write an answer down before it is used; of two workers that asked at once the first answer counts."""
-        body = packed(msgspec.json.encode(reply))
-        row = {"item": question.item, "number": question.number, "model": model, "reply": body}
+        row = {
+            "item": question.item,
+            "number": question.number,
+            "model": question.model,
+            "request_sha256": sha256_of(question.request),
+            "reply": packed(msgspec.json.encode(reply)),
+        }
         try:
             with self._store.write("summary") as db:
-                db.execute(insert(stream_calls).values(**row, request_sha256=sha256_of(question.request)))
+                db.execute(insert(stream_calls).values(row))
         except IntegrityError:
-            return self.reply(question, model) or reply
+            return self.reply(question) or reply
         return reply
 
-    def put(self, items: Sequence[RawItem]) -> int:
-        """Keep what was fetched, and return how many are new; what is there already keeps its ``fetched_at``."""
+    def put(self, items: Sequence[RawItem]) -> None:
+        """Keep what was fetched; what is there already keeps its ``fetched_at``."""
         rows = {}
         for item in items:
             key = sha256_of((item.kind, item.source, item.id, content_hash(item)))
-            known_at = max(parse_iso(item.published_at), parse_iso(item.fetched_at))
-            row = {"season": self._season, "asset": item.asset, "key": key, "known_at": known_at}
-            rows[item.asset, key] = {**row, "body": msgspec.json.encode(item).decode()}
-        query = select(*stream_inbox.c["asset", "key"]).filter_by(season=self._season)
-        with self._store.write("inbox") as db:
-            found = db.execute(query.where(stream_inbox.c.key.in_([key for _, key in rows])))
-            there = {(row.asset, row.key) for row in found}
-            fresh = [row for place, row in sorted(rows.items()) if place not in there]
-            if fresh:  # another worker may write the same now; in one order neither waits for the other
-                db.execute(insert_unless(db, stream_inbox).on_conflict_do_nothing(), fresh)
-        return len(fresh)
+            rows[item.asset, key] = {
+                "season": self._season,
+                "asset": item.asset,
+                "key": key,
+                "known_at": max(parse_iso(item.published_at), parse_iso(item.fetched_at)),
+                "body": msgspec.json.encode(item).decode(),
+            }
+        if rows:  # another worker may write the same now; in one order neither waits for the other
+            with self._store.write("inbox") as db:
+                unless_there = insert_unless(db, stream_inbox).on_conflict_do_nothing()
+                db.execute(unless_there, [rows[place] for place in sorted(rows)])
 
     def inbox(self, asset: str, since: Instant, at: Instant) -> tuple[RawItem, ...]:
         """Return what was published from ``since`` on and both published and fetched by ``at``.

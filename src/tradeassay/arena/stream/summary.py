@@ -8,16 +8,17 @@ on is rejected. Where a season names a checker, another model sees every text be
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import date
 
 import msgspec
 
 from tradeassay.arena.stream.checks import check_summary, loaded_words
 from tradeassay.arena.stream.facts import find_numbers
-from tradeassay.arena.stream.items import ItemCheck, Language, RawItem, clean, sentences, vocabulary
+from tradeassay.arena.stream.items import ItemCheck, Language, StreamItem, clean, sentences, vocabulary
 from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply
 from tradeassay.core.time import moment, parse_iso
+from tradeassay.llm import Model
 from tradeassay.llm.prompting import PromptFolder, answer_object
 
 EXTRACTIVE = "extractive"
@@ -29,17 +30,8 @@ LONGEST, LONGEST_TITLE = 480, 140
 _NAMES = {"en": "English", "zh": "Chinese", "other": "the language of the source"}
 
 
-class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """A title and a text with their checks. ``reason`` says why they may not be shown ("" when they may)."""
-
-    title: str
-    text: str
-    by: str
-    checks: tuple[ItemCheck, ...] = ()
-    reason: str = ""
-
-
-Summarising = Generator[AskModel, ModelReply, Summary]
+Ask = Callable[[Model, AskModel], Awaitable[ModelReply]]
+"""Puts a question about one item to a model."""
 
 
 def published_day(stamp: str) -> date:
@@ -47,16 +39,18 @@ def published_day(stamp: str) -> date:
     return moment(parse_iso(stamp)).date()
 
 
-def summarise(raw: RawItem, model: str | None, language: Language, known: Sequence[str] = ()) -> Summarising:
-    """Return what may be shown of an item, in its own words (``model`` None) or in a model's.
+async def summarise(
+    item: StreamItem, model: Model | None, language: Language, known: Sequence[str], ask: Ask
+) -> StreamItem:
+    """Return an item with what may be shown of it, in its own words (no ``model``) or in a model's, or rejected.
 
     A model is asked twice at most; what fails a check the second time is rejected. One that gives no answer at all
     (an error, not a bad answer) is replaced by the item's own words. ``known`` are further names of the asset.
     """
     if model is None:
-        return _extract(raw, language, known)
-    copied = {name: getattr(raw, name) for name in ("published_at", "source", "title", "text")}
-    payload = {"kind": "stream.summary", "symbol": raw.asset, "language": language, **copied}
+        return extract(item, language, known)
+    copied = {name: getattr(item, name) for name in ("published_at", "source", "title", "text")}
+    payload = {"kind": "stream.summary", "symbol": item.asset, "language": language, **copied}
     body = msgspec.json.encode(payload).decode()
     messages: tuple[Message, ...] = (
         Message(role="system", text=PROMPTS.fill("system", language=_NAMES[language], longest=LONGEST)),
@@ -64,76 +58,85 @@ def summarise(raw: RawItem, model: str | None, language: Language, known: Sequen
     )
     given = Given(session="", rules="{}", observation=body)
     for attempt in range(1, ATTEMPTS + 1):
-        reply = yield AskModel(purpose="summary", messages=messages, attempt=attempt, given=given)
+        reply = await ask(model, AskModel(purpose="summary", messages=messages, attempt=attempt, given=given))
         if reply.error is not None:
-            return _extract(raw, language, known)
-        found = _read(raw, reply.text, model, language, known)
+            return extract(item, language, known)
+        found = _read(item, reply.text, model.name, language, known)
         if not found.reason:
             break
         complaint = PROMPTS.fill("again", problems=found.reason)
         messages = (*messages, Message(role="assistant", text=reply.text), Message(role="user", text=complaint))
-    if instructs(found.title) or instructs(found.text):
+    if instructs(found.shown_title) or instructs(found.shown_text):
         why = "instructions: the summary passes on an instruction of its source"
-        return msgspec.structs.replace(found, reason=f"{found.reason}; {why}" if found.reason else why)
+        return _rejected(found, f"{found.reason}; {why}" if found.reason else why)
     return found
 
 
-def _extract(raw: RawItem, language: Language, known: Sequence[str]) -> Summary:
-    """Return an item's own words: its first neutral sentences, those with numbers preferred."""
-    kept = [sentence for sentence in sentences(raw.text or raw.title) if not loaded_words(sentence)]
+def extract(item: StreamItem, language: Language, known: Sequence[str]) -> StreamItem:
+    """Return an item with its own words to be shown: its first neutral sentences, those with numbers preferred."""
+    kept = [sentence for sentence in sentences(item.text or item.title) if not loaded_words(sentence)]
     chosen: set[int] = set()
     for place in sorted(range(len(kept)), key=lambda place: (not find_numbers(kept[place]), place)):
         if sum(len(kept[i]) + 1 for i in chosen) + len(kept[place]) <= LONGEST or not chosen:
             chosen.add(place)
     text = " ".join(kept[place] for place in sorted(chosen))[:LONGEST]
-    title = raw.title
+    title = item.title
     if loaded_words(title) and text:
         title = text if len(text) <= LONGEST_TITLE else text[: LONGEST_TITLE - 3].rsplit(" ", 1)[0] + "..."
-    found = _judged(raw, title, text if raw.text else "", EXTRACTIVE, language, known)
-    return msgspec.structs.replace(
-        found, title=quote_instructions(found.title), text=quote_instructions(found.text)
-    )
+    found = _judged(_shown(item, title, text if item.text else "", EXTRACTIVE), language, known)
+    return _shown(found, quote_instructions(found.shown_title), quote_instructions(found.shown_text), EXTRACTIVE)
 
 
-def _read(raw: RawItem, text: str, model: str, language: Language, known: Sequence[str]) -> Summary:
-    answer = answer_object(text, "summary") or {}
-    title, body = answer.get("title"), answer.get("summary")
-    if not isinstance(title, str) or not isinstance(body, str) or not body.strip() or not title.strip():
-        return Summary(title="", text="", by=model, reason="answer: no JSON object with a title and a summary")
-    title, body = clean(title), clean(body)
-    if len(body) > LONGEST or len(title) > LONGEST_TITLE:
-        reason = f"length: {len(title)} and {len(body)} characters, {LONGEST_TITLE} and {LONGEST} allowed"
-        return Summary(title=title, text=body, by=model, reason=reason)
-    return _judged(raw, title, body, model, language, known)
+def _read(item: StreamItem, answer: str, model: str, language: Language, known: Sequence[str]) -> StreamItem:
+    told = answer_object(answer, "summary") or {}
+    title, text = told.get("title"), told.get("summary")
+    if not isinstance(title, str) or not isinstance(text, str) or not text.strip() or not title.strip():
+        return _rejected(_shown(item, "", "", model), "answer: no JSON object with a title and a summary")
+    title, text = clean(title), clean(text)
+    made = _shown(item, title, text, model)
+    if len(text) > LONGEST or len(title) > LONGEST_TITLE:
+        lengths = f"{len(title)} and {len(text)} characters, {LONGEST_TITLE} and {LONGEST} allowed"
+        return _rejected(made, f"length: {lengths}")
+    return _judged(made, language, known)
 
 
-def _judged(raw: RawItem, title: str, text: str, by: str, language: Language, known: Sequence[str]) -> Summary:
-    shown = f"{title}\n{text}" if text else title
-    checks = check_summary(shown, raw.words, published_day(raw.published_at), language, (raw.asset, *known))
+def _shown(item: StreamItem, title: str, text: str, by: str) -> StreamItem:
+    return msgspec.structs.replace(item, shown_title=title, shown_text=text, summary_by=by)
+
+
+def _rejected(item: StreamItem, reason: str) -> StreamItem:
+    return msgspec.structs.replace(item, status="rejected", reason=reason)
+
+
+def _judged(item: StreamItem, language: Language, known: Sequence[str]) -> StreamItem:
+    """Put what would be shown through the checks by rules."""
+    shown = f"{item.shown_title}\n{item.shown_text}" if item.shown_text else item.shown_title
+    day = published_day(item.published_at)
+    checks = check_summary(shown, item.words, day, language, (item.asset, *known))
     wrong = [f"{check.name}: {issue}" for check in checks for issue in check.issues]
-    if raw.text and not text:
+    if item.text and not item.shown_text:
         wrong.insert(0, "neutrality: no neutral sentence is left")
-    return Summary(title=title, text=text, by=by, checks=checks, reason="; ".join(wrong))
+    checked = msgspec.structs.replace(item, checks=checks)
+    return _rejected(checked, "; ".join(wrong)) if wrong else checked
 
 
-def second_opinion(raw: RawItem, summary: Summary) -> Summarising:
+async def second_opinion(item: StreamItem, checker: Model, ask: Ask) -> StreamItem:
     """Let another model check what would be shown. One that gives no verdict leaves the item to the rules."""
-    payload = {"source": raw.words, "text": f"{summary.title}\n{summary.text}".strip()}
+    payload = {"source": item.words, "text": f"{item.shown_title}\n{item.shown_text}".strip()}
     body = msgspec.json.encode({"kind": "stream.check", **payload}).decode()
     messages = (
         Message(role="system", text=PROMPTS.fill("check")),
         Message(role="user", text=PROMPTS.fill("ask", payload=body)),
     )
-    reply = yield AskModel(purpose="check", messages=messages, attempt=1)
+    reply = await ask(checker, AskModel(purpose="check", messages=messages, attempt=1))
     answer = (None if reply.error is not None else answer_object(reply.text, "ok")) or {}
     if not isinstance(answer.get("ok"), bool):
         check = ItemCheck(name="model", ok=True, issues=("no verdict: judged by the rules alone",))
-        return msgspec.structs.replace(summary, checks=(*summary.checks, check))
-    issues = [] if answer["ok"] else [clean(str(answer.get("problem") or "no reason given"))[:LONGEST]]
-    check = ItemCheck.of("model", issues)
-    return msgspec.structs.replace(
-        summary, checks=(*summary.checks, check), reason="" if check.ok else f"model: {check.issues[0]}"
-    )
+    else:
+        problem = clean(str(answer.get("problem") or "no reason given"))[:LONGEST]
+        check = ItemCheck.of("model", [] if answer["ok"] else [problem])
+    checked = msgspec.structs.replace(item, checks=(*item.checks, check))
+    return checked if check.ok else _rejected(checked, f"model: {check.issues[0]}")
 
 
 # -- instructions ------------------------------------------------------------------------------------------------

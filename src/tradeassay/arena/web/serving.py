@@ -109,14 +109,7 @@ async def play(
             clock=clock,
             agents=await seat(season),
             seat=seat,
-            publish=stream_publisher(
-                store,
-                season,
-                summariser,
-                checker=checker,
-                language=season.summary.language or None,
-                now=lambda: runner.season,
-            ),
+            publish=stream_publisher(store, summariser, checker=checker),
             worker=worker,
         )
         how.on_health(runner.health)
@@ -140,14 +133,14 @@ async def _collect(runner: Runner) -> None:
             season = runner.season
             sources = connectors_of(season, clock)
         try:
-            found = await collect(runner.store, season, sources, clock)
+            failed = await collect(runner.store, season, sources, clock)
         except Exception as error:  # the database, say: the rounds notice it too, and this goes on when it is back
             runner.health.trouble("news", error, "warning")
         else:
             runner.health.fine("news")
             for address in {one.address for one in sources}:
-                if address in found.failed:
-                    runner.health.trouble(f"feed {address}", SourceError(found.failed[address]), "warning")
+                if address in failed:
+                    runner.health.trouble(f"feed {address}", SourceError(failed[address]), "warning")
                 else:
                     runner.health.fine(f"feed {address}")
         await clock.wait_until(clock.now() + season.news.every_s * SECOND)
