@@ -324,8 +324,6 @@ def day_fields(day: date) -> dict[str, Any]:
 _REACH = 60
 """How far from a number its direction may stand, in characters."""
 
-_Hit = tuple[int, int, Any]
-
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """One number and what it is said of. ``quantity`` and ``basis`` are None when the words are not known.
@@ -370,10 +368,8 @@ def _claims_of(sentence: str, published: date) -> Iterator[Claim]:
     found = find_numbers(sentence, tuple((one.start, one.end) for one in told))
     if not found:
         return
-    ways = [
-        (m.start(), m.end(), 1 if m.lastgroup == "up" else -1) for m in pattern("up", "down").finditer(sentence)
-    ]
-    named = [(m.start(), m.end(), m.lastgroup) for m in pattern("quantities").finditer(sentence)]
+    ways = list(pattern("up", "down").finditer(sentence))
+    named = list(pattern("quantities").finditer(sentence))
     year, part = _period(sentence, told)
     named_days = [one for one in told if one.day or one.weekday is not None]
     days: set[tuple[int | None, int | None, int | None] | str] = {
@@ -413,27 +409,28 @@ def _period(sentence: str, told: Sequence[DateMention]) -> tuple[int | None, str
     return year, found.pop() if len(found) == 1 else None
 
 
-def _quantity(sentence: str, number: Number, named: list[_Hit], start: int) -> str | None:
+def _quantity(sentence: str, number: Number, named: Sequence[re.Match[str]], start: int) -> str | None:
     """The quantity named last before the number, however far; else the first one after it in its clause."""
-    before = [hit for hit in named if hit[1] <= number.start]
+    before = [name for name in named if name.end() <= number.start]
     # In "6% to 2 million" both numbers are of the same thing: what was named before the first one counts.
-    if before and before[-1][0] >= start:
-        return str(before[-1][2])
+    if before and before[-1].start() >= start:
+        return before[-1].lastgroup
     clause = re.split(r"[,;。]", sentence[number.end :])[0]
-    behind = [hit for hit in named if number.end <= hit[0] < number.end + len(clause)]
+    behind = [name for name in named if number.end <= name.start() < number.end + len(clause)]
     joined = re.search(r"^\s?(?:of|in|的|worth of|from)\b|^的", sentence[number.end :])
     if behind and (not before or joined):
-        return str(behind[0][2])
-    return str(before[-1][2]) if before else None
+        return behind[0].lastgroup
+    return before[-1].lastgroup if before else None
 
 
-def _direction(sentence: str, number: Number, ways: list[_Hit], start: int, end: int) -> int:
+def _direction(sentence: str, number: Number, ways: Sequence[re.Match[str]], start: int, end: int) -> int:
     """The last word of direction before the number, else the first one behind it in its clause."""
     if number.value < 0:
         return -1
-    before = [way for way in ways if start <= way[0] and way[1] <= number.start and number.start - way[1] < _REACH]
-    if before:
-        return int(before[-1][2])
+    farthest = number.start - _REACH
+    before = [way for way in ways if start <= way.start() and farthest < way.end() <= number.start]
     clause = re.split(r"[,;]| and | but | while ", sentence[number.end : end])[0]
-    behind = [way for way in ways if number.end <= way[0] < min(end, number.end + 30)]
-    return int(behind[0][2]) if behind and behind[0][0] < number.end + len(clause) else 0
+    reach = min(end, number.end + 30, number.end + len(clause))
+    behind = [way for way in ways if number.end <= way.start() < reach]
+    told = before[-1:] or behind[:1]
+    return 0 if not told else 1 if told[0].lastgroup == "up" else -1
