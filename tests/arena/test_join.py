@@ -44,9 +44,10 @@ def test_the_printed_seasons_are_seasons(tmp_path):
         assert season.benchmark == "ama-v1"
     assert not is_live(spring) and is_live(winter)
     assert winter == load_season(ROOT / "examples/arena/live.toml")
-    sources = connectors_of(winter, WallClock(), fetch=lambda url: b"<rss></rss>")
-    assert [one.asset for one in sources] == ["TSLA", "BMRN", "BTC/USDT", "ETH/USDT", "TSLA", "BMRN"]
-    assert sources[0].read(0) == ()
+    feed, *filings = connectors_of(winter, WallClock(), fetch=lambda url: b"<rss></rss>")
+    assert list(feed.words) == ["TSLA", "BMRN", "BTC/USDT", "ETH/USDT"]
+    assert [one.asset for one in filings] == ["TSLA", "BMRN"]
+    assert feed.read(0) == ()
     due = LiveFeed(clock=FixedClock(midnight(parse_day("2026-12-01")))).due(winter)
     assert due[0].session == "2026-12-01"
     stages = {winter.warming(winter.asset("TSLA"), day, 0) for day in ("2026-12-31", "2027-01-04")}

@@ -8,7 +8,7 @@ import pytest
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.stream.connectors import EdgarFilings, RssNews, WebReader, collect
 from tradeassay.arena.stream.store import StreamStore
-from tradeassay.core.errors import SourceError, UserError
+from tradeassay.core.errors import SourceError
 from tradeassay.core.time import DAY, FixedClock, WallClock, parse_iso
 
 NOW = parse_iso("2025-04-02T12:00:00Z")
@@ -35,25 +35,26 @@ EDGAR = {
 }
 
 
+def rss(body: bytes, url: str = "https://x.example/rss", **more) -> RssNews:
+    return RssNews(url=url, source="X", words={"ACME": ("acme",)}, fetch=lambda _: body, **more)
+
+
 def test_rss_items_are_cleaned_and_zoned():
-    feed = RssNews(asset="ACME", url="https://x.example/rss", source="X", words=("acme",), fetch=lambda _: RSS)
-    first, later = feed.read(NOW)
+    first, later = rss(RSS).read(NOW)
     assert (first.title, first.text, first.id) == ("Acme & partners", "Acme rose", "g1")
     assert first.published_at == "2025-04-02T11:00:00Z"
     assert later.url == "" and later.title == "Acme later"
 
 
 def test_a_stamp_without_a_zone_needs_the_sources():
-    without = RssNews(asset="ACME", url="https://x.example", source="X", fetch=lambda _: ATOM)
-    assert without.read(NOW) == ()
-    zoned = RssNews(asset="ACME", url="https://x.example", source="X", zone="Asia/Shanghai", fetch=lambda _: ATOM)
-    assert zoned.read(NOW)[0].published_at == "2025-04-02T01:00:00Z"
+    assert rss(ATOM).read(NOW) == ()
+    assert rss(ATOM, zone="Asia/Shanghai").read(NOW)[0].published_at == "2025-04-02T01:00:00Z"
 
 
 @pytest.mark.parametrize("body", [b"<!DOCTYPE x [<!ENTITY a 'b'>]><rss/>", b"no xml"])
 def test_what_is_no_feed_is_refused(body):
     with pytest.raises(SourceError):
-        RssNews(asset="ACME", url="https://x.example", source="X", fetch=lambda _: body).read(NOW)
+        rss(body).read(NOW)
 
 
 def test_edgar_lists_filings_with_their_acceptance():
@@ -72,21 +73,13 @@ def test_only_the_web_is_fetched():
 def test_the_inbox_knows_when_it_got_what(store):
     asset = Asset(symbol="ACME", kind="stock", dataset="synthetic/us:7")
     season = Season(id="s", assets=(asset,), entries=(Entry(id="a", architecture="rule"),), first="2025-04-01")
-    good = RssNews(asset="ACME", url="https://x.example", source="X", words=("acme",), fetch=lambda _: RSS)
-
-    def broken(_: str) -> bytes:
-        raise SourceError("gone")
-
-    bad = RssNews(asset="ACME", url="https://y.example", source="Y", fetch=broken)
+    good, bad = rss(RSS), rss(b"", "https://y.example")
     clock = FixedClock(NOW)
-    assert asyncio.run(collect(store, season, [bad, good], clock)) == {"https://y.example": "gone"}
+    failed = asyncio.run(collect(store, season, [bad, good], clock))
+    assert failed == {"https://y.example": "what X sends is not a feed"}
     clock.advance(NOW + 2 * DAY)
-    assert (
-        asyncio.run(collect(store, season, [good], clock)) == {}
-    )  # the same two items, known since the first visit
+    assert asyncio.run(collect(store, season, [good], clock)) == {}  # known since the first visit
     since, inbox = NOW - 3 * DAY, StreamStore(store, "s").inbox
     assert inbox("ACME", since, NOW - 1) == ()
     assert [item.id for item in inbox("ACME", since, NOW)] == ["g1"]
     assert len(inbox("ACME", since, NOW + DAY)) == 2
-    with pytest.raises(UserError, match="has no asset"):
-        asyncio.run(collect(store, season, [RssNews(asset="B", url="https://x", source="X", fetch=broken)], clock))

@@ -19,7 +19,7 @@ from tradeassay.arena.rounds.health import Health
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Season, load_season
 from tradeassay.arena.stream import stream_publisher
-from tradeassay.arena.stream.connectors import WebReader, collect, connectors_of
+from tradeassay.arena.stream.connectors import RssNews, WebReader, collect, connectors_of
 from tradeassay.arena.stream.store import StreamStore
 from tradeassay.arena.web.serving import _collect
 from tradeassay.core.errors import SourceError
@@ -147,13 +147,12 @@ async def test_every_feed_has_its_own_alarm_and_is_well_again_by_itself(tmp_path
 
 
 def test_a_feed_is_asked_once_for_all_assets_and_then_whether_it_changed():
-    clock = FixedClock(0)
+    words = {"AHVQ": ("Ahava",), "SALES": ("sales", "dry")}
     with sources() as (base, asked):
-        reader = WebReader(clock)
-        first = reader(f"{base}/good.xml")
-        assert reader(f"{base}/good.xml") == first and asked["/good.xml"] == 1
-        clock.advance(300 * SECOND)
-        assert reader(f"{base}/good.xml") == first
+        feed = RssNews(url=f"{base}/good.xml", source="X", words=words, fetch=WebReader(FixedClock(0)))
+        first = feed.read(0)
+        assert Counter(item.asset for item in first) == {"AHVQ": 2, "SALES": 3} and asked["/good.xml"] == 1
+        assert feed.read(0) == first
         assert (asked["/good.xml"], asked["/good.xml unchanged"]) == (2, 1)
 
 

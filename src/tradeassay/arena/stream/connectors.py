@@ -6,7 +6,6 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from itertools import islice, zip_longest
 from typing import Any
 from urllib.parse import urlsplit
@@ -40,9 +39,6 @@ Fetch = Callable[[str], bytes]
 
 LARGEST = 8 * 1024 * 1024
 SECONDS = 20.0
-SHARED_S = 30.0
-"""So long a document counts as read by the same visit: a feed is asked once, however many assets it is about."""
-
 RESTS_S = (60.0, 600.0, 86_400.0)
 """How long a host that has enough of us is left alone: at least, where it does not say, and at most."""
 
@@ -51,7 +47,6 @@ class _Kept(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
     etag: str
     modified: str
-    at: float
 
 
 class WebReader:
@@ -79,8 +74,6 @@ class WebReader:
         if not url.startswith(("https://", "http://")) or not host:
             raise SourceError(f"'{url[:80]}' is not a web address", hint="give one that begins with https://")
         known, now = self._kept.get(url), self._now()
-        if known is not None and 0 <= now - known.at < SHARED_S:
-            return known.body
         # A clock that was set back since does not shut anybody out for longer than may be asked.
         if 0 < (rest := self._closed.get(host, now) - now) <= RESTS_S[2]:
             raise SourceError(f"{host} asked not to be visited for another {rest:.0f} s")
@@ -111,7 +104,7 @@ class WebReader:
                 client.stream("GET", url, headers=headers) as answer,
             ):
                 if answer.status_code == 304 and known is not None:
-                    return msgspec.structs.replace(known, at=self._now())
+                    return known
                 told = answer.headers.get("retry-after")
                 if answer.status_code == 429 or (answer.status_code == 503 and told is not None):
                     least, unsaid, most = RESTS_S
@@ -133,7 +126,6 @@ class WebReader:
             body=clean_foreign(bytes(body)),
             etag=answer.headers.get("etag", "")[:500],
             modified=answer.headers.get("last-modified", "")[:100],
-            at=self._now(),
         )
 
 
@@ -147,16 +139,15 @@ _LONGEST_ID = 200
 
 
 class RssNews(msgspec.Struct, frozen=True, kw_only=True):
-    """A feed about one asset. ``words``: an item must have one of them (none: all items count).
+    """A feed. ``words`` are by asset those of which an item about it has one.
 
     ``zone`` is the zone of stamps that have none; without it such items are left out, because hours matter.
     """
 
-    asset: str
     url: str
     source: str
+    words: dict[str, tuple[str, ...]]
     fetch: Fetch
-    words: tuple[str, ...] = ()
     zone: str | None = None
 
     @property
@@ -170,15 +161,14 @@ class RssNews(msgspec.Struct, frozen=True, kw_only=True):
         # A document type can hold entities that grow without end; no feed needs one.
         if _DOCTYPE.search(body):
             raise SourceError(f"the feed {self.source} declares a document type")
-        feed = _parsed(body)
+        feedparser: Any = require("feedparser", "arena")
+        feed = feedparser.parse(body, sanitize_html=False, resolve_relative_uris=False)
         if not feed.get("version"):
             raise SourceError(f"what {self.source} sends is not a feed")
         found = []
         for entry in feed.entries[:MOST]:
             title, link = clean(entry.get("title", "")), entry.get("link", "")
             text = clean(entry.get("summary", "") or "".join(part.value for part in entry.get("content", ())))
-            if not title or (self.words and not any(_holds(f"{title} {text}", word) for word in self.words)):
-                continue
             try:
                 stamp = dict.get(entry, "published") or dict.get(entry, "updated") or ""
                 published = iso(parse_stamp(stamp, self.zone))
@@ -186,26 +176,22 @@ class RssNews(msgspec.Struct, frozen=True, kw_only=True):
                 continue  # nobody knows when it came out, so nobody may read it
             link = link[:2000] if link.startswith(("https://", "http://")) else ""
             id = entry.get("id") or link or title
-            item = RawItem(
-                id=id if len(id) <= _LONGEST_ID else sha256_bytes(id.encode()),
-                kind="news",
-                asset=self.asset,
-                source=self.source,
-                url=link,
-                published_at=published,
-                fetched_at=iso(now),
-                title=title,
-                text=text,
-            )
-            found.append(item)
+            found += [
+                RawItem(
+                    id=id if len(id) <= _LONGEST_ID else sha256_bytes(id.encode()),
+                    kind="news",
+                    asset=asset,
+                    source=self.source,
+                    url=link,
+                    published_at=published,
+                    fetched_at=iso(now),
+                    title=title,
+                    text=text,
+                )
+                for asset, words in self.words.items()
+                if title and any(_holds(f"{title} {text}", word) for word in words)
+            ]
         return tuple(found)
-
-
-@lru_cache(maxsize=8)
-def _parsed(body: bytes) -> Any:
-    """Read a feed; it is looked through once for every asset."""
-    feedparser: Any = require("feedparser", "arena")
-    return feedparser.parse(body, sanitize_html=False, resolve_relative_uris=False)
 
 
 def _holds(text: str, word: str) -> bool:
@@ -281,7 +267,7 @@ class EdgarFilings(msgspec.Struct, frozen=True, kw_only=True):
 # -- the sources of a season --------------------------------------------------------------------------------------
 
 Connector = RssNews | EdgarFilings
-"""A live source of items about one asset; its troubles are known by its ``address``."""
+"""A live source of items; its troubles are known by its ``address``."""
 
 
 async def collect(store: Store, season: Season, connectors: Sequence[Connector], clock: Clock) -> dict[str, str]:
@@ -291,9 +277,6 @@ async def collect(store: Store, season: Season, connectors: Sequence[Connector],
     """
     failed: dict[str, str] = {}
     for connector in connectors:
-        if connector.address in failed:  # asked just now, for another asset
-            continue
-        season.asset(connector.asset)  # raises for an asset nobody plays, and says which there are
         try:
             found = await asyncio.to_thread(connector.read, clock.now())
         except SourceError as error:
@@ -305,23 +288,19 @@ async def collect(store: Store, season: Season, connectors: Sequence[Connector],
 
 
 def connectors_of(season: Season, clock: Clock, fetch: Fetch | None = None) -> tuple[Connector, ...]:
-    """Return a season's live sources: every feed for every asset, and EDGAR for those with a number there.
+    """Return a season's live sources: every feed, and EDGAR for the assets with a number there.
 
     Raises :class:`UserError` for an address that is none, and for filings that are wanted of nobody.
     """
     found: list[Connector] = []
     reader = fetch or WebReader(clock)
+    # An item about an asset has its symbol (of a pair the coin alone) or one of its names.
+    words = {asset.symbol: (asset.symbol.partition("/")[0], *asset.names) for asset in season.assets}
     for url in season.news.rss:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UserError(f"[news] rss: '{url[:80]}' is not a web address", hint="write https://host/feed.xml")
-        for asset in season.assets:
-            # An item about an asset has its symbol (of a pair the coin alone) or one of its names.
-            words = (asset.symbol.partition("/")[0], *asset.names)
-            zone = season.news.zone
-            found.append(
-                RssNews(asset=asset.symbol, url=url, source=parts.hostname, words=words, zone=zone, fetch=reader)
-            )
+        found.append(RssNews(url=url, source=parts.hostname, words=words, zone=season.news.zone, fetch=reader))
     if season.filings.edgar:
         numbers = {asset.symbol: asset.cik for asset in season.assets if asset.cik is not None}
         if not numbers:
