@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
@@ -152,10 +153,11 @@ def recorded_accuracy() -> tuple[CheckAccuracy, ...]:
 class StreamQuality(msgspec.Struct, frozen=True, kw_only=True):
     """A season's stream in figures. Shares are of news items and have Wilson intervals.
 
-    ``rejections`` counts rejected items by the check that failed first, ``kinds`` all items by kind, ``sources``
-    each source's items by what became of them. ``confirmed`` is the share of experts' verdicts on published items
-    that confirm, ``rightly_rejected`` the share of verdicts on rejected items that agree with the rejection.
-    ``agreement`` is Krippendorff's alpha; ``checks`` were measured on the labelled set, not on this season.
+    ``rejections`` counts rejected items by the check that failed first; ``kinds`` all items by kind; ``by`` the
+    published news by who summarised them, ``sources`` each source's items by what became of them. ``confirmed`` is
+    the share of experts' verdicts on published items that confirm, ``rightly_rejected`` the share of verdicts on
+    rejected items that agree with the rejection. ``agreement`` is Krippendorff's alpha; ``checks`` were measured
+    on the labelled set, not on this season.
     """
 
     season: str
@@ -165,6 +167,8 @@ class StreamQuality(msgspec.Struct, frozen=True, kw_only=True):
     rejected: Measure
     contradicting: Measure
     kinds: dict[str, int]
+    languages: dict[str, int]
+    by: dict[str, int]
     rejections: dict[str, int]
     sources: tuple[dict[str, Any], ...]
     reviewed: int
@@ -177,7 +181,7 @@ class StreamQuality(msgspec.Struct, frozen=True, kw_only=True):
 
 def quality(store: Store, season: str) -> StreamQuality:
     own, found = stream_items.c, reviews(store, season)
-    picked = (own.source, own.status, own.contradicts)
+    picked = (own.source, own.status, own.language, own.summary_by, own.contradicts)
     news = {"season": season, "kind": "news"}
     rows = store.rows(select(*picked, func.count().label("n")).filter_by(**news).group_by(*picked))
     reasons = store.rows(select(own.reason).filter_by(**news, status="rejected"))
@@ -197,8 +201,6 @@ def quality(store: Store, season: str) -> StreamQuality:
     }
     shown = [review.verdict for review in found if fates[review.item] == "published"]
     held = [review.verdict for review in found if fates[review.item] == "rejected"]
-    failed_first = Counter(reason.partition(":")[0] for (reason,) in reasons)
-    named = [*CHECKS, *sorted(failed_first.keys() - set(CHECKS))]
     rated: dict[str, dict[str, str]] = defaultdict(dict)
     for review in found:
         rated[review.item][review.expert] = review.verdict
@@ -207,7 +209,9 @@ def quality(store: Store, season: str) -> StreamQuality:
         news=total,
         **shares,
         kinds=dict(sorted((name, int(n)) for name, n in kinds)),
-        rejections={name: failed_first[name] for name in named if name in failed_first},
+        languages=_sums((row.language, row.n) for row in rows),
+        by=_sums((row.summary_by, row.n) for row in rows if row.status == "published"),
+        rejections=_sums((reason.partition(":")[0], 1) for (reason,) in reasons),
         sources=tuple({"source": one, **{name: count[one, name] for name in fate_names}} for one in sources),
         reviewed=len(rated),
         experts=len({review.expert for review in found}),
@@ -218,3 +222,12 @@ def quality(store: Store, season: str) -> StreamQuality:
         agreement=krippendorff_alpha([rated[item] for item in sorted(rated)], "nominal", draws=DRAWS),
         checks=recorded_accuracy(),
     )
+
+
+def _sums(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Add up counts by name: checks first and in their order, then everything else by name."""
+    counts: Counter[str] = Counter()
+    for name, n in pairs:
+        counts[name] += n
+    order: dict[str, int] = {name: place for place, name in enumerate(CHECKS)}
+    return dict(sorted(counts.items(), key=lambda pair: (order.get(pair[0], 99), pair[0])))
