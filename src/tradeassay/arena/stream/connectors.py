@@ -139,7 +139,7 @@ _LONGEST_ID = 200
 
 
 class RssNews(msgspec.Struct, frozen=True, kw_only=True):
-    """A feed. ``words`` are by asset those of which an item about it has one.
+    """A feed. An item is about an asset when it has one of the ``words`` of that asset.
 
     ``zone`` is the zone of stamps that have none; without it such items are left out, because hours matter.
     """
@@ -169,6 +169,8 @@ class RssNews(msgspec.Struct, frozen=True, kw_only=True):
         for entry in feed.entries[:MOST]:
             title, link = clean(entry.get("title", "")), entry.get("link", "")
             text = clean(entry.get("summary", "") or "".join(part.value for part in entry.get("content", ())))
+            if not title:
+                continue
             try:
                 stamp = dict.get(entry, "published") or dict.get(entry, "updated") or ""
                 published = iso(parse_stamp(stamp, self.zone))
@@ -189,7 +191,7 @@ class RssNews(msgspec.Struct, frozen=True, kw_only=True):
                     text=text,
                 )
                 for asset, words in self.words.items()
-                if title and any(_holds(f"{title} {text}", word) for word in words)
+                if any(_holds(f"{title} {text}", word) for word in words)
             ]
         return tuple(found)
 
@@ -271,7 +273,7 @@ Connector = RssNews | EdgarFilings
 
 
 async def collect(store: Store, season: Season, connectors: Sequence[Connector], clock: Clock) -> dict[str, str]:
-    """Visit every source once; return, by its address, why a source could not be had. It does not stop the others.
+    """Visit every source once; return by address why those failed that did, which does not stop the others.
 
     Items are stamped with the time *after* they were read, so that none can look older than it is.
     """

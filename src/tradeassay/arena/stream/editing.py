@@ -63,16 +63,16 @@ class _Desk:
 
         Raises :class:`FutureDataError` for anything that was published or fetched after the decision time.
         """
-        due = self.due
-        since = due.at - self.season.on(due.session).news_days * DAY
-        raw = (*_from_facts(self.season, due, facts), *self.shelf.inbox(due.asset, since, due.at))
+        asset, at = self.due.asset, self.due.at
+        since = at - self.season.on(self.due.session).news_days * DAY
+        raw = (*_from_facts(self.season, self.due, facts), *self.shelf.inbox(asset, since, at))
         for one in raw:
             for what, stamp in (("published", one.published_at), ("fetched", one.fetched_at)):
-                if parse_iso(stamp) > due.at:
+                if parse_iso(stamp) > at:
                     late = f"item '{one.id}' of {one.source} was {what} {stamp}"
-                    raise FutureDataError(f"{late}, after the decision time {iso(due.at)}")
+                    raise FutureDataError(f"{late}, after the decision time {iso(at)}")
         ids = [item_id(self.season.id, one) for one in raw]
-        known = self.shelf.known(due.asset, ids, since - REPEAT_DAYS * DAY)
+        known = self.shelf.known(asset, ids, since - REPEAT_DAYS * DAY)
         added = []
         for one in sorted(raw, key=lambda one: (parse_iso(one.published_at), one.source, one.id)):
             id = item_id(self.season.id, one)
@@ -81,7 +81,7 @@ class _Desk:
                 # an older one is of another period.
                 known[id] = await self._item(id, one, known, since - DAY)
                 added.append(known[id])
-        return added, _shown(due, [known[id] for id in ids])
+        return added, _shown(self.due, [known[id] for id in ids])
 
     async def _item(self, id: str, raw: RawItem, known: Mapping[str, StreamItem], since: Instant) -> StreamItem:
         copied: dict[str, Any] = {**msgspec.structs.asdict(raw), "id": id, "raw_id": raw.id}

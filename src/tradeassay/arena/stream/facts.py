@@ -433,4 +433,6 @@ def _direction(sentence: str, number: Number, ways: Sequence[re.Match[str]], sta
     reach = min(end, number.end + 30, number.end + len(clause))
     behind = [way for way in ways if number.end <= way.start() < reach]
     told = before[-1:] or behind[:1]
-    return 0 if not told else 1 if told[0].lastgroup == "up" else -1
+    if not told:
+        return 0
+    return 1 if told[0].lastgroup == "up" else -1
