@@ -11,7 +11,16 @@ from click.testing import CliRunner
 from hypothesis import given, settings, strategies as st
 
 from tradeassay.assay import ProbeConfig, ProbeReport, probe_mask
-from tradeassay.assay.probe.payloads import METRICS, Evidence, Probe, ProbePayload, draw_probes, make_payloads
+from tradeassay.assay.memory.harden import harden
+from tradeassay.assay.probe.payloads import (
+    METRICS,
+    PROGRAMS,
+    Evidence,
+    Probe,
+    ProbePayload,
+    draw_probes,
+    make_payloads,
+)
 from tradeassay.assay.probe.probe import hits, random_baseline, sessions_apart
 from tradeassay.assay.probe.programs import (
     Calendar,
@@ -29,6 +38,8 @@ from tradeassay.core.hashing import sha256_of
 from tradeassay.core.view import Instrument
 from tradeassay.llm import scripted_models
 from tradeassay.masking import MaskConfig, Truth, find_leaks
+from tradeassay.runs import AgentSpec, Asking, Run, RunSpec
+from tradeassay.runs.verify.freedom import freedom_of
 
 
 class Insider:
@@ -48,6 +59,29 @@ class Insider:
 
 if "tiny-insider" not in scripted_models:
     scripted_models.add("tiny-insider", Insider)
+
+
+class Silent:
+    """Will not say."""
+
+    summary: ClassVar[str] = "refuses to name a stock"
+
+    def answer(self, request: AskModel) -> ModelReply:
+        return ModelReply(text="I'm sorry, I cannot help with that.")
+
+
+class Constant:
+    """Has one answer to everything."""
+
+    summary: ClassVar[str] = "names the same stock and day whatever it is shown"
+
+    def answer(self, request: AskModel) -> ModelReply:
+        return ModelReply(text='{"tickers": ["600519"], "date": "2020-03-09"}')
+
+
+for name, script in (("tiny-silent", Silent), ("tiny-constant", Constant)):
+    if name not in scripted_models:
+        scripted_models.add(name, script)
 
 CONFIG = ProbeConfig(probes=12, masks=("bright", "blinded"), hardenings=("plain", "scaled"), lookback=30)
 
@@ -133,6 +167,12 @@ def test_other_modes_show_less():
         config=msgspec.structs.replace(config, mode="fixed-candidate"),
     )
     assert table.rows[0].conditional["top_1"].value == 1.0
+
+
+def test_a_bright_market_alone_cannot_be_hardened():
+    with pytest.raises(UserError, match="bright market cannot be hardened"):
+        ProbeConfig(masks=("bright",), hardenings=("rebased", "scaled"))
+    assert ProbeConfig(masks=("bright",), hardenings=("plain", "scaled")).variants == (("bright", "plain"),)
 
 
 def test_wrong_names_are_refused():
@@ -365,5 +405,75 @@ def test_a_mask_is_hardened_and_the_run_says_in_how_many_rounds(tmp_path, tell, 
     found = spec["hardened"]
     assert (found["attacker"], found["hardening"], found["rounds"]) == ("levels", "rebased", 2) and found["fell"]
     assert found["returns"] > 0.9 > 0.5 > found["levels"]
-    record.write_text("{}")
-    assert "memory probe --harden" in tell([*run, "--hardened", str(record)], 2).err
+    played = Run.load(tmp_path / "hard")
+    assert "a mask hardened in 2 rounds" in str(freedom_of(played.folder, played.manifest))
+    other = msgspec.structs.replace(played.spec.hardened, benchmark="ktdfin-v1")
+    manifest = msgspec.structs.replace(played.manifest, spec=msgspec.structs.replace(played.spec, hardened=other))
+    assert "hardened on ktdfin-v1 with synthetic/us:7 in 2 rounds" in str(freedom_of(played.folder, manifest))
+    whole = json.loads(record.read_text())
+    nowhere = [{**whole["rounds"][0], "hardening": "melted"}]
+    for wrong, why in (
+        ({}, "missing"),
+        ({**whole, "rounds": []}, "no rounds"),
+        ({**whole, "rounds": nowhere}, "melted"),
+    ):
+        record.write_text(json.dumps(wrong))
+        said = tell([*run, "--hardened", str(record)], 2).err
+        assert why in said and "memory probe --harden" in said
+
+
+HARDEN = ProbeConfig(probes=6, windows=("W1",))
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        ("scripted/tiny-silent", "it named no stock and no day in 6 probes"),
+        ("scripted/tiny-constant", "all its 6 answers are the same"),
+    ],
+)
+def test_who_says_nothing_is_not_stopped_by_a_mask(model, why):
+    made = harden(model, config=HARDEN)
+    assert made.enough is None and len(made.rounds) == 1
+    assert made.sentence == f"Whether the mask stops {model} cannot be told: {why}."
+    with pytest.raises(UserError, match="nothing was hardened"):
+        made.played_by(RunSpec(slug="hard", benchmarks=("ktdfin-v1",), agents=(AgentSpec(name="random"),)))
+
+
+def test_a_mask_is_hardened_by_what_it_hides_and_probes_leave_room():
+    made = harden("reader", config=msgspec.structs.replace(HARDEN, masks=("stock-blind",)))
+    assert made.rounds[0].found["date_7"].value == 1.0 and made.enough == "plain"
+    assert made.sentence.startswith(
+        "reader is at chance under 'plain' already; 6 probes leave room for up to 39% of"
+    )
+    assert "days" not in made.sentence
+
+
+@pytest.mark.parametrize("beside", [("--hardening", "scaled"), ("--attackers", "order"), ("--answers", "a.jsonl")])
+def test_what_hardening_would_ignore_is_refused(tell, beside):
+    said = tell(["memory", "probe", "--harden", "levels", *beside], 2).err
+    assert f"{beside[0]} does not go with --harden" in said
+
+
+def test_answers_are_written_where_they_can_be_and_silence_is_told(tmp_path, tell):
+    asked = ["memory", "probe", "--probes", "4", "--window", "W1", "--attackers", "scripted/tiny-silent"]
+    said = tell([*asked, "--answers", str(tmp_path / "new" / "answers.jsonl")]).err
+    assert "named no stock and no day in 4 answers; it said e.g. \"I'm sorry" in said
+    assert "answers are not kept: with --cassettes" in said
+    assert (tmp_path / "new" / "answers.jsonl").read_text().count("\n") == 4 * (1 + len(PROGRAMS))
+    (tmp_path / "file").write_text("")
+    said = tell([*asked, "--answers", str(tmp_path / "file" / "answers.jsonl")], 2).err
+    assert "answers:" not in said and "1 of 4 answers" not in said
+
+
+def test_who_was_not_reached_is_told_what_to_do(tmp_path):
+    down = ModelReply(text="", error="500: overloaded", error_kind="unreachable")
+    poor = ModelReply(text="", error="the budget is spent", error_kind="over_budget")
+    kept, lost = Asking(cassettes=tmp_path), Asking()
+    assert (
+        str(kept.unanswered("a/b", down)) == "a/b was not reached: 500: overloaded (try again; answers are kept)"
+    )
+    assert "kept only with --cassettes FOLDER" in str(lost.unanswered("a/b", down))
+    assert str(kept.unanswered("a/b", poor)).startswith(
+        "a/b was not asked: the budget is spent (give a larger --max-usd"
+    )

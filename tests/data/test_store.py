@@ -89,6 +89,7 @@ def test_a_damaged_file_is_found_when_it_is_opened_and_by_verify(tmp_path, panel
     [
         ("{", "is damaged"),
         ('{"format": "other"}', "not a snapshot manifest"),
+        ('{"format": 3, "format_version": 3}', "not a snapshot manifest"),
         ('{"format": "tradeassay-snapshot", "format_version": 99}', "has format 99"),
     ],
 )

@@ -338,7 +338,7 @@ these(
 these(
     "hardened",
     a_mask_that_fell_in_one_round=(
-        r"hardened in 1 rounds against grid, [^;]*, as stated by the runner",
+        r"hardened in 1 round against grid, [^;]*, as stated by the runner",
         manifest(lambda found: found["spec"]["hardened"].update(rounds=1)),
     ),
     shown_prices_that_follow_nothing=(

@@ -28,6 +28,7 @@ from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
     from tradeassay.assay.memory.harden import Hardened
+    from tradeassay.assay.probe import ProbeReport
     from tradeassay.core.measure import Measure
     from tradeassay.runs import Run
 
@@ -38,10 +39,7 @@ def memory() -> None:
 
 
 _cassettes = click.option(
-    "--cassettes",
-    type=FOLDER,
-    metavar="FOLDER|recorded/MODEL",
-    help="Record answers here, and ask nothing twice; or a recorded audit.",
+    "--cassettes", type=FOLDER, metavar="FOLDER", help="Record answers here, and ask nothing twice."
 )
 _replay = click.option("--replay", is_flag=True, help="Recorded answers only: no network, no key.")
 _max_usd = click.option("--max-usd", type=float, metavar="DOLLARS", help="Hard cap on what all models may spend.")
@@ -80,7 +78,12 @@ _concurrency = option("--concurrency", type=COUNT, default=16, help="Questions a
 @advanced("--seed", type=NATURAL, default=0, help="Draws other questions.")
 @click.option("--plan", "only_plan", is_flag=True, help="Say what it would cost, and ask nothing.")
 @_max_usd
-@_cassettes
+@click.option(
+    "--cassettes",
+    type=FOLDER,
+    metavar="FOLDER|recorded/MODEL",
+    help="Record answers here, and ask nothing twice; or a recorded audit.",
+)
 @_replay
 @_concurrency
 @page_option("page; the record is written beside it, as .json")
@@ -286,11 +289,11 @@ def probe(
 ) -> None:
     """Try to identify the stock and the day from what a mask shows.
 
-    The same pairs are shown to every attacker under every mask, exactly as a model would get them. Nine programs
+    The same pairs are shown to every attacker under every mask, exactly as a model would get them. Ten programs
     are always among them; for every mask the most that any of them knew is given, without and with the archive.
     """
     from tradeassay.assay.memory.harden import harden
-    from tradeassay.assay.probe import METRICS, probe_mask
+    from tradeassay.assay.probe import probe_mask
     from tradeassay.runs import Asking
 
     def progress(attacker: str, done: int, whole: int) -> None:
@@ -298,21 +301,44 @@ def probe(
             say(f"{attacker}: {done} of {whole} answers")
 
     config, asking = _probe_config(**asked), Asking(max_usd=max_usd, cassettes=cassettes, replay=replay)
+    if not (replay or cassettes) and "/" in (attackers if against is None else against):
+        say("answers are not kept: with --cassettes FOLDER nothing is asked twice")
     if against is not None:
+        _refuse_beside_harden()
         _show_hardened(harden(against, benchmark, dataset=dataset, config=config, asking=asking, say=say), as_json)
         return
+    if answers is not None:
+        # A place that cannot be written is told before anybody is paid.
+        answers.parent.mkdir(parents=True, exist_ok=True)
     report = probe_mask(
         benchmark, split_list(attackers), dataset=dataset, config=config, asking=asking, listen=progress
     )
+    if as_json:
+        print_json(report)
+    else:
+        _show_probe(report)
     if answers is not None:
         import msgspec
 
         from tradeassay.core.files import write_atomic
 
         write_atomic(answers, b"".join(msgspec.json.encode(one) + b"\n" for one in report.answers))
-    if as_json:
-        print_json(report)
-        return
+
+
+def _refuse_beside_harden() -> None:
+    """Raise :class:`UserError` for options of the plain probe that hardening would ignore."""
+    given = click.get_current_context().get_parameter_source
+    for name, flag in (("hardenings", "--hardening"), ("attackers", "--attackers"), ("answers", "--answers")):
+        if given(name) is click.core.ParameterSource.COMMANDLINE:
+            raise UserError(
+                f"{flag} does not go with --harden, which tries every hardening against one attacker",
+                hint=f"leave out {flag}, or --harden",
+            )
+
+
+def _show_probe(report: ProbeReport) -> None:
+    from tradeassay.assay.probe import METRICS
+
     chance = ["" if (by := report.random[name].value) is None else f"{by:.1%}" for name in _SHARES]
     rows = [["by chance", "", "", *chance]]
     for row in report.rows:
@@ -336,7 +362,11 @@ def probe(
         hits = [one for one in report.answers if one.attacker == attacker]
         names = dict.fromkeys(one.symbol for one in hits if "top_1" in one.hits)
         days = dict.fromkeys(one.session for one in hits if "date_7" in one.hits)
-        say(f"{attacker} recognised {_listed(names)}; days: {_listed(days)}")
+        if any(one.tickers or one.date for one in hits):
+            say(f"{attacker} recognised {_listed(names)}; days: {_listed(days)}")
+        else:
+            said = next((one.said for one in hits if one.said), "nothing")
+            say(f"{attacker} named no stock and no day in {len(hits)} answers; it said e.g. {said[:80]!r}")
     for note in report.notes:
         say(note)
 

@@ -58,7 +58,8 @@ async def open_model(
     if replay:
         if cassette is None:
             raise UserError(
-                f"{name} cannot be replayed without recorded answers", hint="name the run that has them"
+                f"{name} cannot be replayed without recorded answers",
+                hint="give --cassettes with a folder or a run that has them",
             )
         yield ReplayingModel(name, params, cassette)
         return

@@ -31,7 +31,7 @@ from tradeassay.benchmarks.daily import ByObservation
 from tradeassay.core.agent import AskDecision, Observation
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.drive import adrive, drive
-from tradeassay.core.errors import ModelError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.core.events import StepRecord
 from tradeassay.core.measure import Measure, above, not_scored, plain_sum
 from tradeassay.core.orders import Decision
@@ -220,7 +220,7 @@ async def _study(
             connections=asking.concurrency,
             access=access,
         ) as model:
-            for made in await asyncio.gather(*(work.by_model(model) for work in works)):
+            for made in await asyncio.gather(*(work.by_model(model, asking) for work in works)):
                 found += made
     return found
 
@@ -402,7 +402,7 @@ class _Reasking:
                 made.append(msgspec.structs.replace(one, **believed))
         return made
 
-    async def by_model(self, model: Model) -> list[ReaskedDecision]:
+    async def by_model(self, model: Model, asking: Asking) -> list[ReaskedDecision]:
         """Ask a model in the benchmark's own conversation, under the same mask and aliases."""
         episode, benchmark = self._episode, self._benchmark
         protocol = open_protocol(benchmark)
@@ -418,11 +418,11 @@ class _Reasking:
                     sample=episode.seed,
                     index=0,
                 )
-                now = await adrive(addressed(protocol.dialogue(seen), at), self._answerer(model))
+                now = await adrive(addressed(protocol.dialogue(seen), at), self._answerer(model, asking))
                 made.append(self._compared(seen, record.session, record.decision, now))
         return made
 
-    def _answerer(self, model: Model) -> Callable[[Asked[AskModel]], Awaitable[ModelReply]]:
+    def _answerer(self, model: Model, asking: Asking) -> Callable[[Asked[AskModel]], Awaitable[ModelReply]]:
         words = self._change.words
 
         def said(message: Message) -> Message:
@@ -436,9 +436,7 @@ class _Reasking:
             request = msgspec.structs.replace(asked.request, messages=tuple(map(said, asked.request.messages)))
             reply = await model.ask(request, asked.place)
             if reply.error_kind in NOBODY:
-                raise ModelError(
-                    f"{model.name} was not reached: {reply.error}", hint="try again; answers are kept"
-                )
+                raise asking.unanswered(model.name, reply)
             return reply
 
         return answer

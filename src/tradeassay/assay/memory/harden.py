@@ -14,6 +14,7 @@ import numpy as np
 from tradeassay.assay.probe.payloads import (
     HARDENINGS,
     Probe,
+    ProbeAnswer,
     ProbeConfig,
     ProbePayload,
     draw_probes,
@@ -21,6 +22,7 @@ from tradeassay.assay.probe.payloads import (
 )
 from tradeassay.assay.probe.probe import probe_mask
 from tradeassay.benchmarks import benchmarks
+from tradeassay.benchmarks.tables import counted
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
@@ -30,7 +32,12 @@ from tradeassay.metrics.intervals import significant
 from tradeassay.runs.spec.episode import Asking
 from tradeassay.runs.spec.run_spec import HardenedMask, RunSpec
 
-_IDENTIFIES = ("top_1", "top_5", "date_7", "joint")
+_HIDES = {
+    "stock-blind": ("top_1", "top_5"),
+    "date-blind": ("date_7",),
+    "blinded": ("top_1", "top_5", "date_7", "joint"),
+}
+"""What a mask hides: that the rest is known says nothing against it."""
 
 
 class HardeningRound(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +54,8 @@ class HardeningRound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hardened(msgspec.Struct, frozen=True, kw_only=True):
-    """All rounds; ``enough`` is the hardening at which the attacker fell to chance, None where none did."""
+    """All rounds; ``enough`` is the hardening at which the attacker is at chance, None where there is none. A
+    model that gives no answer from the first, or always the same, says nothing about a mask."""
 
     benchmark: str
     dataset: str
@@ -58,8 +66,15 @@ class Hardened(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
 
     def played_by(self, spec: RunSpec) -> RunSpec:
-        """Return a spec that plays the mask of the last round, and says what it rests on."""
+        """Return a spec that plays the mask of the last round, and says what it rests on.
+
+        Raises :class:`UserError` where that is nothing.
+        """
         last = self.rounds[-1]
+        if self.enough is None and not last.above:
+            raise UserError(
+                f"nothing was hardened: {self.sentence}", hint="harden against an attacker that answers, or --mask"
+            )
         mask = HardenedMask(
             attacker=self.attacker,
             benchmark=self.benchmark,
@@ -85,7 +100,7 @@ def harden(
 ) -> Hardened:
     """Repeat the probe with ever harder masks until ``attacker`` names no stock and no day above chance.
 
-    Raises :class:`UserError` for several masks, and whatever the probe raises.
+    Raises :class:`UserError` for several masks or a bright one, and whatever the probe raises.
     """
     config, say = config or ProbeConfig(), say or (lambda _: None)
     if len(config.masks) != 1 or config.masks[0] == "bright":
@@ -101,53 +116,81 @@ def harden(
         report = probe_mask(played, (attacker,), dataset=snapshot, config=one, asking=asking)
         row = report.row(attacker, mask, hardening)
         assert row is not None
-        above = tuple(name for name in _IDENTIFIES if row.above_random.get(name))
-        hits = [one for one in report.answers if one.attacker == attacker]
+        above = tuple(name for name in _HIDES[mask] if row.above_random.get(name))
+        answers = [one for one in report.answers if one.attacker == attacker]
         levels, returns = information(
             make_payloads(played, snapshot, probes, (mask, hardening), one), probes, snapshot
         )
         rounds.append(
             HardeningRound(
                 hardening=hardening,
-                found={name: row.of_all[name] for name in _IDENTIFIES},
+                found={name: row.of_all[name] for name in _HIDES["blinded"]},
                 above=above,
                 levels=levels,
                 returns=returns,
-                names=tuple(dict.fromkeys(hit.symbol for hit in hits if "top_1" in hit.hits)),
-                days=tuple(dict.fromkeys(hit.session for hit in hits if "date_7" in hit.hits)),
+                names=tuple(dict.fromkeys(hit.symbol for hit in answers if "top_1" in hit.hits)),
+                days=tuple(dict.fromkeys(hit.session for hit in answers if "date_7" in hit.hits)),
             )
         )
         say(f"round {len(rounds)}, {hardening}: {', '.join(above) or 'nothing'} above chance")
         if not above:
             break
     last = rounds[-1]
-    enough = None if last.above else last.hardening
-    kept = (
-        ""
-        if last.returns.value is None
-        else f"; shown returns still correlate {last.returns.value:.2f} with true ones"
-    )
-    fell = f"{attacker} falls to chance under '{enough}'" if enough else f"{attacker} does not fall to chance"
+    # A program that is silent finds nothing to go by; a model may be silent for reasons of its own.
+    untold = _untold(answers) if "/" in attacker and len(rounds) == 1 and not last.above else None
     return Hardened(
         benchmark=played.id,
         dataset=snapshot.name,
         mask=mask,
         attacker=attacker,
         rounds=tuple(rounds),
-        enough=enough,
-        sentence=f"{fell} in {len(rounds)} rounds{kept}.",
+        enough=None if last.above or untold else last.hardening,
+        sentence=_sentence(attacker, mask, rounds, untold),
     )
+
+
+def _untold(answers: Sequence[ProbeAnswer]) -> str | None:
+    """Return why answers could not have told what a mask hides, had it hidden nothing; None where they could."""
+    given = [(one.tickers, one.date) for one in answers if one.tickers or one.date]
+    if not given:
+        return f"it named no stock and no day in {counted(len(answers), 'probe')}"
+    if len(given) > 1 and len(set(given)) == 1:
+        return f"all its {len(given)} answers are the same"
+    return None
+
+
+def _sentence(attacker: str, mask: str, rounds: Sequence[HardeningRound], untold: str | None) -> str:
+    last = rounds[-1]
+    if untold:
+        return f"Whether the mask stops {attacker} cannot be told: {untold}."
+    kept = ""
+    if last.returns.value is not None:
+        kept = f"; shown returns still correlate {last.returns.value:.2f} with true ones"
+    if last.above:
+        return f"{attacker} does not fall to chance in {counted(len(rounds), 'round')}{kept}."
+    fell = f"falls to chance under '{last.hardening}' in {len(rounds)} rounds"
+    if len(rounds) == 1:
+        fell = f"is at chance under '{last.hardening}' already"
+    words = {"top_1": "of stocks", "date_7": "of days"}
+    room = " and ".join(f"{last.found[name].high:.0%} {words[name]}" for name in words if name in _HIDES[mask])
+    probes = counted(last.found["top_1"].n or 0, "probe")
+    return f"{attacker} {fell}; {probes} leave room for up to {room}{kept}."
 
 
 def read_hardened(path: Path) -> Hardened:
     """Return what hardening a mask came to; raises :class:`UserError` for a file that does not say it."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Hardened)
+        made = msgspec.json.decode(path.read_bytes(), type=Hardened)
+        unknown = [one.hardening for one in made.rounds if one.hardening not in HARDENINGS]
+        if unknown or not made.rounds:
+            why = f"there is no hardening '{unknown[0]}'" if unknown else "it has no rounds"
+            raise msgspec.ValidationError(why)
     except UNDECODABLE as error:
         raise UserError(
             f"{path} is not the record of a hardening: {error}",
             hint="tradeassay memory probe --harden ATTACKER --json > FILE",
         ) from error
+    return made
 
 
 def information(

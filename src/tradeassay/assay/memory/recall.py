@@ -34,7 +34,7 @@ from tradeassay.assay.memory.questions import (
 )
 from tradeassay.assay.memory.scoring import clustered_mean, clustered_rate
 from tradeassay.core.dialogue import ModelReply
-from tradeassay.core.errors import ModelError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, above, below, not_scored, plain_sum
 from tradeassay.data import Snapshot, load_dataset, load_proven
 from tradeassay.llm import (
@@ -379,7 +379,7 @@ async def _ask_all(
             reply = await opened.ask(request_of(one), place)
             if reply.error_kind in NOBODY:
                 # Nobody answered: a share of refusals would be about the line, not about the model.
-                raise ModelError(f"{model} was not reached: {reply.error}", hint="try again; answers are kept")
+                raise asking.unanswered(model, reply)
             done += 1
             if done == len(questions) or done % max(1, len(questions) // 10) == 0:
                 say(f"{model}: {done:,} of {len(questions):,} answers")

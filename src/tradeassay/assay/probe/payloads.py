@@ -64,7 +64,7 @@ class ProbeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ``probes`` pairs, drawn with ``seed`` and spread evenly over windows and boards. ``masks`` and ``hardenings``
     are compared on the same pairs; a bright market cannot be hardened. ``windows`` names some of the benchmark's
     windows, all short ones when empty. ``lookback`` sessions are shown of a stock in open research.
-    Raises :class:`UserError` for a mask or a hardening that does not exist.
+    Raises :class:`UserError` for a mask or a hardening that does not exist, and where nothing is left to compare.
     """
 
     probes: Annotated[int, Meta(ge=1)] = 200
@@ -83,6 +83,8 @@ class ProbeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             for name in given:
                 if name not in known:
                     raise UserError(f"no {what} '{name}'", hint=did_you_mean(name, known, ", ".join(known)))
+        if not self.variants:
+            raise UserError("a bright market cannot be hardened", hint="choose another mask, or --hardening plain")
 
     @property
     def variants(self) -> tuple[tuple[Level, str], ...]:

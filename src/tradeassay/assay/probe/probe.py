@@ -30,7 +30,6 @@ from tradeassay.assay.probe.programs import AttackerAnswer, Guess, PriceArchive,
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import adrive
-from tradeassay.core.errors import ModelError
 from tradeassay.core.measure import Measure, above, not_scored
 from tradeassay.core.view import Days, Ints
 from tradeassay.data import Snapshot, load_dataset
@@ -70,7 +69,8 @@ def probe_mask(
     ``asking.cassettes``, and with ``asking.replay`` taken from there alone. ``listen`` is told after every answer
     of a model who answered, how many answers there are and how many there will be.
     Raises :class:`~tradeassay.core.errors.UserError` for an unknown attacker, a missing key, a benchmark without
-    masks, or a cap on a model whose price is unknown, and :class:`ModelError` when a model is not reached.
+    masks, or a cap on a model whose price is unknown, and :class:`~tradeassay.core.errors.ModelError` when a model
+    is not reached.
     """
     config, asking = config or ProbeConfig(), asking or Asking()
     played = benchmarks.get(benchmark) if isinstance(benchmark, str) else benchmark
@@ -203,13 +203,18 @@ async def _ask_all(
             access=access,
         ) as model:
             for variant, payloads in shown.items():
-                asked = (_ask(model, payload, variant, config, answered) for payload in payloads)
+                asked = (_ask(model, payload, variant, config, asking, answered) for payload in payloads)
                 found[name, variant] = list(await asyncio.gather(*asked))
     return found
 
 
 async def _ask(
-    model: Model, payload: ProbePayload, variant: tuple[Level, str], config: ProbeConfig, answered: Answered
+    model: Model,
+    payload: ProbePayload,
+    variant: tuple[Level, str],
+    config: ProbeConfig,
+    asking: Asking,
+    answered: Answered,
 ) -> AttackerAnswer:
     """Carry one interrogation between the generator and the model."""
     place = QuestionPlace(
@@ -220,7 +225,7 @@ async def _ask(
         reply = await model.ask(*asked)
         if reply.error_kind in NOBODY:
             # Nobody answered: a share of right answers would be about the line, not about the model.
-            raise ModelError(f"{model.name} was not reached: {reply.error}", hint="try again; answers are kept")
+            raise asking.unanswered(model.name, reply)
         return reply
 
     found = await adrive(addressed(interrogate(payload), place), answer)

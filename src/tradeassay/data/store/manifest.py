@@ -112,7 +112,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 class _Head(msgspec.Struct):
-    format: str = ""
+    format: str | int = ""  # a number in the manifest of a run
     format_version: int = 0
 
 

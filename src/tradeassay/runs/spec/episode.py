@@ -19,7 +19,8 @@ import msgspec
 from tradeassay.agents import ModelAgent, ModelConfig, converses, make_conversing, model_params
 from tradeassay.agents.model import NAME as MODEL
 from tradeassay.benchmarks import Benchmark, ModelProtocol, ProtocolConfig, benchmarks, protocols
-from tradeassay.core.errors import MissingExtra, TradeassayError, UserError
+from tradeassay.core.dialogue import ModelReply
+from tradeassay.core.errors import MissingExtra, ModelError, TradeassayError, UserError
 from tradeassay.core.executors.task import ExecutorName
 from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
 from tradeassay.core.registry import did_you_mean
@@ -249,6 +250,13 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
             raise UserError(f"{self.concurrency} episodes cannot be played at a time", hint="give 1 or more")
         if self.max_usd is not None and not self.max_usd > 0:
             raise UserError(f"a cap of {self.max_usd:g} dollars buys nothing", hint="give a positive amount")
+
+    def unanswered(self, model: str, reply: ModelReply) -> ModelError:
+        """Return what to raise where nobody answered: what happened, what to do, and whether answers are kept."""
+        kept = "answers are kept" if self.cassettes else "answers are kept only with --cassettes FOLDER"
+        if reply.error_kind == "over_budget":
+            return ModelError(f"{model} was not asked: {reply.error}", hint=f"give a larger --max-usd; {kept}")
+        return ModelError(f"{model} was not reached: {reply.error}", hint=f"try again; {kept}")
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

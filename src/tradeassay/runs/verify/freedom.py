@@ -22,6 +22,7 @@ import msgspec
 
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.benchmarks.programs import CodeSpec, find_protocol
+from tradeassay.benchmarks.tables import counted
 from tradeassay.core.errors import UNDECODABLE, TradeassayError, UserError
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.runs.spec.episode import protocol_config
@@ -192,8 +193,11 @@ def _unproven(folder: Path, manifest: Manifest) -> Iterator[str]:
             yield f"{late} {'programs' if late > 1 else 'program'} out of time, as stated by the runner"
     elif isinstance(mask := manifest.spec.hardened, HardenedMask):
         ending = "who fell to chance" if mask.fell else "who did not fall to chance"
+        here = mask.benchmark in manifest.spec.benchmarks and mask.dataset in manifest.datasets
+        where = "" if here else f" on {mask.benchmark} with {mask.dataset}"
+        rounds = counted(mask.rounds, "round")
         yield (
-            f"a mask hardened in {mask.rounds} rounds against {mask.attacker}, {ending} (prices shown correlate "
+            f"a mask hardened{where} in {rounds} against {mask.attacker}, {ending} (prices shown correlate "
             f"by {mask.levels} with true ones, returns by {mask.returns}), as stated by the runner"
         )
 
