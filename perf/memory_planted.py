@@ -1,6 +1,6 @@
 """Planted agents without a language model: does direct evidence of memory, and no mask, give them the right word?
 
-    python perf/memory_planted.py --worlds 100
+    python perf/memory_planted.py --worlds 500 --first 500000
 
 In each synthetic world one agent knows how names ended, one which days rise, one reads news, one reads only
 prices, one is lucky. Each is asked the questions of a recall audit, in words, and its decisions are asked again
@@ -41,6 +41,8 @@ from tradeassay.assay.verdict import VerdictConfig, decide
 from tradeassay.assay.verdict.record import RecallEvidence
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.view import Floats
+from tradeassay.metrics import rate_measure
+from tradeassay.report.formatting import in_line
 
 AGENTS: dict[Plant, tuple[str, tuple[str, ...]]] = {
     "memorising": ("knows names", ("memory",)),
@@ -227,10 +229,11 @@ def main() -> None:
         "| agent | deserves | right | words | audit |\n|---|---|---|---|---|"
     )
     for plant, (name, deserved) in agents.items():
-        right = sum(words[plant][kind] for kind in deserved)
+        hits = sum(words[plant][kind] for kind in deserved)
+        right = rate_measure(hits, asked.worlds, nothing="none was judged")
         counts = ", ".join(f"{kind} {count}" for kind, count in words[plant].most_common())
         audit = ", ".join(f"{kind} {count}" for kind, count in told[plant].most_common(2))
-        print(f"| {name} | {' or '.join(deserved)} | {right / asked.worlds:.0%} | {counts} | {audit} |")
+        print(f"| {name} | {' or '.join(deserved)} | {in_line(right, '{:.1%}')} | {counts} | {audit} |")
 
 
 if __name__ == "__main__":
