@@ -428,7 +428,7 @@ HARDEN = ProbeConfig(probes=6, windows=("W1",))
 @pytest.mark.parametrize(
     ("model", "why"),
     [
-        ("scripted/tiny-silent", "it named no stock and no day in 6 probes"),
+        ("scripted/tiny-silent", "it named no stock and no day in 6 probes (it holds no JSON object)"),
         ("scripted/tiny-constant", "all its 6 answers are the same"),
     ],
 )
@@ -444,7 +444,7 @@ def test_a_mask_is_hardened_by_what_it_hides_and_probes_leave_room():
     made = harden("reader", config=msgspec.structs.replace(HARDEN, masks=("stock-blind",)))
     assert made.rounds[0].found["date_7"].value == 1.0 and made.enough == "plain"
     assert made.sentence.startswith(
-        "reader is at chance under 'plain' already; 6 probes leave room for up to 39% of"
+        "reader is at chance under 'plain' already; by 6 probes it may still know up to 39% of"
     )
     assert "days" not in made.sentence
 
@@ -458,7 +458,7 @@ def test_what_hardening_would_ignore_is_refused(tell, beside):
 def test_answers_are_written_where_they_can_be_and_silence_is_told(tmp_path, tell):
     asked = ["memory", "probe", "--probes", "4", "--window", "W1", "--attackers", "scripted/tiny-silent"]
     said = tell([*asked, "--answers", str(tmp_path / "new" / "answers.jsonl")]).err
-    assert "named no stock and no day in 4 answers; it said e.g. \"I'm sorry" in said
+    assert "named no stock and no day in 4 answers: it holds no JSON object" in said
     assert "answers are not kept: with --cassettes" in said
     assert (tmp_path / "new" / "answers.jsonl").read_text().count("\n") == 4 * (1 + len(PROGRAMS))
     (tmp_path / "file").write_text("")

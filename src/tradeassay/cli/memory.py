@@ -338,6 +338,7 @@ def _refuse_beside_harden() -> None:
 
 def _show_probe(report: ProbeReport) -> None:
     from tradeassay.assay.probe import METRICS
+    from tradeassay.benchmarks.tables import counted
 
     chance = ["" if (by := report.random[name].value) is None else f"{by:.1%}" for name in _SHARES]
     rows = [["by chance", "", "", *chance]]
@@ -365,8 +366,8 @@ def _show_probe(report: ProbeReport) -> None:
         if any(one.tickers or one.date for one in hits):
             say(f"{attacker} recognised {_listed(names)}; days: {_listed(days)}")
         else:
-            said = next((one.said for one in hits if one.said), "nothing")
-            say(f"{attacker} named no stock and no day in {len(hits)} answers; it said e.g. {said[:80]!r}")
+            why = next((f": {one.wrong[-1]}" for one in hits if one.wrong), "")
+            say(f"{attacker} named no stock and no day in {counted(len(hits), 'answer')}{why}")
     for note in report.notes:
         say(note)
 

@@ -153,7 +153,8 @@ def _untold(answers: Sequence[ProbeAnswer]) -> str | None:
     """Return why answers could not have told what a mask hides, had it hidden nothing; None where they could."""
     given = [(one.tickers, one.date) for one in answers if one.tickers or one.date]
     if not given:
-        return f"it named no stock and no day in {counted(len(answers), 'probe')}"
+        why = next((f" ({one.wrong[-1]})" for one in answers if one.wrong), "")
+        return f"it named no stock and no day in {counted(len(answers), 'probe')}{why}"
     if len(given) > 1 and len(set(given)) == 1:
         return f"all its {len(given)} answers are the same"
     return None
@@ -174,7 +175,7 @@ def _sentence(attacker: str, mask: str, rounds: Sequence[HardeningRound], untold
     words = {"top_1": "of stocks", "date_7": "of days"}
     room = " and ".join(f"{last.found[name].high:.0%} {words[name]}" for name in words if name in _HIDES[mask])
     probes = counted(last.found["top_1"].n or 0, "probe")
-    return f"{attacker} {fell}; {probes} leave room for up to {room}{kept}."
+    return f"{attacker} {fell}; by {probes} it may still know up to {room}{kept}."
 
 
 def read_hardened(path: Path) -> Hardened:
