@@ -6,6 +6,7 @@ import os
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -220,12 +221,24 @@ def test_an_interrupted_host_kills_the_child(machine, monkeypatch):
         ]  # the code runs; its handle was sent, or is about to be
         raise KeyboardInterrupt
 
+    def interrupt_while_the_handle_is_read(supervisor: supervise.Supervisor) -> None:
+        assert supervisor._control is not None
+        message, (handle,), _, _ = socket.recv_fds(supervisor._control, 1 << 16, 1)
+        assert message == b"P"
+        os.close(handle)  # nobody has it any more
+        raise KeyboardInterrupt
+
     slow = Job(
         source="import time\ndef run(c):\n    print('x', flush=True)\n    time.sleep(600)", pass_as="columns"
     )
+    moments = {
+        "_take_output": interrupt,
+        "_next_events": interrupt_before_any_message,
+        "_take_message": interrupt_while_the_handle_is_read,
+    }
     with Sandbox(BARE) as sandbox:
         quiet = len(family(zygote(sandbox)))
-        for name, stop in (("_take_output", interrupt), ("_next_events", interrupt_before_any_message)):
+        for name, stop in moments.items():
             before = descriptors()
             with monkeypatch.context() as patched:
                 patched.setattr(supervise.Supervisor, name, stop)

@@ -67,8 +67,8 @@ class Supervisor:
         return self
 
     def __exit__(self, *_: object) -> None:
+        # A child whose handle was not read yet is killed by its zygote, when the control line closes.
         if self._exit is None:
-            self._find_process()
             self._kill()
         for descriptor in self._owned:
             os.close(descriptor)
@@ -270,21 +270,6 @@ class Supervisor:
         if self._stopped is None:
             self._stopped, self._stopped_at = why, time.monotonic()
         self._kill()
-
-    def _find_process(self) -> None:
-        """Read the child's handle where it still waits among the messages. One that is sent from now on is
-        refused, and the zygote kills that child itself.
-        """
-        if self._control is None or self._process >= 0:
-            return
-        self._control.shutdown(socket.SHUT_RD)
-        while self._process < 0:
-            message, fds, _, _ = socket.recv_fds(self._control, 1 << 16, 1, socket.MSG_CMSG_CLOEXEC)
-            self._owned += fds
-            if not message:
-                return
-            if message[:1] == b"P" and fds:
-                self._process = fds[0]
 
     def _kill(self) -> None:
         if self._process >= 0:

@@ -273,22 +273,33 @@ def _tier(stage: child.Stage, missing: list[str], *, namespaces: bool) -> Tier:
 
 
 def _serve(host: socket.socket, stage: child.Stage) -> None:
-    """Fork on request, report how children ended; leave when the host hangs up."""
+    """Fork on request, report how children ended, kill those the host gave up; leave when it hangs up."""
     poll = select.poll()
     poll.register(host, select.POLLIN)
     living: dict[int, tuple[int, socket.socket]] = {}
+    controlled: dict[int, int] = {}  # by the number of a control line: the handle of its child
     while True:
-        for descriptor, _ in poll.poll():
+        ready = [descriptor for descriptor, _ in poll.poll()]
+        given_up = [descriptor for descriptor in ready if descriptor in controlled]
+        for control in given_up:
+            poll.unregister(control)
+            signal.pidfd_send_signal(controlled.pop(control), signal.SIGKILL)
+        for descriptor in ready:
             if descriptor == host.fileno():
                 message, fds, _, _ = socket.recv_fds(host, 16, FDS_PER_JOB, socket.MSG_CMSG_CLOEXEC)
                 if not message:
                     os._exit(0)
-                started = _fork(fds, stage)
-                living[started[0]] = started[1:]
-                poll.register(started[0], select.POLLIN)
-            else:
+                handle, pid, line = _fork(fds, stage)
+                living[handle] = pid, line
+                controlled[line.fileno()] = handle
+                poll.register(handle, select.POLLIN)
+                poll.register(line, 0)  # that the host has closed its end is told unasked
+            elif descriptor not in given_up:
                 poll.unregister(descriptor)
-                _report_exit(descriptor, *living.pop(descriptor), stage.base_mb)
+                pid, line = living.pop(descriptor)
+                if controlled.pop(line.fileno(), None) is not None:
+                    poll.unregister(line)
+                _report_exit(descriptor, pid, line, stage.base_mb)
 
 
 def _fork(fds: list[int], stage: child.Stage) -> tuple[int, int, socket.socket]:
@@ -299,10 +310,8 @@ def _fork(fds: list[int], stage: child.Stage) -> tuple[int, int, socket.socket]:
     for descriptor in fds[:-1]:
         os.close(descriptor)
     handle = os.pidfd_open(pid)
-    try:
+    with suppress(OSError):  # the host gave up already
         socket.send_fds(control, [b"P"], [handle])
-    except OSError:
-        signal.pidfd_send_signal(handle, signal.SIGKILL)  # the host gave up already
     return handle, pid, control
 
 
