@@ -314,12 +314,14 @@ def test_lines_that_grew_are_those_that_are_read_at_once(table):
         (("missed",) * 59 + ("failed",), "it never decided"),
         (("missed",) * 6 + ("failed",) * 7 + ("decided",) * 47, "22% of its rounds had no decision"),
         (("failed",) * 12 + ("decided",) * 48, None),
+        (("failed",) * 25 + ("decided",) * 99, "20.2% of its rounds had no decision"),
     ],
 )
 def test_who_decided_too_seldom_has_no_rank(statuses, why):
-    silent = replace(line("b-m", "X", noise(3, 0.05)), statuses=statuses)
-    lines = {("a-m", "X"): line("a-m", "X", noise(1, -0.01)), ("b-m", "X"): silent}
-    lines["c-m", "X"] = line("c-m", "X", noise(2, -0.02))
+    n = len(statuses)
+    silent = replace(line("b-m", "X", noise(3, 0.05, n)), statuses=statuses)
+    lines = {("a-m", "X"): line("a-m", "X", noise(1, -0.01, n)), ("b-m", "X"): silent}
+    lines["c-m", "X"] = line("c-m", "X", noise(2, -0.02, n))
     played = season(("a", "m"), ("b", "m"), ("c", "m"))
     found = {row.entry: row for row in standings(played, lines, FAST).rows}
     ranks = [found[name].rank for name in ("b-m", "a-m", "c-m")]

@@ -286,6 +286,11 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Since which day those play who joined later."""
         return {one.what: one.day for one in self.amendments if one.change == "join"}
 
+    @property
+    def withdrawn(self) -> dict[str, str]:
+        """Up to which day those were asked who have been withdrawn."""
+        return {one.what: one.day for one in self.amendments if one.change == "withdraw"}
+
     def on(self, session: str) -> Season:
         """Return the season as it stands on a day: who plays, what is traded, which rules are in force."""
         if not self.amendments:

@@ -228,6 +228,7 @@ def standings(db: str, id: str | None, rewarded: str | None, as_json: bool, **wa
         _show_rewards(db, id, rewarded, as_json)
         return
     from tradeassay.arena.queries.snapshot import board_of
+    from tradeassay.arena.season import BASELINE
     from tradeassay.arena.standings import Filter
 
     board = board_of(db, id, Filter(**{name: value or None for name, value in wanted.items()}))
@@ -238,6 +239,9 @@ def standings(db: str, id: str | None, rewarded: str | None, as_json: bool, **wa
     names = _page_names(db, board.season)
     rows = [_row(row, names.get(row.entry, row.label)) for row in board.rows]
     print_table(f"season '{board.season}'{days}", _COLUMNS, rows, heads=2)
+    for row in board.rows:
+        if row.rank is None and row.entry != BASELINE:
+            say(f"{names.get(row.entry, row.label)}: {row.best.reason}")
     missing = dict.fromkeys(row.excess.note for row in board.rows if row.excess.low is None and row.excess.note)
     for note in filter(None, (board.note, *(f"against buy and hold: {one}" for one in missing))):
         say(note)

@@ -352,14 +352,13 @@ class Doors:
         query = select(decisions.c.status, func.count()).filter_by(season=row.season, entry=row.entry)
         counts = {status: count for status, count in self.store.rows(query.group_by(decisions.c.status))}
         season = self._season(row.season, row.entry)
-        left = [one.day for one in season.amendments if (one.change, one.what) == ("withdraw", row.entry)]
         return AgentStatus(
             season=row.season,
             entry=row.entry,
             status="registered" if row.revoked_at is None else "revoked",
             since=row.revoked_at or row.created_at,
             joined=season.joined.get(row.entry),
-            withdrawn=left[0] if left else None,
+            withdrawn=season.withdrawn.get(row.entry),
             open=counts.pop("open", 0),
             counts=counts,
             newest=next(iter(self.decisions(read_row(RegisteredAgent, row), 1)), None),

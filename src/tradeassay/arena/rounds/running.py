@@ -396,9 +396,7 @@ class Runner:
         if self.season.rules.cross_asset:
             shared = msgspec.json.encode(shared_accounts(self.store, season, stage)).decode()
         late = self._too_late(due.asset, due.session, due.at)
-        gone = {
-            one.what: one.day for one in season.amendments if one.change == "withdraw" and one.day < due.session
-        }
+        gone = {entry: day for entry, day in season.withdrawn.items() if day < due.session}
         cause = "the arena was not running, or had no data, in time to decide" if late else ""
         now = iso(self.clock.now())
         try:

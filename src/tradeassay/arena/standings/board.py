@@ -77,7 +77,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 class Standings(msgspec.Struct, frozen=True, kw_only=True):
     """Standings of a season, or of a part of it. The baseline, and who did not decide in more rounds than a run's
-    agent may fail in, are rows without a rank.
+    agent may fail in, of its own or of those that ranks compare, are rows without a rank.
 
     ``behind`` counts the rounds that were settled since they were computed. ``lucky`` estimates how many of those
     that did better than buy and hold are no better than it.
@@ -113,7 +113,7 @@ def standings(
         paths[entry] = account(by_entry[entry], own)
         if parts := [part for line in by_entry.get(BASELINE, ()) if (part := line.since(since)) is not None]:
             held[entry] = account(parts, own)
-    ranked_by, note = _compared(by_entry, days, joined, played, config)
+    ranked_by, silent, note = _compared(by_entry, days, joined, played, config)
     ranks, early = _rank_probabilities(ranked_by, config)
     note = "; ".join(part for part in (note, early) if part)
     gaps = {entry: gap for entry in sorted(played) if (gap := _gap(paths[entry], held[entry])) is not None}
@@ -138,7 +138,13 @@ def standings(
             "ruined": None if day is None else days[day - path.size],
             "since": joined.get(entry),
         }
-        rows.append(_row(season.entry(entry), found, ranks.get(entry), measures=panel, **compared))
+        why = _unranked(found) or silent.get(entry)
+        if why is not None and entry in season.withdrawn:
+            why = f"withdrawn on {season.withdrawn[entry]}: {why}"
+        none = not_scored(why or "too few settled sessions, or nobody to be compared with")
+        best, low, high = ranks.get(entry, (none, None, None))
+        compared |= {"best": best, "rank_low": low, "rank_high": high}
+        rows.append(_row(season.entry(entry), found, measures=panel, **compared))
     rows.sort(key=lambda row: (row.entry not in played | {BASELINE}, -(row.measures["CR"].value or 0.0)))
     made = {row.entry: row.measures["CR"].value for row in rows if row.entry in ranked_by}
     if joined:
@@ -160,26 +166,36 @@ def _compared(
     joined: Mapping[str, str],
     played: Collection[str],
     config: BoardConfig,
-) -> tuple[dict[str, Floats], str]:
-    """Return the accounts that ranks compare, over the sessions that all have, and what is to be said of it.
+) -> tuple[dict[str, Floats], dict[str, str], str]:
+    """Return the accounts that ranks compare, over the sessions that all have, why others of those who played are
+    not among them, and what is to be said of it.
 
-    Who joined is ranked once it has enough sessions: nobody's record is cut short by a newcomer's first days.
+    Who joined is ranked once it has enough sessions: nobody's record is cut short by a newcomer's first days. Who
+    did not decide in these sessions is not ranked by what it held in them, whatever it did before.
     """
     mine = {entry: sum(day >= since for day in days) for entry, since in joined.items()}
     new = {entry for entry, count in mine.items() if count < config.least}
     ranked = [entry for entry in played if entry not in new]
-    first = max((joined[entry] for entry in ranked if entry in joined), default="")
-    common = [day for day in days if day >= first]
+    silent: dict[str, str] = {}
+    while True:
+        first = max((joined[entry] for entry in ranked if entry in joined), default="")
+        common = [day for day in days if day >= first]
+        parts_of = {
+            entry: [part for line in by_entry[entry] if (part := line.since(first)) is not None]
+            for entry in ranked
+        }
+        out = {entry: why for entry, some in parts_of.items() if (why := _unranked(some, COMPARED)) is not None}
+        if not out:
+            break
+        silent |= out
+        ranked = [entry for entry in ranked if entry not in out]
     parts = []
     if first:
         parts.append(f"ranks compare the {len(common)} sessions since {first}, other columns count since joining")
     if new & set(played):
         parts.append(f"who joined is ranked after {config.least} sessions")
-    found = {}
-    for entry in ranked:
-        lines = [part for line in by_entry[entry] if (part := line.since(first)) is not None]
-        found[entry] = account(lines, common) if lines else np.zeros(len(common))
-    return found, "; ".join(parts)
+    found = {entry: account(some, common) if some else np.zeros(len(common)) for entry, some in parts_of.items()}
+    return found, silent, "; ".join(parts)
 
 
 RUIN = "everything is lost"
@@ -191,13 +207,20 @@ def ruined_at(path: Floats) -> int | None:
     return int(lost[0]) if lost.size else None
 
 
-def _unranked(found: Sequence[EntrySeries]) -> str | None:
+ALL = "its rounds"
+COMPARED = "the rounds that ranks compare"
+
+
+def _unranked(found: Sequence[EntrySeries], which: str = ALL) -> str | None:
     """Return why an entry has no rank: it kept what it held before, which says nothing about it."""
     statuses = [status for line in found for status in line.statuses]
-    silent = sum(status != "decided" for status in statuses) / len(statuses)
+    silent = sum(status != "decided" for status in statuses) / max(1, len(statuses))
     if silent <= FAILED_DAYS:
         return None
-    often = "it never decided" if silent == 1.0 else f"{silent:.0%} of its rounds had no decision of its own"
+    # With as many digits as show that it is over the limit.
+    share = next(text for digits in range(18) if float((text := f"{silent:.{digits}%}")[:-1]) > 100 * FAILED_DAYS)
+    never = silent == 1.0 and which == ALL
+    often = "it never decided" if never else f"{share} of {which} had no decision of its own"
     return f"{often}, so it has no rank"
 
 
@@ -234,13 +257,9 @@ def _kind(found: Sequence[EntrySeries]) -> Kind:
     return "stock" if all(line.kind == "stock" for line in found) else "crypto"
 
 
-def _row(
-    entry: Entry, lines: Sequence[EntrySeries], rank: tuple[Measure, int, int] | None, **compared: Any
-) -> Standing:
+def _row(entry: Entry, lines: Sequence[EntrySeries], **compared: Any) -> Standing:
     costs = [line.usd for line in lines]
     statuses = [status for line in lines for status in line.statuses]
-    none = not_scored(_unranked(lines) or "too few settled sessions, or nobody to be compared with")
-    best, low, high = rank if rank is not None else (none, None, None)
     return Standing(
         rank=None,
         entry=entry.id,
@@ -249,9 +268,6 @@ def _row(
         model=entry.model,
         assets=tuple(sorted(line.asset for line in lines)),
         sessions=sum(len(line.sessions) for line in lines),
-        best=best,
-        rank_low=low,
-        rank_high=high,
         failed=statuses.count("failed"),
         missed=statuses.count("missed"),
         tokens=sum(line.tokens for line in lines),

@@ -1,0 +1,161 @@
+"""Who has a rank, and why not: a season of entries that fail, come, go and stay silent, read on every surface."""
+
+import json
+import re
+import sys
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "web"))
+
+from arena_sample import FAST, make_season, open_store, play
+
+from tradeassay.arena.agents import ConstantAction, EntryAgent
+from tradeassay.arena.amending import Asked, amend
+from tradeassay.arena.queries.seasons import read_season
+from tradeassay.arena.queries.snapshot import SeasonSnapshot, board_of
+from tradeassay.arena.rounds.feed import SnapshotFeed
+from tradeassay.arena.season import BASELINE, Asset, Entry
+from tradeassay.arena.standings import Filter
+from tradeassay.arena.web.pages import names_of
+from tradeassay.arena.web.site import PageWriter
+from tradeassay.arena.web.words import words
+from tradeassay.core.arena import AgentChoice, ChoiceFailure, Deliberation, Packet
+
+FIRST = date(2022, 5, 3)
+"""The first session that counts; 40 are settled."""
+JOINED, LAST = "2022-05-17", "2022-06-13"
+
+
+class Moody:
+    """Buys and sells in turn, except on the days that ``silent`` says: then it fails in one of four ways."""
+
+    def __init__(self, silent, way: str = "says so") -> None:
+        self.silent, self.way = silent, way
+
+    def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
+        yield from ()
+        day = (date.fromisoformat(packet.date) - FIRST).days
+        if self.silent(day):
+            if self.way == "raises":
+                raise RuntimeError("down")
+            if self.way == "late":
+                raise TimeoutError("too late")
+            if self.way == "empty":
+                return None  # type: ignore[return-value]  # what an agent must not do
+            why = ChoiceFailure(kind="parse", text="no JSON")
+            return AgentChoice(action="HOLD", status="failed", reasoning="", failures=(why,))
+        return AgentChoice(action="BUY" if day % 3 else "SELL", reasoning="its turn")
+
+
+NO, OWN = "so it has no rank", "of its rounds had no decision of its own"
+PLAYERS = {  # by entry: how it plays, and why it has no rank in the whole season and before anybody joined
+    "steady": (Moody(lambda day: False), None, None),
+    "holds": (ConstantAction("HOLD"), None, None),  # to hold is a decision
+    "starts-silent": (Moody(lambda day: day < 9), f"22% {OWN}", f"64% {OWN}"),
+    "started-at-the-limit": (Moody(lambda day: day < 8, "late"), None, f"57% {OWN}"),
+    "ends-silent": (
+        Moody(lambda day: day >= 32, "raises"),
+        "31% of the rounds that ranks compare had no decision of its own",
+        None,
+    ),
+    "flips-at-the-limit": (Moody(lambda day: day % 5 == 0, "empty"), None, f"21% {OWN}"),
+    "flips-over-it": (Moody(lambda day: day % 5 == 0 or day == 21, "empty"), f"22% {OWN}", f"21% {OWN}"),
+    "silent": (Moody(lambda day: True), "it never decided", "it never decided"),
+    "leaves": (Moody(lambda day: False), f"withdrawn on 2022-05-16: 65% {OWN}", None),
+    "comes": (Moody(lambda day: False), None, "absent"),
+    "comes-silent": (Moody(lambda day: day % 2 == 0), f"50% {OWN}", "absent"),
+}
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """A database of that season, and the site over it."""
+    folder = tmp_path_factory.mktemp("ranks")
+    agents = {name: EntryAgent(player) for name, (player, _, _) in PLAYERS.items()}
+    agents[BASELINE] = EntryAgent(ConstantAction("BUY"))
+    seated = (name for name in PLAYERS if not name.startswith("comes"))
+    season = make_season(
+        title="Ranks",
+        assets=(Asset(symbol="AHVQ", kind="crypto", dataset="synthetic/crypto:7"),),
+        entries=tuple(Entry(id=name, architecture="rule", params={"rule": "buy"}) for name in seated),
+    )
+    store, feed = open_store(folder / "arena.db"), SnapshotFeed.open(season)
+    play(store, season, feed, "2022-05-17", agents=agents)
+
+    def change(kind: str, name: str, **values: str) -> None:
+        now = f"{JOINED}T00:00:00Z"
+        amend(store, read_season(store, "small"), Asked(change=kind, what=name, now=now, values=values))
+
+    change("withdraw", "leaves")
+    for name in ("comes", "comes-silent"):
+        change("join", name, architecture="rule", rule="buy")
+    play(store, read_season(store, "small"), feed, LAST, agents=agents)
+    PageWriter(store, folder / "site", FAST).update()
+    yield store, folder
+    store.engine.dispose()
+
+
+def told(board) -> dict[str, tuple[int | None, str | None]]:
+    """By entry its rank, and why it has none."""
+    return {row.entry: (row.rank, row.best.reason if row.rank is None else None) for row in board.rows}
+
+
+def test_who_has_a_rank_follows_from_the_rounds_it_decided_in(played):
+    board = board_of(str(played[1] / "arena.db"))
+    found = told(board)
+    for name, (_, why, _) in PLAYERS.items():
+        rank, said = found[name]
+        assert (rank is None) == (why is not None), name
+        assert why is None or said == f"{why}, {NO}", name
+    ranks = [row.rank for row in board.rows if row.rank is not None]
+    assert ranks == sorted(ranks) and ranks[0] == 1 and len(ranks) == 5
+    chances = [row.best.value for row in board.rows if row.rank is not None]
+    assert sum(chances) == pytest.approx(1.0)
+
+
+def test_before_anybody_joined_the_same_rule_held(played):
+    found = told(board_of(str(played[1] / "arena.db"), None, Filter(last="2022-05-16")))
+    for name, (_, _, why) in PLAYERS.items():
+        if why == "absent":
+            assert name not in found
+        else:
+            assert found[name][1] == (None if why is None else f"{why}, {NO}"), name
+
+
+def test_all_surfaces_say_the_same(played, tell):
+    store, folder = played
+    db, home = str(folder / "arena.db"), folder / "site" / "seasons" / "small"
+    season = read_season(store, "small")
+    wanted = told(board_of(db))
+    assert told(SeasonSnapshot(store, season, config=FAST).board()) == wanted
+
+    def of_file(rows):
+        return {
+            row["entry"]: (row["rank"], row["best"]["reason"] if row["rank"] is None else None) for row in rows
+        }
+
+    assert of_file(json.loads((home / "standings.json").read_bytes())["rows"]) == wanted
+    assert of_file(json.loads(tell(["arena", "standings", "--db", db, "--json"])[0])["rows"]) == wanted
+    out, err = tell(["arena", "standings", "--db", db])
+    names = names_of(words("en"), season)
+    for entry, (rank, why) in wanted.items():
+        own = json.loads((home / "entries" / entry / "index.json").read_bytes())["standing"]
+        assert of_file([own]) == {entry: (rank, why)}
+        (line,) = (line for line in out.splitlines() if f" {names[entry]} " in f"{line} ")
+        assert re.match(rf"\W*{'' if rank is None else rank}\W*{re.escape(names[entry])}", line), line
+        assert (f"{names[entry]}: {why}" in err) == (rank is None and entry != BASELINE)
+    for language, start in (("en", folder / "site"), ("zh", folder / "site" / "zh")):
+        said = words(language)
+        page = (start / "seasons" / "small" / "index.html").read_text()
+        rows = re.findall(r'<td class="num rank">(.*?)</td>(.*?)</tr>', page, re.S)
+        shown = {re.search(r"/entries/([\w-]+)/", rest)[1]: (rank, rest) for rank, rest in rows}
+        assert shown.keys() == wanted.keys()
+        for entry, (rank, why) in wanted.items():
+            assert shown[entry][0] == ("–" if rank is None else str(rank))
+            own = (start / "seasons" / "small" / "entries" / entry / "index.html").read_text()
+            if why is not None and entry != BASELINE:
+                assert said.reason(why) in shown[entry][1] and said.reason(why) in own
+                assert language == "en" or said.reason(why) != why
