@@ -9,10 +9,12 @@ import pytest
 import runs_talk as talk
 import runs_world as world
 
+from tradeassay.account import venues
 from tradeassay.assay.verdict import Assay, VerdictConfig, record_assay, recorded_assay
-from tradeassay.core.hashing import canonical_json
+from tradeassay.benchmarks.rules_text import rules_text
+from tradeassay.core.hashing import canonical_json, sha256_of
 from tradeassay.llm.cassette import DECODER, ENCODER, AnswerLine
-from tradeassay.report import paste, paste_tables, write_site
+from tradeassay.report import paste, paste_tables, write_html, write_site
 from tradeassay.runs import Run, load_run, run
 from tradeassay.runs.spec.run_spec import AgentSpec, Window
 from tradeassay.runs.store.manifest import AgentRecord, RunManifest, encode_manifest
@@ -36,6 +38,24 @@ def small(home, tmp_path_factory):
 def runs(small, tmp_path):
     shutil.copytree(small.folder, tmp_path / "runs" / "r")
     return tmp_path / "runs"
+
+
+def test_a_page_does_not_tell_rules_that_a_venue_got_later_as_those_of_the_run(small, tmp_path, monkeypatch):
+    (episode, *_) = small.episodes
+    name = small.manifest.benchmark(episode).market.venue
+    then = venues.get(name)
+    page = write_html(small, tmp_path / "then.html").read_text()
+    assert f"{then.fees.buy_bps:g} bp on purchases" in page and "have changed since" not in page
+
+    fees = msgspec.structs.replace(then.fees, buy_bps=77.0)
+    now = msgspec.structs.replace(then, fees=fees, title="Another market", currency="XTS")
+    monkeypatch.setitem(venues._items, name, now)
+    page = write_html(small, tmp_path / "now.html").read_text()
+    assert not any(word in page for word in ("77 bp", "Another market", "XTS", "bp on purchases"))
+    assert f"changed since this was played ({sha256_of(then)[:12]} then, {sha256_of(now)[:12]} here)" in page
+    assert "77 bp on purchases" in rules_text(small.manifest.benchmark(episode)), (
+        "a benchmark has the rules of today"
+    )
 
 
 def edit_scores(folder, value=9.99):

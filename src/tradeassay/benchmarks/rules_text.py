@@ -8,6 +8,7 @@ from tradeassay.account import Venue, venues
 from tradeassay.benchmarks.benchmark import Benchmark
 from tradeassay.benchmarks.ktdfin.ktdfin_config import KtdfinConfig
 from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
+from tradeassay.core.hashing import sha256_of
 from tradeassay.play import MarketConfig, parse_universe
 
 _KNOWS = {
@@ -18,13 +19,20 @@ _KNOWS = {
 }
 
 
-def rules_text(benchmark: Benchmark) -> str:
+def rules_text(benchmark: Benchmark, venue_sha256: str | None = None) -> str:
+    """Return the rules of a benchmark. Of a run, ``venue_sha256`` is the hash of its venue on record: where
+    the venue has others here, they are not told as the run's."""
     market = benchmark.market
-    venue = venues.get(market.venue).limited(max_weight=market.max_weight, max_positions=market.max_positions)
+    found = venues.get(market.venue)
+    same = venue_sha256 in (None, sha256_of(found))
+    venue = found.limited(max_weight=market.max_weight, max_positions=market.max_positions)
+    about_venue = f"The venue: {venue.title} ({venue.id})", _venue(venue)
+    if not same:
+        about_venue = f"The venue: {venue.id}", _other_venue(str(venue_sha256), sha256_of(found))
     parts = (
-        ("What is played", _what(benchmark)),
+        ("What is played", _what(benchmark, f" {venue.currency}" if same else "")),
         ("A day", _day(benchmark)),
-        (f"The venue: {venue.title} ({venue.id})", _venue(venue)),
+        about_venue,
         ("What happens to holdings", _holdings()),
         ("What counts", _counts(benchmark)),
     )
@@ -33,12 +41,11 @@ def rules_text(benchmark: Benchmark) -> str:
     return "\n\n".join((title, benchmark.description, *pages)) + "\n"
 
 
-def _what(benchmark: Benchmark) -> Iterator[str]:
+def _what(benchmark: Benchmark, currency: str) -> Iterator[str]:
     market = benchmark.market
-    currency = venues.get(market.venue).currency
     yield f"Data set {benchmark.dataset}, sessions from {market.first} to {market.last}; before that is history."
     yield _universe(market)
-    yield f"You start with {market.cash:,.0f} {currency} in cash."
+    yield f"You start with {market.cash:,.0f}{currency} in cash."
     if market.index is not None:
         yield f"Results are compared with the index {market.index} and with the agent '{benchmark.baseline}'."
     else:
@@ -77,6 +84,14 @@ def _day(benchmark: Benchmark) -> Iterator[str]:
     )
     yield orders
     yield "An order the venue refuses stays in the journal with the reason. Nothing is silently corrected."
+
+
+def _other_venue(then: str, now: str) -> Iterator[str]:
+    yield (
+        f"Its rules have changed since this was played ({then[:12]} then, {now[:12]} here), so that they are not "
+        "shown. What was charged, filled and refused is in the journal."
+    )
+    yield "Numbers per year that are not on record are made with the sessions that a year has here."
 
 
 def _venue(venue: Venue) -> Iterator[str]:

@@ -155,7 +155,7 @@ class _Reading:
             agents=agents,
             baseline=next((run.names[row.agent] for row in rows if row.baseline), ""),
             baseline_phrase="buy and hold" if benchmark.baseline in _BUY_AND_HOLD else benchmark.baseline,
-            rules=rules_text(benchmark),
+            rules=rules_text(benchmark, run.manifest.benchmarks[rows[0].benchmark].venue_sha256),
             periods_per_year=benchmark.periods_per_year,
             index_name=benchmark.index,
             index=index,
