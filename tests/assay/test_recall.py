@@ -246,6 +246,10 @@ def test_the_edge_is_split():
     assert split_sentence(against).startswith("what follows recall lost -")
     lost, _ = split_edge(-follows, returns, rng.normal(0, 0.02, (250, 10)), year=252, horizon=1)
     assert split_sentence(lost).endswith("is a loss beyond luck.")
+    for known, share in ((0, np.nan), (19, 1.0)):
+        hidden = np.where(np.arange(250)[:, None] < known, returns * share, np.nan)
+        for split in split_edge(follows, hidden, returns, year=252, horizon=1):
+            assert split.edge.value is None and f"known in {known} of 250 sessions" in str(split.edge.reason)
     whole, _ = split_edge(follows, returns, returns, year=252, horizon=1)
     assert split_sentence(whole) == "recall explains 100% (100% to 100%) of the edge; nothing is left."
     held, _ = split_edge(np.full((250, 10), 0.1), returns, returns, year=252, horizon=1)

@@ -113,6 +113,10 @@ def split_edge(
     level: float = 0.95,
 ) -> tuple[EdgeSplit, EdgeSplit]:
     """Split what weights (T, N) earned by names and by dates; returns and recalled moves have the same shape."""
+    known = int(np.isfinite(returned).any(axis=1).sum())
+    if known < min(len(returned), _LEAST):  # a missing return counts as none: without any the edge would be 0
+        unknown = _nothing(f"returns are known in {known} of {len(returned)} sessions: {_LEAST} are needed")
+        return unknown, unknown
     y = np.nan_to_num(returned)
     if ahead is None:
         ahead = _summed_ahead(recalled, horizon)
