@@ -50,6 +50,8 @@ OPTIONAL = {
 _PACKAGES = {"inspect_ai": "inspect-ai", "qlib": "pyqlib", "talib": "TA-Lib"}
 """What the packages of modules are called where that is not the module's name."""
 
+_SPEC_FILES = (".toml", ".json", ".yaml", ".yml")
+"""What spec files end with; other tools have theirs in YAML, and no model is called so."""
 _GOOD = "everything needed is here"
 
 
@@ -197,9 +199,9 @@ def examine_for(what: str) -> Iterator[MachineFinding]:
         for agent in spec.agents:
             model = agent.params.get("model")
             yield from (_model(str(model)) if model is not None else _agent(agent.name, dict(agent.params)))
-    elif Path(what).suffix in (".toml", ".json") or Path(what).is_dir():
+    elif Path(what).suffix in _SPEC_FILES or Path(what).is_dir():
         found = f"'{what}' is a folder" if Path(what).is_dir() else f"there is no file '{what}'"
-        raise UserError(found, hint="name a spec file, a benchmark, an agent or a model")
+        raise UserError(found, hint="name a spec file (.toml, .json), a benchmark, an agent or a model")
     elif "/" in what:
         yield from _model(what)
     elif benchmarks.full_name(what) in benchmarks or what in benchmarks.broken():
