@@ -26,6 +26,7 @@ from tradeassay.assay.own import OwnAccount
 from tradeassay.assay.verdict.record import Assay, Share, Verdict, VerdictConfig
 from tradeassay.benchmarks import Benchmark, benchmarks as _benchmarks
 from tradeassay.benchmarks.programs import refuse_other_kind
+from tradeassay.core.arguments import instance_of, path_from, typed
 from tradeassay.core.errors import UserError
 from tradeassay.core.executors.task import ExecutorName
 from tradeassay.core.hashing import sha256_of
@@ -74,7 +75,7 @@ class _Shown:
         """Write the self-contained HTML page (default: ``report.html`` in the folder) and return its path."""
         from tradeassay.report import write_html
 
-        return write_html(self, None if path is None else Path(path))
+        return write_html(self, None if path is None else path_from("path", path))
 
     def show(self: runs.Run | runs.CodeRun) -> None:  # type: ignore[misc]  # a mixin
         """Print the leaderboard."""
@@ -130,7 +131,7 @@ class ShownAssay(Assay, frozen=True, kw_only=True):
         """Write the self-contained HTML page and return its path."""
         from tradeassay.report import write_html
 
-        return write_html(self, Path(path))
+        return write_html(self, path_from("path", path))
 
     def show(self) -> None:
         """Print the verdicts."""
@@ -218,8 +219,9 @@ def assay(
         table = str(what) if isinstance(what, Path) else what
         other = str(against) if isinstance(against, Path) else against
         if not isinstance(reading, TableReading):
-            _refuse_unknown("a reading", reading or {}, TableReading.__annotations__)
-            reading = TableReading(**_typed(reading or {}, TableReading))
+            described = instance_of("reading", reading or {}, Mapping, "write e.g. reading={'unit': 'percent'}")
+            _refuse_unknown("a reading", described, TableReading.__annotations__)
+            reading = TableReading(**_typed(described, TableReading))
         left_out = {name: keywords.pop(name) for name in ("dividends", "interest") if name in keywords}
         config = msgspec.structs.replace(config, **left_out)
         account = OwnAccount(returns=table, against=other, reading=reading, **keywords)
@@ -421,9 +423,9 @@ def _complete(chosen: Sequence[Benchmark], first: str | None, last: str | None) 
     missing: str = found.pop()
     ids = ", ".join(benchmark.id for benchmark in chosen)
     if first is not None and parse_day(first) > parse_day(missing):
-        raise UserError(f"{first} is after {missing}, the last session of {ids}", hint="choose an earlier --first")
+        raise UserError(f"{first} is after {missing}, the last session of {ids}", hint="choose an earlier first=")
     if last is not None and parse_day(last) < parse_day(missing):
-        raise UserError(f"{last} is before {missing}, the first session of {ids}", hint="choose a later --last")
+        raise UserError(f"{last} is before {missing}, the first session of {ids}", hint="choose a later last=")
     return (missing, last) if first is None else (first, missing)
 
 
@@ -443,17 +445,9 @@ def _refuse_unknown(what: str, given: Iterable[str], known: Iterable[str]) -> No
 
 
 def _typed(given: Mapping[str, Any], described: type) -> dict[str, Any]:
-    """Return values as fields of ``described`` have them; raises :class:`UserError` for one of another kind."""
-    kinds = get_type_hints(described, include_extras=True)
-    found: dict[str, Any] = {}
-    for name, value in given.items():
-        plain = value.item() if isinstance(value, np.generic) else value
-        try:
-            found[name] = msgspec.convert(str(plain) if isinstance(plain, date | Path) else plain, kinds[name])
-        except msgspec.ValidationError as error:
-            complaint = str(error).replace("`", "").replace("Expected", "it wants").replace("null", "None")
-            raise UserError(f"{name} cannot be {' '.join(repr(value).split()):.60}", hint=complaint) from error
-    return found
+    """Return keywords as :func:`typed` does; days and paths may be given as such."""
+    texts = {name: str(value) if isinstance(value, date | Path) else value for name, value in given.items()}
+    return typed(texts, described)
 
 
 def _several(what: str, given: object) -> list[str]:

@@ -20,10 +20,10 @@ import math
 import pickle
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Sized
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import msgspec
 import numpy as np
@@ -32,9 +32,10 @@ from tradeassay.benchmarks.quantcode import load_task
 from tradeassay.code.extraction import extract
 from tradeassay.code.judges.decisions import CLOSENESS
 from tradeassay.code.judges.markets import SHARED_DRAWS
-from tradeassay.code.reward import Reward, RewardConfig, refuse_unknown_judge, reward
+from tradeassay.code.reward import Reward, RewardConfig, refuse_unknown, reward
 from tradeassay.code.running import open_code_executor, require_code_extra
 from tradeassay.code.task import CodeTask, Framework
+from tradeassay.core.arguments import shown
 from tradeassay.core.errors import SandboxError, UserError
 from tradeassay.core.executors import make_executor
 from tradeassay.core.executors.task import ExecutorName, Lost, Stopping, Task, Tick, cores
@@ -116,9 +117,9 @@ class Pool:
         workers: int | None = None,
         executor: ExecutorName = "local",
     ) -> None:
-        refuse_unknown_judge(judge)
-        if framework not in get_args(Framework):
-            raise UserError(f"no framework {framework!r}", hint=f"one of {', '.join(get_args(Framework))}")
+        refuse_unknown(judge, framework, config)
+        if judge is not None and judge != "behaviour":
+            raise UserError("a language judge is not asked by a pool", hint="judge='behaviour', or none at all")
         if secret is not None:
             refuse_bad_secret(secret)
         require_code_extra()
@@ -151,9 +152,11 @@ class Pool:
         self, programs: Sequence[object], tasks: Sequence[str | CodeTask] | str | CodeTask
     ) -> list[ScoredAnswer]:
         """Return what every answer is worth, in their order; see :func:`batch`."""
-        if isinstance(programs, str):
-            raise UserError("one answer is no list of answers", hint="write batch([answer], task)")
-        each = [tasks] * len(programs) if isinstance(tasks, str | CodeTask) else list(tasks)
+        _refuse_no_list(programs)
+        given = [tasks] * len(programs) if isinstance(tasks, str | CodeTask) else tasks
+        each = list(given) if isinstance(given, Iterable) else [given]
+        if not all(isinstance(one, str | CodeTask) for one in each):
+            raise UserError(f"tasks cannot be {shown(tasks)}", hint="give ids or tasks, one for all or one each")
         if len(each) != len(programs):
             raise UserError(f"{len(programs)} answers and {len(each)} tasks", hint="give one task, or one each")
         known = {name: load_task(name) for name in each if isinstance(name, str)}
@@ -302,11 +305,19 @@ def batch(
     Raises :class:`UserError` for an unknown task, or as many tasks as there are not answers; :class:`MissingExtra`
     and :class:`SandboxError` where programs cannot be run at all.
     """
+    _refuse_no_list(programs)
     many = max(1, min(cores(), len(programs))) if workers is None and executor != "ray" else workers
     with Pool(
         judge=judge, framework=framework, config=config, secret=secret, workers=many, executor=executor
     ) as pool:
         return pool.batch(programs, tasks)
+
+
+def _refuse_no_list(programs: object) -> None:
+    if isinstance(programs, str):
+        raise UserError("one answer is no list of answers", hint="write batch([answer], task)")
+    if not isinstance(programs, Sized) or not isinstance(programs, Iterable):
+        raise UserError(f"{shown(programs)} is no list of answers", hint="write batch([answer], task)")
 
 
 def read_answer(answer: object, framework: Framework = "backtrader") -> tuple[str, str] | ScoredAnswer:

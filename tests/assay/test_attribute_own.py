@@ -125,7 +125,7 @@ def test_between_rebalancings_an_account_holds_or_is_in_cash(home, tmp_path):
     assert held == taken(weights, dataset="tiny-us", home=home, between="hold", bootstrap=FEW)
     assert any("held what it had" in note for note in held.notes)
     most = halves(tmp_path / "most.parquet", [*days(20, 24), *days(25, 30)])
-    with pytest.raises(UserError, match="--between cash or --between hold"):
+    with pytest.raises(UserError, match="between='cash' or between='hold'"):
         taken(most, dataset="tiny-us", home=home, bootstrap=FEW)
     assert cash.daily.gross[1:9] == pytest.approx([0.0] * 8)
     assert held.daily.gross[5] > 0.8

@@ -152,7 +152,7 @@ def test_a_unit_depends_on_how_long_a_row_is(tmp_path):
     coin = written(
         tmp_path / "c.csv", "date,return", [f"{d},{25 * r}" for d, r in zip(months, EARNED, strict=True)]
     )
-    with pytest.raises(UserError, match="--unit fraction or --unit percent"):
+    with pytest.raises(UserError, match=r"'unit': 'fraction'\} or reading=\{'unit': 'percent'\}"):
         read_series(coin)
     assert read_series(coin, TableReading(unit="fraction")).returns[months[3]] == pytest.approx(25 * EARNED[3])
     percent = [f"{d},{2500 * r}" for d, r in zip(months, EARNED, strict=True)]
@@ -182,20 +182,24 @@ def test_a_benchmark_with_holes_is_compared_over_the_same_spans():
     [
         ("Date,Total Return", WANDERING, "since the beginning"),
         ("Date,Total Return %", WANDERING, "since the beginning"),
-        ("date,return", CALM, "--unit fraction or --unit percent"),
+        ("date,return", CALM, "{'unit': 'fraction'} or reading={'unit': 'percent'}"),
         ("date,return (%)", [f"{d},{50 + 100 * r:.2f}" for d, r in ROWS], "multiplied money by"),
         ("date,return", ["03/04/2024,0.01", "04/04/2024,0.02"], "two ways"),
         ("date,return", ["2024-01-02,0.01", "2024-01-02,0.02"], "given twice"),
         ("date,return", ["2024-01-02,0.01", "2024-01-03,"], "row 2"),
         ("date,return", ["2024-01-02,0.01", "2024-13-03,0.1"], "row 2: '2024-13-03' is not a day"),
-        ("date,a,b", ["2024-01-02,0.01,0.1"], "--column"),
+        ("date,a,b", ["2024-01-02,0.01,0.1"], "reading={'column': 'NAME'}"),
         ("when,return", ["2024-01-02,0.01"], "column of dates"),
         ("date,return", [], "no rows"),
         ("date,nav", ["2024-01-02,100", "2024-01-03,-5"], "positive"),
         ("date;return", ["2024-01-02;0,01;5", "2024-01-03;0,01"], "columns"),
         ("date,nav,deposits", ["2024-01-02,100,0", "2024-01-03,60,0", "2024-01-03,60,5"], "with other 'deposits'"),
         ("date,return", ["2024-01-02,1.01", "2024-01-03,0.99", "2024-01-04,1.02"], "growth factors"),
-        ("date,return %", ["2024-01-02,0.01", "2024-01-03,-0.02", "2024-01-04,0.005"], "--unit"),
+        (
+            "date,return %",
+            ["2024-01-02,0.01", "2024-01-03,-0.02", "2024-01-04,0.005"],
+            "reading={'unit': 'percent'}",
+        ),
         ("date,return", ["2024-01-02,101", "2024-01-03,99.5", "2024-01-04,102"], "account's value"),
         ("date,YTD", ["2024-01-02,0.5", "2024-01-03,-0.8", "2024-01-04,1.7"], "from one row to the next"),
         ("date,P&L", ["2024-01-02,310.5", "2024-01-03,-120", "2024-01-04,55"], "looks like money"),

@@ -55,7 +55,7 @@ def test_missing_columns_are_one_clear_line():
         guess_columns(["when", "Last Price"], "a/b.csv")
     text = str(caught.value)
     assert "a/b.csv: no column for date and close among when, Last Price" in text
-    assert "--columns date=NAME" in text and "\n" not in text
+    assert "columns={'date': 'NAME'}" in text and "\n" not in text
     with pytest.raises(UserError, match="has no column 'px'"):
         guess_columns(["date", "close"], "f.csv", {"close": "px"})
     with pytest.raises(UserError, match="'price' is not a column role"):

@@ -124,9 +124,9 @@ def test_wrong_questions_say_what_is_right(snapshot):
         view.bars("vwap")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="no adjustment 'both'"):
         view.bars("close", adjust="both")  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="negative"):
+    with pytest.raises(UserError, match="whole number from 0"):
         view.bars("close", -1)
-    with pytest.raises(UserError, match="negative"):
+    with pytest.raises(UserError, match="whole number from 0"):
         view.minutes("S0", -1)
     with pytest.raises(DataError, match="rows are 0 to 15"):
         snapshot.at(16, "open")

@@ -49,6 +49,13 @@ def test_a_type_ignore_states_its_reason():
     assert not lines_with(r"#\s*type:\s*ignore(\[[\w, -]+\])?\s*$")
 
 
+def test_hints_of_the_library_name_keywords_and_not_options():
+    """The command line puts its options in their place; a whole command may be named as it is."""
+    for_python = re.compile(r"^src/tradeassay/(data|play|metrics|account|assay|llm|api|reward)\b")
+    named = [line for line in lines_with(r"hint.*(?<![\w-])--[a-z]") if for_python.match(line)]
+    assert not [line for line in named if "tradeassay " not in line.partition("hint")[2]]
+
+
 def test_what_cannot_be_decoded_has_one_name():
     """A reader that catches one of the ways alone lets the others through as a traceback."""
     alone = r"except\b.*\bmsgspec\.(DecodeError|MsgspecError)"

@@ -123,6 +123,6 @@ def test_a_sized_universe_needs_a_number_and_names(panel, store):
 def test_a_universe_that_never_has_a_member_is_refused(panel, store):
     two = [[10.0, 10.0]] * 4
     nobody = store(panel(two, two, instruments=NAMES[:2], indices=IDX["indices"]))
-    with pytest.raises(UserError, match=r"nothing to buy: 'IDX' has no dated members.*--universe all"):
+    with pytest.raises(UserError, match=r"nothing to buy: 'IDX' has no dated members.*universe='all'"):
         play(nobody)
     assert play(nobody, (), universe="all")[0][0] == ("A", "B")

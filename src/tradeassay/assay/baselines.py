@@ -373,7 +373,7 @@ def use_gpu(spec: BaselineSpec, model: FactorModel) -> bool:
 
     found = bool(torch.cuda.is_available())
     if spec.device == "gpu" and not found:
-        raise UserError("no GPU is found here", hint="use --device cpu, or install a CUDA build of torch")
+        raise UserError("no GPU is found here", hint="use device='cpu', or install a CUDA build of torch")
     return found
 
 

@@ -176,7 +176,7 @@ def _weights(table: LongTable, inputs: MarketInputs, path: str, between: Between
         raise UserError(
             f"{path}: weights on {len(table.dates)} of {len(inputs.sessions)} sessions: was the account in cash "
             "on the others, or did it hold what it had?",
-            hint="say which: --between cash or --between hold",
+            hint="say which: between='cash' or between='hold'",
         )
     if between != "cash":
         given = set(table.dates)
@@ -239,7 +239,7 @@ def luck_of_file(own: OwnAccount, config: LuckConfig = USUAL) -> Luck:
     if own.benchmark is None or own.names is None or own.turnover is None:
         raise UserError(
             f"{title} does not say how it was traded",
-            hint="give --benchmark, --names and --turnover, e.g. --benchmark daily-us-v1 --names 20 --turnover 4",
+            hint="say it, e.g. benchmark='daily-us-v1', names=20, turnover=4",
         )
     # Only this needs the benchmarks, which take a fifth of a second to load.
     from tradeassay.benchmarks import benchmarks

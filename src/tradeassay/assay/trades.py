@@ -115,7 +115,7 @@ def attribute_trades(
 def own_prices(own: OwnAccount, log: TradeLog) -> OwnSeries:
     """Return what a log's account earned from one day with trades to the next, at the prices it traded at."""
     if log.decisions:
-        raise UserError(f"{log.name} has no prices", hint="give --dataset NAME or --prices FILE")
+        raise UserError(f"{log.name} has no prices", hint="give dataset=NAME or prices=FILE")
     notes = list(log.notes)
     cash = _cash(own, log, lambda cash: _booked_alone(log, cash), notes)
     before, returns = cash, {}
@@ -189,7 +189,7 @@ def _named(log: TradeLog, asked: str | None, snapshot: Snapshot) -> Iterator[Fil
     for given in dict.fromkeys(fill.symbol for fill in log.fills):
         name = given or asked or (symbols[0] if len(symbols) == 1 else "")
         if not name:
-            raise UserError(f"{log.name} does not say what was traded", hint="name it with --symbol")
+            raise UserError(f"{log.name} does not say what was traded", hint="name it with symbol=")
         base, quote = pair_of(name)
         spelled = (name, base if quote else name, f"{base}USD" if quote else name, ashare_code(name) or name)
         exact = [name] if name in symbols else next((plain[_bare(x)] for x in spelled if _bare(x) in plain), [])

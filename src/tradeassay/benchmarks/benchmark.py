@@ -131,8 +131,6 @@ def find_window(protocol: str, code: str, snapshot: Snapshot, convention: Conven
     codes = [window.code for window in found]
     short = f"its {len(snapshot.sessions)} sessions hold none and a year of history"
     hint = (
-        did_you_mean(code, codes, f"there are {', '.join(codes)}")
-        if codes
-        else f"{short}; give --first and --last"
+        did_you_mean(code, codes, f"there are {', '.join(codes)}") if codes else f"{short}; give first= and last="
     )
     raise UserError(f"'{snapshot.name}' has no window '{code}'", hint=hint)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tradeassay import __version__
+from tradeassay.core.errors import TradeassayError
 from tradeassay.core.registry import did_you_mean
 
 if TYPE_CHECKING:
@@ -83,11 +84,22 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command; what is logged shows no secrets. (The screen is clean already, for --help too.)"""
+        """Run a command; what is logged shows no secrets. (The screen is clean already, for --help too.)
+
+        The library's hints name Python's keywords; here they name the command's options.
+        """
         from tradeassay.core.screen import clean_log
 
         with clean_log():
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            except TradeassayError as error:
+                command = self.get_command(ctx, ctx.invoked_subcommand or "")
+                if command is None or not error.hint:
+                    raise
+                from tradeassay.cli._output import as_options
+
+                raise type(error)(error.message, hint=as_options(error.hint, command)) from error
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete a command's name without importing any of them."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,49 @@ def say_broken(registry: Registry[Any]) -> None:
     """Say what installed packages would add to a list and cannot, and why."""
     for name, why in registry.broken().items():
         say(f"left out: {registry.kind} '{name}' of an installed package: {why}")
+
+
+_KEYWORD = re.compile(
+    r"\b(?P<name>[a-z_]+)=(?P<value>\{[^}]*\}|\([^)]*\)|'[^']*'|[A-Z]+\b|\d[\d.]*|True\b|(?=[\s,;:)]|$))"
+)
+_LISTED = re.compile(r"(--[a-z-]+ [^\s,]+), (?=--)")
+_SPELLED = {
+    "header": "--columns",
+    "replace_existing": "--replace",
+    "count": "--draw",
+    "masks": "--mask",
+    "hardenings": "--hardening",
+    "calendar": "--option",
+}
+"""Keywords whose option has another name; a calendar is one of a source's own options."""
+
+
+def as_options(hint: str, command: click.Command) -> str:
+    """Return a hint with the options of ``command`` for the keywords of Python that it names: ``names=20`` becomes
+    ``--names 20``, ``reading={'unit': 'percent'}`` becomes ``--unit percent``."""
+    known = set(_options_of(command))
+
+    def spelled(found: re.Match[str]) -> str:
+        name, value = found["name"], found["value"]
+        plain = re.sub(r"[{}()' ]", "", value).replace(":", "=").strip(",")
+        if name == "reading":
+            name, _, plain = plain.partition("=")
+        option = _SPELLED.get(name, f"--{name.replace('_', '-')}")
+        if option not in known:
+            return found[0]
+        if option == "--option":
+            plain = f"{name}={plain}"
+        return option if value in ("", "True") else f"{option} {plain}"
+
+    return _LISTED.sub(r"\1 ", _KEYWORD.sub(spelled, hint))
+
+
+def _options_of(command: click.Command) -> Iterator[str]:
+    for one in command.params:
+        yield from one.opts
+    if isinstance(command, click.Group):
+        for part in command.commands.values():
+            yield from _options_of(part)
 
 
 def write_file(path: Path, content: bytes) -> None:

@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.code.program_source import parses
+from tradeassay.core.arguments import instance_of
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.measure import Measure, not_scored
@@ -165,6 +166,7 @@ class CollapseReport(msgspec.Struct, frozen=True, kw_only=True):
 def collapse(programs: Mapping[str, str], config: CollapseConfig | None = None) -> CollapseReport:
     """Group programs (by task id) that count as one, and say whether too many do."""
     config = config or CollapseConfig()
+    instance_of("programs", programs, Mapping, "give a dict of programs by the ids of their tasks")
     shaped = {task: lines for task in sorted(programs) if (lines := shape_lines(programs[task]))}
     unreadable = tuple(task for task in sorted(programs) if task not in shaped)
     lost = len(programs) >= config.least and len(unreadable) > config.unreadable * len(programs)

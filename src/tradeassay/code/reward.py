@@ -9,7 +9,7 @@ by how near its entries, exits, directions, sizes and times come to the referenc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import msgspec
 
@@ -29,6 +29,7 @@ from tradeassay.code.judges.language import JudgeClient
 from tradeassay.code.judges.markets import DrawConfig
 from tradeassay.code.running import open_code_executor, rules_of
 from tradeassay.code.task import CodeTask, Framework
+from tradeassay.core.arguments import check_fields, instance_of, shown
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import plain_sum
 from tradeassay.sandbox import JobExecutor, JobLimits
@@ -57,6 +58,7 @@ class RewardConfig(msgspec.Struct, frozen=True, kw_only=True):
     draws: DrawConfig = BRIEF
 
     def __post_init__(self) -> None:
+        check_fields(self)
         parts = (self.compile, self.backtest, self.trade, self.judge)
         if min(parts) < 0 or abs(plain_sum(parts) - 1.0) > 1e-9 or self.judge == 1.0:
             raise UserError(f"the parts {parts} do not add up to 1", hint="give four that add up to 1")
@@ -94,7 +96,10 @@ def reward(
     ``secret``, from which judged markets are drawn, is by default one of this process, so that all programs of a
     training step meet the same markets.
     """
-    refuse_unknown_judge(judge)
+    by_name = "load_task(ID) of tradeassay.benchmarks.quantcode gives one; reward.batch takes ids"
+    instance_of("a task", task, CodeTask, by_name)
+    instance_of("a program", source, str, "give its text")
+    refuse_unknown(judge, framework, config)
     if executor is None:
         with open_code_executor() as opened:
             return reward(task, source, judge, executor=opened, config=config, framework=framework, secret=secret)
@@ -115,9 +120,14 @@ def reward(
     return reward_of(found, judged=judge is not None, config=config, near=near)
 
 
-def refuse_unknown_judge(judge: object) -> None:
-    if isinstance(judge, str) and judge != "behaviour":
-        raise UserError(f"no judge '{judge}'", hint="judge='behaviour', or none at all")
+def refuse_unknown(judge: object, framework: object, config: object) -> None:
+    """Raise :class:`UserError` for what cannot be the judge, the framework or the config of a reward."""
+    if judge is not None and judge != "behaviour" and not callable(getattr(judge, "ask", None)):
+        raise UserError(f"no judge {shown(judge)}", hint="judge='behaviour', or none at all")
+    if framework not in get_args(Framework):
+        raise UserError(f"no framework {shown(framework)}", hint=f"one of {', '.join(get_args(Framework))}")
+    if config is not None:
+        instance_of("config", config, RewardConfig, "write e.g. config=RewardConfig(near=0.5)")
 
 
 def fitting_limits(task: CodeTask, framework: Framework = "backtrader") -> JobLimits:

@@ -13,19 +13,27 @@ from typing import TypeVar
 
 import msgspec
 
-from tradeassay.core.errors import RunError
+from tradeassay.core.arguments import path_from
+from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.secrets import without_secrets
 
 # Where tradeassay keeps things on this machine.
 
 
-def data_home(home: Path | None = None) -> Path:
-    """Return the root of everything tradeassay keeps; it need not exist yet."""
-    if home is not None:
-        return home
+def data_home(home: Path | str | None = None) -> Path:
+    """Return the root of everything tradeassay keeps; it need not exist yet. Raises :class:`UserError` where there
+    can be none, because a file is there."""
     configured = os.environ.get("TRADEASSAY_HOME")
-    return Path(configured) if configured else Path.home() / ".local" / "share" / "tradeassay"
+    if home is not None:
+        root = path_from("home", home)
+    else:
+        root = Path(configured) if configured else Path.home() / ".local" / "share" / "tradeassay"
+    there = next(place for place in (root, *root.absolute().parents) if os.path.exists(place))
+    if not there.is_dir():
+        by = "home" if home is not None else "TRADEASSAY_HOME"
+        raise UserError(f"{by} cannot be {root}: {there} is a file", hint="name a folder; it need not exist")
+    return root
 
 
 @contextmanager

@@ -92,8 +92,8 @@ def seed_from(secret: str, *names: str | int) -> int:
 
 def refuse_bad_secret(secret: str) -> None:
     """Raise :class:`UserError` for a text that is not a secret."""
-    if not _SECRET.fullmatch(secret):
+    if not (isinstance(secret, str) and _SECRET.fullmatch(secret)):
         raise UserError(
-            f"the secret '{secret[:40]}' is not 16 to 128 lower-case hexadecimal digits",
+            f"the secret '{secret!s:.40}' is not 16 to 128 lower-case hexadecimal digits",
             hint="take it from the manifest of the run to be repeated, or leave it out: one is drawn",
         )

@@ -133,7 +133,9 @@ def newest(name: str, known: Collection[str]) -> str:
     """Return the newest of the versions ``name-v1``, ``name-v2`` ... among ``known``, or ``name`` as it is."""
     if name in known:
         return name
-    versions = {int(found[1]): one for one in known if (found := re.fullmatch(rf"{re.escape(name)}-v(\d+)", one))}
+    versions = {
+        int(found[1]): one for one in known if (found := re.fullmatch(rf"{re.escape(str(name))}-v(\d+)", one))
+    }
     return versions[max(versions)] if versions else name
 
 
@@ -141,5 +143,5 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     """Return ``did you mean a or b?`` for names like ``name`` among ``known``, else ``otherwise``."""
     import difflib
 
-    near = difflib.get_close_matches(name, list(dict.fromkeys(known)), n=3, cutoff=0.5)
+    near = difflib.get_close_matches(str(name), list(dict.fromkeys(known)), n=3, cutoff=0.5)
     return f"did you mean {' or '.join(near)}?" if near else otherwise

@@ -56,7 +56,10 @@ def parse_iso(text: str) -> Instant:
 def parse_day(text: str) -> date:
     """Read a calendar day ``YYYY-MM-DD``; raises :class:`UserError`."""
     try:
-        return date.fromisoformat(text)
+        found = date.fromisoformat(text)
+        if found.isoformat() != text:  # 20250303 and 2025-W10-1 are days of ISO too, and sort among others wrongly
+            raise ValueError(text)
+        return found
     except (TypeError, ValueError) as error:
         raise UserError(f"'{text}' is not a date", hint="write e.g. 2025-03-03") from error
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
+from tradeassay.core.arguments import instance_of, path_from
 from tradeassay.core.errors import DataError, DataRefused, UserError
 from tradeassay.core.files import data_home as data_home
 from tradeassay.core.hashing import sha256_of
@@ -67,7 +68,7 @@ class FilesSource:
         if errors and not self.config.allow_faults:
             raise DataRefused(
                 f"{self.config.path} has {len(errors)} faults: {describe(errors)}",
-                hint="fix the files, or accept the faults explicitly (allow_faults, --allow-faults)",
+                hint="fix the files, or accept the faults explicitly (allow_faults=True)",
             )
         return imported.panel
 
@@ -116,7 +117,7 @@ class DatasetInfo(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
-def load_dataset(name: str | Path, home: Path | None = None) -> Snapshot:
+def load_dataset(name: str | Path, home: Path | str | None = None) -> Snapshot:
     """Open a dataset: ``synthetic/<preset>:<seed>`` is made on first use and kept, a path is opened in place,
     anything else is looked up in the store."""
     name = str(name)
@@ -130,7 +131,7 @@ def load_dataset(name: str | Path, home: Path | None = None) -> Snapshot:
         raise
 
 
-def load_stored(name: str, home: Path | None = None) -> Snapshot:
+def load_stored(name: str, home: Path | str | None = None) -> Snapshot:
     """Open a dataset of the store or a synthetic world, never a folder: for names that somebody else wrote down,
     who could send a folder along."""
     if match := _SYNTHETIC.fullmatch(name):
@@ -145,7 +146,7 @@ def load_stored(name: str, home: Path | None = None) -> Snapshot:
     return open_snapshot(folder)
 
 
-def load_proven(name: str, home: Path | None = None) -> Snapshot:
+def load_proven(name: str, home: Path | str | None = None) -> Snapshot:
     """Open what :func:`load_stored` opens; a synthetic world is made again, and the stored one must be it: whoever
     edits the store can hash it again too."""
     snapshot = load_stored(name, home)
@@ -169,7 +170,7 @@ def _made_again(name: str) -> tuple[str, PanelFacts]:
         return made.sha256, made.facts
 
 
-def list_datasets(home: Path | None = None) -> tuple[DatasetInfo, ...]:
+def list_datasets(home: Path | str | None = None) -> tuple[DatasetInfo, ...]:
     return tuple(sorted((_info(folder) for folder in _stored(store_folder(home))), key=lambda info: info.name))
 
 
@@ -203,7 +204,7 @@ def _info(folder: Path) -> DatasetInfo:
     )
 
 
-def _no_dataset(name: str, home: Path | None) -> UserError:
+def _no_dataset(name: str, home: Path | str | None) -> UserError:
     from tradeassay.data.catalogue.recipes import list_catalogue
 
     packaged = [entry.name for entry in list_catalogue()]
@@ -215,7 +216,7 @@ def _no_dataset(name: str, home: Path | None) -> UserError:
     return UserError(f"no dataset '{name}' in {store_folder(home)}", hint=f"{hint}; see 'tradeassay data list'")
 
 
-def _synthetic(name: str, preset: str, seed: int, home: Path | None) -> Snapshot:
+def _synthetic(name: str, preset: str, seed: int, home: Path | str | None) -> Snapshot:
     folder = store_folder(home) / "synthetic" / _world_folder(preset, seed)
     if not (folder / MANIFEST_FILE).exists():
         from tradeassay.data import synthetic
@@ -243,14 +244,14 @@ class ImportResult:
 def import_files(
     config: FilesConfig | Path | str,
     *,
-    home: Path | None = None,
+    home: Path | str | None = None,
     allow_faults: bool | Collection[str] = False,
     replace_existing: bool = False,
 ) -> ImportResult:
     """Import a folder or file of bars under ``config.name`` (default: the folder's); :class:`DataRefused` for
     faults. A path alone is a config with nothing else in it."""
     if not isinstance(config, FilesConfig):
-        config = FilesConfig(path=str(config))
+        config = FilesConfig(path=str(path_from("a folder or file of bars", config)))
     _known(config.drop)
     imported = read_files(config)
     manifest = write_snapshot(
@@ -281,7 +282,7 @@ def fetch_dataset(
     name: str,
     options: Mapping[str, Any],
     *,
-    home: Path | None = None,
+    home: Path | str | None = None,
     allow_faults: bool | Collection[str] = False,
     replace_existing: bool = False,
     clock: Clock | None = None,
@@ -305,6 +306,7 @@ def make_source(source: str, options: Mapping[str, Any]) -> Source:
     """Return a registered source with its configuration; raises :class:`UserError` naming a wrong option."""
     kind = sources.get(source)
     known = kind.Config.__struct_fields__
+    instance_of("options", options, Mapping, f"give a dict of {', '.join(known)}")
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise UserError(f"source '{source}' has no option '{unknown[0]}'", hint=f"it has {', '.join(known)}")
@@ -321,7 +323,7 @@ def diagnose(what: Path | str | Snapshot | FilesConfig) -> tuple[DataFault, ...]
     if isinstance(what, FilesConfig):
         config = what
     else:
-        path = Path(what).expanduser()
+        path = path_from("what is diagnosed", what).expanduser()
         if (path / MANIFEST_FILE).exists():
             return _diagnose_snapshot(path)
         config = FilesConfig(path=str(path))

@@ -199,7 +199,7 @@ def read_days(name: str, values: Sequence[Any], order: DayOrder | None) -> list[
         if order is None and both and "." not in cells[0]:
             raise UserError(
                 f"{name}: days like {cells[0]} can be read in two ways",
-                hint="say which: --dates dmy or --dates mdy",
+                hint="say which: reading={'dates': 'dmy'} or reading={'dates': 'mdy'}",
             )
         # Where points separate the parts, the day is first.
         chosen = order or ("dmy" if both else _ORDER_OF[spelling])

@@ -49,7 +49,7 @@ MARKETS = {
 }
 
 
-def read_market(name: str, days: Iterable[str], home: Path | None = None) -> OwnSeries:
+def read_market(name: str, days: Iterable[str], home: Path | str | None = None) -> OwnSeries:
     """Return the returns of a market by name, with a note on what it is; UserError where spans do not meet."""
     market, asked = MARKETS[name], sorted(days)
     found, levels, source = _packaged(market)
@@ -66,7 +66,7 @@ def read_market(name: str, days: Iterable[str], home: Path | None = None) -> Own
     if asked[-1] < found[0] or asked[0] > found[-1]:
         raise UserError(
             f"'{name}' is known from {found[0]} to {found[-1]}, the account from {asked[0]} to {asked[-1]}",
-            hint=f"give a file of a market's returns (--against FILE){more}",
+            hint=f"give a file of a market's returns (against=FILE){more}",
         )
     note = f"the market is '{name}': {market.title}, {found[0]} to {found[-1]}, from {source}; {market.bias}"
     returns = dict(zip(found[1:], (levels[1:] / levels[:-1] - 1.0).tolist(), strict=True))

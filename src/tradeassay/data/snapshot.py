@@ -5,10 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 
+from tradeassay.core.arguments import instance_of, whole_number
 from tradeassay.core.errors import DataError, FutureDataError, UserError
 from tradeassay.core.time import Instant, iso, parse_day
 from tradeassay.core.view import (
@@ -203,9 +204,9 @@ class AsOfView:
     def bars(self, field: Field, lookback: int | None = None, *, adjust: Adjustment = "split") -> Floats:
         """Return completed daily bars, (rows, columns), oldest first, NaN where there is none; adjusted as of the
         current session. Volume follows splits inversely; ``amount`` is never adjusted."""
-        values = self._history.fields.get(field)
-        if values is None:
+        if field not in FIELDS:
             raise UserError(f"no field '{field}'", hint=f"one of {', '.join(FIELDS)}")
+        values = self._history.fields[field]
         start = self._start(lookback)
         window = values[start : self._completed, : self._visible]
         if adjust == "none":
@@ -219,8 +220,7 @@ class AsOfView:
 
     def minutes(self, symbol: str, lookback: int) -> tuple[Ints, dict[Field, Floats]]:
         """Return the last completed minute bars of one symbol, as traded: closing instants and fields."""
-        if lookback < 0:
-            raise UserError(f"lookback {lookback} is negative")
+        lookback = whole_number("lookback", lookback)
         self.column(symbol)
         bars = self._history.minute_bars(symbol)
         if bars is None:
@@ -286,7 +286,7 @@ class AsOfView:
         table = self._history.news
         published = table.between(since, self._clock)
         rows: Sequence[int] = published if symbols is None else table.of_symbols(symbols, published)
-        newest = rows[::-1] if limit is None else rows[::-1][:limit]
+        newest = rows[::-1] if limit is None else rows[::-1][: whole_number("limit", limit)]
         return tuple(table.record(row) for row in newest)
 
     def actions(self, since: Instant) -> tuple[CorporateAction, ...]:
@@ -306,13 +306,10 @@ class AsOfView:
     # -- the guard -----------------------------------------------------------------------------------------------
 
     def _start(self, lookback: int | None) -> int:
-        if lookback is None:
-            return 0
-        if lookback < 0:
-            raise UserError(f"lookback {lookback} is negative", hint="count sessions back from now")
-        return max(0, self._completed - lookback)
+        return 0 if lookback is None else max(0, self._completed - whole_number("lookback", lookback))
 
     def _not_later(self, at: Instant) -> None:
+        instance_of("since", at, SupportsIndex, "give an instant: parse_iso() of tradeassay.core.time reads one")
         if at > self._clock:
             raise FutureDataError(
                 f"{iso(at)} lies after the view's clock {iso(self._clock)}", hint="ask for what is known by then"

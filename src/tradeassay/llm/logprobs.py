@@ -128,7 +128,7 @@ async def open_logprobs(
     """Open a model's log-probabilities; raises :class:`UserError` where its provider is known to give none."""
     if replay:
         if cassette is None:
-            raise UserError(f"{name} cannot be replayed without recorded answers", hint="give --cassettes")
+            raise UserError(f"{name} cannot be replayed without recorded answers", hint="give cassettes=")
         yield ReplayingModel(name, PARAMS, cassette)
         return
     parsed = parse_name(name)

@@ -59,7 +59,7 @@ async def open_model(
         if cassette is None:
             raise UserError(
                 f"{name} cannot be replayed without recorded answers",
-                hint="give --cassettes with a folder or a run that has them",
+                hint="give cassettes= with a folder or a run that has them",
             )
         yield ReplayingModel(name, params, cassette)
         return

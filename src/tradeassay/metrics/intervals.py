@@ -26,6 +26,7 @@ from statistics import NormalDist
 import msgspec
 import numpy as np
 
+from tradeassay.core.arguments import check_fields
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.core.measure import Measure, not_scored
@@ -211,6 +212,7 @@ class BootstrapConfig(msgspec.Struct, frozen=True, kw_only=True):
     salt: int = 0
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not 1 <= self.draws <= MOST_DRAWS:
             raise UserError(f"{self.draws} bootstrap draws", hint=f"ask for 1 to {MOST_DRAWS}, better 1000")
         if not 0.0 < self.level < 1.0:

@@ -21,6 +21,7 @@ import numpy as np
 
 from tradeassay.account import Exchange, Ledger, venues
 from tradeassay.core.agent import Observation, Rules
+from tradeassay.core.arguments import check_fields
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.events import ENCODER, Event, StepRecord
 from tradeassay.core.orders import Decision
@@ -61,6 +62,7 @@ class MarketConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     index: str | None = None
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if parse_day(self.first) > parse_day(self.last):
             raise UserError(f"the window ends on {self.last}, before it starts on {self.first}", hint="swap them")
         if not (self.cash > 0 and math.isfinite(self.cash)):
@@ -225,7 +227,7 @@ class Market:
         if not self._universe.at(view).buyable and not self._universe.at(first).buyable:
             raise UserError(
                 f"'{self.snapshot.name}' has nothing to buy: '{self.config.universe}' has no dated members there",
-                hint="choose another universe (--universe all), or import the data with a membership table",
+                hint="choose another universe (universe='all'), or import the data with a membership table",
             )
         if self.config.index is not None:
             view.index_levels(self.config.index, 1)

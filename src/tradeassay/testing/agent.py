@@ -25,7 +25,8 @@ from tradeassay.agents import AgentClass, AgentConfig, agents, make_agent
 from tradeassay.agents.registry import Value, make_config
 from tradeassay.benchmarks.daily import DayConfig, complaint
 from tradeassay.core.agent import Agent, AskDecision, EpisodeInfo, Observation
-from tradeassay.core.errors import CheckFailed, DataError
+from tradeassay.core.arguments import shown
+from tradeassay.core.errors import CheckFailed, DataError, UserError
 from tradeassay.core.events import ENCODER
 from tradeassay.core.orders import Decision
 from tradeassay.core.view import FIELDS, AccountState, Adjustment, Bools, Field, Floats, MarketView
@@ -271,6 +272,8 @@ def check_agent(agent: str | type[AgentClass], params: Mapping[str, Value] | Non
     ``agent`` is a registered name, or a class before it is registered. Takes a few seconds, most of them for the
     first call of a process, which makes the markets. Of an agent that is asked in a conversation only the class is
     examined: what it answers is checked by the benchmark, day by day."""
+    if not isinstance(agent, str | type):
+        raise UserError(f"agent cannot be {shown(agent)}", hint="give a registered name, or a class")
     trial = _Trial(agent, params or {})
     trial.check_class()
     if trial.converses:

@@ -420,7 +420,7 @@ def memory_contrast(
     taken, missing = take(listed, cutoffs)
     if not taken:
         raise UserError(
-            "no episode with a mask has a result", hint="run a benchmark with masks: --mask bright,blinded"
+            "no episode with a mask has a result", hint="play it so: tradeassay run ID --mask bright,blinded"
         )
     # Windows of one data set that share a day are one cluster.
     clusters: dict[str, tuple[str, int]] = {}

@@ -50,7 +50,7 @@ from tradeassay.llm import (
 from tradeassay.play import Asked, Episode as Play
 from tradeassay.play.episode import NOBODY, addressed, by_observation
 from tradeassay.runs.play.episodes import conversation_rng, episode_rng
-from tradeassay.runs.spec.episode import Asking, EpisodeSpec, open_protocol, params_for
+from tradeassay.runs.spec.episode import Asking, EpisodeSpec, asking_of, open_protocol, params_for
 
 if TYPE_CHECKING:
     from tradeassay.runs import Run
@@ -139,7 +139,7 @@ def counterfactual_study(
 
     Raises :class:`UserError` for an agent the run does not have, :class:`ModelError` when a model is not reached.
     """
-    config, asking, say = config or CounterfactualConfig(), asking or Asking(), say or (lambda _: None)
+    config, asking, say = config or CounterfactualConfig(), asking_of(asking), say or (lambda _: None)
     budget = Budget(asking.max_usd)
     episodes, notes = _asked_about(run, agent)
     with tempfile.TemporaryDirectory(prefix="tradeassay-") as folder:

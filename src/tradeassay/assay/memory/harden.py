@@ -73,7 +73,7 @@ class Hardened(msgspec.Struct, frozen=True, kw_only=True):
         last = self.rounds[-1]
         if self.enough is None and not last.above:
             raise UserError(
-                f"nothing was hardened: {self.sentence}", hint="harden against an attacker that answers, or --mask"
+                f"nothing was hardened: {self.sentence}", hint="harden against an attacker that answers, or masks="
             )
         mask = HardenedMask(
             attacker=self.attacker,
@@ -105,7 +105,7 @@ def harden(
     config, say = config or ProbeConfig(), say or (lambda _: None)
     if len(config.masks) != 1 or config.masks[0] == "bright":
         raise UserError(
-            "one mask is hardened at a time, and nothing is hidden in a bright market", hint="--mask blinded"
+            "one mask is hardened at a time, and nothing is hidden in a bright market", hint="masks=('blinded',)"
         )
     mask, played = config.masks[0], benchmarks.get(benchmark)
     snapshot = load_dataset(dataset or played.dataset)

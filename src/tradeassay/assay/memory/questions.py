@@ -217,7 +217,7 @@ def _drawn(truth: PriceTruth, config: RecallConfig, cutoff: date | None, facts: 
     if rows.size < 2 * longest:
         raise UserError(
             f"{rows.size} sessions are too few to ask about",
-            hint=f"give at least {2 * longest} with --first, --last",
+            hint=f"give at least {2 * longest} with first=, last=",
         )
     sides = [rows[:-longest]]
     if cutoff is not None:

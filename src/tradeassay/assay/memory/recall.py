@@ -52,7 +52,7 @@ from tradeassay.llm import (
 )
 from tradeassay.metrics.intervals import between
 from tradeassay.play.episode import NOBODY
-from tradeassay.runs.spec.episode import Asking
+from tradeassay.runs.spec.episode import Asking, asking_of
 
 if TYPE_CHECKING:
     from tradeassay.runs import EpisodeSpec, Run
@@ -179,7 +179,7 @@ def recall_audit(
     is asked instead of a model where one is given. Raises :class:`UserError` for bad input and
     :class:`ModelError` when the model is not reached.
     """
-    config, asking = config or RecallConfig(), asking or Asking()
+    config, asking = config or RecallConfig(), asking_of(asking)
     say = say or (lambda _: None)
     if run is not None and answer is None:
         model = episodes_of(run, model)[0].model  # an agent may be called otherwise than its model
@@ -269,7 +269,7 @@ def _prepared(
     if run is not None:
         snapshot = run.snapshot(episodes_of(run, model)[0].key)
     elif dataset is None:
-        raise UserError("nothing is named to ask about", hint="give --dataset NAME or --run RUN")
+        raise UserError("nothing is named to ask about", hint="give dataset=NAME or run=RUN")
     else:
         snapshot = dataset if isinstance(dataset, Snapshot) else load_dataset(dataset, home)
     truth = PriceTruth.of(snapshot)
@@ -312,9 +312,7 @@ def pairs_of_run(
         rows |= {row[session] for session in days.sessions}
         held += np.abs(days.weights).sum(axis=0)
     if not held.any():
-        raise UserError(
-            f"{model} held nothing in {run.folder}", hint="ask about a data set instead: --dataset NAME"
-        )
+        raise UserError(f"{model} held nothing in {run.folder}", hint="ask about a data set instead: dataset=NAME")
     step = HORIZONS[config.horizon]
     starts = range(max(0, min(rows) - 1), max(rows), config.every or step)
     last = max(rows) if config.every is None else len(truth.sessions) - 1

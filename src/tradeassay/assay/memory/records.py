@@ -19,7 +19,7 @@ from tradeassay.assay.memory.recall import FORMAT, RecallReport, episodes_of, re
 from tradeassay.core.errors import UNDECODABLE, TradeassayError, UserError
 from tradeassay.core.hashing import canonical_json
 from tradeassay.core.measure import NOT_REDERIVABLE
-from tradeassay.runs.spec.episode import Asking
+from tradeassay.runs.spec.episode import Asking, asking_of
 from tradeassay.runs.store.outcome import ClaimOutcome, Word
 from tradeassay.runs.verify.replay import can_be_asked, differences
 
@@ -38,10 +38,8 @@ def ask_models(run: Run, asking: Asking | None = None, *, say: Callable[[str], N
     and what is there is not asked again. Raises :class:`UserError` where no model played."""
     models = dict.fromkeys(one.model for one in run.episodes if one.by_model)
     if not models:
-        raise UserError(
-            f"no model played in {run.folder}: a rule has nothing to recall", hint="leave --recall out"
-        )
-    how = msgspec.structs.replace(asking or Asking(), cassettes=run.folder / RECALL)
+        raise UserError(f"no model played in {run.folder}: a rule has nothing to recall", hint="leave recall= out")
+    how = msgspec.structs.replace(asking_of(asking), cassettes=run.folder / RECALL)
     return [recall_audit(model, run=run, asking=how, say=say) for model in models]
 
 

@@ -84,7 +84,9 @@ class ProbeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 if name not in known:
                     raise UserError(f"no {what} '{name}'", hint=did_you_mean(name, known, ", ".join(known)))
         if not self.variants:
-            raise UserError("a bright market cannot be hardened", hint="choose another mask, or --hardening plain")
+            raise UserError(
+                "a bright market cannot be hardened", hint="choose another mask, or hardenings=('plain',)"
+            )
 
     @property
     def variants(self) -> tuple[tuple[Level, str], ...]:

@@ -49,7 +49,7 @@ from tradeassay.metrics import rate_measure
 from tradeassay.metrics.intervals import significant
 from tradeassay.play import Asked
 from tradeassay.play.episode import NOBODY, addressed
-from tradeassay.runs.spec.episode import Asking
+from tradeassay.runs.spec.episode import Asking, asking_of
 
 
 def probe_mask(
@@ -72,7 +72,7 @@ def probe_mask(
     masks, or a cap on a model whose price is unknown, and :class:`~tradeassay.core.errors.ModelError` when a model
     is not reached.
     """
-    config, asking = config or ProbeConfig(), asking or Asking()
+    config, asking = config or ProbeConfig(), asking_of(asking)
     played = benchmarks.get(benchmark) if isinstance(benchmark, str) else benchmark
     require_masks(played)
     snapshot = dataset if isinstance(dataset, Snapshot) else load_dataset(dataset or played.dataset, home)

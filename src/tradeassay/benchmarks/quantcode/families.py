@@ -17,6 +17,7 @@ import numpy as np
 
 from tradeassay.code.bars import MARKETS
 from tradeassay.code.task import CodeTask, Decoy, DecoyKind, Difficulty, Expectations, Family, Sizing, Timeframe
+from tradeassay.core.arguments import whole_number
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import seed_from
 from tradeassay.core.registry import did_you_mean
@@ -117,8 +118,10 @@ def draw_tasks(family: str, count: int, seed: int = 0, *, start: int = 0) -> tup
     family and for numbers below zero.
     """
     names = families_of(family)
-    if count < 0 or start < 0 or not 0 <= seed < 10**9 or start + count >= 10**9:
-        raise UserError("counts and seeds are whole numbers from 0 to 999,999,999", hint="--draw 10 --seed 1")
+    numbers = (("count", count), ("start", start), ("seed", seed))
+    count, start, seed = (whole_number(name, given) for name, given in numbers)
+    if seed >= 10**9 or start + count >= 10**9:
+        raise UserError("counts and seeds are whole numbers from 0 to 999,999,999", hint="count=10, seed=1")
     places = range(start, start + count)
     return tuple(_drawn(names[place % len(names)], seed, place // len(names)) for place in places)
 

@@ -33,6 +33,7 @@ from tradeassay.code.task import (
     Sizing,
     Timeframe,
 )
+from tradeassay.core.arguments import instance_of
 from tradeassay.core.errors import UNDECODABLE, DataError, UserError
 from tradeassay.core.registry import did_you_mean
 from tradeassay.core.time import MINUTE
@@ -105,6 +106,7 @@ def load_tasks() -> tuple[CodeTask, ...]:
 
 def load_task(task_id: str) -> CodeTask:
     """Return one task, ours or one that its id draws; raise UserError, with near names, when there is none."""
+    instance_of("a task's id", task_id, str, "see tradeassay code tasks")
     if (drawn := generated_task(task_id)) is not None:
         return drawn
     known = {task.id: task for task in load_tasks()}

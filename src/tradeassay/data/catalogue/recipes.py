@@ -594,7 +594,7 @@ def list_catalogue() -> tuple[CatalogueEntry, ...]:
 
 def get_dataset(
     name: str,
-    home: Path | None = None,
+    home: Path | str | None = None,
     *,
     allow_faults: bool | Collection[str] = False,
     replace_existing: bool = False,
@@ -637,7 +637,7 @@ def load_packaged(name: str) -> Panel:
     return built.panel
 
 
-def get_side_tables(name: str, folder: Path | None = None, *, home: Path | None = None) -> Path:
+def get_side_tables(name: str, folder: Path | None = None, *, home: Path | str | None = None) -> Path:
     """Download a dataset without prices, as ``membership.csv`` and ``indices.csv`` for an import."""
     recipe = catalogue.get(name)
     built = _build(recipe)

@@ -336,11 +336,11 @@ def matrix(lists: pa.FixedSizeListArray, rows: int) -> np.ndarray[Any, Any]:
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
 
 
-def store_folder(home: Path | None = None) -> Path:
+def store_folder(home: Path | str | None = None) -> Path:
     return data_home(home) / "store"
 
 
-def snapshot_folder(name: str, home: Path | None = None) -> Path:
+def snapshot_folder(name: str, home: Path | str | None = None) -> Path:
     """Return a stored dataset's folder; raises :class:`UserError` for a name that is not a plain name."""
     if not _NAME.fullmatch(name):
         raise UserError(f"'{name}' is not a dataset name", hint="use letters, digits, '.', '-' and '_'")

@@ -450,7 +450,7 @@ class History:
 
     def no_index(self, index: str, row: int) -> DataError:
         known = sorted({*self.levels, *(name for name, edges in self._changes.items() if edges[0] <= row)})
-        without = "this data has no index: --index none --universe all plays without one"
+        without = "this data has no index: index='none', universe='all' plays without one"
         return DataError(f"no index '{index}' is known", hint=f"known: {', '.join(known)}" if known else without)
 
     # -- figures and minutes -------------------------------------------------------------------------------------

@@ -65,14 +65,14 @@ def write_snapshot(
         checks = {fault.check for fault in refused}
         mends = [
             "fix the files",
-            *(f"leave rows out (--drop {name})" for name, one in DROPS.items() if one in checks),
+            *(f"leave rows out (drop=('{name}',))" for name, one in DROPS.items() if one in checks),
         ]
         if "no number" in checks:
             mends.append("write decimals with a point")
         if "bar on a holiday" in checks:
-            mends.append("name their calendar (--option calendar=XSHG or 24/7)")
+            mends.append("name their calendar (calendar='XSHG' or calendar='24/7')")
         has = "no price that can be read" if unread else f"{len(refused)} fault{'s' * (len(refused) > 1)}"
-        hint = ", ".join(mends) + ("" if unread else ", or accept all faults (--allow-faults)")
+        hint = ", ".join(mends) + ("" if unread else ", or accept all faults (allow_faults=True)")
         raise DataRefused(f"'{panel.name}' has {has}: {describe(refused)}", hint=hint)
     biases = list(panel.facts.biases)
     if panel.facts.adjusted != "none":

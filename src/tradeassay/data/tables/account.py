@@ -398,14 +398,14 @@ def _which(table: _Table, named: dict[str, str], asked: str | None, days: Sequen
         if title and _NO_RETURN.search(plain_title(title)):
             raise UserError(
                 f"{table.name}: '{title}' is not what was earned from one row to the next",
-                hint="give returns or values; --column if it is",
+                hint="give returns or values; reading={'column': 'NAME'} if it is",
             )
     elif plain_title(title) in VALUES:
         return title, True
     if not title:
         raise UserError(
             f"{table.name} does not say which column is the account's",
-            hint=f"name it with --column: one of {', '.join(titles) or 'none'}",
+            hint=f"name it with reading={{'column': 'NAME'}}: one of {', '.join(titles) or 'none'}",
         )
     return title, _Column(table.name, title, [], 252).looks_like_value(table.columns[title], days)
 
@@ -484,7 +484,7 @@ class _Column:
             raise UserError(
                 f"{self.name}: '{self.title}' looks like what was earned since the beginning: it starts near zero "
                 "and each number is close to the one before",
-                hint="call the column 'cumulative return', or give --unit if each row was earned by itself",
+                hint="call the column 'cumulative return'; reading={'unit': 'fraction'} if rows were earned apart",
             )
         scale, said = self._scale(numbers, percent, unit)
         self.form = {1.0: "", 0.01: "percent ", 1e-4: "basis-point "}[scale] + "returns"
@@ -498,7 +498,7 @@ class _Column:
         if np.count_nonzero(earned <= -1.0) > 1:
             raise UserError(
                 f"{self.name}: more than everything is lost again and again",
-                hint="say what the numbers are: --unit percent",
+                hint="say what the numbers are: reading={'unit': 'percent'}",
             )
         grown = float(np.log1p(np.maximum(earned, -1.0 + 1e-12)).sum())
         years = max(1.0, earned.size / self.year)
@@ -506,7 +506,8 @@ class _Column:
             raise UserError(
                 f"{self.name}: read as {self.form}, '{self.title}' would have multiplied money by "
                 f"{math.exp(min(grown, 700.0)):.3g} in {years:.1f} years",
-                hint="say what the numbers are: --unit, or a column called 'cumulative return' or 'value'",
+                hint="say what the numbers are: reading={'unit': 'percent'}, or a column called "
+                "'cumulative return' or 'value'",
             )
         return dict(zip(days, earned.tolist(), strict=True))
 
@@ -551,7 +552,8 @@ class _Column:
         said = "growth factors, or an account's value?" if around_one else "an account's value?"
         raise UserError(
             f"{self.name}: '{self.title}' lies around {middle:,.4g} and hardly moves: {said}",
-            hint="give returns (0.01 for 1 %), a value in a column called 'value', or --unit if they are returns",
+            hint="give returns (0.01 for 1 %), or a value in a column called 'value'; "
+            "reading={'unit': 'fraction'} if they are returns",
         )
 
     def _title_unit(self, numbers: Floats) -> Unit | None:
@@ -562,7 +564,7 @@ class _Column:
                     raise UserError(
                         f"{self.name}: '{self.title}' says per cent, its spread of {_spread(numbers):.4f} says "
                         "fractions",
-                        hint="say which: --unit percent or --unit fraction",
+                        hint="say which: reading={'unit': 'percent'} or reading={'unit': 'fraction'}",
                     )
                 return unit
         return None
@@ -577,7 +579,8 @@ class _Column:
         if deviation > _MONEY_FROM or (deviation > _PERCENT_FROM and _MONEY.match(bare_title(self.title))):
             raise UserError(
                 f"{self.name}: '{self.title}' looks like money (its spread is {deviation:,.4g}), not like returns",
-                hint="give the account's value, or what was earned divided by it; --unit if they are returns",
+                hint="give the account's value, or what was earned divided by it; "
+                "reading={'unit': 'fraction'} if they are returns",
             )
         if daily > _POINTS_FROM:
             return 1e-4, f"basis points: its spread is {deviation:,.0f} (--unit says otherwise)"
@@ -587,14 +590,14 @@ class _Column:
             raise UserError(
                 f"{self.name}: most numbers are like {deviation:.2g}, one is {numbers.min():.4g}: fractions or "
                 "per cent?",
-                hint="say which (--unit fraction or --unit percent), or mend the row",
+                hint="say which (reading={'unit': 'fraction'} or reading={'unit': 'percent'}), or mend the row",
             )
         # Coins are traded at weekends, and are as wild as that; few rows have no spread to speak of.
         if daily > _EITHER_FROM and self.year != 365 and numbers.size >= 20 and numbers.min() > -0.9:
             raise UserError(
                 f"{self.name}: '{self.title}' with its spread of {deviation:.3f} may be fractions of a wild "
                 "account or per cent of a calm one",
-                hint="say which: --unit fraction or --unit percent",
+                hint="say which: reading={'unit': 'fraction'} or reading={'unit': 'percent'}",
             )
         return 1.0, f"fractions, 0.01 for 1 %: its spread is {deviation:.4f}"
 

@@ -126,7 +126,7 @@ def _symbols(table: RawTable, column: str | None, stem: str) -> tuple[list[str],
         if is_day(stem):
             raise UserError(
                 f"{table.file} has no column with symbols, and its name is a date",
-                hint="name the column, e.g. --columns symbol=NAME; a file without one is named after its symbol",
+                hint="name the column, e.g. columns={'symbol': 'NAME'}; a file without one has its symbol as name",
             )
         return [stem], np.zeros(len(table.rows), dtype=np.int32)
     raw = table.columns[column]
@@ -134,7 +134,7 @@ def _symbols(table: RawTable, column: str | None, stem: str) -> tuple[list[str],
         text = pc.utf8_trim_whitespace(raw.cast(pa.string()))
     except pa.ArrowException as error:
         raise UserError(
-            f"{table.file}: column {column} holds {raw.type}, not symbols", hint="name another with --columns"
+            f"{table.file}: column {column} holds {raw.type}, not symbols", hint="name another with columns="
         ) from error
     if pa.types.is_integer(raw.type):
         text = pc.utf8_lpad(text, 6, "0")  # an integer code has lost its leading zeros
@@ -149,7 +149,7 @@ def _symbols(table: RawTable, column: str | None, stem: str) -> tuple[list[str],
     if dated is not None:
         raise UserError(
             f"{table.file}: column {column} is taken for symbols and holds the date '{dated}'",
-            hint="say which columns hold what, e.g. --columns date=NAME,symbol=NAME",
+            hint="say which columns hold what, e.g. columns={'date': 'NAME', 'symbol': 'NAME'}",
         )
     return names, encoded.indices.to_numpy().astype(np.int32)
 

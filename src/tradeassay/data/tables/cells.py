@@ -380,7 +380,7 @@ def to_floats(table: RawTable, name: str) -> tuple[Floats, list[DataFault]]:
             values = np.array(pc.cast(column, pa.float64(), safe=False).to_numpy(), dtype=np.float64)
         except (pa.ArrowException, ValueError, TypeError) as error:
             raise UserError(
-                f"{table.file}: column {name} holds {kind}, not numbers", hint="name another with --columns"
+                f"{table.file}: column {name} holds {kind}, not numbers", hint="name another with columns="
             ) from error
     for row in np.flatnonzero(np.isinf(values)).tolist():
         faults.append(table.fault(row, "no number", f"{name} {values[row]} is infinite"))
@@ -506,7 +506,7 @@ def read_stamps(table: RawTable, date: str, time: str | None = None) -> tuple[St
         text = pc.utf8_trim_whitespace(column.cast(pa.string()))
     except pa.ArrowException as error:
         raise UserError(
-            f"{table.file}: column {date} holds {column.type}, not dates", hint="name another with --columns"
+            f"{table.file}: column {date} holds {column.type}, not dates", hint="name another with columns="
         ) from error
     if time is not None:
         clock = pc.utf8_trim_whitespace(table.columns[time].cast(pa.string()))

@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from tradeassay.core.arguments import check_fields
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Adjustment, Frequency
 from tradeassay.data.source import CalendarName, SourceConfig
@@ -94,8 +95,8 @@ def guess_columns(names: Sequence[str], file: str, given: Mapping[str, str] | No
     if missing:
         raise UserError(
             f"{file}: no column for {' and '.join(missing)} among {_listed(names)}",
-            hint=f"say which, e.g. --columns {missing[0]}=NAME; for a file without header list all, "
-            "e.g. --columns date,open,high,low,close,volume",
+            hint=f"say which, e.g. columns={{'{missing[0]}': 'NAME'}}; for a file without header list all, "
+            "e.g. header=('date', 'open', 'high', 'low', 'close', 'volume')",
         )
     ordered = {role: roles[role] for role in ROLES if role in roles}
     return ColumnMap(roles=ordered, unused=tuple(name for name in names if name not in ordered.values()))
@@ -161,6 +162,9 @@ class FilesConfig(SourceConfig, frozen=True, kw_only=True):
     licence: str = ""
     allow_faults: bool = False
     drop: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 class ImportReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ import msgspec
 
 from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.programs import CodeSpec
+from tradeassay.core.arguments import path_from
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.executors.task import ExecutorName
 from tradeassay.core.files import remove_temporaries, sync_path, write_atomic
@@ -22,12 +23,12 @@ from tradeassay.core.hashing import draw_secret, sha256_file
 from tradeassay.runs.play.programs import Programs, recorded_code_spec
 from tradeassay.runs.play.progress import ProgressChoice, RunEnded, RunWatch, listener
 from tradeassay.runs.play.trading import Trading
-from tradeassay.runs.spec.episode import Asking, EpisodeSpec, Options
+from tradeassay.runs.spec.episode import Asking, EpisodeSpec, Options, asking_of
 from tradeassay.runs.spec.run_spec import RunSpec
 from tradeassay.runs.store.folder import DEFAULT_PARENT, RunFolder, RunLock, add_timing
 from tradeassay.runs.store.manifest import Manifest, RunManifest, encode_manifest, read_manifest, refuse_changes
 from tradeassay.runs.store.outcome import read_outcome
-from tradeassay.runs.store.run import CodeRun, Run, load_run
+from tradeassay.runs.store.run import CodeRun, Run, folder_of, load_run
 
 M = TypeVar("M", bound=Manifest)
 
@@ -102,8 +103,8 @@ def run(
     """
     if folder is None:
         folder = DEFAULT_PARENT / (spec.slug if isinstance(spec, RunSpec) else spec.benchmark)
-    options = Options(executor=executor, workers=workers, home=_text(home), asking=asking or Asking())
-    return _run(spec, Path(folder), progress, options)
+    options = Options(executor=executor, workers=workers, home=_text(home), asking=asking_of(asking))
+    return _run(spec, path_from("folder", folder), progress, options)
 
 
 def resume(
@@ -121,11 +122,12 @@ def resume(
     is not asked again. Raises :class:`RunError` when there is no run, or when data, tasks, prompts, agent code or
     versions are no longer what its manifest says."""
     options = Options(
-        executor=executor, workers=workers, home=_text(home), retry_failed=retry_failed, asking=asking or Asking()
+        executor=executor, workers=workers, home=_text(home), retry_failed=retry_failed, asking=asking_of(asking)
     )
-    manifest = read_manifest(Path(folder) / "manifest.json")
+    path = folder_of(folder)
+    manifest = read_manifest(path / "manifest.json")
     spec = manifest.spec if isinstance(manifest, RunManifest) else recorded_code_spec(manifest)
-    return _run(spec, Path(folder), progress, options)
+    return _run(spec, path, progress, options)
 
 
 def _run(spec: RunSpec | CodeSpec, path: Path, progress: ProgressChoice, options: Options) -> Run | CodeRun:
@@ -228,7 +230,7 @@ def _has_work(place: RunFolder, key: str, retry_failed: bool) -> bool:
 
 
 def _text(home: Path | str | None) -> str | None:
-    return None if home is None else str(Path(home).absolute())
+    return None if home is None else str(path_from("home", home).absolute())
 
 
 def refuse_other_content(place: RunFolder) -> None:

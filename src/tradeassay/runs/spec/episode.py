@@ -19,6 +19,7 @@ import msgspec
 from tradeassay.agents import ModelAgent, ModelConfig, converses, make_conversing, model_params
 from tradeassay.agents.model import NAME as MODEL
 from tradeassay.benchmarks import Benchmark, ModelProtocol, ProtocolConfig, benchmarks, protocols
+from tradeassay.core.arguments import check_fields, instance_of
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import MissingExtra, ModelError, TradeassayError, UserError
 from tradeassay.core.executors.task import ExecutorName
@@ -245,6 +246,10 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str | None = None
 
     def __post_init__(self) -> None:
+        for name in ("cassettes", "prices"):
+            if isinstance(path := getattr(self, name), str):
+                msgspec.structs.force_setattr(self, name, Path(path))
+        check_fields(self)
         remember_address(self.base_url)
         if self.concurrency < 1:
             raise UserError(f"{self.concurrency} episodes cannot be played at a time", hint="give 1 or more")
@@ -257,6 +262,12 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
         if reply.error_kind == "over_budget":
             return ModelError(f"{model} was not asked: {reply.error}", hint=f"give a larger --max-usd; {kept}")
         return ModelError(f"{model} was not reached: {reply.error}", hint=f"try again; {kept}")
+
+
+def asking_of(given: Asking | None) -> Asking:
+    """Return how models are asked, as usual where nothing is said of it."""
+    hint = "write e.g. asking=tradeassay.Asking(max_usd=5)"
+    return Asking() if given is None else instance_of("asking", given, Asking, hint)
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):

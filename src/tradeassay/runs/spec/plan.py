@@ -20,6 +20,7 @@ from tradeassay.agents import check_agent, make_agent
 from tradeassay.agents.model import NAME as MODEL
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.agent import CostlyAgent
+from tradeassay.core.arguments import path_from
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import fault_of
 from tradeassay.core.errors import UNDECODABLE
@@ -35,7 +36,15 @@ from tradeassay.play.dialogue_log import Spending, total
 from tradeassay.play.journal import encode_line
 from tradeassay.runs.play.episodes import conversation, steps
 from tradeassay.runs.play.trading import prepare_tasks
-from tradeassay.runs.spec.episode import Asking, EpisodeSpec, expand, model_config, params_for, refuse_bad_models
+from tradeassay.runs.spec.episode import (
+    Asking,
+    EpisodeSpec,
+    asking_of,
+    expand,
+    model_config,
+    params_for,
+    refuse_bad_models,
+)
 from tradeassay.runs.spec.run_spec import RunSpec
 from tradeassay.runs.store.cache import snapshot_for
 from tradeassay.runs.store.folder import RunFolder, read_timing
@@ -147,14 +156,14 @@ def plan(
 ) -> Plan:
     """Measure what a run would take; raises :class:`~tradeassay.core.errors.UserError` as :func:`run` would. What
     models took in earlier ``runs`` (a folder of them) goes before what would have to be assumed."""
-    asking = asking or Asking()
+    asking = asking_of(asking)
     groups: dict[tuple[str, str], list[EpisodeSpec]] = {}
     expanded = expand(spec)
     refuse_bad_models(expanded, msgspec.structs.replace(asking, replay=True))
     for episode in expanded:
         check_agent(episode.agent.name, episode.agent.params)
         groups.setdefault((episode.cell, episode.label), []).append(episode)
-    where = None if home is None else str(home)
+    where = None if home is None else str(path_from("home", home))
     with one_thread():
         cells = tuple(_cell(spec, episodes, where, asking, runs) for episodes in groups.values())
     count = workers or cores()

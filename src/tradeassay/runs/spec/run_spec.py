@@ -21,6 +21,7 @@ import msgspec
 from tradeassay.agents.own_file import is_own_file, own_agent
 from tradeassay.benchmarks.benchmark import benchmarks as registered
 from tradeassay.benchmarks.programs import CodeSpec, find_protocol
+from tradeassay.core.arguments import path_from, shown
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import NAME_LENGTH, Beacon, refuse_bad_secret, safe_name as safe_name, sha256_of
 from tradeassay.core.measure import Convention
@@ -245,6 +246,8 @@ def datasets_for(
     """Spread one data set, or several, over all ``benchmarks``; a mapping's ids may lack their version."""
     if isinstance(names, Mapping):
         return {newest(key, benchmarks): [v] if isinstance(v, str) else v for key, v in names.items()}
+    if not isinstance(names, Iterable):
+        raise UserError(f"dataset cannot be {shown(names)}", hint="give a name, a path, or a list of them")
     listed = [names] if isinstance(names, str) else list(names)
     return dict.fromkeys(benchmarks, listed)
 
@@ -271,7 +274,7 @@ _PLACE = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<where>[^`]*)`)?$", re.DOT
 def load_spec(path: Path | str, *, slug: str | None = None) -> RunSpec:
     """Read a spec file; raises :class:`UserError` naming the file and the key that is wrong. ``slug`` replaces the
     one in the file."""
-    path = Path(path)
+    path = path_from("a spec file", path)
     raw = dict(_parse(path))
     if slug is not None:
         raw["slug"] = slug

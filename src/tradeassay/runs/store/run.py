@@ -13,6 +13,7 @@ from tradeassay.agents.model import NAME as MODEL
 from tradeassay.agents.own_file import NAME as OWN_FILE
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.benchmarks.programs import CodeProtocol, find_protocol
+from tradeassay.core.arguments import path_from
 from tradeassay.core.errors import RunError
 from tradeassay.core.events import StepRecord
 from tradeassay.core.measure import Badges
@@ -233,9 +234,16 @@ def _opened_again(folder: str, home: str | None, _written: int) -> Run:
     return Run.load(folder, home=home)
 
 
+def folder_of(run: Run | CodeRun | Path | str) -> Path:
+    """Return the folder of a run that is named by it, or that was opened."""
+    if isinstance(run, Run | CodeRun):
+        return run.folder
+    return path_from("a run", run, hint="give its folder, or the run that was opened")
+
+
 def load_run(folder: Path | str, *, home: Path | str | None = None) -> Run | CodeRun:
     """Open a run of either kind; raises :class:`RunError` when ``folder`` does not hold one."""
-    path = Path(folder)
+    path = folder_of(folder)
     manifest = read_manifest(path / "manifest.json")
     if isinstance(manifest, RunManifest):
         return Run(path, manifest, home=None if home is None else str(home))

@@ -162,7 +162,7 @@ def _other_work(one: CodeRun, other: CodeRun) -> str | None:
 
 
 def _open(run: AnyRun | Path | str, home: Path | str | None) -> AnyRun:
-    return load_run(run, home=home) if isinstance(run, Path | str) else run
+    return run if isinstance(run, Run | CodeRun) else load_run(run, home=home)
 
 
 def _name(run: AnyRun, other: AnyRun) -> str:

@@ -69,7 +69,7 @@ from tradeassay.runs.store.manifest import (
     window_key,
 )
 from tradeassay.runs.store.outcome import ClaimOutcome, Violation, Word, read_outcome
-from tradeassay.runs.store.run import CodeRun, Run, shown_names
+from tradeassay.runs.store.run import CodeRun, Run, folder_of, shown_names
 from tradeassay.runs.verify.checks import Checked, CheckTask, check_program
 from tradeassay.runs.verify.freedom import OUT_OF_TIME, Freedom, code_departures, freedom_of
 from tradeassay.runs.verify.replay import NotReplayable, Replayed, differences, not_as_written
@@ -172,7 +172,7 @@ def verify(
     secret must be drawn from, looked up by whoever verifies. Raises :class:`RunError` only when there is no
     readable manifest; everything else is in the report.
     """
-    place = RunFolder(folder.folder if isinstance(folder, Run | CodeRun) else Path(folder))
+    place = RunFolder(folder_of(folder))
     manifest = read_manifest(place.manifest)
     ways = _Ways(workers, programs, examined, progress, copies)
     if isinstance(manifest, CodeManifest):

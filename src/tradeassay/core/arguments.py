@@ -1,0 +1,71 @@
+"""What callers hand in: one of another kind is refused in one line, before it is used."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+import msgspec
+
+from tradeassay.core.errors import UserError
+
+T = TypeVar("T")
+
+
+def shown(given: object) -> str:
+    """Return a value as a message quotes it: on one line, and not the whole of a table."""
+    return f"{' '.join(repr(given).split()):.60}"
+
+
+def instance_of(name: str, given: T, kind: type[Any], hint: str) -> T:
+    if not isinstance(given, kind):
+        raise UserError(f"{name} cannot be {shown(given)}", hint=hint)
+    return given
+
+
+def path_from(name: str, given: object, hint: str = "give a path") -> Path:
+    if not isinstance(given, str | os.PathLike):
+        raise UserError(f"{name} cannot be {shown(given)}", hint=hint)
+    return Path(given)
+
+
+def whole_number(name: str, given: object, least: int = 0) -> int:
+    """Return a count; whole numbers of numpy are some too."""
+    try:
+        number = operator.index(given)  # type: ignore[arg-type]  # whether it is one is the question
+    except TypeError:
+        number = None
+    if number is None or number < least:
+        raise UserError(f"{name} cannot be {shown(given)}", hint=f"give a whole number from {least} on")
+    return number
+
+
+def typed(given: Mapping[str, Any], described: type) -> dict[str, Any]:
+    """Return values as fields of ``described`` have them; raises :class:`UserError` for one of another kind."""
+    import numpy as np  # slow to load, and every command loads this module
+
+    kinds = _kinds(described)
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        plain = value.item() if isinstance(value, np.generic) else value
+        try:
+            found[name] = msgspec.convert(plain, kinds[name])
+        except msgspec.ValidationError as error:
+            complaint = str(error).replace("`", "").replace("Expected", "it wants").replace("null", "None")
+            raise UserError(f"{name} cannot be {shown(value)}", hint=complaint) from error
+    return found
+
+
+def check_fields(config: msgspec.Struct) -> None:
+    """Raise :class:`UserError` for a field that holds another kind of value than it declares: a struct checks what
+    it reads from a file, and takes anything from a caller."""
+    typed({name: getattr(config, name) for name in config.__struct_fields__}, type(config))
+
+
+@cache
+def _kinds(described: type) -> dict[str, Any]:
+    return get_type_hints(described, include_extras=True)
