@@ -208,6 +208,21 @@ def made_world(name: str, preset: str, seed: int) -> Path:
     return MAKE_WORLD(name, preset, seed, session_home()).folder
 
 
+@cache
+def lent_home() -> Path:
+    """Return the session's data home: what tests keep (verdicts, pages, fonts) is not for whoever runs them. Their
+    data sets can be read in it, since some tests need ones that only a user can fetch."""
+    from golden import session_home
+
+    own, lent = datasets.store_folder(), datasets.store_folder(session_home())
+    lent.mkdir(parents=True, exist_ok=True)
+    for folder in own.absolute().glob("*"):
+        with contextlib.suppress(FileExistsError):
+            if folder.name != "synthetic":
+                (lent / folder.name).symlink_to(folder)
+    return session_home()
+
+
 def lent_world(name: str, preset: str, seed: int, home: Path | None) -> Snapshot:
     """Open a synthetic world, in any home as a copy of the one that this session made: its seed gives no other.
 
@@ -237,7 +252,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Draw the same secrets in every run of a test, in whatever order: markets and aliases come from them.
+    """Give a test the session's data home, and draw the same secrets in every run of it, in whatever order: from
+    them come markets and aliases.
 
     A file's first draw is the same in each of its tests, so that what a fixture of the file made does not depend
     on which test asked for it. Processes that a test starts draw their own.
@@ -245,7 +261,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     own = item.nodeid.startswith("tests/sandbox/")  # they are about zygotes
     numbers = count()
     fixed = SimpleNamespace(token_hex=lambda size: sha256_of([item.path.name, next(numbers)])[: 2 * size])
+    home = lent_home()
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRADEASSAY_HOME", str(home))
         patch.setattr("tradeassay.core.hashing.secrets", fixed)
         if not own:
             patch.setattr(sandbox, "_ZygoteLine", LentZygote)

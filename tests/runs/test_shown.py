@@ -3,16 +3,19 @@
 import json
 import shutil
 from functools import partial
+from pathlib import Path
 
 import msgspec
 import pytest
 import runs_talk as talk
 import runs_world as world
+from golden import session_home
 
 from tradeassay.account import venues
 from tradeassay.assay.verdict import Assay, VerdictConfig, record_assay, recorded_assay
 from tradeassay.benchmarks.rules_text import rules_text
-from tradeassay.core.hashing import canonical_json, sha256_of
+from tradeassay.core.files import data_home
+from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
 from tradeassay.llm.cassette import DECODER, ENCODER, AnswerLine
 from tradeassay.report import paste, paste_tables, write_html, write_site
 from tradeassay.runs import Run, load_run, run
@@ -56,6 +59,12 @@ def test_a_page_does_not_tell_rules_that_a_venue_got_later_as_those_of_the_run(s
     assert "77 bp on purchases" in rules_text(small.manifest.benchmark(episode)), (
         "a benchmark has the rules of today"
     )
+
+
+def test_what_tests_keep_of_pages_and_verdicts_is_not_in_the_home_of_who_runs_them(runs, home):
+    content = write_html(load_run(runs / "r", home=home), None).read_bytes()
+    assert data_home() == session_home() and not data_home().is_relative_to(Path.home() / ".local")
+    assert (session_home() / "verified" / f"{sha256_bytes(content)}.made").is_file()
 
 
 def edit_scores(folder, value=9.99):
