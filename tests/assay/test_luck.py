@@ -103,8 +103,8 @@ def test_a_hand_made_schedule_buys_and_holds():
     snapshot, config, _ = played("us")
     traded, _ = scheduled("us")
     n = len(traded.market.sessions)
-    schedule, shape = even_schedule(n, names=2, turnover=0.0, invested=0.8)
-    assert (schedule.seat.tolist(), schedule.size.tolist()) == ([0, 1], [0.4, 0.4])
+    schedule, shape = even_schedule(n, names=2, turnover=0.0)
+    assert (schedule.seat.tolist(), schedule.size.tolist()) == ([0, 1], [0.5, 0.5])
     assert shape.names == 2.0
     bought = decisions_of(traded, schedule, 0)
     assert [len(one.orders) for one in bought] == [2] + [0] * (n - 1)

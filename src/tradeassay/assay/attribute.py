@@ -17,7 +17,7 @@ import numpy as np
 from tradeassay.account import Ledger
 from tradeassay.assay.attribution import Account, Attribution, Taking, build
 from tradeassay.assay.inputs import MarketQuery, market_inputs
-from tradeassay.core.errors import LedgerError, RunError, UserError
+from tradeassay.core.errors import LedgerError, RunError
 from tradeassay.core.events import BorrowCharged, Event, Filled, InterestCharged, Settled, StepRecord
 from tradeassay.core.executors import HERE, Spread
 from tradeassay.core.measure import Convention, Measure, not_scored, plain_sum
@@ -145,7 +145,6 @@ def attribute_episode(
     key: str,
     *,
     convention: Convention | None = None,
-    config: AttributionConfig | None = None,
     bootstrap: BootstrapConfig | None = None,
 ) -> Attribution:
     """Take one episode apart; reads its journal and the hashed data it was played on, and nothing else.
@@ -154,50 +153,42 @@ def attribute_episode(
     parts of its starting weights held from mark to mark. ``bootstrap`` defaults to the run's. Raises
     :class:`~tradeassay.core.errors.RunError` when the episode has not ended or its data has changed.
     """
-    return _episode(run, run.episode(key), convention, config, bootstrap)[0]
+    return _episode(run, run.episode(key), convention, bootstrap)[0]
 
 
 def attribute_run(
     run: Run,
     *,
-    baselines: Sequence[str] | None = None,
     convention: Convention | None = None,
-    config: AttributionConfig | None = None,
     bootstrap: BootstrapConfig | None = None,
     spread: Spread = HERE,
     intervals: bool = True,
 ) -> RunAttribution:
     """Take every episode of a run apart, wherever ``spread`` says, and sum up its agents.
 
-    Without ``intervals`` parts have values alone; agents' preferences always have theirs. ``baselines`` are the
-    labels that models' preferences are compared with, by default every agent that is not a language model.
-    Raises :class:`UserError` for a label that is not in the run.
+    Without ``intervals`` parts have values alone; agents' preferences always have theirs. Those of models are
+    compared with those of every agent that is not a language model.
     """
-    labels = dict.fromkeys(episode.label for episode in run.episodes)
-    for label in baselines or ():
-        if label not in labels:
-            raise UserError(f"no agent '{label}' in the run", hint=f"one of {', '.join(labels)}")
     found: dict[str, Attribution] = {}
     days: dict[tuple[str, str], list[DailyParts]] = {}
     members: dict[tuple[str, str], list[EpisodeSpec]] = {}
-    take = partial(_episode, run, convention=convention, config=config, bootstrap=bootstrap, intervals=intervals)
+    take = partial(_episode, run, convention=convention, bootstrap=bootstrap, intervals=intervals)
     for episode, (taken, daily) in zip(run.episodes, spread.map(take, run.episodes), strict=True):
         found[episode.key] = taken
         row = (episode.cell, episode.label)
         members.setdefault(row, []).append(episode)
-        if found[episode.key].linked is not None:
+        if taken.linked is not None:
             days.setdefault(row, []).append(daily)
     settings = bootstrap or run.spec.bootstrap
     agents = tuple(
         _agent(run, episodes, [found[one.key] for one in episodes], days.get(row, []), settings)
         for row, episodes in members.items()
     )
-    compared = {run.names[label] for label in labels if baselines is None or label in baselines}
     agreement: dict[str, SignAgreement] = {}
     for cell in dict.fromkeys(agent.cell for agent in agents):
         inside = [agent for agent in agents if agent.cell == cell]
         models = [agent.preferences for agent in inside if agent.by_model]
-        against = [agent.preferences for agent in inside if not agent.by_model and agent.agent in compared]
+        against = [agent.preferences for agent in inside if not agent.by_model]
         if models and against:
             agreement[cell] = sign_agreement(models, against)
     return RunAttribution(episodes=found, agents=agents, agreement=agreement)
@@ -246,7 +237,6 @@ def _episode(
     run: Run,
     episode: EpisodeSpec,
     convention: Convention | None,
-    config: AttributionConfig | None,
     bootstrap: BootstrapConfig | None,
     intervals: bool = True,
 ) -> tuple[Attribution, DailyParts]:
@@ -260,7 +250,7 @@ def _episode(
         price=market.mark,
         index=market.index,
         # A paper's tables have the nine factors and no others.
-        config=config or AttributionConfig(beside=(convention or run.manifest.convention) != "paper"),
+        config=AttributionConfig(beside=(convention or run.manifest.convention) != "paper"),
     )
     inputs = market_inputs(run.snapshot(episode.key), query)
     days = account_days(run.records(episode.key), inputs.symbols, inputs.futures)

@@ -14,7 +14,6 @@ from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
 from tradeassay.assay.luck.luck import USUAL, Luck, LuckConfig, StatedTrades, luck_of_returns
 from tradeassay.assay.staleness import stale_lags
 from tradeassay.core.errors import UserError
-from tradeassay.core.measure import Convention
 from tradeassay.core.registry import did_you_mean
 from tradeassay.core.view import Floats, Instrument
 from tradeassay.data import load_dataset
@@ -84,13 +83,7 @@ class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
         return market_inputs(snapshot, query), 365 if snapshot.calendar == "24/7" else 252
 
 
-def attribute_tables(
-    own: OwnAccount,
-    *,
-    convention: Convention = "sound",
-    config: AttributionConfig | None = None,
-    bootstrap: BootstrapConfig | None = None,
-) -> Attribution:
+def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = None) -> Attribution:
     """Take somebody's own account apart.
 
     Returns of an account without weights are explained over time (``method`` is ``returns``), which is weaker:
@@ -100,7 +93,7 @@ def attribute_tables(
     table = None if own.weights is None else read_long(Path(own.weights), (WEIGHT,))
     given = own.returns if own.returns is None or not isinstance(own.returns, str) else Path(own.returns)
     # Over time, a score of factors would explain anything.
-    settings, config = bootstrap or BootstrapConfig(), config or AttributionConfig(beside=table is not None)
+    config = AttributionConfig(beside=table is not None)
     series: OwnSeries | None = None
     if isinstance(given, Path) and "symbol" in columns_of(given):
         if table is None:
@@ -115,11 +108,12 @@ def attribute_tables(
     name = str(given) if isinstance(given, Path) else "the table"
     earned = None if series is None else _on_sessions(series.returns, inputs.sessions, name)
     notes, doubts = ((), ()) if series is None else (series.notes, series.doubts)
+    taking = Taking(convention="sound", year=year, bootstrap=bootstrap or BootstrapConfig())
     if table is None:
         title = own.title or (str(given) if isinstance(given, Path) else "returns")
         nothing = np.zeros(inputs.model.returns.shape)
         account = Account(source=title, weights=nothing, returns=earned, notes=notes, doubts=doubts)
-        return _from_returns(inputs, account, Taking(convention="sound", year=year, bootstrap=settings))
+        return _from_returns(inputs, account, taking)
     account = Account(
         source=str(own.weights),
         weights=_weights(table, inputs, str(own.weights), own.between),
@@ -128,7 +122,7 @@ def attribute_tables(
         notes=(*_notes(table, inputs, earned, own.between), *notes),
         doubts=doubts,
     )
-    return build(inputs, account, Taking(convention=convention, year=year, bootstrap=settings))[0]
+    return build(inputs, account, taking)[0]
 
 
 def _inputs_from(path: Path, dates: tuple[str, ...], config: AttributionConfig) -> MarketInputs:

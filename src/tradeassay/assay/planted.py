@@ -17,11 +17,12 @@ import msgspec
 import numpy as np
 
 from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
+from tradeassay.assay.luck.luck import Luck
 from tradeassay.assay.luck.portfolios import place_among
 from tradeassay.assay.verdict.build import TrialSetting, with_daily
 from tradeassay.assay.verdict.decide import judge
 from tradeassay.assay.verdict.diagnostics import NO_TRIES, Tried
-from tradeassay.assay.verdict.evidence import EDGE, INVESTED, MARKET, memory_evidence
+from tradeassay.assay.verdict.evidence import EDGE, INVESTED, MARKET, luck_evidence, memory_evidence
 from tradeassay.assay.verdict.record import (
     KINDS,
     AgentAssay,
@@ -183,8 +184,8 @@ class PlantConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How large the plants are.
 
     ``held`` is the share of the names that is held. ``skill``, ``leak`` and ``memory`` are the shares of places
-    filled with knowledge of public drifts, of the coming session (on a share ``leak_days`` of all sessions), and
-    of how the window ended; ``tilt`` those of the mixed agent that follow momentum. The one that times, and the
+    filled with knowledge of public drifts, of the coming session, and of how the window ended; ``tilt`` those of
+    the mixed agent that follow momentum. The one that times, and the
     one that remembers dates, know the sign of the coming session's market with the chance ``foresight`` and are
     otherwise nearly out. The churning one pays ``cost`` of what it trades, the one whose edge is eaten
     as much as it earns. The lucky one is the best of ``tries``.
@@ -193,7 +194,6 @@ class PlantConfig(msgspec.Struct, frozen=True, kw_only=True):
     held: float = 0.2
     skill: float = 0.4
     leak: float = 0.5
-    leak_days: float = 1.0
     foresight: float = 0.6
     cost: float = 0.001
     memory: float = 0.45
@@ -212,15 +212,9 @@ def weights_of(
     rng = np.random.default_rng([world.seed, seed, PLANTS.index(plant), int(masked)])
     held = max(2, round(config.held * world.names))
     if plant == "lucky":
-        best: Ints | None = None
-        most = -np.inf
-        for _ in range(config.tries):
-            picks = _by_chance(world, rng, held)
-            made = float(np.log1p(np.take_along_axis(world.happened, picks, axis=1).mean(axis=1)).sum())
-            if made > most:
-                best, most = picks, made
-        assert best is not None
-        return _equal(best, world)
+        tried = [_by_chance(world, rng, held) for _ in range(config.tries)]
+        made = [np.log1p(np.take_along_axis(world.happened, one, axis=1).mean(axis=1)).sum() for one in tried]
+        return _equal(tried[int(np.argmax(made))], world)
     if plant in PASSIVE:
         return _passive(plant, world)
     chance = _by_chance(world, rng, held, 1 if plant == "churning" else EVERY)
@@ -237,8 +231,6 @@ def weights_of(
         knowledge.append((world.exposures[:, _MOMENTUM], config.tilt))
     if plant == "leaking":
         knowledge.append((world.returns, config.leak))
-        days = rng.random(world.sessions) < config.leak_days
-        return np.where(days[:, None], _equal(_filled(knowledge, chance, held), world), _equal(chance, world))
     if plant == "memorising" and not masked:
         knowledge.append((np.broadcast_to(world.happened.sum(axis=0), world.returns.shape), config.memory))
     return _equal(_filled(knowledge, chance, held), world)
@@ -270,9 +262,9 @@ def _invested(world: PlantedWorld, foresight: float, rng: np.random.Generator) -
     return np.where(rises == right, 1.0, 0.2)
 
 
-def crowd(world: PlantedWorld, config: PlantConfig, *, portfolios: int = 400, seed: int = 0) -> Floats:
+def crowd(world: PlantedWorld, config: PlantConfig, *, portfolios: int) -> Floats:
     """Return the returns (portfolios, T) of portfolios that hold as many names, all of them by chance."""
-    rng = np.random.default_rng([world.seed, seed, 7919])
+    rng = np.random.default_rng([world.seed, 0, 7919])
     held = max(2, round(config.held * world.names))
     found = np.empty((portfolios, world.sessions))
     for one in range(portfolios):
@@ -347,9 +339,8 @@ class Bench:
     ) -> AgentAssay:
         """Return the verdict on one planted agent: luck baseline, leak test, and a model's masked twin.
 
-        It is ``shown`` under its own name, or under another.
-
-        The lucky one says how many were tried, or, not ``declared``, the folder does; nobody else tried more.
+        It is ``shown`` under its own name, or under another. The lucky one says how many were tried, or, not
+        ``declared``, the folder does; nobody else tried more.
         """
         config = self.config
         tried = NO_TRIES
@@ -414,17 +405,7 @@ class Bench:
             )
         paths = growth(self._crowd * daily.invested + daily.trading)
         place = place_among(growth(daily.total), paths, bootstrap=BootstrapConfig(draws=100))
-        as_well, as_badly = (
-            (round((share.value or 0.0) * place.portfolios) + 1) / (place.portfolios + 1)
-            for share in (place.by_luck, place.as_badly)
-        )
-        return LuckEvidence(
-            percentile=place.percentile,
-            p=as_well,
-            p_low=as_badly,
-            portfolios=place.portfolios,
-            quantiles=place.quantiles,
-        )
+        return luck_evidence([Luck(episode=plant, agent=plant, seed=0, place=place)])
 
     def _leaks(self, plant: Plant, seed: int, weights: Floats) -> LeakEvidence:
         """Play the agent with another future after every moment: what it holds then must stay what it was.
@@ -441,30 +422,28 @@ class Bench:
         return LeakEvidence(tested=True, sentence=f"nothing moved in {days} sessions", bound=bound)
 
 
-def answer_key(config: VerdictConfig | None = None, *, seed: int = FIRST_WORLD) -> Assay:
+def answer_key(config: VerdictConfig | None = None) -> Assay:
     """Judge one account of each nature in :data:`SHOWN` on one world, with the answer key beside the verdicts."""
     settings = config or VerdictConfig()
-    bench = Bench(planted_world(seed), PlantConfig(), settings)
+    bench = Bench(planted_world(FIRST_WORLD), PlantConfig(), settings)
     return Assay(
         title=f"{len(SHOWN)} accounts of known nature",
         source="run",
         config=settings,
         agents=tuple(bench.judge(plant, shown=name) for plant, (name, _) in SHOWN.items()),
-        titles={f"planted-{seed}": "Accounts of known nature on one synthetic market"},
+        titles={f"planted-{FIRST_WORLD}": "Accounts of known nature on one synthetic market"},
         key={
             name: KnownNature(is_truly=truth, deserves=EXPECTED[plant]) for plant, (name, truth) in SHOWN.items()
         },
     )
 
 
-def planted_trial(
-    worlds: int = 5, *, seed: int = FIRST_WORLD, config: VerdictConfig | None = None, spread: Spread = HERE
-) -> Confusion:
+def planted_trial(worlds: int = 5, *, config: VerdictConfig | None = None, spread: Spread = HERE) -> Confusion:
     """Test the instrument: judge every kind of agent in ``worlds`` synthetic worlds and count the verdicts.
 
     ``spread`` says where worlds are worked on.
     """
-    each = spread.map(partial(_kinds, config=config), [seed + number for number in range(worlds)])
+    each = spread.map(partial(_kinds, config=config), [FIRST_WORLD + number for number in range(worlds)])
     counts: dict[str, dict[str, int]] = {
         plant: {kind: sum(one[plant] == kind for one in each) for kind in KINDS} for plant in PLANTS
     }
@@ -479,11 +458,12 @@ def planted_trial(
 
 def _kinds(seed: int, config: VerdictConfig | None) -> dict[str, Kind]:
     """Return what kind of verdict every kind of agent gets in one world."""
-    bench = Bench(planted_world(seed), PlantConfig(), config or VerdictConfig(), portfolios=400)
+    bench = Bench(planted_world(seed), PlantConfig(), config or VerdictConfig())
     return {plant: bench.judge(plant).verdict.kind for plant in PLANTS}
 
 
 def daily_rows(daily: DailyParts, market: Floats) -> dict[str, Floats]:
+    """Return daily parts as :func:`rows_of_seeds` names them."""
     rows = rows_of(daily) | {INVESTED: daily.invested, "market": market}
     # All that a planted agent loses by trading are its costs.
     costs = {"costs": rows["trading"], "fills": np.zeros(daily.total.size)}

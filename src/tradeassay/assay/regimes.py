@@ -6,6 +6,7 @@ window is over. It is a way to read results, never something to trade on.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -16,7 +17,7 @@ from tradeassay.assay.verdict.evidence import EDGE, rows_of_seeds
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics import BootstrapConfig, cosine_interval, growth, max_drawdown, significant
+from tradeassay.metrics import cosine_interval, growth, max_drawdown, significant
 
 if TYPE_CHECKING:
     from tradeassay.runs import AgentScores, Run
@@ -115,34 +116,30 @@ def tag_regimes(levels: Floats, rules: RegimeRules | None = None) -> tuple[Index
     return tuple(spans)
 
 
-def regime_panels(
-    run: Run, rules: RegimeRules | None = None, *, bootstrap: BootstrapConfig | None = None
-) -> tuple[RegimePanel, ...]:
+def regime_panels(run: Run, rules: RegimeRules | None = None) -> tuple[RegimePanel, ...]:
     """Return every agent of a run in every regime that its market went through.
 
     The path is that of the benchmark's index. Sessions of one regime are put together; intervals resample them in
     blocks. Raises :class:`UserError` where a benchmark has no index.
     """
-    bootstrap = bootstrap or run.spec.bootstrap
-    taken = attribute_run(run, convention="sound", bootstrap=bootstrap)
-    found: list[RegimePanel] = []
-    for row in run.scores.agents:
-        found += _panels(run, row, taken, rules or RegimeRules(), bootstrap)
-    return tuple(found)
+    taken = attribute_run(run, convention="sound")
+    every = (_panels(run, row, taken, rules or RegimeRules()) for row in run.scores.agents)
+    return tuple(panel for panels in every for panel in panels)
 
 
-def _panels(
-    run: Run, row: AgentScores, taken: RunAttribution, rules: RegimeRules, bootstrap: BootstrapConfig
-) -> list[RegimePanel]:
+def _panels(run: Run, row: AgentScores, taken: RunAttribution, rules: RegimeRules) -> list[RegimePanel]:
     sound = [taken.episodes[key] for key in row.episodes if taken.episodes[key].linked is not None]
     series = run.series(row.episodes[0])
-    year = series.periods_per_year
     if series.index is None:
         raise UserError(f"'{row.benchmark}' has no index to tag", hint="choose a benchmark that names one")
     spans = tag_regimes(series.index, rules)
     index = series.index[1:] / series.index[:-1] - 1.0
     same = bool(sound) and len({one.daily.sessions for one in sound}) == 1
     daily = rows_of_seeds(sound) if same and sound[0].daily.sessions == series.sessions else None
+    drawn = run.spec.bootstrap
+    interval = partial(
+        cosine_interval, periods_per_year=series.periods_per_year, level=drawn.level, least=drawn.least
+    )
     panels = []
     for kind in REGIMES:
         mine = [span for span in spans if span.kind == kind]
@@ -160,15 +157,8 @@ def _panels(
                 "selection": daily["selection"][places],
                 "edge": daily[EDGE][places],
             }
-            measures = {
-                name: cosine_interval(
-                    values, "mean", periods_per_year=year, level=bootstrap.level, least=bootstrap.least
-                )
-                for name, values in columns.items()
-            }
-            measures["sharpe"] = cosine_interval(
-                columns["return"], periods_per_year=year, level=bootstrap.level, least=bootstrap.least
-            )
+            measures = {name: interval(values, "mean") for name, values in columns.items()}
+            measures["sharpe"] = interval(columns["return"])
             worst = min(float(max_drawdown(growth(total[span.first : span.last + 1]))) for span in mine)
             measures["max_drawdown"] = Measure(
                 value=significant(worst), n=int(places.size), note="no interval: the worst of single spans"

@@ -10,13 +10,13 @@ import msgspec
 
 from tradeassay.assay.memory.rationale import RationaleReport, rationale_analysis
 from tradeassay.assay.regimes import RegimePanel, regime_panels
-from tradeassay.assay.robustness import DISTURBANCES, RobustnessConfig, RobustnessReport, robustness_of_run
+from tradeassay.assay.robustness import Disturbance, RobustnessConfig, RobustnessReport, robustness_of_run
 
 if TYPE_CHECKING:
-    from tradeassay.runs import Asking, Run
+    from tradeassay.runs import Run
 
 Study = Literal["robustness", "regimes", "rationales"]
-ASKS_NOBODY = ("costs", "delay")
+ASKS_NOBODY: tuple[Disturbance, ...] = ("costs", "delay")
 """Disturbances that repeat recorded decisions; the others ask the agents again."""
 
 
@@ -34,30 +34,25 @@ def study_run(
     *,
     folder: Path | str | None = None,
     home: Path | str | None = None,
-    asking: Asking | None = None,
 ) -> Studies:
     """Make the studies named in ``what`` of one run.
 
-    Disturbed data and the runs on it are kept in ``folder``, by default beside the run. Where models played, they
-    are asked again only when ``asking`` says how: without it, robustness covers costs and delay only. Raises
+    Disturbed data and the runs on it are kept in ``folder``, by default beside the run. No model is asked again:
+    where models played, robustness covers costs and delay only. Raises
     :class:`~tradeassay.core.errors.UserError` where a run cannot answer: no index for regimes, no model for
     rationales.
     """
     return Studies(
-        robustness=_robustness(run, folder, home, asking) if "robustness" in what else None,
+        robustness=_robustness(run, folder, home) if "robustness" in what else None,
         regimes=regime_panels(run) if "regimes" in what else None,
         rationales=rationale_analysis(run) if "rationales" in what else None,
     )
 
 
-def _robustness(
-    run: Run, folder: Path | str | None, home: Path | str | None, asking: Asking | None
-) -> RobustnessReport:
-    place = Path(folder) if folder is not None else run.folder.parent / f"{run.folder.name}-robustness"
-    quiet = asking is None and any(episode.by_model for episode in run.episodes)
-    kept = tuple(one for one in DISTURBANCES if not quiet or one in ASKS_NOBODY)
-    report = robustness_of_run(run, place, RobustnessConfig(what=kept), home=home, asking=asking)
-    if not quiet:
-        return report
+def _robustness(run: Run, folder: Path | str | None, home: Path | str | None) -> RobustnessReport:
+    place = folder or run.folder.parent / f"{run.folder.name}-robustness"
+    if not any(episode.by_model for episode in run.episodes):
+        return robustness_of_run(run, place, home=home)
+    report = robustness_of_run(run, place, RobustnessConfig(what=ASKS_NOBODY), home=home)
     note = "universe and news were left as they are: models would have to be asked again"
     return msgspec.structs.replace(report, notes=(*report.notes, note))

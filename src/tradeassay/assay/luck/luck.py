@@ -52,13 +52,10 @@ _shared_market = lru_cache(maxsize=2)(luck_market)  # read once for all agents t
 
 
 class StatedTrades(msgspec.Struct, frozen=True, kw_only=True):
-    """What returns do not say: the ``names`` held at equal weight, the yearly one-way ``turnover`` and the share
-    ``invested``.
-    """
+    """What returns do not say: the ``names`` held at equal weight, and the yearly one-way ``turnover``."""
 
     names: int
     turnover: float
-    invested: float = 1.0
 
 
 class Matched(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,9 +167,8 @@ def luck_of_returns(
             f"the returns and the sessions of '{snapshot.name}' differ, first on {missing[0]}",
             hint="give one return for every session of the market, and no other",
         )
-    n = len(days)
     turnover = stated.turnover / market.periods_per_year
-    schedule, shape = even_schedule(n, names=stated.names, turnover=turnover, invested=stated.invested)
+    schedule, shape = even_schedule(len(days), names=stated.names, turnover=turnover)
     portfolios = affordable(config.portfolios, schedule, shape)
     made = random_portfolios(market, schedule, n=portfolios, seed=config.seed)
     held = float(np.median(made.shapes[:, 2]))
@@ -183,10 +179,8 @@ def luck_of_returns(
             hint="give fewer names, or a benchmark whose universe has as many",
         )
     nav = growth(np.array([returns[day] for day in days])) * market.cash
-    if not (nav > 0).all():
-        return Luck(episode=title, agent=title, seed=0, place=None, reason="everything was lost")
-    luck = Luck(episode=title, agent=title, seed=0, place=None, reason="")
-    return _placed(luck, nav, made, market, shape, config)
+    luck = Luck(episode=title, agent=title, seed=0, place=None, reason="everything was lost")
+    return _placed(luck, nav, made, market, shape, config) if (nav > 0).all() else luck
 
 
 def _placed(

@@ -227,31 +227,30 @@ def _worth(tape: Tape, t: int, columns: Mapping[str, int], state: AccountState) 
     return found
 
 
-def even_schedule(
-    sessions: int, *, names: int, turnover: float, invested: float = 1.0
-) -> tuple[SeatChanges, Shape]:
-    """Return a schedule for results whose trades are not known: equal seats, replaced in turn.
+def even_schedule(sessions: int, *, names: int, turnover: float) -> tuple[SeatChanges, Shape]:
+    """Return a schedule for results whose trades are not known: equal seats hold all, replaced in turn.
 
-    ``turnover`` is one-way and per session, as a share of NAV; ``invested`` the share of NAV in the seats. All
-    seats are filled in the first session. Raises :class:`UserError` for numbers that cannot be met.
+    ``turnover`` is one-way and per session, as a share of NAV. All seats are filled in the first session. Raises
+    :class:`UserError` for numbers that cannot be met.
     """
-    if names < 1 or not 0.0 < invested <= 1.0 or not 0.0 <= turnover <= invested:
+    if names < 1 or not 0.0 <= turnover <= 1.0:
         raise UserError(
-            f"no schedule with {names} names, {turnover:g} turnover a session and {invested:g} invested",
-            hint="give at least one name, 0 < invested <= 1, and no more turnover than that",
+            f"no schedule with {names} names and {turnover:g} turnover a session",
+            hint="give at least one name, and no more turnover than all of the account a session",
         )
     changes, due, turn = _Changes(), 0.0, 0
-    size = invested / names
+    size = 1.0 / names
     for seat in range(names):
         changes.sit(str(seat))
         changes.rows.append((seat, True, True, size, 1.0, NO_NAME))
-    changes.end_session(invested, ())
+    changes.end_session(1.0, ())
     for _ in range(1, sessions):
         due += turnover / size
         for _ in range(min(int(due), names)):
             seat, turn, due = turn % names, turn + 1, due - 1.0
             changes.rows.append((seat, False, False, 1.0, 1.0, NO_NAME))
             changes.rows.append((seat, True, True, size, 1.0, NO_NAME))
-        changes.end_session(invested, ())
-    first = invested / 2.0 / sessions
-    return changes.done(), Shape(turnover * (sessions - 1) / sessions + first, 1.0 - invested, float(names))
+        changes.end_session(1.0, ())
+    # The first session only buys, and one way of turnover is half of what is bought and sold.
+    first = 0.5 / sessions
+    return changes.done(), Shape(turnover * (sessions - 1) / sessions + first, 0.0, float(names))

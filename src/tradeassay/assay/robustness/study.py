@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -20,14 +21,14 @@ from tradeassay.core.events import Filled, StepRecord
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.orders import Decision
 from tradeassay.core.view import Floats
-from tradeassay.data import Panel, Snapshot, load_dataset, write_snapshot
+from tradeassay.data import Panel, Snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
 from tradeassay.metrics import cosine_interval, growth, rate_measure, significant
 from tradeassay.metrics.attribution import decompose
 from tradeassay.play import Market
 
 if TYPE_CHECKING:
-    from tradeassay.runs import Asking, EpisodeSpec, Run
+    from tradeassay.runs import Asking, Run
 
 Disturbance = Literal["universe", "costs", "delay", "no news", "false news", "instructions"]
 DISTURBANCES: tuple[Disturbance, ...] = ("universe", "costs", "delay", "no news", "false news", "instructions")
@@ -140,6 +141,7 @@ def replayed(
 
 
 Taken = tuple[tuple[str, ...], Mapping[str, Floats], tuple[StepRecord, ...]]
+"""An account's sessions, its daily total and edge, and its records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,6 @@ def score(
     target: str | None = None,
 ) -> RobustnessScore:
     """Return what a disturbance changed."""
-    same = "the decisions are repeated"
     return RobustnessScore(
         cell=row[0],
         agent=row[1],
@@ -184,7 +185,7 @@ def score(
         how=done.how,
         return_change=_change("total", base, other),
         edge_change=_change("edge", base, other),
-        decisions_changed=_changed(base, other) if decisions else not_scored(same),
+        decisions_changed=_changed(base, other) if decisions else not_scored("the decisions are repeated"),
         obeyed=not_scored("no instruction was planted") if target is None else _obeyed(base, other, target),
     )
 
@@ -213,29 +214,30 @@ def _change(part: str, base: DisturbedResult, other: DisturbedResult) -> Measure
 
 
 def _changed(base: DisturbedResult, other: DisturbedResult) -> Measure:
-    pairs = [
-        (one.decision, two.decision)
-        for first, second in zip(base.records, other.records, strict=False)
-        for one, two in zip(first, second, strict=False)
-    ]
-    moved = sum(_orders(one) != _orders(two) for one, two in pairs)
-    return rate_measure(moved, len(pairs), nothing="no session was played in both", level=0.95)
-
-
-def _orders(decision: object) -> frozenset[tuple[object, ...]]:
-    orders = getattr(decision, "orders", ())
-    return frozenset((one.symbol, one.side, one.unit, round(one.amount, 9), one.kind) for one in orders)
+    """Return the share of sessions with other orders."""
+    return _share_of(base, other, lambda one, two: _orders(one.decision) != _orders(two.decision))
 
 
 def _obeyed(base: DisturbedResult, other: DisturbedResult, target: str) -> Measure:
     """Return the share of sessions in which the target was bought because it was asked for."""
-    steps = [
-        (_bought(one, target), _bought(two, target))
+    return _share_of(base, other, lambda one, two: _bought(two, target) and not _bought(one, target))
+
+
+def _share_of(
+    base: DisturbedResult, other: DisturbedResult, differs: Callable[[StepRecord, StepRecord], bool]
+) -> Measure:
+    # A disturbed account may have ended earlier, or a seed of it failed: what both played is compared.
+    found = [
+        differs(one, two)
         for first, second in zip(base.records, other.records, strict=False)
         for one, two in zip(first, second, strict=False)
     ]
-    more = sum(two and not one for one, two in steps)
-    return rate_measure(more, len(steps), nothing="no session was played in both", level=0.95)
+    return rate_measure(sum(map(bool, found)), len(found), nothing="no session was played in both", level=0.95)
+
+
+def _orders(decision: Decision) -> frozenset[tuple[object, ...]]:
+    orders = decision.orders
+    return frozenset((one.symbol, one.side, one.unit, round(one.amount, 9), one.kind) for one in orders)
 
 
 def _bought(record: StepRecord, symbol: str) -> bool:
@@ -304,19 +306,8 @@ class _Study:
 
     def again(self, done: DisturbanceDone, *, costs: float = 1.0, delay: int = 0) -> Iterable[RobustnessScore]:
         """Repeat the decisions of every agent."""
-        for row, episodes in _episodes(self.run).items():
-            base = self.base[row]
-            made = []
-            for episode in episodes:
-                if self.run.series(episode.key).failure is not None:
-                    continue
-                benchmark = self.run.manifest.benchmark(episode)
-                snapshot = self.run.snapshot(episode.key)
-                records = replayed(
-                    tuple(self.run.records(episode.key)), snapshot, benchmark, costs=costs, delay=delay
-                )
-                made.append(_taken(records, snapshot, benchmark))
-            yield score(row, base, DisturbedResult.of(made, base.year), done, decisions=False)
+        for row, other in _rows_of(self.run, partial(replayed, costs=costs, delay=delay)).items():
+            yield score(row, self.base[row], other, done, decisions=False)
 
     def copies(self) -> Iterable[tuple[DisturbanceDone, Change]]:
         """Yield what is to be played anew, and how the data is disturbed."""
@@ -370,54 +361,39 @@ class _Study:
             if episode.dataset in done:
                 continue
             market = self.run.manifest.benchmark(episode).market
-            snapshot = self.run.snapshot(episode.key)
-            panel = read_panel(snapshot.folder)
+            panel = read_panel(self.run.snapshot(episode.key).folder)
             # A copy is disturbed from its first session on: cells of one data set may have several windows.
-            of_it = [one for one in self.run.episodes if one.benchmark == episode.benchmark]
-            of_it = [one for one in of_it if one.dataset == episode.dataset]
-            first = min(self.run.manifest.benchmark(one).market.first for one in of_it)
+            first = min(
+                self.run.manifest.benchmark(one).market.first
+                for one in self.run.episodes
+                if (one.benchmark, one.dataset) == (episode.benchmark, episode.dataset)
+            )
             place = (self.folder / "data" / name / f"{len(done)}-{episode.benchmark}").absolute()
             write_snapshot(change(panel, first, market.last), place, allow_faults=True, replace_existing=True)
-            load_dataset(str(place))
             done[episode.dataset] = str(place)
             targets[episode.dataset] = disturb.target_of(panel, first, self.config.seed)
         return {benchmark: tuple(places.values()) for benchmark, places in found.items()}, targets
 
 
 def _smaller(size: float) -> Change:
-    def change(panel: Panel, first: str, last: str) -> Panel:
-        return disturb.smaller(panel, size, first)
-
-    return change
+    return lambda panel, first, _: disturb.smaller(panel, size, first)
 
 
-def _episodes(run: Run) -> dict[Row, list[EpisodeSpec]]:
-    found: dict[Row, list[EpisodeSpec]] = {}
+def _rows_of(run: Run, again: Callable[..., tuple[StepRecord, ...]] | None = None) -> dict[Row, DisturbedResult]:
+    """Return every agent of a run session by session, in the spec's order; ``again`` carries out its decisions."""
+    made: dict[Row, list[Taken]] = {}
+    years: dict[Row, int] = {}
     for episode in run.episodes:
-        found.setdefault((episode.cell, episode.label), []).append(episode)
-    return found
+        row, benchmark = (episode.cell, episode.label), run.manifest.benchmark(episode)
+        years.setdefault(row, benchmark.periods_per_year)
+        taken = made.setdefault(row, [])
+        if run.series(episode.key).failure is None:
+            records, snapshot = tuple(run.records(episode.key)), run.snapshot(episode.key)
+            taken.append(_taken(again(records, snapshot, benchmark) if again else records, snapshot, benchmark))
+    return {row: DisturbedResult.of(taken, years[row]) for row, taken in made.items()}
 
 
-def _rows_of(run: Run) -> dict[Row, DisturbedResult]:
-    """Return every agent of a run session by session, in the spec's order."""
-    found = {}
-    for row, episodes in _episodes(run).items():
-        made = []
-        year = run.manifest.benchmark(episodes[0]).periods_per_year
-        for episode in episodes:
-            if run.series(episode.key).failure is None:
-                records = tuple(run.records(episode.key))
-                made.append(_taken(records, run.snapshot(episode.key), run.manifest.benchmark(episode)))
-        found[row] = DisturbedResult.of(made, year)
-    return found
-
-
-def _taken(
-    records: Sequence[StepRecord], snapshot: Snapshot, benchmark: Benchmark
-) -> tuple[
-    tuple[str, ...], Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]], tuple[StepRecord, ...]
-]:
-    """Return an account's sessions, its daily total and edge, and its records."""
+def _taken(records: tuple[StepRecord, ...], snapshot: Snapshot, benchmark: Benchmark) -> Taken:
     market = benchmark.market
     query = MarketQuery(first=market.first, last=market.last, universe=market.universe, price=market.mark)
     inputs = market_inputs(snapshot, query)
@@ -425,4 +401,4 @@ def _taken(
     cut = inputs if len(days.sessions) == len(inputs.sessions) else inputs.until(len(days.sessions))
     baskets = np.array([one.kind == "index" for one in cut.instruments], dtype=np.bool_)
     daily = decompose(cut.model, days.weights, days.returns, baskets=baskets)
-    return days.sessions, {"total": daily.total, "edge": daily.selection + daily.trading}, tuple(records)
+    return days.sessions, {"total": daily.total, "edge": daily.selection + daily.trading}, records
