@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from tradeassay.assay.verdict.diagnostics import capacity_evidence
+from tradeassay.assay.verdict.evidence import MeanTest
 from tradeassay.assay.verdict.record import VerdictConfig
 from tradeassay.metrics.capacity import IMPACT, PAID, impact_rate
 
@@ -63,7 +64,7 @@ def main() -> int:
                 paid = rng.lognormal(-17.0, 0.8, n - 1)
                 edge = rng.normal(mean, risk, n)
                 taken: Any = [SimpleNamespace(impact=paid, impact_known=1.0)]
-                found = capacity_evidence(edge, taken, YEAR, config, 1)
+                found = capacity_evidence(edge, taken, MeanTest(YEAR, config))
                 if found is None:
                     continue
                 true = (mean / float(paid.mean())) ** 2

@@ -7,7 +7,7 @@ import numpy as np
 
 from tradeassay.assay.inputs import MarketQuery, market_inputs
 from tradeassay.assay.planted import YEAR, Plant, PlantConfig, PlantedWorld, weights_of
-from tradeassay.assay.verdict.evidence import tested
+from tradeassay.assay.verdict.evidence import MeanTest
 from tradeassay.assay.verdict.record import VerdictConfig
 from tradeassay.core.measure import above, below
 from tradeassay.core.view import Floats
@@ -59,7 +59,7 @@ def edge_tests(
         weights = np.zeros(world.inputs.model.returns.shape)
         weights[:, world.columns] = weights_of(plant, world, planting, seed=seed)
         edge = _edge(world, weights)
-        measure = tested(edge, YEAR, config, 1)
+        measure = MeanTest(YEAR, config).of(edge)
         ratio = float(edge.mean() / edge.std() * np.sqrt(YEAR)) if edge.std() > 0 else 0.0
         found.append(EdgeTest(above=above(measure), below=below(measure), ratio=ratio))
     return tuple(found)

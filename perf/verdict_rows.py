@@ -19,7 +19,7 @@ import numpy as np
 
 from tradeassay.assay.verdict import AgentAssay, AgentFindings, VerdictConfig, judge
 from tradeassay.assay.verdict.build import TrialSetting, assay_series, with_daily
-from tradeassay.assay.verdict.evidence import EDGE, INVESTED, memory_evidence
+from tradeassay.assay.verdict.evidence import EDGE, INVESTED, MeanTest, memory_evidence
 from tradeassay.assay.verdict.record import LeakEvidence, LuckEvidence, Ranks
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.data.tables.account import OwnSeries
@@ -100,7 +100,7 @@ def by_holdings(rows: Rows, masked: Rows | None = None) -> AgentAssay:
     days = tuple(str(day) for day in np.datetime64("2001-01-01") + np.arange(size))
     made = with_daily(found, both[0], YEAR, CONFIG, TrialSetting(sessions=days))
     if masked is not None:
-        twin = memory_evidence(both[0], both[1], YEAR, CONFIG, against="blinded")
+        twin = memory_evidence(both[0], both[1], MeanTest(YEAR, CONFIG), against="blinded")
         made = type(made)(**{name: getattr(made, name) for name in made.__struct_fields__} | {"memory": twin})
     return judge(made, CONFIG)
 

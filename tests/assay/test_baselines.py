@@ -10,14 +10,13 @@ from scipy.stats import spearmanr
 
 from tradeassay.agents import make_agent
 from tradeassay.agents.factor_models.catalogue import FACTOR_MODELS
+from tradeassay.agents.factor_models.fitting import list_trained, load_trained
 from tradeassay.assay import baselines as training
 from tradeassay.assay.baselines import (
     BaselineSpec,
     Span,
     contrast,
     daily_rank_ic,
-    list_trained,
-    load_trained,
     make_samples,
     mean_rank_ic,
     newey_west,

@@ -173,7 +173,7 @@ def test_a_prompt_is_shown_and_its_late_stamp_reported():
 )
 def test_another_future_leaves_the_past_alone(row, phase, style):
     panel = read_panel(planted.world().folder)
-    cut = Cut(row, 0, phase)
+    cut = Cut(row, phase)
     other = rewrite(panel, cut, CHANNELS, style, 0).panel
     for field, values in panel.bars.items():
         np.testing.assert_array_equal(values[: cut.first_unknown], other.bars[field][: cut.first_unknown])
@@ -190,7 +190,7 @@ def test_another_future_leaves_the_past_alone(row, phase, style):
 
 def test_one_channel_is_rewritten_alone():
     panel = read_panel(planted.world().folder)
-    other = rewrite(panel, Cut(268, 0, "pre_open"), ("news",), "noisy", 0)
+    other = rewrite(panel, Cut(268, "pre_open"), ("news",), "noisy", 0)
     assert other.panel.bars is panel.bars
     assert other.panel.fundamentals is panel.fundamentals
     assert list(other.canaries.values()) == ["news"]

@@ -30,6 +30,7 @@ from tradeassay.assay.luck import (
 from tradeassay.assay.power import power_of_run
 from tradeassay.assay.verdict import VerdictConfig
 from tradeassay.assay.verdict.diagnostics import capacity_evidence
+from tradeassay.assay.verdict.evidence import MeanTest
 from tradeassay.assay.verdict.record import CapacityEvidence, money_words
 from tradeassay.benchmarks import benchmarks
 from tradeassay.cli._group import root
@@ -307,7 +308,7 @@ def test_the_size_at_which_an_edge_is_gone():
     noise = rng.normal(0.0, 0.002, 500)
     edge = 0.001 + noise - noise[:-1].mean()
     account = [taken(1e-7, 500)]
-    found = capacity_evidence(edge, account, 252, VerdictConfig(), 1)
+    found = capacity_evidence(edge, account, MeanTest(252, VerdictConfig()))
     assert found.dies == pytest.approx(1e8)
     assert 0.0 < found.low < found.dies < (found.high or math.inf)
     values = [one.value for one in found.edges]
@@ -315,15 +316,15 @@ def test_the_size_at_which_an_edge_is_gone():
     assert values == pytest.approx([252 * (0.001 - 1e-7 * math.sqrt(size)) for size in found.sizes], abs=1e-9)
     # At its ends the interval of the edge touches zero.
     exact = [
-        capacity_evidence(edge - 1e-7 * math.sqrt(size), account, 252, VerdictConfig(), 1)
+        capacity_evidence(edge - 1e-7 * math.sqrt(size), account, MeanTest(252, VerdictConfig()))
         for size in (found.low * 0.99, found.low * 1.01)
     ]
     assert exact[0].low > 0.0
     assert exact[1] is None or exact[1].low == 0.0
     assert found.sentence.startswith("its edge would be gone at a size of 100 million (")
-    assert capacity_evidence(-edge, account, 252, VerdictConfig(), 1) is None
+    assert capacity_evidence(-edge, account, MeanTest(252, VerdictConfig())) is None
     blind = [msgspec.structs.replace(account[0], impact_known=0.5)]
-    assert capacity_evidence(edge, blind, 252, VerdictConfig(), 1) is None
+    assert capacity_evidence(edge, blind, MeanTest(252, VerdictConfig())) is None
 
 
 def test_words_for_sums():

@@ -22,7 +22,7 @@ from tradeassay.assay import (
 from tradeassay.assay.memory import RecallConfig, recall_audit
 from tradeassay.assay.memory.contrast import Sample, infer, welch
 from tradeassay.assay.memory.rationale import Finder, reasons
-from tradeassay.assay.verdict.evidence import memory_evidence
+from tradeassay.assay.verdict.evidence import MeanTest, memory_evidence
 from tradeassay.cli import main
 from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall
 from tradeassay.core.errors import UserError
@@ -348,7 +348,7 @@ def drawn(days=200, *, holds=1.0, seed=1):
 )
 def test_who_stays_out_under_a_mask_has_not_shown_memory(holds, reason):
     """Skill that does not play is gone as surely as what was remembered: a contrast needs a twin that trades."""
-    made = memory_evidence(drawn(), drawn(holds=holds), 252, CONFIG, against="blinded")
+    made = memory_evidence(drawn(), drawn(holds=holds), MeanTest(252, CONFIG), against="blinded")
     assert made.reason == reason and (made.gap.value is None) == (reason is not None)
 
 

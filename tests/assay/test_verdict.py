@@ -466,12 +466,12 @@ def test_more_comparisons_make_a_wider_interval():
     daily = np.random.default_rng(1).normal(0.0005, 0.005, 252)
     widths = []
     for trials in (1, 10, 1000):
-        measure = evidence.tested(daily, 252, VerdictConfig(), trials)
+        measure = evidence.MeanTest(252, VerdictConfig(), trials).of(daily)
         assert measure.low is not None and measure.high is not None
         widths.append(measure.high - measure.low)
     assert widths == sorted(widths)
     assert widths[2] > 1.4 * widths[0]
-    assert evidence.tested(np.zeros(50), 252, CONFIG, 1).low is None
+    assert evidence.MeanTest(252, CONFIG).of(np.zeros(50)).low is None
 
 
 @pytest.fixture(scope="module")

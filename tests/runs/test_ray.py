@@ -11,8 +11,9 @@ import runs_code_toy as toy
 import runs_talk as talk
 import runs_world as world
 
+from tradeassay.agents.factor_models.fitting import list_trained
 from tradeassay.assay import VerdictConfig, assay
-from tradeassay.assay.baselines import BaselineSpec, Span, list_trained, train_baselines
+from tradeassay.assay.baselines import BaselineSpec, Span, train_baselines
 from tradeassay.assay.leaks import LeakTestConfig
 from tradeassay.assay.leaks.examine import leak_tests
 from tradeassay.assay.luck import LuckConfig, luck_of_run

@@ -31,9 +31,7 @@ from tradeassay.agents.factor_models.fitting import (
     TrainingRecipe,
     baselines_folder,
     check_installed,
-    find_trained,
     fit,
-    list_trained,
     load_trained,
     model_module,
     store_facts,
@@ -48,22 +46,6 @@ from tradeassay.data import Snapshot, load_dataset
 from tradeassay.factors import standardise
 from tradeassay.metrics.agreement import spearman_rho
 from tradeassay.play import Universe, most_traded
-
-__all__ = [
-    "BaselineSpec",
-    "RankIC",
-    "ShuffleContrast",
-    "Span",
-    "TrainedBaseline",
-    "TrainingRecipe",
-    "contrast",
-    "find_trained",
-    "list_trained",
-    "load_trained",
-    "make_samples",
-    "parse_span",
-    "train_baselines",
-]
 
 Device = Literal["auto", "cpu", "gpu"]
 
@@ -261,10 +243,9 @@ class Workshop:
             "train": self.snapshot.rows(spec.train.first, spec.train.last),
             "valid": self.snapshot.rows(spec.valid.first, spec.valid.last),
         }
-        test = spec.test or _rest(self.snapshot, self._rows["valid"][-1])
-        self.test = test
-        if test is not None:
-            self._rows["test"] = self.snapshot.rows(test.first, test.last)
+        self.test = spec.test or _rest(self.snapshot, self._rows["valid"][-1])
+        if self.test is not None:
+            self._rows["test"] = self.snapshot.rows(self.test.first, self.test.last)
         self._made: dict[tuple[str, int], Samples] = {}
 
     def baseline(self, name: str) -> TrainedBaseline:
@@ -318,7 +299,7 @@ class Workshop:
             )
         return self._made[part, window]
 
-    def test_days(self, fitted: FittedModel) -> np.ndarray[tuple[int], np.dtype[np.float64]] | None:
+    def test_days(self, fitted: FittedModel) -> Floats | None:
         """Return the daily rank correlations on the test window; None without one."""
         if self.test is None:
             return None

@@ -22,7 +22,7 @@ from tradeassay.assay.luck.portfolios import place_among
 from tradeassay.assay.verdict.build import TrialSetting, with_daily
 from tradeassay.assay.verdict.decide import judge
 from tradeassay.assay.verdict.diagnostics import NO_TRIES, Tried
-from tradeassay.assay.verdict.evidence import EDGE, INVESTED, MARKET, luck_evidence, memory_evidence
+from tradeassay.assay.verdict.evidence import EDGE, INVESTED, MARKET, MeanTest, luck_evidence, memory_evidence
 from tradeassay.assay.verdict.record import (
     KINDS,
     AgentAssay,
@@ -376,8 +376,8 @@ class Bench:
         assert measured.edge is not None
         if by_model:
             masked = daily_rows(self._played(plant, seed, masked=True)[0], references[MARKET])
-            tries = measured.edge.comparisons
-            memory = memory_evidence(rows, masked, YEAR, config, against="blinded", comparisons=tries)
+            test = MeanTest(YEAR, config, measured.edge.comparisons)
+            memory = memory_evidence(rows, masked, test, against="blinded")
             measured = msgspec.structs.replace(measured, memory=memory)
         return judge(measured, config)
 

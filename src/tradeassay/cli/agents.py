@@ -12,7 +12,7 @@ from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
     from tradeassay.agents.factor_models.catalogue import Size
-    from tradeassay.assay.baselines import RankIC, TrainedBaseline
+    from tradeassay.agents.factor_models.fitting import RankIC, TrainedBaseline
 
 
 @click.command()
@@ -154,7 +154,7 @@ def baselines(as_json: bool, check: bool, executor: Any, workers: int | None, **
 
 def _list_baselines(as_json: bool) -> None:
     from tradeassay.agents.factor_models.catalogue import FACTOR_MODELS
-    from tradeassay.assay.baselines import list_trained
+    from tradeassay.agents.factor_models.fitting import list_trained
 
     trained = list_trained()
     if as_json:

@@ -15,21 +15,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from unicodedata import east_asian_width
 
 import msgspec
 import numpy as np
+from markupsafe import Markup, escape
 
 from tradeassay.assay.verdict.record import AccountCurve, AgentAssay, WaterfallStep, waterfall
 from tradeassay.core.measure import plain_sum
 from tradeassay.metrics.history import ROLLING, AccountHistory
 from tradeassay.report import numbers
 from tradeassay.runs.summary import AgentSummary, CellSummary
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
-
 
 # Lines are told apart without colour too. The hues are those of Okabe and Ito, distinct for colour-blind readers;
 # their values for both themes are in page.css. The baseline is always grey and dashed.
@@ -355,8 +352,6 @@ def line_chart(
     ``periods`` are the days that can be looked at; 0 is all of them. ``cell`` connects it with the legend and the
     buttons of periods that carry the same ``data-for``.
     """
-    from markupsafe import Markup, escape
-
     days = [_day(day) for day in chart.days]
     log = _far(chart, look)
     chart = _logged(chart) if log else chart
@@ -448,8 +443,6 @@ def _multiples(low: float, high: float, count: int) -> list[tuple[float, str]]:
 
 def area_chart(sessions: Sequence[str], rows: Sequence[tuple[str, Sequence[float | None]]], about: str) -> Markup:
     """Return shares that add up as areas on top of one another; as lines where some are negative."""
-    from markupsafe import Markup, escape
-
     # In the tenths of a per cent that are read out, so that sums of them are exact.
     days, unit = [_day(session) for session in sessions], 1e-3
     table = np.array([[round(value or 0.0, 3) for value in values] for _, values in rows])
@@ -552,8 +545,6 @@ def _dates(first: int, last: int) -> list[tuple[int, str]]:
 
 def _line_marks(frame: _Frame, chart: Equity, days: Sequence[int], styles: Mapping[str, LineStyle]) -> list[str]:
     """Return a few marks on each line, staggered, so that those of neighbouring lines do not cover one another."""
-    from markupsafe import escape
-
     every = max(1, len(days) // _MARKS)
     found = []
     for place, curve in enumerate(reversed(chart.curves)):
@@ -570,8 +561,6 @@ def _line_marks(frame: _Frame, chart: Equity, days: Sequence[int], styles: Mappi
 
 
 def _mark_texts(frame: _Frame, marks: Sequence[Marks]) -> list[str]:
-    from markupsafe import escape
-
     found = []
     for one in marks:
         spots = [
@@ -594,8 +583,6 @@ def _placed(spots: Sequence[tuple[float, float]], glyph: str) -> str:
 
 def _names(frame: _Frame, chart: Equity, styles: Mapping[str, LineStyle], height: int) -> list[str]:
     """Return the lines' names at their ends, moved apart where they would cover one another."""
-    from markupsafe import escape
-
     ends = []
     for curve in chart.curves:
         last = next((value for value in reversed(curve.returns) if value is not None), None)
@@ -632,8 +619,6 @@ def _cut(text: str, most: int) -> str:
 
 
 def _key(marks: Sequence[Marks]) -> str:
-    from markupsafe import escape
-
     named = [one for one in marks if one.label]
     rows = "".join(f'<li><b class="mark {one.tone}">{one.glyph}</b>{escape(one.label)}</li>' for one in named)
     return f'<ul class="plot-key">{rows}</ul>' if rows else ""
@@ -696,8 +681,6 @@ def waterfall_svg(one: AgentAssay) -> Markup | None:
 
     It has a size of its own, because notebooks show it outside of our pages.
     """
-    from markupsafe import Markup, escape
-
     steps = waterfall(one)
     if not steps:
         return None

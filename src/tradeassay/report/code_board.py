@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.text import Text
+
 from tradeassay.core.printable import printable_line
 from tradeassay.core.screen import StackedTable, stdout
 from tradeassay.report import numbers
@@ -12,8 +14,6 @@ from tradeassay.report.formatting import cell_shown, shown
 from tradeassay.runs.verify.freedom import freedom_of
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from tradeassay.benchmarks.programs import Evaluation
     from tradeassay.benchmarks.systrade.examine import SubmissionCheck
     from tradeassay.benchmarks.tables import Cell
@@ -24,8 +24,6 @@ _STYLES = {"passed": "bold cyan", "failed": "bold yellow"}
 
 def print_code_board(run: CodeRun) -> None:
     """Print the table of a run's models and what stands out; a pipe gets it at full width."""
-    from rich.text import Text
-
     console, page = stdout(), shown_run(run)
     badges = ", ".join(text for _, text in run_badges(run, page))
     console.print(Text(f"{run.benchmark}  [{badges}]", style="bold"))
@@ -47,8 +45,6 @@ def print_code_board(run: CodeRun) -> None:
 
 
 def _entry(cell: Cell, *, interval: bool) -> Text:
-    from rich.text import Text
-
     measure = cell.measure
     if measure is not None and measure.value is None:
         return Text(numbers.NONE, style="dim")
@@ -62,8 +58,6 @@ def _entry(cell: Cell, *, interval: bool) -> Text:
 
 
 def print_evaluation(found: Evaluation, title: str) -> None:
-    from rich.text import Text
-
     console = stdout()
     console.print(Text(f"{title} ({found.framework}): {found.verdict}", style="bold"))
     rows = []
@@ -77,8 +71,6 @@ def print_evaluation(found: Evaluation, title: str) -> None:
 
 
 def print_check(check: SubmissionCheck, *, name: str) -> None:
-    from rich.text import Text
-
     console = stdout()
     card = check.scorecard
     verdict = "all gates held" if check.gates.passed else "not all gates held"
@@ -138,6 +130,4 @@ def _details(found: Evaluation) -> list[str]:
 
 
 def _status(status: str) -> Text:
-    from rich.text import Text
-
     return Text(status.replace("_", " "), style=_STYLES.get(status, "dim"))

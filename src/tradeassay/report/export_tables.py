@@ -113,33 +113,41 @@ def write_latex(
     return "\n\n".join(blocks) + "\n"
 
 
-def _fitted(tabular: Sequence[str]) -> list[str]:
-    """Return a tabular in a box that is never wider than the text."""
-    return [r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%", *tabular, "}"]
-
-
 def _table(table: PasteTable, rows: Sequence[Sequence[str]], notes: Sequence[str], label: str) -> str:
     numeric = [any(row[at].value is not None for row in table.rows) for at in range(len(table.columns))]
-    lines = [" & ".join(map(_stacked, row)) + r" \\" for row in rows]
-    tabular = [
-        rf"\begin{{tabular}}{{{''.join('r' if one else 'l' for one in numeric)}}}",
-        r"\toprule",
-        " & ".join(map(_heading, table.columns)) + r" \\",
-        r"\midrule",
-        *lines,
-        r"\bottomrule",
-        r"\end{tabular}%",
+    below = [
+        r"\par\smallskip\begin{minipage}{\linewidth}\footnotesize",
+        " ".join(map(tex, notes)),
+        r"\end{minipage}",
     ]
+    return _float(
+        "".join("r" if one else "l" for one in numeric),
+        [map(_heading, table.columns), *(map(_stacked, row) for row in rows)],
+        rf"\caption[{tex(table.title)}]{{{tex(table.title)}.}}",
+        label,
+        below,
+    )
+
+
+def _float(form: str, rows: Sequence[Iterable[str]], caption: str, label: str, below: Sequence[str] = ()) -> str:
+    """Return a table whose first row names its columns, never wider than the text, with what stands below it."""
+    head, *lines = [" & ".join(row) + r" \\" for row in rows]
     return "\n".join(
         [
             r"\begin{table}[tbp]",
             r"\centering\small",
-            rf"\caption[{tex(table.title)}]{{{tex(table.title)}.}}",
+            caption,
             rf"\label{{tab:{label}}}",
-            *_fitted(tabular),
-            r"\par\smallskip\begin{minipage}{\linewidth}\footnotesize",
-            " ".join(map(tex, notes)),
-            r"\end{minipage}",
+            r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
+            rf"\begin{{tabular}}{{{form}}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *lines,
+            r"\bottomrule",
+            r"\end{tabular}%",
+            "}",
+            *below,
             r"\end{table}",
         ]
     )
@@ -159,24 +167,11 @@ def _heading(text: str) -> str:
 
 
 def _verdicts(table: PasteTable, label: str) -> str:
-    tabular = [
-        r"\begin{tabular}{llp{0.6\linewidth}}",
-        r"\toprule",
-        r"agent & verdict & in words \\",
-        r"\midrule",
-        *(f"{tex(who)} & {tex(short)} & {tex(sentence)}" + r" \\" for who, short, sentence in table.verdicts),
-        r"\bottomrule",
-        r"\end{tabular}%",
-    ]
-    return "\n".join(
-        [
-            r"\begin{table}[tbp]",
-            r"\centering\small",
-            rf"\caption[Verdicts: {tex(table.title)}]{{Verdicts on {tex(table.title)}.}}",
-            rf"\label{{tab:{label}-verdicts}}",
-            *_fitted(tabular),
-            r"\end{table}",
-        ]
+    return _float(
+        r"llp{0.6\linewidth}",
+        [("agent", "verdict", "in words"), *(map(tex, row) for row in table.verdicts)],
+        rf"\caption[Verdicts: {tex(table.title)}]{{Verdicts on {tex(table.title)}.}}",
+        f"{label}-verdicts",
     )
 
 

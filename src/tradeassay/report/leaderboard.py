@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.console import Group
+from rich.text import Text
+
 from tradeassay.core.screen import StackedTable, stdout
 from tradeassay.report import numbers
 from tradeassay.report.words import (
@@ -21,8 +24,7 @@ from tradeassay.runs import CodeRun, Run
 from tradeassay.runs.summary import AgentSummary, CellSummary, Contrast, RunSummary, summary_of
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, Group, RenderResult
-    from rich.text import Text
+    from rich.console import Console, ConsoleOptions, RenderResult
 
     from tradeassay.metrics.reliability import Reliability
     from tradeassay.runs import RunComparison
@@ -65,8 +67,6 @@ class TerminalReport:
         self.data = data
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        from rich.text import Text
-
         for place, cell in enumerate(self.data.cells):
             if place:
                 yield ""
@@ -95,15 +95,11 @@ class TerminalReport:
 
 
 def _reliable(found: Reliability) -> Text:
-    from rich.text import Text
-
     return Text("\n".join(("\nHow reliable", *(f"- {one}" for one in found.sentences))))
 
 
 def board(cell: CellSummary, level: float) -> StackedTable:
     """Return one leaderboard. Agents without a result are shown as failed, with the reason."""
-    from rich.text import Text
-
     models = any(agent.model for agent in cell.agents)
     rates = [
         agent.measures["failure_rate"].median.value for agent in cell.agents if "failure_rate" in agent.measures
@@ -140,8 +136,6 @@ def board(cell: CellSummary, level: float) -> StackedTable:
 
 
 def _cost(agent: AgentSummary) -> tuple[Text, Text]:
-    from rich.text import Text
-
     cost = agent.model.cost if agent.model is not None else None
     if cost is None:
         return Text("-", style="dim"), Text("-", style="dim")
@@ -149,8 +143,6 @@ def _cost(agent: AgentSummary) -> tuple[Text, Text]:
 
 
 def _side_by_side(contrast: Contrast) -> Text:
-    from rich.text import Text
-
     text = Text(f"\n{contrast.title}", style="bold underline")
     against = f"  {contrast.where}; against {contrast.labels[0]}\n"
     text.append(against, style="not bold not underline dim")
@@ -167,8 +159,6 @@ def _side_by_side(contrast: Contrast) -> Text:
 
 
 def _value(name: str, agent: AgentSummary, *, bounds: bool = False) -> Text:
-    from rich.text import Text
-
     measure = agent.measures[name].median
     if measure.value is None:
         return Text(numbers.NONE, style="dim")
@@ -180,8 +170,6 @@ def _value(name: str, agent: AgentSummary, *, bounds: bool = False) -> Text:
 
 
 def _versus(agent: AgentSummary, told: AgentStanding) -> Text:
-    from rich.text import Text
-
     versus = agent.versus
     if agent.baseline or versus is None or versus.difference.value is None:
         return Text(told.label, style=_STYLE[told.tone])
@@ -192,9 +180,6 @@ def _versus(agent: AgentSummary, told: AgentStanding) -> Text:
 
 def side_by_side(comparison: RunComparison) -> Group:
     """Return the comparison of two runs: one table per benchmark, then what only one of them has."""
-    from rich.console import Group
-    from rich.text import Text
-
     parts: list[StackedTable | Text] = []
     for benchmark in dict.fromkeys(pair.benchmark for pair in comparison.pairs):
         pairs = [pair for pair in comparison.pairs if pair.benchmark == benchmark]
@@ -223,8 +208,6 @@ def _values(form: str, change: Difference) -> str:
 
 
 def _paired(pair: Pair) -> Text:
-    from rich.text import Text
-
     paired = pair.paired
     if pair.reason is not None or paired.distinguishable is None:
         return Text(pair.reason or str(paired.difference.reason), style="dim")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from markupsafe import Markup
+
 from tradeassay.assay.verdict import Assay
 from tradeassay.assay.verdict.record import AgentAssay
 from tradeassay.core.errors import RunError, UserError
@@ -25,8 +27,6 @@ _STYLE = (
 
 def run_piece(run: Run | CodeRun) -> str:
     """Return a run's leaderboards; one that is not finished says how far it is."""
-    from markupsafe import Markup
-
     head = Markup("<p><b>{}</b> <small>{}</small></p>").format(run.name, run.folder)
     try:
         tables = paste_tables(run)
@@ -38,8 +38,6 @@ def run_piece(run: Run | CodeRun) -> str:
 
 def assay_piece(assay: Assay) -> str:
     """Return the verdicts: their sentence, the drawing of what the return is made of, and the parts."""
-    from markupsafe import Markup
-
     parts = []
     for one in in_order(assay)[:_MOST]:
         parts.append(Markup("<p><b>{}</b>: {}</p>").format(one.verdict.label, one.verdict.sentence))
@@ -71,8 +69,6 @@ def drawing_piece(one: AgentAssay) -> str:
 
 
 def _table(table: PasteTable) -> str:
-    from markupsafe import Markup
-
     head = Markup("").join(Markup("<th>{}</th>").format(column) for column in table.columns)
     rows = Markup("").join(
         Markup("<tr>{}</tr>").format(
@@ -88,6 +84,4 @@ def _table(table: PasteTable) -> str:
 
 
 def _whole(*parts: str) -> str:
-    from markupsafe import Markup
-
     return str(Markup('<div class="tradeassay">') + Markup(_STYLE) + Markup("").join(parts) + Markup("</div>"))

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup
+
 from tradeassay.assay.papers import paper_pages
 from tradeassay.assay.verdict import recorded_assay
 from tradeassay.assay.verdict.record import AgentAssay, Assay
@@ -55,8 +57,6 @@ from tradeassay.runs import CodeRun, Run
 from tradeassay.runs.summary import AgentSummary, CellSummary, RunSummary, summary_of
 
 if TYPE_CHECKING:
-    from markupsafe import Markup
-
     from tradeassay.runs import VerifyReport
 
 TABLE = ("sharpe", "max_drawdown", "volatility", "turnover", "failure_rate")
@@ -382,7 +382,7 @@ def write_html(
         if path is None:
             raise UserError("no place for the page", hint="give a path")
         return write_page(path, render_html(source, verified=verified, assay=assay))
-    papers = paper_pages(source, attribution=False)
+    papers = paper_pages(source)
     made = assay or recorded_assay(source)
     text = render_html(summary or summary_of(source), papers, verified, made)
     return write_run_page(source.folder, path, text)

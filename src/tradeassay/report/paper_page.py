@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from markupsafe import Markup
 
 from tradeassay.benchmarks.exhibits import Curves, PaperPage, Shelf
 from tradeassay.benchmarks.tables import Table
@@ -15,9 +16,6 @@ from tradeassay.report.code_page import pasted, plain_rows
 from tradeassay.report.export_tables import write_tables
 from tradeassay.report.formatting import PasteTable
 from tradeassay.report.shell import render_page, write_page
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 _FILES = {"md": "md", "latex": "tex", "csv": "csv"}
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from markupsafe import Markup
 
 from tradeassay.assay.memory import CounterfactualReport, RecallReport
 from tradeassay.report.charts import Band, ChartLook, Curve, Equity, LineStyle, Marks, line_chart
 from tradeassay.report.shell import render_page, write_page
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 _LOOK = {
     "recall": LineStyle(hue="h0", width=2.0),

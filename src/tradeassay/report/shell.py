@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from markupsafe import Markup, escape
 
 from tradeassay.benchmarks.tables import counted
 from tradeassay.core import __version__
@@ -27,7 +28,6 @@ from tradeassay.report.formatting import UNIT, cell_shown, shown
 if TYPE_CHECKING:
     from jinja2 import Environment
     from jinja2.bccache import Bucket
-    from markupsafe import Markup
 
 _TEMPLATES = "templates"
 
@@ -66,7 +66,7 @@ def page_environment(*packages: str) -> Environment:
         dollars=numbers.dollars,
         json_text=lambda value: msgspec.json.encode(value).decode(),
         order_words=numbers.order_words,
-        script_json=_in_script,
+        script_json=lambda value: Markup(script_json(value)),
         share=lambda measure, bar=False: shown(measure, "share", UNIT if bar else None),
         short=numbers.short,
         shown=shown,
@@ -83,8 +83,6 @@ def render_page(template: str, context: dict[str, Any], *, scripts: Sequence[str
 
     Every text in ``context`` is escaped. The page works from a file, offline.
     """
-    from markupsafe import Markup
-
     run = {"theme": template_text("theme.js"), "page": "".join(map(template_text, ("shell.js", *scripts)))}
     shell = {
         "style": Markup(template_text("page.css")),
@@ -123,14 +121,6 @@ def script_source(script: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def _in_script(value: object) -> Markup:
-    from markupsafe import Markup
-
-    return Markup(script_json(value))
-
-
 def _breakable(text: str) -> Markup:
     """Return a text, escaped, whose lines may break after a comma: compact JSON has no spaces to break at."""
-    from markupsafe import Markup, escape
-
     return Markup(str(escape(text)).replace(",", ",<wbr>"))

@@ -142,7 +142,7 @@ def _other_page(run: Run | CodeRun, found: VerifyReport, page: Path) -> tuple[li
     first: list[str] = []
     worded = None
     names = frozenset(() if isinstance(run, CodeRun) else run.names.values())
-    told = None if isinstance(run, CodeRun) else (summary_of(run), paper_pages(run, attribution=False))
+    told = None if isinstance(run, CodeRun) else (summary_of(run), paper_pages(run))
     brought = None if isinstance(run, CodeRun) else brought_assay(run)
     for assay, verified in product({id(brought): brought, id(None): None}.values(), (None, found)):
         with tempfile.TemporaryDirectory() as place:

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from tradeassay.assay.leaks.examine import leak_test, leak_test_of_episode
-from tradeassay.assay.leaks.leak_result import CHANNELS, Channel, LeakFinding, LeakTestConfig, LeakTestReport
-from tradeassay.assay.leaks.playing import LateStamp, late_stamps, withhold_late
-
-__all__ = [
-    "CHANNELS",
-    "Channel",
-    "LateStamp",
-    "LeakFinding",
-    "LeakTestConfig",
-    "LeakTestReport",
-    "late_stamps",
-    "leak_test",
-    "leak_test_of_episode",
-    "withhold_late",
-]
+from tradeassay.assay.leaks.examine import leak_test as leak_test
+from tradeassay.assay.leaks.leak_result import (
+    CHANNELS as CHANNELS,
+    LeakFinding as LeakFinding,
+    LeakTestConfig as LeakTestConfig,
+    LeakTestReport as LeakTestReport,
+)
+from tradeassay.assay.leaks.playing import late_stamps as late_stamps, withhold_late as withhold_late

@@ -28,7 +28,7 @@ from tradeassay.agents import (
     own_agent,
 )
 from tradeassay.agents.registry import Opening, Value, make_config
-from tradeassay.assay.leaks.futures import STYLES, Cut, Phase, Style, present_channels, rewrite
+from tradeassay.assay.leaks.futures import STYLES, Cut, Style, present_channels, rewrite
 from tradeassay.assay.leaks.leak_result import (
     ASKED,
     CHANNELS,
@@ -37,7 +37,7 @@ from tradeassay.assay.leaks.leak_result import (
     LeakTestConfig,
     LeakTestReport,
 )
-from tradeassay.assay.leaks.playing import ModelSubject, Moved, PlayedDay, RuleSubject, Sweep, TestedAgent
+from tradeassay.assay.leaks.playing import MOMENTS, ModelSubject, Moved, PlayedDay, RuleSubject, Sweep, TestedAgent
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.agent import Agent, CostlyAgent
 from tradeassay.core.errors import RunError, UserError
@@ -52,8 +52,6 @@ from tradeassay.runs.spec.run_spec import AgentSpec, Window, safe_name
 
 if TYPE_CHECKING:
     from tradeassay.runs import Run
-
-_PHASES: dict[str, Phase] = {"pre_open": "pre_open", "at_open": "open", "close": "close"}
 
 
 def leak_test(
@@ -187,7 +185,7 @@ class _Trial:
         """Carry the test out."""
         days = self.subject.play(self.snapshot)
         self._look_for_late(days)
-        cut = Cut(self.rows[0], 0, _PHASES[self.benchmark.market.decide])
+        cut = Cut(self.rows[0], MOMENTS[self.benchmark.market.decide])
         channels = present_channels(self.futures.panel(self.snapshot), cut)
         present = [channel for channel, why in channels.items() if why is None]
         for style in STYLES:

@@ -14,8 +14,8 @@ from tradeassay.assay.leaks.leak_result import Channel
 from tradeassay.core.time import HOUR, Instant
 from tradeassay.core.view import FIELDS, CorporateAction, Field, Floats, Fundamental, NewsItem
 from tradeassay.data import Membership, MinutePanel, Panel
+from tradeassay.data.snapshot import Moment
 
-Phase = Literal["pre_open", "open", "close"]
 Style = Literal["mirrored", "noisy"]
 STYLES: tuple[Style, ...] = ("mirrored", "noisy")
 _PLANTED = 12
@@ -25,11 +25,10 @@ _replace = msgspec.structs.replace
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A moment: phase ``phase`` of the session in ``row``, at which decision number ``step`` is made."""
+    """A moment of the session in ``row`` at which a decision is made."""
 
     row: int
-    step: int
-    phase: Phase
+    phase: Moment
 
     @property
     def first_unknown(self) -> int:
@@ -83,7 +82,7 @@ def rewrite(
     and after the same moment of every later session up to row ``until``.
     """
     rows = range(cut.row, cut.row + 1 if until is None else until + 1)
-    planting = tuple(Cut(row, 0, cut.phase).clock(panel) for row in rows)
+    planting = tuple(Cut(row, cut.phase).clock(panel) for row in rows)
     canaries: dict[str, Channel] = {}
     for channel, change in _CHANGES.items():
         if channel in channels:

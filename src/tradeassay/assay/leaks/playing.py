@@ -11,9 +11,9 @@ import asyncio
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -41,7 +41,7 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}\S*")
 _LABEL = re.compile(r"day_([+-]?\d+)")
 _NANOSECONDS = 10**17
-_MOMENTS: dict[Decide, Moment] = {"pre_open": "pre_open", "at_open": "open", "close": "close"}
+MOMENTS: dict[Decide, Moment] = {"pre_open": "pre_open", "at_open": "open", "close": "close"}
 WITHHELD = '{"error":"withheld: the answer carries a time stamp that lies after the clock","kind":"late"}'
 
 
@@ -53,20 +53,13 @@ class LateStamp(msgspec.Struct, frozen=True, kw_only=True):
     stamp: str
 
 
-class _Clock(msgspec.Struct, frozen=True):
-    session: str
-    step: int
-    time: int
-
-
 def late_stamps(value: object, observation: Observation) -> tuple[tuple[str, str], ...]:
     """Return (field, stamp) of everything in a JSON value that is dated after the observation's clock.
 
     It looks at ISO days and instants, masked day labels (``day_+12``, counted from the first session of the
     episode) and instants in nanoseconds. Texts that only contain a date are not time stamps.
     """
-    clock = _Clock(observation.session, observation.step, observation.time)
-    return tuple(_late(value, clock, ""))
+    return tuple(_late(value, observation, ""))
 
 
 def withhold_late(request: AskModel, observation: Observation) -> tuple[AskModel, tuple[LateStamp, ...]]:
@@ -99,37 +92,34 @@ def _bodies(message: Message) -> Iterator[object]:
                 yield body
 
 
-def _late(value: object, clock: _Clock, field: str) -> Iterator[tuple[str, str]]:
+def _late(value: object, now: Observation, field: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _late(item, clock, str(key))
+            yield from _late(item, now, str(key))
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _late(item, clock, field)
-    elif field.lower() not in AHEAD and _is_late(value, clock):
+            yield from _late(item, now, field)
+    elif field.lower() not in AHEAD and _is_late(value, now):
         yield field, str(value)
 
 
-def _is_late(value: object, clock: _Clock) -> bool:
+def _is_late(value: object, now: Observation) -> bool:
     if isinstance(value, int) and not isinstance(value, bool):
-        return value > max(clock.time, _NANOSECONDS)
+        return value > max(now.time, _NANOSECONDS)  # a smaller one counts something else
     if not isinstance(value, str):
         return False
     label = _LABEL.fullmatch(value)
     if label is not None:
-        return int(label[1]) > clock.step
+        return int(label[1]) > now.step
     if _DAY.fullmatch(value):
-        return value > clock.session
-    return _INSTANT.fullmatch(value) is not None and _instant(value, clock) > clock.time
-
-
-def _instant(text: str, clock: _Clock) -> int:
-    """Return an ISO instant in nanoseconds; one without a zone is UTC, one that cannot be read is not late."""
+        return value > now.session
+    if not _INSTANT.fullmatch(value):
+        return False
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return clock.time
-    return instant(moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment)
+        moment = datetime.fromisoformat(value)
+    except ValueError:  # what cannot be read is not late
+        return False
+    return instant(moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment) > now.time
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,20 +183,25 @@ class TestedAgent(Protocol):
         ...
 
 
-class _Present:
-    """Moves the present of a spliced market along with an episode."""
+def _in_other_future(
+    play: Play[Any, Any], snapshot: SplicedSnapshot, like: tuple[PlayedDay, ...]
+) -> Iterator[tuple[Observation, PlayedDay]]:
+    """Yield what is seen each day, the present of a spliced market being its moment of decision, and the true day.
 
-    def __init__(self, snapshot: SplicedSnapshot, rows: range, decide: Decide) -> None:
-        self._snapshot, self._rows = snapshot, rows
-        self._moment = _MOMENTS[decide]
-
-    def show(self, step: int) -> None:
-        """Let the market see the whole of a session, as it must to carry out orders and to open the next."""
-        self._snapshot.move(self._rows[min(step, len(self._rows) - 1)], "close")
-
-    def hide(self, step: int) -> None:
-        """Let the present be the moment of decision."""
-        self._snapshot.move(self._rows[step], self._moment)
+    The account then goes on with the true decision.
+    """
+    rows, moment = play.market.rows, MOMENTS[play.market.config.decide]
+    snapshot.move(rows[0], "close")
+    seen: Observation | None = play.open()
+    for before in like:
+        if seen is None:
+            return
+        snapshot.move(rows[before.step], moment)
+        yield seen, before
+        # To carry out orders and to open a session, the market must see the whole of it.
+        snapshot.move(rows[min(before.step + 1, len(rows) - 1)], "close")
+        play.decide(before.decision)
+        seen = play.observation
 
 
 class RuleSubject:
@@ -227,29 +222,19 @@ class RuleSubject:
     def sweep(self, snapshot: SplicedSnapshot, like: tuple[PlayedDay, ...]) -> Sweep:
         """Play again and compare the decisions, byte by byte."""
         talk = ByObservation(self._benchmark.day)
-        market = self._benchmark.market
         play: Play[AskDecision, Decision] = Play(
-            snapshot, market, talk, key=self._episode.key, seed=self._episode.seed
+            snapshot, self._benchmark.market, talk, key=self._episode.key, seed=self._episode.seed
         )
         agent = self._make()
         agent.begin(play.info, episode_rng(self._benchmark, self._episode, snapshot.name))
         answer = by_observation(agent)
-        present = _Present(snapshot, play.market.rows, market.decide)
-        present.show(0)
-        seen: Observation | None = play.open()
         days, moved = [], []
-        for before in like:
-            if seen is None:
-                break
-            present.hide(before.step)
+        for seen, before in _in_other_future(play, snapshot, like):
             decision = as_recorded(drive(talk.dialogue(seen), answer))
-            day = PlayedDay(before.step, before.session, decision)
-            days.append(day)
-            if ENCODER.encode(decision) != ENCODER.encode(before.decision):
-                moved.append(Moved(day.step, day.session, "decision", _difference(before, day)))
-            present.show(before.step + 1)
-            play.decide(before.decision)
-            seen = play.observation
+            days.append(PlayedDay(before.step, before.session, decision))
+            then, now = (ENCODER.encode(one).decode() for one in (before.decision, decision))
+            if then != now:
+                moved.append(Moved(before.step, before.session, "decision", _first_difference(then, now)))
         return Sweep(tuple(days), tuple(moved))
 
 
@@ -285,6 +270,7 @@ class ModelSubject:
         self, snapshot: Snapshot, answers: Mapping[tuple[int, int], ModelReply]
     ) -> tuple[PlayedDay, ...]:
         days = _Days(self._benchmark, self._episode, snapshot, self._secret)
+        days.play.open()
 
         def answer(asked: Asked[AskModel]) -> ModelReply:
             reply = answers.get((asked.place.step, asked.place.index))
@@ -306,6 +292,7 @@ class ModelSubject:
 
     async def _live(self, snapshot: Snapshot) -> tuple[PlayedDay, ...]:
         days = _Days(self._benchmark, self._episode, snapshot, self._secret)
+        days.play.open()
         assert self._opened is not None
         async with self._opened() as model:
 
@@ -320,27 +307,16 @@ class ModelSubject:
 
     def sweep(self, snapshot: SplicedSnapshot, like: tuple[PlayedDay, ...]) -> Sweep:
         """Give the recorded answers again and compare what the model is shown, byte by byte."""
-        days = _Days(self._benchmark, self._episode, snapshot, self._secret, opened=False)
-        play = days.play
-        present = _Present(snapshot, play.market.rows, self._benchmark.market.decide)
-        present.show(0)
-        seen: Observation | None = play.open()
+        days = _Days(self._benchmark, self._episode, snapshot, self._secret)
         moved = []
-        for before in like:
-            if seen is None:
-                break
-            present.hide(before.step)
+        for seen, before in _in_other_future(days.play, snapshot, like):
             try:
                 days.converse(seen, before)
-                days.over(before)
             except _Differs as differs:
-                days.done.append(days.broken_off(differs.asked))
+                days.break_off(before, differs.asked)
                 moved.append(
                     _shown_differently(differs.before, differs.asked.request, before.step, before.session)
                 )
-            present.show(before.step + 1)
-            play.decide(before.decision)
-            seen = play.observation
         return Sweep(tuple(days.done), tuple(moved))
 
 
@@ -355,30 +331,20 @@ class _Differs(Exception):
 class _Days:
     """Collects the days of a model's episode; what is late in a question is withheld and kept beside it."""
 
-    def __init__(
-        self,
-        benchmark: Benchmark,
-        episode: EpisodeSpec,
-        snapshot: Snapshot,
-        secret: str | None,
-        *,
-        opened: bool = True,
-    ) -> None:
+    def __init__(self, benchmark: Benchmark, episode: EpisodeSpec, snapshot: Snapshot, secret: str | None) -> None:
         self.done: list[PlayedDay] = []
         self._shown: list[QuestionShown] = []
         self._protocol = _Guarded(open_protocol(benchmark))
         rng = conversation_rng(benchmark, episode, snapshot.name, secret)
         self.play = Play(snapshot, benchmark.market, self._protocol, key=episode.key, seed=episode.seed, rng=rng)
-        if opened:
-            self.play.open()
 
     def heard(self, asked: Asked[AskModel], reply: ModelReply) -> None:
         """Take one question of today with its answer."""
         self._shown.append(QuestionShown(asked.request, reply))
 
     def converse(self, seen: Observation, before: PlayedDay) -> None:
-        """Hold today's conversation with the answers of ``before``; raises :class:`_Differs` at another
-        question."""
+        """Hold today's conversation with the answers of ``before``, and take the day; raises :class:`_Differs` at
+        another question."""
         self._shown.clear()
         place = QuestionPlace(episode=self.play.key, step=seen.step, sample=self.play.seed, index=0)
 
@@ -391,23 +357,18 @@ class _Days:
             return known.reply
 
         drive(addressed(self._protocol.dialogue(seen), place), answer)
+        self.end(before)
 
-    def over(self, before: PlayedDay) -> None:
-        """Take a day that came out as before."""
-        self.done.append(PlayedDay(before.step, before.session, before.decision, tuple(self._shown), before.late))
-        self._shown.clear()
+    def break_off(self, before: PlayedDay, asked: Asked[AskModel]) -> None:
+        """Take a day that was broken off at a question."""
+        self.heard(asked, ModelReply())
+        self.end(replace(before, decision=Decision(status="failed")))
 
-    def end(self, record: StepRecord) -> None:
-        """Take today's record."""
+    def end(self, day: StepRecord | PlayedDay) -> None:
+        """Take a day, with what was asked on it."""
         late, shown = tuple(self._protocol.late), tuple(self._shown)
         self._shown.clear()
-        self.done.append(PlayedDay(record.step, record.session, record.decision, shown, late))
-
-    def broken_off(self, asked: Asked[AskModel]) -> PlayedDay:
-        """Return the day that was broken off at a question."""
-        step, shown = asked.place.step, (*self._shown, QuestionShown(asked.request, ModelReply()))
-        session = self.play.market.sessions[step]
-        return PlayedDay(step, session, Decision(status="failed"), shown, tuple(self._protocol.late))
+        self.done.append(PlayedDay(day.step, day.session, day.decision, shown, late))
 
 
 class _Guarded:
@@ -443,11 +404,7 @@ def _shown_differently(before: QuestionShown | None, now: AskModel, step: int, s
     return Moved(step, session, "prompt", "the tools on offer differ, or the number of messages does")
 
 
-def _difference(before: PlayedDay, after: PlayedDay) -> str:
-    return _first_difference(ENCODER.encode(before.decision).decode(), ENCODER.encode(after.decision).decode())
-
-
-def _first_difference(one: str, other: str, around: int = 40) -> str:
+def _first_difference(one: str, other: str) -> str:
     at = next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    start = max(0, at - around)
-    return f"'{one[start : at + around]}' became '{other[start : at + around]}'"
+    around = slice(max(0, at - 40), at + 40)
+    return f"'{one[around]}' became '{other[around]}'"

@@ -5,18 +5,14 @@ plays thousands of portfolios on it (``simulate``).
 """
 
 from tradeassay.assay.luck.luck import (
-    PORTFOLIOS as PORTFOLIOS,
     Luck as Luck,
     LuckConfig as LuckConfig,
-    Matched as Matched,
     StatedTrades as StatedTrades,
     luck_of_episode as luck_of_episode,
     luck_of_returns as luck_of_returns,
     luck_of_run as luck_of_run,
 )
 from tradeassay.assay.luck.portfolios import (
-    LuckPlace as LuckPlace,
-    RandomPortfolios as RandomPortfolios,
     place_among as place_among,
     random_portfolios as random_portfolios,
 )

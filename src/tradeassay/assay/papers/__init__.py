@@ -49,14 +49,12 @@ def papers_of(run: Run | CodeRun) -> tuple[str, ...]:
     return tuple(one for one in ("ktdfin", "stockbench") if one in protocols)
 
 
-def paper_pages(run: Run | CodeRun, *, attribution: bool = True) -> tuple[PaperPage, ...]:
-    """Return the pages that one run fills; none for a benchmark without a paper."""
-    pages = []
-    for paper in papers_of(run) if isinstance(run, Run) else ():
-        assert isinstance(run, Run)
-        make = ktdfin_page([run], attribution=attribution) if paper == "ktdfin" else stockbench_page([run])
-        pages.append(make)
-    return tuple(pages)
+def paper_pages(run: Run) -> tuple[PaperPage, ...]:
+    """Return the pages that one run fills, no account taken apart; none for a benchmark without a paper."""
+    return tuple(
+        ktdfin_page([run], attribution=False) if paper == "ktdfin" else stockbench_page([run])
+        for paper in papers_of(run)
+    )
 
 
 def programs_page(runs: Sequence[CodeRun]) -> PaperPage:
@@ -83,6 +81,3 @@ def programs_page(runs: Sequence[CodeRun]) -> PaperPage:
     reviewers = tuple(dict.fromkeys(one for run in runs for one in run.spec.reviewers))
     merged = msgspec.structs.replace(first.spec, models=models, iterations=iterations, reviewers=reviewers)
     return systrade_paper(merged, first.kind(merged).score(records), records, times)
-
-
-__all__ = ["paper_page", "paper_pages", "papers_of"]

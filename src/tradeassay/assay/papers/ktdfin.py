@@ -73,7 +73,9 @@ def ktdfin_page(runs: Sequence[Run], *, attribution: bool, probe: ProbeReport | 
     groups = tuple(sorted(groups, key=lambda group: not _is(group, **_HEADLINE)))
     parts = Attributed(attribution)
     makers: dict[str, Callable[[], Filled]] = {
-        "table-1": _modes,
+        "table-1": lambda: _plain(
+            "Modes", ("", "what it tests", "what is shown"), [(mode, *_SEES[mode]) for mode in MODES]
+        ),
         "table-2": lambda: _windows(groups),
         "table-3": lambda: _by_mask(groups),
         "figure-2": lambda: _accounts(groups),
@@ -104,10 +106,6 @@ def _is(group: Group, **settings: str) -> bool:
 def _plain(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Filled:
     made = tuple(Row(Cell(head), tuple(map(Cell, cells))) for head, *cells in rows)
     return Filled(tables=(Table(title=title, columns=columns, rows=made),))
-
-
-def _modes() -> Filled:
-    return _plain("Modes", ("", "what it tests", "what is shown"), [(mode, *_SEES[mode]) for mode in MODES])
 
 
 def _windows(groups: Sequence[Group]) -> Filled:
@@ -327,7 +325,6 @@ def _attribution(groups: Sequence[Group], parts: Attributed) -> Filled:
 def _exposures(groups: Sequence[Group], parts: Attributed) -> Filled:
     """Return the mean exposures of factor models and of language models, and how they differ."""
     tables: list[Table] = []
-    reasons: tuple[str, ...] | None = None
     for group in groups:
         trained = [line for line in group.lines if line.trained]
         others = trained or [line for line in group.lines if line.model is None]
@@ -351,13 +348,10 @@ def _exposures(groups: Sequence[Group], parts: Attributed) -> Filled:
         who = "factor models" if trained else "rules"
         columns = ("", f"{who} ({len(others)})", f"language models ({len(group.asked)})", "difference")
         note = "portfolio-weighted z-scores, mean over invested days, then over the cohort"
-        note += (
-            ""
-            if trained
-            else "; no factor model was trained on this data, so rules stand in (tradeassay baselines)"
-        )
+        if not trained:
+            note += "; no factor model was trained on this data, so rules stand in (tradeassay baselines)"
         tables.append(Table(title=group.title, columns=columns, rows=tuple(rows), note=note, folded=bool(tables)))
-    return Filled(tables=tuple(tables), reasons=reasons, missing="" if tables else parts.reason)
+    return Filled(tables=tuple(tables), missing="" if tables else parts.reason)
 
 
 def _factor_models(groups: Sequence[Group]) -> Filled:

@@ -12,7 +12,7 @@ import msgspec
 
 from tradeassay.assay.papers.cells import Group, Line, groups_of, latency
 from tradeassay.benchmarks import stockbench
-from tradeassay.benchmarks.exhibits import Filled, PaperPage, fill_paper, grouped, row
+from tradeassay.benchmarks.exhibits import Filled, PaperPage, fill_paper, filled_groups, grouped, row
 from tradeassay.benchmarks.stockbench.panel import StockbenchFigure
 from tradeassay.benchmarks.stockbench.specs import NAMES
 from tradeassay.benchmarks.tables import Row, Table
@@ -160,10 +160,13 @@ def _kinds(groups: Sequence[Group], wanted: tuple[str, str]) -> Filled:
         for line in (main.asked if main is not None else ())
     }
     table = grouped("Groups of models", _RESULTS, models)
-    if table is None:
-        return Filled(missing="the kind of no model is known: see kinds in models.toml")
+    return filled_groups(None if table is None else _only(table, wanted))
+
+
+def _only(table: Table, wanted: tuple[str, str]) -> Table:
+    """Return a table of groups with some of them."""
     rows = tuple(one for one in table.rows if one.head.text.split(" ")[0] in wanted)
-    return Filled(tables=(Table(title=table.title, columns=table.columns, rows=rows, note=table.note),))
+    return msgspec.structs.replace(table, rows=rows)
 
 
 def _thinking(groups: Sequence[Group]) -> Filled:
@@ -173,7 +176,7 @@ def _thinking(groups: Sequence[Group]) -> Filled:
         return made
     table = made.tables[0]
     printed = [Row(one.head, one.cells[:3]) for one in _printed(figures, ("change", "change", "signed", "", ""))]
-    whole = Table(title=table.title, columns=table.columns, rows=(*table.rows, *printed), note=table.note)
+    whole = msgspec.structs.replace(table, rows=(*table.rows, *printed))
     return Filled(tables=(whole,), reasons=("the printed pair is one model in two versions",))
 
 
@@ -193,8 +196,7 @@ def _errors(groups: Sequence[Group]) -> Filled:
     tables = [Table(title="By model", columns=("", *titles), rows=tuple(rows), note="shares of sessions")]
     kinds = grouped("By kind of model", [(title, "share") for title in titles], pooled)
     if kinds is not None:
-        rows = [one for one in kinds.rows if one.head.text.split(" ")[0] in ("thinking", "instruct")]
-        tables.append(Table(title=kinds.title, columns=kinds.columns, rows=tuple(rows), note=kinds.note))
+        tables.append(_only(kinds, ("thinking", "instruct")))
     return Filled(tables=tuple(tables)) if tables[0].rows else Filled(missing="no model was asked")
 
 

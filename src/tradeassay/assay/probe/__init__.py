@@ -3,25 +3,9 @@
 from __future__ import annotations
 
 from tradeassay.assay.probe.payloads import (
-    HARDENINGS,
-    METRICS,
-    PROGRAMS,
-    ProbeBound,
-    ProbeConfig,
-    ProbeReport,
-    ProbeRow,
+    HARDENINGS as HARDENINGS,
+    METRICS as METRICS,
+    ProbeConfig as ProbeConfig,
+    ProbeReport as ProbeReport,
 )
-from tradeassay.assay.probe.probe import probe_mask
-from tradeassay.assay.probe.programs import Guess
-
-__all__ = [
-    "HARDENINGS",
-    "METRICS",
-    "PROGRAMS",
-    "Guess",
-    "ProbeBound",
-    "ProbeConfig",
-    "ProbeReport",
-    "ProbeRow",
-    "probe_mask",
-]
+from tradeassay.assay.probe.probe import probe_mask as probe_mask

@@ -3,21 +3,8 @@
 from __future__ import annotations
 
 from tradeassay.assay.robustness.study import (
-    DISTURBANCES,
-    Disturbance,
-    RobustnessConfig,
-    RobustnessReport,
-    RobustnessScore,
-    SizeScaling,
-    robustness_of_run,
+    Disturbance as Disturbance,
+    RobustnessConfig as RobustnessConfig,
+    RobustnessReport as RobustnessReport,
+    robustness_of_run as robustness_of_run,
 )
-
-__all__ = [
-    "DISTURBANCES",
-    "Disturbance",
-    "RobustnessConfig",
-    "RobustnessReport",
-    "RobustnessScore",
-    "SizeScaling",
-    "robustness_of_run",
-]

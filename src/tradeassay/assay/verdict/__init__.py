@@ -17,6 +17,5 @@ from tradeassay.assay.verdict.record import (
     AgentAssay as AgentAssay,
     AgentFindings as AgentFindings,
     Assay as Assay,
-    Verdict as Verdict,
     VerdictConfig as VerdictConfig,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -39,7 +40,7 @@ from tradeassay.assay.verdict.diagnostics import (
 from tradeassay.assay.verdict.evidence import (
     BRIGHT,
     EDGE,
-    asked_thrice,
+    MeanTest,
     claims_of,
     contrast_of,
     edge_of,
@@ -47,7 +48,6 @@ from tradeassay.assay.verdict.evidence import (
     memory_evidence,
     no_memory,
     rows_of_seeds,
-    tested,
     totals_of,
     variances,
     with_contrast,
@@ -295,10 +295,8 @@ def _findings(
     )
     if row.daily is None:
         return plain
-    tried = row.tried if config.folder else NO_TRIES
-    measured = with_daily(
-        plain, row.daily, row.year, config, TrialSetting(here=max(1, peers), tried=tried, taken=row.sound)
-    )
+    setting = TrialSetting(here=max(1, peers), tried=row.tried, taken=row.sound)
+    measured = with_daily(plain, row.daily, row.year, config, setting)
     assert measured.edge is not None
     recorded, total = scores.measures["cumulative_return"].median, measured.total
     if recorded.value is not None and total.value is not None and abs(recorded.value - total.value) < _SAME_RETURN:
@@ -335,47 +333,46 @@ def with_daily(
     """
     market, total = daily.get("market"), daily["total"]
     comparisons = setting.here * config.trials + setting.tried.effective
-    totals = totals_of(daily, year, config, comparisons)
+    test = MeanTest(year, config, comparisons)
+    totals = totals_of(daily, test)
     style, active = variances(daily)
-    edge = edge_of(daily, year, config, comparisons)
+    edge = edge_of(daily, test)
     power, could_not = f"{total.size} sessions are too few for any test: at least {config.least} are needed", True
     needed: int | None = None
     if total.size >= config.least:
         design = measured_design(daily[EDGE], level=config.level, comparisons=comparisons, periods_per_year=year)
         once = seen = power_summary(design, ir=config.skilled)
         if config.watched:
-            level = level_at(total.size, 1.0 - 2.0 * config.tail(comparisons))
+            level = level_at(total.size, test.level)
             seen = power_summary(msgspec.structs.replace(design, level=level, comparisons=1), ir=config.skilled)
         power, could_not = seen.sentence, seen.hopeless
         if config.watched:
             power += f"; looked at once, when it was over, it would be found in {once.chance:.0%}"
         needed = sessions_needed(edge.ratio.value, design) if edge.ratio.value else None
     parts = {name: measure for name, measure in totals.intervals.items() if name != "total"}
-    if found.method == "returns":
+    by_returns = found.method == "returns"
+    if by_returns:
         parts["trading"] = not_scored("trading cannot be seen in returns alone")
     first = setting.taken[0] if setting.taken else None
     sessions = first.daily.sessions if first is not None else setting.sessions
     given = first.daily.references if first is not None else {}
     references = setting.references or {name: np.array(series) for name, series in given.items()}
-    by_returns = found.method == "returns"
     lags = stale_lags(total, market) if by_returns and market is not None else 0
     claims = {} if by_returns else claims_of(daily)
     unstyled = total - daily["style"] if by_returns else total
     styles = None
     if "style_timing" in claims and total.size >= config.least:
-        tilt, moved = daily["tilt"], claims["style_timing"]
+        moved = claims["style_timing"]
         styles = StyleEvidence(
-            tilt=tested(tilt, year, config, comparisons),
-            timing=asked_thrice(moved, year, config, comparisons),
-            net=asked_thrice(moved + daily[EDGE], year, config, comparisons),
+            tilt=test.of(daily["tilt"]), timing=test.thrice(moved), net=test.thrice(moved + daily[EDGE])
         )
     covered = [one.covered_share for one in setting.taken if one.covered_share is not None]
     fit = None if first is None or by_returns else first.fit
     days = 0 if fit is None else fit.full_days + fit.market_days + fit.empty_days
-    by_name: dict[str, float] = {}  # what names brought to selection, in the mean over seeds
+    by_name = defaultdict[str, float](float)  # what names brought to selection, in the mean over seeds
     for one in setting.taken:
         for name, value in one.by_name.items():
-            by_name[name] = by_name.get(name, 0.0) + value / len(setting.taken)
+            by_name[name] += value / len(setting.taken)
     return msgspec.structs.replace(
         found,
         failure=found.failure or totals.reason,
@@ -389,22 +386,16 @@ def with_daily(
         could_not=could_not,
         needed=needed,
         year=year,
-        passive=passive_evidence(total, references, year, config, edge.comparisons, lags=lags),
+        passive=passive_evidence(total, references, test, lags=lags),
         timing=None
         if market is None
-        else timing_evidence(
-            unstyled, market, claims.get("timing"), year, config, comparisons, returns_only=by_returns
-        ),
+        else timing_evidence(unstyled, market, claims.get("timing"), test, returns_only=by_returns),
         styles=styles,
-        tail=tail_evidence(
-            daily, daily[EDGE], sessions, year, returns_only=by_returns, error=config.tail(comparisons)
-        )
-        if total.size
-        else None,
-        stability=stability_evidence(daily[EDGE], year, config),
-        capacity=capacity_evidence(daily[EDGE], setting.taken, year, config, comparisons),
+        tail=tail_evidence(daily, sessions, test, returns_only=by_returns) if total.size else None,
+        stability=stability_evidence(daily[EDGE], test),
+        capacity=capacity_evidence(daily[EDGE], setting.taken, test),
         concentration=concentration_of(daily[EDGE], sessions, by_name, daily["selection"]) if total.size else None,
-        trials=trials_evidence(daily[EDGE], edge, year, config, here=setting.here, tried=setting.tried),
+        trials=trials_evidence(daily[EDGE], edge, test, here=setting.here, tried=setting.tried),
         curve=curve_of(total, market, sessions),
         styled=fit.full_days / days if fit is not None and days else None,
         covered=min(covered) if covered else None,
@@ -484,9 +475,8 @@ def _memory(row: _Row, rows: Sequence[_Row], config: VerdictConfig, comparisons:
     failed = twin.scores.measures["failure_rate"].median.value
     if failed is not None and failed > config.failed_sessions:
         return no_memory(f"the masked run had no usable answer on {failed:.0%} of its sessions")
-    return memory_evidence(
-        row.daily, twin.daily, row.year, config, against=str(twin.mask), comparisons=comparisons
-    )
+    test = MeanTest(row.year, config, comparisons)
+    return memory_evidence(row.daily, twin.daily, test, against=str(twin.mask))
 
 
 def _dollars(scores: AgentScores) -> Dollars | None:
@@ -503,10 +493,9 @@ def _dollars(scores: AgentScores) -> Dollars | None:
 
 
 def _counted(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    found = Counter[str]()
     for part in parts:
-        for name, count in part.items():
-            found[name] = found.get(name, 0) + count
+        found.update(part)
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 

@@ -108,8 +108,7 @@ def _label(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: boo
 
 def _small(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether an edge, or a loss, is certain and too small to be called one."""
-    edge = found.edge
-    assert edge is not None
+    edge = found.known_edge
     value = edge.tested.value or 0.0
     least = least_edge(found, config) if value > 0.0 else config.floor
     return (above(edge.tested) or below(edge.tested)) and abs(value) < least
@@ -117,8 +116,7 @@ def _small(found: AgentFindings, config: VerdictConfig) -> bool:
 
 def kind_of(found: AgentFindings, config: VerdictConfig) -> Kind:
     """Return which kind of result it is; ``found`` has an edge."""
-    edge = found.edge
-    assert edge is not None
+    edge = found.known_edge
     # Too good to be believed is a suspicion: where it was shown what the edge is, it has its name. A leaked future
     # is there under a mask too.
     shown = _certainly_lost(found, "edge") and _remembered(found, "edge", config)
@@ -153,11 +151,11 @@ def kind_of(found: AgentFindings, config: VerdictConfig) -> Kind:
 def passive(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether an account follows a passive portfolio and nothing worth the name is left beyond it."""
     if found.active_variance is not None and found.active_variance <= config.market_variance:
-        edge = found.edge
-        certain = edge is not None and (above(edge.tested) or below(edge.tested))
+        edge = found.known_edge.tested
+        certain = above(edge) or below(edge)
         # Many names, held now more and now less, or traded away at a cost, follow the market too.
         other = set(claims(found, config)) - {"edge"} or _ate_an_edge(found, config)
-        if not other and (not certain or abs((edge and edge.tested.value) or 0.0) < config.floor):
+        if not other and (not certain or abs(edge.value or 0.0) < config.floor):
             return True
     followed = found.passive
     if followed is None or followed.explained < config.tracks:
@@ -172,8 +170,7 @@ def passive(found: AgentFindings, config: VerdictConfig) -> bool:
 
 def has_edge(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether an edge is certain, above the economic floor, and not contradicted by random portfolios."""
-    edge = found.edge
-    assert edge is not None
+    edge = found.known_edge
     least, memory = least_edge(found, config), found.memory
     certain = above(edge.tested)
     if not certain and memory is not None and memory.both is not None and not memory.doubted:
@@ -185,17 +182,15 @@ def has_edge(found: AgentFindings, config: VerdictConfig) -> bool:
 
 def _earned(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether an edge is more than the dividends and interest that returns alone do not show."""
-    missing, edge = least_edge(found, config) - config.floor, found.edge
-    assert edge is not None
-    return missing <= 0.0 or edge.at_least is None or edge.at_least > missing
+    missing, at_least = least_edge(found, config) - config.floor, found.known_edge.at_least
+    return missing <= 0.0 or at_least is None or at_least > missing
 
 
 def _for_tails(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether what was earned for certain bends down as what sellers of options earn does, or is certain no
     more once its skew is allowed for.
     """
-    edge, tail = found.edge, found.tail
-    assert edge is not None
+    edge, tail = found.known_edge, found.tail
     earned = above(edge.tested) and (edge.tested.value or 0.0) >= config.floor and not _contradicted(found)
     return earned and tail is not None and (tail.option_like or tail.rare_losses)
 
@@ -341,8 +336,7 @@ def _lost_together(found: AgentFindings, config: VerdictConfig) -> bool:
 
 def _costs(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether costs made the result: they ate most of a certain edge, or most of what was lost is them."""
-    edge = found.edge
-    assert edge is not None
+    edge = found.known_edge
     if _ate_an_edge(found, config):
         return True
     lost = below(edge.tested) and not below(edge.gross) and not above(edge.gross)
@@ -351,8 +345,7 @@ def _costs(found: AgentFindings, config: VerdictConfig) -> bool:
 
 def _ate_an_edge(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether there was a certain edge before costs, and they took most of it for certain."""
-    edge = found.edge
-    assert edge is not None
+    edge = found.known_edge
     if not _costly(edge, config) or not above(edge.gross) or above(edge.tested) or not edge.most_of_gain:
         return False
     return (edge.gross.value or 0.0) >= config.floor and not _contradicted(found)
@@ -365,9 +358,7 @@ def _costly(edge: Edge, config: VerdictConfig) -> bool:
 
 def _too_good(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether even the lower end of the information ratio is one that nobody achieves."""
-    edge = found.edge
-    if edge is None:
-        return False
+    edge = found.known_edge
     if never_moves(found, config):
         return (edge.tested.value or 0.0) >= least_edge(found, config) and not passive(found, config)
     if edge.ratio.low is None or edge.ratio.low <= config.too_good:
@@ -381,8 +372,7 @@ def _too_good(found: AgentFindings, config: VerdictConfig) -> bool:
 def _allowed(found: AgentFindings, config: VerdictConfig) -> float:
     # A second opinion, on the whole return: twice the chance of error that the edge itself is allowed. It
     # cannot ask for more than that none of the portfolios did as well.
-    assert found.edge is not None
-    return max((1.0 - config.level) / found.edge.comparisons, 1.0 / max(1, found.luck.portfolios))
+    return max((1.0 - config.level) / found.known_edge.comparisons, 1.0 / max(1, found.luck.portfolios))
 
 
 def _beats_chance(found: AgentFindings, config: VerdictConfig) -> bool:
@@ -509,13 +499,11 @@ def _edge_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
     limits = []
     if not _beats_chance(found, config):
         limits.append(f"random portfolios do not confirm it: {_chance(found.luck.p)} of them did as well")
-    if found.edge is not None and not above(found.edge.tested):
-        limits.append(f"the unmasked play alone is not certain: {spanned(found.edge.tested)} a year")
-    missing, tested = (
-        least_edge(found, config) - config.floor,
-        None if found.edge is None else found.edge.tested.low,
-    )
-    if found.method == "returns" and tested is not None and tested < missing:
+    edge = found.known_edge.tested
+    if not above(edge):
+        limits.append(f"the unmasked play alone is not certain: {spanned(edge)} a year")
+    missing = least_edge(found, config) - config.floor
+    if found.method == "returns" and edge.low is not None and edge.low < missing:
         limits.append(f"dividends and interest are not excluded: they may be {missing:.1%} of it a year")
     stability, trials = found.stability, found.trials
     if stability is not None and stability.one_half:
@@ -530,9 +518,9 @@ def _edge_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
             f"its losses are rare and large: skew {signed(tail.skew)}; {days} more like the worst day would have "
             "taken all of it"
         )
-    share = None if found.concentration is None else found.concentration.name_share
-    if share is not None and share > 0.5 and found.concentration is not None:
-        limits.append(f"it rests on one name: {found.concentration.name} brought {share:.0%} of the selection")
+    kept = found.concentration
+    if kept is not None and kept.name_share is not None and kept.name_share > 0.5:
+        limits.append(f"it rests on one name: {kept.name} brought {kept.name_share:.0%} of the selection")
     if trials is not None and trials.void_at is not None and trials.void_at <= 20:
         limits.append(f"it would not survive {trials.void_at} tries: only so many as are known were allowed for")
     return limits
@@ -554,8 +542,6 @@ def sentence(
 
 
 def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool) -> str:
-    edge = found.edge
-    assert edge is not None
     seeds = f" over its {found.seeds} seeds in equal parts" if found.seeds > 1 else ""
     name = f"{found.agent}, the baseline," if found.baseline else found.agent
     made = f"{name} returned {percent(found.total.value)}{pace(found)}{seeds}"
@@ -607,9 +593,10 @@ def _tail(made: str, yearly: str, found: AgentFindings, *, firm: bool) -> str:
 
 
 def _worse(made: str, yearly: str, found: AgentFindings) -> str:
-    if found.method == "returns" or found.edge is None:
+    if found.method == "returns":
         return f"{made}; it fell behind: {yearly}."
-    cause = "the names it chose" if below(found.edge.gross) else "what it chose and what it paid for trading"
+    lost = below(found.known_edge.gross)
+    cause = "the names it chose" if lost else "what it chose and what it paid for trading"
     share = found.luck.percentile.value
     chance = "" if share is None else f"; only {share:.1%} of random portfolios with the same trades did worse"
     return f"{made}; it lost by {cause}: {yearly}{chance}."
@@ -617,26 +604,25 @@ def _worse(made: str, yearly: str, found: AgentFindings) -> str:
 
 def _certain_part(yearly: str, found: AgentFindings) -> str:
     """Return the yearly edge that is certain: that of the account, or that of both plays."""
-    edge, memory = found.edge, found.memory
-    if edge is None or above(edge.tested) or memory is None or memory.both is None:
+    memory = found.memory
+    if above(found.known_edge.tested) or memory is None or memory.both is None:
         return yearly
     beyond = yearly.partition(" a year ")[2]
     return f"{spanned(memory.both)} a year {beyond}, over the play and its twin under '{memory.against}'"
 
 
 def _leak(made: str, found: AgentFindings, *, firm: bool) -> str:
-    edge = found.edge
-    assert edge is not None
-    if not firm and edge.ratio.low is None:
+    ratio = found.known_edge.ratio
+    if firm:
+        return f"{made}, but it saw the future ({', '.join(found.leaks.findings[:3])}): the result is void."
+    if ratio.low is None:
         return (
             f"{made}, too good to be believed (beyond the market it earns the same on every session): look for "
             "leaked future or made-up figures before anything else."
         )
-    if firm:
-        return f"{made}, but it saw the future ({', '.join(found.leaks.findings[:3])}): the result is void."
     return (
-        f"{made}, too good to be believed (an information ratio of {edge.ratio.value:.1f}, at least "
-        f"{edge.ratio.low:.1f}): look for leaked future before anything else."
+        f"{made}, too good to be believed (an information ratio of {ratio.value:.1f}, at least {ratio.low:.1f}): "
+        "look for leaked future before anything else."
     )
 
 
@@ -644,9 +630,14 @@ def _of_memory(made: str, found: AgentFindings, config: VerdictConfig) -> str:
     memory = found.memory
     claim = persisting(found, config)[1][0]
     contrast = contrast_of(found, claim)
-    if _recalled(found, claim) and (contrast is None or not above(contrast.gap)):
+    if contrast is not None and memory is not None and above(contrast.gap):
+        return (
+            f"{made}, but its {_CLAIMS[claim]} is memory: '{memory.against}' takes {spanned(contrast.gap)} a year "
+            f"of it, and what is left, {spanned(contrast.masked)}, cannot be told from nothing."
+        )
+    if _recalled(found, claim):
         return f"{made}, but its {_CLAIMS[claim]} is memory: {_how_recalled(found, claim)}"
-    if _familiar(found, claim) and (contrast is None or not above(contrast.gap)):
+    if _familiar(found, claim):
         recall = found.recall
         assert recall is not None and recall.interaction is not None
         return (
@@ -655,27 +646,16 @@ def _of_memory(made: str, found: AgentFindings, config: VerdictConfig) -> str:
         )
     assert memory is not None
     if claim != "edge" and contrast is not None:
-        if not above(contrast.gap):
-            left = f"{spanned(contrast.masked)} a year is left under '{memory.against}'"
-            return f"{made}, and memory is suspected: of {_brought(found, claim)}, {left}."
-        return (
-            f"{made}, but its {_CLAIMS[claim]} is memory: '{memory.against}' takes {spanned(contrast.gap)} a year "
-            f"of it, and what is left, {spanned(contrast.masked)}, cannot be told from nothing."
-        )
-    if not above(memory.gap) and memory.fade is not None and above(memory.fade):
+        left = f"{spanned(contrast.masked)} a year is left under '{memory.against}'"
+        return f"{made}, and memory is suspected: of {_brought(found, claim)}, {left}."
+    if memory.fade is not None and above(memory.fade):
         return (
             f"{made}, and memory is suspected: its selection fades by {spanned(memory.fade)} per window after the "
             "day on which its knowledge ends."
         )
-    if not above(memory.gap):
-        assert found.edge is not None
-        return (
-            f"{made}, and memory is suspected: of {spanned(found.edge.tested)} a year beyond market and style "
-            f"{spanned(memory.masked)} is left under '{memory.against}'."
-        )
     return (
-        f"{made}, but its edge is memory: '{memory.against}' takes {spanned(memory.gap)} a year of it, and "
-        f"what is left, {spanned(memory.masked)}, cannot be told from nothing."
+        f"{made}, and memory is suspected: of {spanned(found.known_edge.tested)} a year beyond market and style "
+        f"{spanned(memory.masked)} is left under '{memory.against}'."
     )
 
 
@@ -707,18 +687,16 @@ def _brought(found: AgentFindings, claim: Claim) -> str:
         return f"{spanned(found.memory.together.earned)} a year from names and days together"
     assert found.timing is not None
     if found.method == "returns":
-        assert found.edge is not None
         return (
-            f"{spanned(found.edge.tested)} a year beyond the market, all of it from gaining more when the market "
-            "rose than losing when it fell"
+            f"{spanned(found.known_edge.tested)} a year beyond the market, all of it from gaining more when the "
+            "market rose than losing when it fell"
         )
     return f"{spanned(found.timing.per_year)} a year from being invested when the market rose"
 
 
 def _timing(made: str, found: AgentFindings, config: VerdictConfig, *, firm: bool) -> str:
     verb = "timing is supported" if firm else "consistent with timing"
-    assert found.edge is not None
-    tested = found.edge.tested
+    tested = found.known_edge.tested
     brought = " and ".join(_brought(found, claim) for claim in persisting(found, config)[0])
     if found.method == "returns":
         return f"{made}; {verb}: {brought}."
@@ -759,8 +737,7 @@ def _mixed(made: str, yearly: str, found: AgentFindings, config: VerdictConfig) 
 
 
 def _of_costs(made: str, found: AgentFindings) -> str:
-    edge = found.edge
-    assert edge is not None
+    edge = found.known_edge
     assert edge.costs is not None
     taken = f"{abs(edge.costs.value or 0.0):.1%}"
     if above(edge.gross):
@@ -796,7 +773,6 @@ def _market(made: str, found: AgentFindings, config: VerdictConfig) -> str:
 
 
 def _style(made: str, found: AgentFindings, config: VerdictConfig) -> str:
-    assert found.edge is not None
     share, brought = found.style_variance or 0.0, percent(part_of(found, "style"))
     most = f"most of what moves it apart from the market is style ({share:.0%}: {_leans(found, config)}), which"
     said = f"{most} brought {brought}"
@@ -805,7 +781,7 @@ def _style(made: str, found: AgentFindings, config: VerdictConfig) -> str:
         said = (
             f"style brought {brought} ({_leans(found, config)}), more than selection and trading together ({own})"
         )
-    rest, but = f"the rest, {spanned(found.edge.tested)} a year", _but(found, config)
+    rest, but = f"the rest, {spanned(found.known_edge.tested)} a year", _but(found, config)
     if but is not None:
         return f"{made}; {said}; {rest}, may be luck: {but}."
     short = "; the window is too short for skill to show" if found.could_not else ""
@@ -837,8 +813,7 @@ def _luck(made: str, yearly: str, found: AgentFindings, config: VerdictConfig) -
 
 def _but(found: AgentFindings, config: VerdictConfig) -> str | None:
     """Return what speaks against an edge, or a loss, whose interval excludes zero; None where it does not."""
-    edge = found.edge
-    assert edge is not None
+    edge = found.known_edge
     # An interval that excludes zero is not shown next to "cannot be told" without what speaks against it.
     if not above(edge.tested) and not below(edge.tested):
         return None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tradeassay.assay.staleness import Regression, lagged
-from tradeassay.assay.verdict.evidence import asked_thrice, tested
+from tradeassay.assay.verdict.evidence import EDGE, MeanTest
 from tradeassay.assay.verdict.record import (
     CASH,
     AccountCurve,
@@ -26,7 +26,6 @@ from tradeassay.assay.verdict.record import (
     TailEvidence,
     TimingEvidence,
     TrialsEvidence,
-    VerdictConfig,
 )
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.measure import Measure, not_scored
@@ -81,25 +80,19 @@ def is_cash(returns: Floats, year: int) -> bool:
 
 
 def passive_evidence(
-    total: Floats,
-    references: Mapping[str, Floats],
-    year: int,
-    config: VerdictConfig,
-    comparisons: int,
-    *,
-    lags: int,
+    total: Floats, references: Mapping[str, Floats], test: MeanTest, *, lags: int
 ) -> PassiveEvidence | None:
     """Return the passive portfolio that explains the account best; None without any that moves.
 
     What moves by less than :data:`STILL`, or as cash does, and earns no more than interest is cash.
     """
+    year, least = test.year, test.config.least
     enough = total.size >= TRACKED and abs(float(total.mean())) * year < INTEREST
     if enough and (float(total.std()) * math.sqrt(year) < STILL or is_cash(total, year)):
         return PassiveEvidence(portfolio=CASH, explained=1.0, beta=1.0, beyond=not_scored("it hardly moves"))
     best: tuple[str, Regression] | None = None
-    least = config.least if lags else TRACKED
     for name, series in references.items():
-        if series.size != total.size or not np.ptp(series) > 0.0 or total.size < least:
+        if series.size != total.size or not np.ptp(series) > 0.0 or total.size < (least if lags else TRACKED):
             continue
         # The first sessions lack what came before them.
         tried = Regression(total[lags:], [late[lags:] for late in lagged(series, lags)])
@@ -110,30 +103,23 @@ def passive_evidence(
     name, found = best
     betas = found.coefficients[1:]
     whole = float(np.abs(betas).sum())
-    level = 1.0 - 2.0 * config.tail(comparisons)
     return PassiveEvidence(
         portfolio=name,
         explained=found.explained,
         beta=float(betas.sum()),
-        beyond=found.coefficient(0, scale=year, level=level, least=config.least),
+        beyond=found.coefficient(0, scale=year, level=test.level, least=least),
         lagged=float(np.abs(betas[1:]).sum()) / whole if whole > 0 else 0.0,
     )
 
 
 def timing_evidence(
-    total: Floats,
-    market: Floats,
-    claim: Floats | None,
-    year: int,
-    config: VerdictConfig,
-    comparisons: int,
-    *,
-    returns_only: bool,
+    total: Floats, market: Floats, claim: Floats | None, test: MeanTest, *, returns_only: bool
 ) -> TimingEvidence | None:
     """Return what timing was worth; None where there is no market, or too few sessions.
 
     ``claim`` is what being invested brought each session beyond its mean, None where that never changed.
     """
+    config = test.config
     if market.size != total.size or market.size < config.least or not np.ptp(market) > 0.0:
         return None
     gap = market - market.mean()
@@ -141,10 +127,10 @@ def timing_evidence(
     split = Regression(total, [market, np.maximum(market, 0.0)])
     if returns_only:
         variance = float(gap @ gap) / gap.size
-        level = 1.0 - config.tail(comparisons)
-        per_year = bent.coefficient(2, scale=variance * year, level=level, least=config.least)
+        level = 1.0 - config.tail(test.comparisons)
+        per_year = bent.coefficient(2, scale=variance * test.year, level=level, least=config.least)
     elif claim is not None:
-        per_year = asked_thrice(claim, year, config, comparisons)
+        per_year = test.thrice(claim)
     else:
         per_year = not_scored("the share invested never changes")
     return TimingEvidence(
@@ -152,24 +138,15 @@ def timing_evidence(
         per_year=per_year,
         curvature=bent.coefficient(2, level=config.level, least=config.least),
         upside=split.coefficient(2, level=config.level, least=config.least),
-        intercept=bent.coefficient(0, scale=year, level=config.level, least=config.least),
+        intercept=bent.coefficient(0, scale=test.year, level=config.level, least=config.least),
     )
 
 
 def tail_evidence(
-    rows: Mapping[str, Floats],
-    edge: Floats,
-    sessions: Sequence[str],
-    year: int,
-    *,
-    returns_only: bool,
-    error: float,
+    rows: Mapping[str, Floats], sessions: Sequence[str], test: MeanTest, *, returns_only: bool
 ) -> TailEvidence:
-    """Return what the tails of an account look like, and whether it pays like a seller of options.
-
-    ``error`` is the chance of error on one side that the edge was tested with.
-    """
-    total, market = rows["total"], rows.get("market")
+    """Return what the tails of an account look like, and whether it pays like a seller of options."""
+    total, market, edge, year = rows["total"], rows.get("market"), rows[EDGE], test.year
     worst = int(np.argmin(total))
     skew = _skew(total)
     crash, like = None, False
@@ -184,7 +161,7 @@ def tail_evidence(
         drawdown=significant(float(drawdowns(growth(total)).min())),
         crash=crash,
         option_like=like,
-        rare_losses=returns_only and _losses_too_rare(edge, year, error),
+        rare_losses=returns_only and _losses_too_rare(edge, year, test.config.tail(test.comparisons)),
     )
 
 
@@ -208,7 +185,7 @@ def _losses_too_rare(edge: Floats, year: int, error: float) -> bool:
     """Return whether an edge that is certain is not so once its skew is allowed for (Johnson 1978).
 
     Who earns a little on most days, and loses much on few, has a mean that looks certain until more of the losses
-    have come than a short window holds.
+    have come than a short window holds. ``error`` is what the edge was tested with, on one side.
     """
     from scipy.special import stdtrit
 
@@ -287,23 +264,21 @@ _KNOWN = 0.9
 """Share of what was traded whose usual amounts must be known."""
 
 
-def capacity_evidence(
-    edge: Floats, taken: Sequence[Attribution], year: int, config: VerdictConfig, comparisons: int
-) -> CapacityEvidence | None:
+def capacity_evidence(edge: Floats, taken: Sequence[Attribution], test: MeanTest) -> CapacityEvidence | None:
     """Return at what size the edge is gone; None below the floor, or where amounts of what was traded are unknown.
 
     The edge of an account of size A is the measured one less the root of A times what one unit pays for impact.
     """
     known = [one.impact_known for one in taken if one.impact_known is not None]
-    if len(known) < len(taken) or not known or min(known) < _KNOWN or edge.size <= config.least:
+    if len(known) < len(taken) or not known or min(known) < _KNOWN or edge.size <= test.config.least:
         return None
     rate = np.mean([one.impact for one in taken], axis=0)
     net = edge[:-1]
-    if not (net.mean() * year >= config.floor and rate.mean() > 0.0):
+    if not (net.mean() * test.year >= test.config.floor and rate.mean() > 0.0):
         return None
 
     def at(size: float) -> Measure:
-        return tested(net - math.sqrt(size) * rate, year, config, comparisons)
+        return test.of(net - math.sqrt(size) * rate)
 
     def crossing(bound: Callable[[Measure], float | None]) -> float | None:
         """Return the size at which a bound of the edge is zero; None beyond the largest, 0 where it always is."""
@@ -329,14 +304,15 @@ def capacity_evidence(
     )
 
 
-def stability_evidence(edge: Floats, year: int, config: VerdictConfig) -> StabilityEvidence | None:
+def stability_evidence(edge: Floats, test: MeanTest) -> StabilityEvidence | None:
     """Return the edge in both halves and without its best sessions; None for fewer than 2 x ``least`` sessions."""
+    config = test.config
     if edge.size < 2 * config.least or not np.ptp(edge) > 0.0:
         return None
     middle = edge.size // 2
     rest = np.delete(edge, np.argsort(edge)[-BEST:])
     first, second, without = (
-        cosine_interval(part, "mean", periods_per_year=year, level=config.level, least=config.least)
+        cosine_interval(part, "mean", periods_per_year=test.year, level=config.level, least=config.least)
         for part in (edge[:middle], edge[middle:], rest)
     )
     return StabilityEvidence(first=first, second=second, without_best=without)
@@ -357,11 +333,9 @@ def concentration_of(
     )
 
 
-def trials_evidence(
-    edge: Floats, tested: Edge, year: int, config: VerdictConfig, *, here: int, tried: Tried
-) -> TrialsEvidence:
+def trials_evidence(edge: Floats, tested: Edge, test: MeanTest, *, here: int, tried: Tried) -> TrialsEvidence:
     """Return what the number of tries leaves of an edge."""
-    count = max(1.0, float(tested.comparisons))
+    year, config, count = test.year, test.config, max(1.0, float(test.comparisons))
     p = float(mean_p_value(edge)) if edge.size >= config.least and np.ptp(edge) > 0.0 else math.nan
     positive = (tested.tested.value or 0.0) > 0.0
     void_at, haircut = None, None

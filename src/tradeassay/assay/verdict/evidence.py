@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -81,29 +81,67 @@ def rows_of_seeds(found: Sequence[Attribution]) -> dict[str, Floats]:
     return mean
 
 
-def totals_of(rows: Mapping[str, Floats], year: int, config: VerdictConfig, comparisons: int) -> Totals:
+def totals_of(rows: Mapping[str, Floats], test: MeanTest) -> Totals:
     """Return the linked parts with intervals at the level that the edge is tested with, the whole return's aside.
 
     A picture whose interval excludes zero would contradict a sentence that says "cannot be told". The return
     itself is not tested: it has the interval that it has wherever it is shown.
     """
     parts = {name: row for name, row in rows.items() if name not in (INVESTED, "market", "tilt")}
-    drawn = BootstrapConfig(level=1.0 - 2.0 * config.tail(comparisons))
-    found = total_parts(parts, periods_per_year=year, bootstrap=drawn, watched=config.watched)
-    whole = total_parts({"total": rows["total"]}, bootstrap=BootstrapConfig(level=config.level))
+    drawn = BootstrapConfig(level=test.level)
+    found = total_parts(parts, periods_per_year=test.year, bootstrap=drawn, watched=test.config.watched)
+    whole = total_parts({"total": rows["total"]}, bootstrap=BootstrapConfig(level=test.config.level))
     return replace(found, intervals={**found.intervals, **whole.intervals})
 
 
-def edge_of(rows: Mapping[str, Floats], year: int, config: VerdictConfig, comparisons: int) -> Edge:
-    """Test what is left after market and style; ``comparisons`` counts everything that was tried."""
-    edge, costs = rows[EDGE], rows.get("costs")
+@dataclass(frozen=True, slots=True)
+class MeanTest:
+    """How the yearly mean of a daily series is tested: ``year`` sessions make one, and ``comparisons`` counts
+    everything that was tried. An account that never moves has no interval.
+    """
+
+    year: int
+    config: VerdictConfig
+    comparisons: int = 1
+
+    @property
+    def level(self) -> float:
+        """The confidence that allows for all comparisons."""
+        return 1.0 - 2.0 * self.config.tail(self.comparisons)
+
+    def of(self, daily: Floats) -> Measure:
+        """Return the mean with the interval that allows for the number of comparisons."""
+        return self._mean(daily, self.level)
+
+    def thrice(self, daily: Floats) -> Measure:
+        """Return the mean with the interval of a second question: of market and of styles, each at half the error
+        that the edge has, so that asking for all three is wrong no more often than asking twice.
+        """
+        return self._mean(daily, 1.0 - self.config.tail(self.comparisons))
+
+    def loosely(self, daily: Floats) -> Measure:
+        """Return the mean whose lower end is a one-sided test's at twice the error of one side.
+
+        It answers a second question about an edge that is certain: that need not be answered twice as surely.
+        """
+        return self._mean(daily, 1.0 - 4.0 * self.config.tail(self.comparisons))
+
+    def _mean(self, daily: Floats, level: float) -> Measure:
+        if self.config.watched:
+            return watched_interval(daily, periods_per_year=self.year, level=level)
+        return cosine_interval(daily, "mean", periods_per_year=self.year, level=level, least=self.config.least)
+
+
+def edge_of(rows: Mapping[str, Floats], test: MeanTest) -> Edge:
+    """Test what is left after market and style."""
+    edge, costs, config = rows[EDGE], rows.get("costs"), test.config
     gross = edge if costs is None else edge - costs
     found = Edge(
-        tested=tested(edge, year, config, comparisons),
-        ratio=cosine_interval(edge, periods_per_year=year, level=config.level, least=config.least),
-        gross=tested(gross, year, config, comparisons),
-        comparisons=comparisons,
-        at_least=loosely(edge, year, config, comparisons).low,
+        tested=test.of(edge),
+        ratio=cosine_interval(edge, periods_per_year=test.year, level=config.level, least=config.least),
+        gross=test.of(gross),
+        comparisons=test.comparisons,
+        at_least=test.loosely(edge).low,
     )
     if costs is None:
         return found
@@ -112,9 +150,9 @@ def edge_of(rows: Mapping[str, Floats], year: int, config: VerdictConfig, compar
     # rest lost less than they did.
     return msgspec.structs.replace(
         found,
-        costs=tested(costs, year, config, comparisons),
-        most_of_gain=below(tested(gross / 2.0 + costs, year, config, comparisons)),
-        most_of_loss=above(tested(gross - costs, year, config, comparisons)),
+        costs=test.of(costs),
+        most_of_gain=below(test.of(gross / 2.0 + costs)),
+        most_of_loss=above(test.of(gross - costs)),
     )
 
 
@@ -130,35 +168,6 @@ def claims_of(rows: Mapping[str, Floats]) -> dict[str, Floats]:
     if "tilt" in rows and np.ptp(moved := rows["style"] - rows["tilt"]) > 1e-9:
         found["style_timing"] = moved
     return found
-
-
-def asked_thrice(daily: Floats, year: int, config: VerdictConfig, comparisons: int) -> Measure:
-    """Return a yearly mean with the interval of a second question: of market and of styles, each at half the error
-    that the edge has, so that asking for all three is wrong no more often than asking twice.
-    """
-    return _mean(daily, year, config, 1.0 - config.tail(comparisons))
-
-
-def loosely(daily: Floats, year: int, config: VerdictConfig, comparisons: int) -> Measure:
-    """Return a yearly mean whose lower end is a one-sided test's at twice the error of one side.
-
-    It answers a second question about an edge that is certain: that need not be answered twice as surely.
-    """
-    return _mean(daily, year, config, 1.0 - 4.0 * config.tail(comparisons))
-
-
-def tested(daily: Floats, year: int, config: VerdictConfig, comparisons: int) -> Measure:
-    """Return a yearly mean with the interval that allows for the number of comparisons.
-
-    An account that never moves has no interval.
-    """
-    return _mean(daily, year, config, 1.0 - 2.0 * config.tail(comparisons))
-
-
-def _mean(daily: Floats, year: int, config: VerdictConfig, level: float) -> Measure:
-    if config.watched:
-        return watched_interval(daily, periods_per_year=year, level=level)
-    return cosine_interval(daily, "mean", periods_per_year=year, level=level, least=config.least)
 
 
 def variances(rows: Mapping[str, Floats]) -> tuple[float | None, float | None]:
@@ -252,13 +261,7 @@ _SHOWN = (*MAIN, EDGE)
 
 
 def memory_evidence(
-    bright: Mapping[str, Floats],
-    masked: Mapping[str, Floats],
-    year: int,
-    config: VerdictConfig,
-    *,
-    against: str,
-    comparisons: int = 1,
+    bright: Mapping[str, Floats], masked: Mapping[str, Floats], test: MeanTest, *, against: str
 ) -> MemoryEvidence:
     """Return the contrast of daily parts with those of the same agent under a mask, session by session.
 
@@ -271,29 +274,31 @@ def memory_evidence(
         return no_memory(
             f"the masked run held nothing on {idle.sum()} of the {held.sum()} sessions on which it did"
         )
-    parts = {name: tested(bright[name] - masked[name], year, config, 1) for name in _SHOWN}
-    claims, blind = claims_of(bright), claims_of(masked)
+    # A gap speaks against skill: it is tested as one comparison, however many were tried.
+    gap = replace(test, comparisons=1)
+    parts = {name: gap.of(bright[name] - masked[name]) for name in _SHOWN}
     nothing = np.zeros(bright[EDGE].size)
+    claims, blind = claims_of(bright), {"timing": nothing, "style_timing": nothing, **claims_of(masked)}
     contrasts = {
         name: Contrast(
-            gap=tested(row - blind.get(name, nothing), year, config, 1),
+            gap=gap.of(row - blind[name]),
             # At the claim's own error, and twice that: a twin that times by chance confirms no more often.
-            masked=asked_thrice(blind.get(name, nothing), year, config, comparisons),
-            confirmed=above(tested(blind.get(name, nothing), year, config, comparisons)),
-            shrinks=above(loosely(row - blind.get(name, nothing), year, config, 1)),
+            masked=test.thrice(blind[name]),
+            confirmed=above(test.of(blind[name])),
+            shrinks=above(gap.loosely(row - blind[name])),
         )
         for name, row in claims.items()
     }
     together = None
     if "timing" in claims:
         one = bright[EDGE] + claims["timing"]
-        other = masked[EDGE] + blind.get("timing", nothing)
+        other = masked[EDGE] + blind["timing"]
         together = Together(
-            earned=tested(one, year, config, comparisons),
-            gap=tested(one - other, year, config, 1),
-            masked=tested(other, year, config, comparisons),
-            confirmed=above(loosely(other, year, config, comparisons)),
-            shrinks=above(loosely(one - other, year, config, 1)),
+            earned=test.of(one),
+            gap=gap.of(one - other),
+            masked=test.of(other),
+            confirmed=above(test.loosely(other)),
+            shrinks=above(gap.loosely(one - other)),
         )
     return MemoryEvidence(
         timing=contrasts.get("timing"),
@@ -301,11 +306,11 @@ def memory_evidence(
         together=together,
         against=against,
         gap=parts[EDGE],
-        masked=tested(masked[EDGE], year, config, comparisons),
+        masked=test.of(masked[EDGE]),
         parts=parts,
-        confirmed=above(loosely(masked[EDGE], year, config, comparisons)),
-        shrinks=above(loosely(bright[EDGE] - masked[EDGE], year, config, 1)),
-        both=tested((bright[EDGE] + masked[EDGE]) / 2.0, year, config, comparisons),
+        confirmed=above(test.loosely(masked[EDGE])),
+        shrinks=above(gap.loosely(bright[EDGE] - masked[EDGE])),
+        both=test.of((bright[EDGE] + masked[EDGE]) / 2.0),
     )
 
 

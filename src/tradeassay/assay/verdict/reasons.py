@@ -60,8 +60,7 @@ def style_known(found: AgentFindings, config: VerdictConfig) -> bool:
 
 def yearly_of(found: AgentFindings, config: VerdictConfig) -> str:
     """Return the yearly edge, and beyond what."""
-    edge = found.edge
-    assert edge is not None
+    edge = found.known_edge
     beyond = "market and style" if style_known(found, config) else "the market"
     # Returns alone do not say what was paid: an index has no costs, an account's may be in them or not.
     paid = "" if found.method == "returns" else ", after costs"
@@ -81,8 +80,7 @@ def _share(value: float) -> str:
 
 def _certain(found: AgentFindings, config: VerdictConfig) -> str:
     """Return at which confidence an interval holds, and for how many tries it allows; or that there is none."""
-    edge, trials = found.edge, found.trials
-    assert edge is not None
+    edge, trials = found.known_edge, found.trials
     if never_moves(found, config):
         return "; no interval, it is the same on every session"
     if edge.tested.low is None:
@@ -100,8 +98,6 @@ def _certain(found: AgentFindings, config: VerdictConfig) -> str:
 
 def because(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
     """Return the numbers behind the sentence, one line each."""
-    edge = found.edge
-    assert edge is not None
     names = {"common": "market", "style": "style", "selection": "selection", "trading": "trading"}
     if part_of(found, "costs") is not None and part_of(found, "fills") is not None:
         names = {**names, "fills": "fills", "costs": "costs"}
@@ -195,8 +191,7 @@ def _made_of(found: AgentFindings) -> list[str]:
 
 def speaks_for(found: AgentFindings, config: VerdictConfig, stays: Sequence[Claim]) -> tuple[str, ...]:
     """Return what speaks for skill, the strongest first; ``stays`` is what is certain and no memory."""
-    edge, memory, trials = found.edge, found.memory, found.trials
-    assert edge is not None
+    edge, memory, trials = found.known_edge, found.memory, found.trials
     lines = []
     if above(edge.tested) and (edge.tested.value or 0.0) >= least_edge(found, config):
         lines.append(f"{yearly_of(found, config)}, above zero for certain")
@@ -209,9 +204,9 @@ def speaks_for(found: AgentFindings, config: VerdictConfig, stays: Sequence[Clai
     if "style_timing" in stays and found.styles is not None:
         lines.append(f"leaning to styles when they paid brought {spanned(found.styles.timing)} a year")
     # Whoever chose afterwards needs no tries, and returns do not say when it was.
-    by_chance = trials is not None and found.method != "returns"
-    if by_chance and trials is not None and trials.void_at is not None and trials.void_at > 20:
-        lines.append(f"it would take {_tries(trials.void_at)} to find as much by chance")
+    void_at = None if trials is None or found.method == "returns" else trials.void_at
+    if void_at is not None and void_at > 20:
+        lines.append(f"it would take {_tries(void_at)} to find as much by chance")
     halves = found.stability
     if halves is not None and min(halves.first.value or 0.0, halves.second.value or 0.0) >= config.floor:
         both = f"{percent(halves.first.value)} and {percent(halves.second.value)} a year"
@@ -224,8 +219,7 @@ def speaks_for(found: AgentFindings, config: VerdictConfig, stays: Sequence[Clai
 
 def speaks_against(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
     """Return what was found against skill, the strongest first; what was not examined comes after it."""
-    edge, memory, followed = found.edge, found.memory, found.passive
-    assert edge is not None
+    edge, memory, followed = found.known_edge, found.memory, found.passive
     lines = []
     if found.leaks.findings:
         lines.append(found.leaks.sentence)
@@ -261,8 +255,7 @@ def speaks_against(found: AgentFindings, config: VerdictConfig) -> tuple[str, ..
 
 def _edge_against(found: AgentFindings, config: VerdictConfig) -> list[str]:
     """Return what the edge itself says against skill, if it does."""
-    edge = found.edge
-    assert edge is not None
+    edge = found.known_edge
     yearly, value, least = yearly_of(found, config), edge.tested.value or 0.0, least_edge(found, config)
     if below(edge.tested):
         return [f"{yearly}, below zero for certain"]

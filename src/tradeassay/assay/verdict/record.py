@@ -431,9 +431,29 @@ class AccountCurve(msgspec.Struct, frozen=True, kw_only=True):
     drawdown: tuple[float, ...]
 
 
-class AssayedAccount(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose account is judged, and over which sessions. ``with_all`` is what it returned with those that are left
-    out because its benchmark lacks them, None where that is the same. ``failure`` says why there is no result.
+class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent in one cell: all that is known about it, before any verdict.
+
+    Whose account it is, and over which sessions: ``with_all`` is what it returned with those that are left out
+    because its benchmark lacks them, None where that is the same; ``failure`` says why there is no result.
+
+    What its return is made of: ``parts`` are linked and sum to ``total``: ``common``, ``style`` (to which
+    ``style.<factor>`` sum), ``selection``, ``trading`` (``costs`` and ``fills``, the moves within the day, sum to
+    it where they are told apart); over several seeds they are those of an account that holds all seeds in equal
+    parts. ``market`` is what the market behind the ``common`` part returned: an account is measured by no other.
+    ``exposures`` are mean z-exposures on invested days. ``style_variance`` is the share of style in the variance
+    of what is not market, ``active_variance`` the share of that in the whole. ``styled`` is the share of days on
+    which style was measured, ``covered`` the share of what was held that the factors cover. ``biases`` are known
+    flaws of the data.
+
+    What speaks for skill, luck, memory or a leak behind it: from ``passive`` to ``calibration``, each is a test of
+    its own. ``versus`` is the run's own comparison with its baseline.
+
+    ``could_not`` is set when the result could not have been significant. ``needed`` sessions would find an edge as
+    large as the one measured, with the usual power; None where there is none to find. ``year`` is how many of them
+    its venue has in one. ``badges`` are those of the agent's own episodes, not of what played beside it.
+    ``measures`` and ``history`` are of an account that no run has scored, ``doubts`` what of its returns rests on
+    its table's word.
     """
 
     cell: str
@@ -452,20 +472,6 @@ class AssayedAccount(msgspec.Struct, frozen=True, kw_only=True):
     with_all: float | None = None
     failure: str | None = None
 
-
-class AccountMakeup(AssayedAccount, frozen=True, kw_only=True):
-    """What a return is made of.
-
-    ``parts`` are linked and sum to ``total``: ``common``, ``style`` (``style.<factor>`` sum to it), ``selection``,
-    ``trading`` (``costs`` and ``fills``, the moves within the day, sum to it where they are told apart); over
-    several seeds they are those of an account that holds all seeds in equal parts. ``market`` is what
-    the market behind the ``common`` part returned: the only one an account is measured by.
-    ``exposures`` are mean z-exposures on invested days. ``style_variance`` is the share of style in the variance
-    of what is not market, ``active_variance`` the share of that in the whole. ``styled`` is the share of days on
-    which style was measured, ``covered`` the share of what was held that the factors cover. ``biases`` are known
-    flaws of the data.
-    """
-
     total: Measure
     market: Measure
     parts: dict[str, Measure] = {}
@@ -476,10 +482,6 @@ class AccountMakeup(AssayedAccount, frozen=True, kw_only=True):
     styled: float | None = None
     covered: float | None = None
     biases: tuple[str, ...] = ()
-
-
-class AccountEvidence(AccountMakeup, frozen=True, kw_only=True):
-    """What speaks for skill, luck, memory or a leak behind it: each is a test of its own."""
 
     passive: PassiveEvidence | None = None
     timing: TimingEvidence | None = None
@@ -495,18 +497,6 @@ class AccountEvidence(AccountMakeup, frozen=True, kw_only=True):
     recall: RecallEvidence | None = None
     leaks: LeakEvidence
     calibration: Calibration | None = None
-
-
-class AgentFindings(AccountEvidence, frozen=True, kw_only=True):
-    """One agent in one cell: all that is known about it, before any verdict.
-
-    ``could_not`` is set when the result could not have been significant. ``needed`` sessions would find an edge as
-    large as the one measured, with the usual power; None where there is none to find. ``year`` is how many of them
-    its venue has in one. ``badges`` are those of the agent's own episodes, not of what played beside it.
-    ``versus`` is the run's own comparison with its baseline. ``measures`` and ``history`` are of an account that
-    no run has scored, ``doubts`` what of its returns rests on its table's word.
-    """
-
     versus: AgainstBaseline | None = None
 
     failures: dict[str, int] = {}
@@ -523,6 +513,12 @@ class AgentFindings(AccountEvidence, frozen=True, kw_only=True):
     measures: dict[str, Measure] = {}
     history: AccountHistory | None = None
     doubts: tuple[str, ...] = ()
+
+    @property
+    def known_edge(self) -> Edge:
+        """The edge of findings that have one: a verdict other than *failed* is about it."""
+        assert self.edge is not None
+        return self.edge
 
 
 class AgentAssay(AgentFindings, frozen=True, kw_only=True):
