@@ -81,7 +81,7 @@ def account_days(records: Iterable[StepRecord], symbols: tuple[str, ...], future
         before, value = nav[-1], ledger.nav()
         sessions.append(record.session)
         nav.append(value)
-        weights.append(held)
+        weights.append(held)  # a session starts with what the one before it left
         for name, money in _money((*record.opening, *record.events)).items():
             costs[name].append(money / before)
         if not value > 0.0:

@@ -124,6 +124,7 @@ def market_inputs(snapshot: Snapshot, query: MarketQuery) -> MarketInputs:
     view = snapshot.at(rows.stop - 1, "close")
     there, returns = _returns(snapshot, view, query.price, range(oldest, rows.stop))
     cut = early - oldest
+    # From open to open, a return begins before the last close is known.
     lag = 1 if query.price == "close" else 2
     values = _values(view, rows.stop - oldest, lag)[cut:]
     # The names were settled before the session; those without a price in it are left out of the regression.

@@ -16,7 +16,7 @@ from tradeassay.assay.staleness import stale_lags
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import did_you_mean
 from tradeassay.core.view import Floats, Instrument
-from tradeassay.data import load_dataset
+from tradeassay.data import Snapshot, load_dataset
 from tradeassay.data.tables.account import LongTable, OwnSeries, TableReading, columns_of, read_long, read_series
 from tradeassay.factors import FACTOR_NAMES
 from tradeassay.metrics import BootstrapConfig
@@ -72,13 +72,17 @@ class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
     until: str | None = None
     symbol: str | None = None
 
+    def opened(self, dataset: str) -> Snapshot:
+        """Open a data set of the store that ``home`` names, or of the usual one."""
+        return load_dataset(dataset, None if self.home is None else Path(self.home))
+
     def market(self, days: tuple[str, str], config: AttributionConfig) -> tuple[MarketInputs, int]:
         """Return what the market did from the first to the last of ``days``, and how many sessions make a year."""
         if self.dataset is None:
             raise UserError(
                 "no data set is named", hint="name one with prices of these names (tradeassay data list)"
             )
-        snapshot = load_dataset(self.dataset, None if self.home is None else Path(self.home))
+        snapshot = self.opened(self.dataset)
         query = MarketQuery(first=days[0], last=days[1], universe=self.universe, config=config)
         return market_inputs(snapshot, query), 365 if snapshot.calendar == "24/7" else 252
 
@@ -242,7 +246,7 @@ def luck_of_file(own: OwnAccount, config: LuckConfig = USUAL) -> Luck:
     return luck_of_returns(
         read_series(source, own.reading, alone=True).returns,
         chosen,
-        load_dataset(own.dataset or chosen.dataset, None if own.home is None else Path(own.home)),
+        own.opened(own.dataset or chosen.dataset),
         StatedTrades(names=own.names, turnover=own.turnover),
         config=config,
         title=title,

@@ -175,7 +175,9 @@ SHOWN: dict[Plant, tuple[str, str]] = {
 }
 """One of each nature: the name it is shown under, and what it truly is."""
 EVERY = 5
+"""Sessions for which chance keeps its names."""
 _MOMENTUM = 0
+"""The place of momentum among the exposures."""
 FIRST_WORLD = 88_000
 """Seed of the first world of a trial, and of the one that is shown: nobody chose it for its verdicts."""
 

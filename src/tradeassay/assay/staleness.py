@@ -14,7 +14,8 @@ from tradeassay.metrics.intervals import between, significant, student_reach
 
 LAGS = 20
 """Sessions by which a stale price may be late."""
-_SAMPLES_PER_TERM = 5
+_SESSIONS_PER_LAG = 20
+"""Sessions that every tested lag needs."""
 
 
 class Regression:
@@ -62,7 +63,7 @@ def stale_lags(total: Floats, market: Floats) -> int:
     A joint F test of :data:`LAGS` lags at one in a thousand, so that a real account is rarely called stale.
     """
     n = total.size
-    lags = min(LAGS, n // (4 * _SAMPLES_PER_TERM))
+    lags = min(LAGS, n // _SESSIONS_PER_LAG)
     if lags < 1 or not np.ptp(market) > 0.0 or not np.ptp(total) > 0.0:
         return 0
     late = [series[lags:] for series in lagged(market, lags)]

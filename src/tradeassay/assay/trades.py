@@ -65,11 +65,7 @@ OWN_PRICES = (
 def priced(own: OwnAccount) -> Iterator[Snapshot | None]:
     """Open the prices of a log: a data set, or a file that is read as one and forgotten; None without either."""
     if own.prices is None:
-        yield (
-            None
-            if own.dataset is None
-            else load_dataset(own.dataset, None if own.home is None else Path(own.home))
-        )
+        yield None if own.dataset is None else own.opened(own.dataset)
         return
     with tempfile.TemporaryDirectory(prefix="tradeassay-") as folder:
         import_files(FilesConfig(path=own.prices, name="prices"), home=Path(folder))

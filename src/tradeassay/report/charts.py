@@ -84,7 +84,7 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
 
     entry: str
     label: str
-    baseline: bool
+    baseline: bool = False
     returns: tuple[float | None, ...]
 
 
@@ -101,9 +101,9 @@ class Equity(msgspec.Struct, frozen=True, kw_only=True):
 
     days: tuple[str, ...]
     curves: tuple[Curve, ...]
-    band: Band | None
+    band: Band | None = None
     sessions: int
-    thinned: bool
+    thinned: bool = False
 
 
 class Marks(msgspec.Struct, frozen=True, kw_only=True):
@@ -214,7 +214,7 @@ def curve_chart(
 ) -> Equity:
     """Return lines (id, label, whether it is the baseline, values from before the first session on) as a chart."""
     if not sessions:
-        return Equity(days=(), curves=(), band=None, sessions=0, thinned=False)
+        return Equity(days=(), curves=(), sessions=0)
     axis = [str(np.datetime64(sessions[0][:10]) - np.timedelta64(1, "D")), *sessions]
     return Equity(
         days=tuple(axis[place] for place in places),
@@ -290,10 +290,8 @@ def _price_chart(cell: CellSummary, symbol: str, trades: Sequence[tuple[int, flo
     points = [(date.fromordinal(day).isoformat(), price, "") for day, price, _ in trades]
     chart = Equity(
         days=tuple(cell.sessions[place] for place in places),
-        curves=(Curve(entry="", label="close", baseline=False, returns=values),),
-        band=None,
+        curves=(Curve(entry="", label="close", returns=values),),
         sessions=len(cell.sessions),
-        thinned=False,
     )
     room = Marks(label="", glyph="", tone="", points=tuple(points))
     look = ChartLook(size="mid", form="number", names="none")
@@ -669,11 +667,9 @@ def plain_chart(
     """Return lines (id, label, values at ``days``) as a chart."""
     places = range(len(days))
     curves = tuple(
-        Curve(entry=entry, label=label, baseline=False, returns=picked(values, places))
-        for entry, label, values in lines
+        Curve(entry=entry, label=label, returns=picked(values, places)) for entry, label, values in lines
     )
-    chart = Equity(days=tuple(days), curves=curves, band=None, sessions=len(days), thinned=False)
-    return line_chart(chart, look, about)
+    return line_chart(Equity(days=tuple(days), curves=curves, sessions=len(days)), look, about)
 
 
 def waterfall_svg(one: AgentAssay) -> Markup | None:

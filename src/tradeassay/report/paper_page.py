@@ -42,15 +42,10 @@ def write_paper(page: PaperPage, folder: Path, badges: Sequence[tuple[str, str]]
 
 
 def day_chart(curves: Curves, look: dict[str, LineStyle]) -> Markup:
-    lines = tuple(Curve(entry=name, label=name, baseline=False, returns=values) for name, values in curves.lines)
-    about = f"{len(lines)} lines from {curves.x[0]} to {curves.x[-1]}: " + ", ".join(
-        name for name, _ in curves.lines
-    )
-    return line_chart(
-        Equity(days=curves.x, curves=lines, band=None, sessions=len(curves.x), thinned=False),
-        ChartLook(styles=look),
-        about,
-    )
+    lines = tuple(Curve(entry=name, label=name, returns=values) for name, values in curves.lines)
+    names = ", ".join(name for name, _ in curves.lines)
+    about = f"{len(lines)} lines from {curves.x[0]} to {curves.x[-1]}: {names}"
+    return line_chart(Equity(days=curves.x, curves=lines, sessions=len(curves.x)), ChartLook(styles=look), about)
 
 
 def _pasted(shelf: Shelf, table: Table, page: PaperPage, badges: Sequence[tuple[str, str]]) -> PasteTable:

@@ -52,7 +52,7 @@ def recall_chart(report: RecallReport) -> Markup | None:
             point = (report.cutoff.isoformat(), top, f"knowledge ends {report.cutoff}")
             marks = (Marks(label=f"cutoff {report.cutoff}", glyph="▼", tone="bad", points=(point,)),)
     about = f"Recall by month from {days[0]} to {days[-1]}; 0 is guessing, 1 is knowing"
-    chart = Equity(days=days, curves=tuple(curves), band=band, sessions=len(days), thinned=False)
+    chart = Equity(days=days, curves=tuple(curves), band=band, sessions=len(days))
     return line_chart(chart, ChartLook(styles=_LOOK, size="mid", zero=True), about, marks=marks)
 
 

@@ -17,9 +17,11 @@ from tradeassay.report.page import write_html
 from tradeassay.runs import CodeRun, Run
 
 Tracker = Literal["mlflow", "wandb"]
+Told = tuple[dict[str, str], dict[str, float]]
+"""Parameters, and numbers by name."""
 
 
-def tracked(run: Run | CodeRun) -> tuple[dict[str, str], dict[str, float]]:
+def tracked(run: Run | CodeRun) -> Told:
     """Return what a tracker is told: parameters, and numbers by ``table/agent/column`` with its ends. Names that
     only differ in letters that a tracker refuses are numbered.
 
@@ -54,16 +56,16 @@ def track(run: Run | CodeRun, tracker: Tracker, *, project: str = "tradeassay") 
 
     Raises :class:`MissingExtra` where the tracker is not installed, :class:`RunError` where it does not take it.
     """
-    params, numbers = tracked(run)
+    told = tracked(run)
     client: Any = require(tracker, "tracking")
     log = _log_mlflow if tracker == "mlflow" else _log_wandb
     try:
         with tempfile.TemporaryDirectory() as folder:
             page = write_html(run, Path(folder) / "report.html")
-            return log(client, run, project, params, numbers, (page, run.folder / "scores.json"))
+            return log(client, project, run.name, told, (page, run.folder / "scores.json"))
     except Exception as error:  # whatever a tracker raises is its own trouble, not the run's
-        told = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise RunError(f"{tracker} did not take the run: {told}", hint=_MENDS[tracker]) from error
+        said = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise RunError(f"{tracker} did not take the run: {said}", hint=_MENDS[tracker]) from error
 
 
 _MENDS = {
@@ -72,16 +74,10 @@ _MENDS = {
 }
 
 
-def _log_mlflow(
-    mlflow: Any,
-    run: Run | CodeRun,
-    project: str,
-    params: dict[str, str],
-    numbers: dict[str, float],
-    files: Sequence[Path],
-) -> str:
+def _log_mlflow(mlflow: Any, project: str, name: str, told: Told, files: Sequence[Path]) -> str:
+    params, numbers = told
     mlflow.set_experiment(project)
-    with mlflow.start_run(run_name=run.name) as begun:
+    with mlflow.start_run(run_name=name) as begun:
         mlflow.log_params(params)
         mlflow.log_metrics(numbers)
         for file in files:
@@ -89,15 +85,9 @@ def _log_mlflow(
     return str(begun.info.run_id)
 
 
-def _log_wandb(
-    wandb: Any,
-    run: Run | CodeRun,
-    project: str,
-    params: dict[str, str],
-    numbers: dict[str, float],
-    files: Sequence[Path],
-) -> str:
-    begun = wandb.init(project=project, name=run.name, config=params)
+def _log_wandb(wandb: Any, project: str, name: str, told: Told, files: Sequence[Path]) -> str:
+    params, numbers = told
+    begun = wandb.init(project=project, name=name, config=params)
     failed = 1
     try:
         begun.summary.update(numbers)

@@ -297,19 +297,17 @@ def _pace_chart(found: Pace, words: PageWords) -> Markup:
     low, mean, high = (
         tuple(round(value, 5) for value in row[first:]) for row in (found.low, found.mean, found.high)
     )
-    curve = Curve(entry="", label=words("entry.pace"), baseline=False, returns=mean)
-    days = found.days[first:]
-    drawn = Equity(
-        days=days, curves=(curve,), band=Band(low=low, middle=mean, high=high), sessions=len(days), thinned=False
-    )
+    curve = Curve(entry="", label=words("entry.pace"), returns=mean)
+    days, band = found.days[first:], Band(low=low, middle=mean, high=high)
+    drawn = Equity(days=days, curves=(curve,), band=band, sessions=len(days))
     return line_chart(drawn, ChartLook(names="none", size="low", zero=True), words("entry.pace"))
 
 
 def _price_chart(found: Shown, words: PageWords) -> Markup:
     """Return an asset's price with the news at its foot; the glyphs of actions are explained below it."""
     days, prices = ([one[name] for one in found["points"]] for name in ("session", "price"))
-    curve = Curve(entry="", label=words("word.price"), baseline=False, returns=tuple(prices))
-    chart = Equity(days=tuple(days), curves=(curve,), band=None, sessions=len(days), thinned=False)
+    curve = Curve(entry="", label=words("word.price"), returns=tuple(prices))
+    chart = Equity(days=tuple(days), curves=(curve,), sessions=len(days))
     marks = [
         Marks(label=words(f"timeline.{name}"), glyph=glyph, tone=tone, points=()) for _, name, glyph, tone in ACTS
     ]

@@ -190,7 +190,7 @@ class _Trial:
         present = [channel for channel, why in channels.items() if why is None]
         for style in STYLES:
             self._try(cut, style, present, days)
-        repeatable = self.repeats is not False  # what no other future moves repeats itself
+        repeatable = self.repeats is not False  # not asked where no other future moved anything
         notes = []
         if not repeatable:
             notes.append("the agent answers differently to the same questions: futures cannot be compared")

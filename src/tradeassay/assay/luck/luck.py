@@ -171,7 +171,7 @@ def luck_of_returns(
     schedule, shape = even_schedule(len(days), names=stated.names, turnover=turnover)
     portfolios = affordable(config.portfolios, schedule, shape)
     made = random_portfolios(market, schedule, n=portfolios, seed=config.seed)
-    held = float(np.median(made.shapes[:, 2]))
+    held = float(np.median(made.shapes[:, Shape._fields.index("names")]))
     if held < HELD * stated.names:
         raise UserError(
             f"{stated.names} names cannot be held in this market with {market.cash:,.0f}: random portfolios come "

@@ -32,12 +32,11 @@ class RandomPortfolios:
     """``nav`` (portfolios, sessions + 1) with the initial value first; ``shapes`` holds one shape per portfolio.
 
     ``shapes`` has shape (portfolios, 3): one-way turnover per session, cash ratio and names held, means over the
-    sessions. ``seed`` and the place of a row are enough to make that portfolio again.
+    sessions.
     """
 
     nav: Floats
     shapes: Floats
-    seed: int
 
 
 def affordable(wanted: int, schedule: SeatChanges, shape: Shape) -> int:
@@ -84,7 +83,7 @@ def random_portfolios(
     parts = [slice(first, min(first + TOGETHER, n)) for first in range(1, n, TOGETHER)]
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(play, parts))
-    return RandomPortfolios(nav, shapes, seed)
+    return RandomPortfolios(nav, shapes)
 
 
 def play_numbered(

@@ -407,9 +407,9 @@ class Turnover(Program):
             return None
         # ILLIQ is the logarithm of the mean of |return| / amount.
         traded = float(np.log(spread / np.sqrt(252.0) * np.sqrt(2.0 / np.pi)) - illiquid)
-        found = best_of(
-            self._archive, -np.abs(np.nan_to_num(self._usual, nan=np.inf) - traded), np.zeros(0, dtype=np.int64)
-        )
+        nearness = -np.abs(np.nan_to_num(self._usual, nan=np.inf) - traded)
+        found = best_of(self._archive, nearness, np.zeros(nearness.size, dtype=np.int64))
+        # A turnover tells who it is, not when.
         return None if found is None else Guess(tickers=found.tickers, sector=found.sector)
 
 
@@ -506,7 +506,7 @@ def best_of(archive: PriceArchive, best: Floats, rows: Ints) -> Guess | None:
     if not order:
         return None
     first = archive.instruments[order[0]]
-    row = min(int(rows[order[0]]) + 1, archive.sessions.size - 1) if rows.size else 0
+    row = min(int(rows[order[0]]) + 1, archive.sessions.size - 1)
     return Guess(
         tickers=tuple(archive.instruments[k].symbol for k in order),
         date=str(archive.sessions[row]),

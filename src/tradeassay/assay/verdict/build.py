@@ -73,7 +73,6 @@ from tradeassay.core.hashing import canonical_json
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.registry import did_you_mean
 from tradeassay.core.view import Floats
-from tradeassay.data import load_dataset
 from tradeassay.data.markets import FRENCH, MARKETS, offer, read_factors, read_market
 from tradeassay.data.tables.account import OwnSeries, beside, columns_of, compounded, read_series, with_benchmark
 from tradeassay.data.tables.columns import plain_title
@@ -313,13 +312,14 @@ def _findings(
 
 @dataclass(frozen=True, slots=True)
 class TrialSetting:
-    """What an account's daily parts are judged with: how many were tried, and what it was ``taken`` from."""
+    """What an account's daily parts are judged with: how many were tried, and what it was ``taken`` from; where
+    there is no attribution that knows them, passive portfolios as ``references``, and ``sessions``.
+    """
 
     here: int = 1
     tried: Tried = NO_TRIES
     taken: tuple[Attribution, ...] = ()
     references: Mapping[str, Floats] | None = None
-    """Passive portfolios and ``sessions``, where there is no attribution that knows them."""
     sessions: tuple[str, ...] = ()
 
 
@@ -790,9 +790,7 @@ def _rows_of_series(
 
 def _judged(own: OwnAccount, taken: Attribution, config: VerdictConfig, agent: str) -> AgentAssay:
     """Return the verdict on an own account that was taken apart."""
-    biases: tuple[str, ...] = ()
-    if own.dataset is not None:
-        biases = load_dataset(own.dataset, None if own.home is None else Path(own.home)).facts.biases
+    biases = () if own.dataset is None else own.opened(own.dataset).facts.biases
     exposures = dict(taken.preferences)
     if taken.method == "returns":
         # Where only returns are known: the constant exposures that explain them best.

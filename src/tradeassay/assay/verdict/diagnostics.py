@@ -287,7 +287,7 @@ def capacity_evidence(edge: Floats, taken: Sequence[Attribution], test: MeanTest
             return 0.0
         if (bound(at(_LARGEST)) or 0.0) > 0.0:
             return None
-        for _ in range(40):
+        for _ in range(40):  # halvings of the logarithm: more digits than a size is shown with
             middle = (low + high) / 2.0
             low, high = (middle, high) if (bound(at(math.exp(middle))) or 0.0) > 0.0 else (low, middle)
         return math.exp(low)
