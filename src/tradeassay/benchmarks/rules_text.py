@@ -26,11 +26,13 @@ def rules_text(benchmark: Benchmark, venue_sha256: str | None = None) -> str:
     found = venues.get(market.venue)
     same = venue_sha256 in (None, sha256_of(found))
     venue = found.limited(max_weight=market.max_weight, max_positions=market.max_positions)
-    about_venue = f"The venue: {venue.title} ({venue.id})", _venue(venue)
+    currency, about_venue = venue.currency, (f"The venue: {venue.title} ({venue.id})", _venue(venue))
     if not same:
+        # verify tells by the currency whether a page follows from a venue that stands in for an absent one.
+        currency = f"{currency} (the venue's currency here)"
         about_venue = f"The venue: {venue.id}", _other_venue(str(venue_sha256), sha256_of(found))
     parts = (
-        ("What is played", _what(benchmark, f" {venue.currency}" if same else "")),
+        ("What is played", _what(benchmark, currency)),
         ("A day", _day(benchmark)),
         about_venue,
         ("What happens to holdings", _holdings()),
@@ -45,7 +47,7 @@ def _what(benchmark: Benchmark, currency: str) -> Iterator[str]:
     market = benchmark.market
     yield f"Data set {benchmark.dataset}, sessions from {market.first} to {market.last}; before that is history."
     yield _universe(market)
-    yield f"You start with {market.cash:,.0f}{currency} in cash."
+    yield f"You start with {market.cash:,.0f} {currency} in cash."
     if market.index is not None:
         yield f"Results are compared with the index {market.index} and with the agent '{benchmark.baseline}'."
     else:
