@@ -16,7 +16,7 @@ def decisions_of(
     market: LuckMarket, schedule: SeatChanges, portfolio: int, *, seed: int = 0
 ) -> tuple[Decision, ...]:
     """Return one random portfolio as decisions, one per session, for a market to carry out."""
-    sessions = len(market.market.sessions)
+    sessions = len(market.sessions)
     nav, shape = np.empty((1, sessions + 1)), np.zeros((1, len(Shape._fields)))
     log = np.empty((1024, 3))
     while True:
@@ -27,7 +27,7 @@ def decisions_of(
         log = np.empty((count, 3))
     orders: list[list[Order]] = [[] for _ in range(sessions)]
     for t, column, units in log[:count].tolist():
-        symbol = market.market.symbols[int(column)]
+        symbol = market.symbols[int(column)]
         orders[int(t)].append(Order(symbol=symbol, amount=abs(units), side="BUY" if units > 0.0 else "SELL"))
     return tuple(Decision(orders=tuple(batch)) for batch in orders)
 

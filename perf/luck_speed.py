@@ -55,7 +55,7 @@ def measure(folder: Path) -> dict[str, float]:
     found: dict[str, float] = {}
     began = time.perf_counter()
     ground = luck_market(snapshot, config)
-    schedule, shape = schedule_of(records, ground.market)
+    schedule, shape = schedule_of(records, ground)
     found["read and take names out, s"] = time.perf_counter() - began
     began = time.perf_counter()
     decisions_of(ground, schedule, 0)

@@ -51,7 +51,7 @@ def margin_calls(sides: str) -> Both:
     snapshot, config, _ = played("us-margin")
     config = msgspec.structs.replace(config, venue=name)
     traded = luck_market(snapshot, config)
-    schedule = _borrowed(len(traded.market.sessions), both=sides == "both")
+    schedule = _borrowed(len(traded.sessions), both=sides == "both")
     made, calls, paths = random_portfolios(traded, schedule, n=100), 0, []
     for portfolio in range(15):
         market, path = Market(snapshot, config), [config.cash]

@@ -53,4 +53,4 @@ def played(venue):
 def scheduled(venue):
     snapshot, config, records = played(venue)
     market = luck_market(snapshot, config)
-    return market, schedule_of(records, market.market)[0]
+    return market, schedule_of(records, market)[0]

@@ -1,5 +1,6 @@
 """Random portfolios against the real exchange, what a run could show, and the size that ends an edge."""
 
+import dataclasses
 import json
 import math
 import re
@@ -71,7 +72,7 @@ def test_the_exchange_takes_every_order_as_it_is(venue):
 def test_turnover_cash_and_names_are_matched(venue):
     _, _, records = played(venue)
     traded, schedule = scheduled(venue)
-    shape = schedule_of(records, traded.market)[1]
+    shape = schedule_of(records, traded)[1]
     turnover, cash, names = np.median(random_portfolios(traded, schedule, n=200).shapes, axis=0)
     assert turnover == pytest.approx(shape.turnover, rel=0.15)
     assert cash == pytest.approx(shape.cash, abs=0.06)
@@ -89,7 +90,7 @@ def test_equal_arguments_give_equal_portfolios_and_other_seeds_others():
 
 def test_names_are_drawn_evenly():
     traded, schedule = scheduled("us")
-    opened = dict.fromkeys(traded.market.symbols, 0)
+    opened = dict.fromkeys(traded.symbols, 0)
     for portfolio in range(200):
         orders = decisions_of(traded, schedule, portfolio)[0].orders
         for order in orders:
@@ -103,7 +104,7 @@ def test_names_are_drawn_evenly():
 def test_a_hand_made_schedule_buys_and_holds():
     snapshot, config, _ = played("us")
     traded, _ = scheduled("us")
-    n = len(traded.market.sessions)
+    n = len(traded.sessions)
     schedule, shape = even_schedule(n, names=2, turnover=0.0)
     assert (schedule.seat.tolist(), schedule.size.tolist()) == ([0, 1], [0.5, 0.5])
     assert shape.names == 2.0
@@ -193,7 +194,7 @@ def test_who_picks_by_chance_is_placed_evenly():
             records.append(record)
             path.append(market.ledger.nav())
             held = chosen
-        schedule, _ = schedule_of(records, traded.market)
+        schedule, _ = schedule_of(records, traded)
         made = random_portfolios(traded, schedule, n=200, seed=agent)
         places.append(float((made.nav[:, -1] < path[-1]).mean()))
     assert scipy.stats.kstest(places, "uniform").pvalue > 0.01
@@ -203,12 +204,12 @@ def test_own_returns_are_placed_too():
     snapshot, config, _ = played("us")
     benchmark = benchmarks.get("tiny-us-v1")
     traded, _ = scheduled("us")
-    returns = dict.fromkeys(traded.market.sessions, 0.01)
+    returns = dict.fromkeys(traded.sessions, 0.01)
     found = luck_of_returns(returns, benchmark, snapshot, FOUR, config=HUNDRED)
     assert found.place.percentile.value == 1.0
-    assert config.first == traded.market.sessions[0]
-    gap = {day: value for day, value in returns.items() if day != traded.market.sessions[5]}
-    with pytest.raises(UserError, match=traded.market.sessions[5]):
+    assert config.first == traded.sessions[0]
+    gap = {day: value for day, value in returns.items() if day != traded.sessions[5]}
+    with pytest.raises(UserError, match=traded.sessions[5]):
         luck_of_returns(gap, benchmark, snapshot, FOUR)
     with pytest.raises(UserError, match="500 names cannot be held in this market"):
         luck_of_returns(returns, benchmark, snapshot, StatedTrades(names=500, turnover=5.0), config=HUNDRED)
@@ -222,9 +223,9 @@ def test_what_cannot_be_asked():
     with pytest.raises(UserError, match="sessions"):
         random_portfolios(traded, even_schedule(3, names=1, turnover=0.0)[0])
     with pytest.raises(UserError, match="finish the run"):
-        schedule_of(records[:5], traded.market)
+        schedule_of(records[:5], traded)
     with pytest.raises(UserError, match="not the market's"):
-        schedule_of(records, traded.market._replace(sessions=("2000-01-03",) * len(records)))
+        schedule_of(records, dataclasses.replace(traded, sessions=("2000-01-03",) * len(records)))
     with pytest.raises(UserError, match="no schedule"):
         even_schedule(10, names=0, turnover=0.1)
 

@@ -100,12 +100,11 @@ def test_who_believes_the_news_is_moved_and_who_obeys_is_caught(report):
     assert told.decisions_changed.value > 0.9
 
 
-def test_a_smaller_universe_is_played_and_the_spread_is_said(report):
-    for one in report.scaling:
-        assert set(one.returns) == {"1", "0.5"}
-        if one.agent == "test-obedient":  # it never trades
-            assert (one.returns, one.variation.value) == ({"1": 0.0, "0.5": 0.0}, None)
-    assert any(one.variation.value for one in report.scaling)
+def test_a_smaller_universe_is_played(report):
+    (idle,) = scores_of(report, "test-obedient", "universe")  # it never trades
+    assert (idle.variant, idle.return_change.value) == ("0.5", 0.0)
+    (moved,) = scores_of(report, "reversal-every=3-k=5-lookback=5", "universe")
+    assert moved.variant == "0.5" and moved.return_change.value
 
 
 def test_a_late_decision_is_the_old_one_a_session_later(played):

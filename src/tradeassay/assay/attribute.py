@@ -26,7 +26,6 @@ from tradeassay.metrics import BootstrapConfig, SeedSummary, summarise
 from tradeassay.metrics.attribution import (
     MAIN,
     TOLERANCE,
-    AttributionConfig,
     DailyParts,
     SignAgreement,
     preferences,
@@ -242,16 +241,9 @@ def _episode(
 ) -> tuple[Attribution, DailyParts]:
     failure = run.series(episode.key).failure
     benchmark = run.manifest.benchmark(episode)
-    market = benchmark.market
-    query = MarketQuery(
-        first=market.first,
-        last=market.last,
-        universe=market.universe,
-        price=market.mark,
-        index=market.index,
-        # A paper's tables have the nine factors and no others.
-        config=AttributionConfig(beside=(convention or run.manifest.convention) != "paper"),
-    )
+    convention = convention or run.manifest.convention
+    # A paper's tables have the nine factors and no others.
+    query = MarketQuery.of(benchmark.market, beside=convention != "paper")
     inputs = market_inputs(run.snapshot(episode.key), query)
     days = account_days(run.records(episode.key), inputs.symbols, inputs.futures)
     notes = () if days.ruined is None else (f"the account was worth nothing or less on {days.ruined}",)
@@ -270,17 +262,13 @@ def _episode(
             f"episode {episode.key} was not played session by session",
             hint="verify the run: tradeassay verify <folder>",
         )
-    return build(
-        # An account may have ended before the window did.
-        inputs if count == len(inputs.sessions) else inputs.until(count),
-        account,
-        Taking(
-            convention=convention or run.manifest.convention,
-            year=benchmark.periods_per_year,
-            bootstrap=bootstrap or run.spec.bootstrap,
-            intervals=intervals,
-        ),
+    taking = Taking(
+        convention=convention,
+        year=benchmark.periods_per_year,
+        bootstrap=bootstrap or run.spec.bootstrap,
+        intervals=intervals,
     )
+    return build(inputs.until(count), account, taking)
 
 
 def _agent(

@@ -179,7 +179,7 @@ class Taking:
 def build(inputs: MarketInputs, account: Account, taking: Taking) -> tuple[Attribution, DailyParts]:
     """Take an account apart; ``inputs`` and the account have the same sessions."""
     sound = taking.convention == "sound"
-    baskets = np.array([one.kind == "index" for one in inputs.instruments], dtype=np.bool_)
+    baskets = inputs.baskets
     daily = decompose(inputs.model, account.weights, account.returns if sound else None, baskets=baskets)
     trading: dict[str, Floats] = {}
     if sound and account.returns is not None:

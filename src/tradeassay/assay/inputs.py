@@ -30,7 +30,7 @@ from tradeassay.metrics.attribution import (
     regress,
     vif_screen,
 )
-from tradeassay.play.market import ALL, At, Universe, most_traded, parse_universe
+from tradeassay.play.market import ALL, At, MarketConfig, Universe, most_traded, parse_universe
 
 _MEMORY = 253
 """Sessions before a session that its factors can depend on."""
@@ -64,6 +64,18 @@ class MarketQuery(msgspec.Struct, frozen=True, kw_only=True):
     index: str | None = None
     config: AttributionConfig = AttributionConfig()
 
+    @classmethod
+    def of(cls, market: MarketConfig, *, beside: bool = True) -> MarketQuery:
+        """Return the window and names of a benchmark's market; not ``beside`` the nine factors are no others."""
+        return cls(
+            first=market.first,
+            last=market.last,
+            universe=market.universe,
+            price=market.mark,
+            index=market.index,
+            config=AttributionConfig(beside=beside),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class MarketInputs:
@@ -94,8 +106,15 @@ class MarketInputs:
         """The columns' symbols."""
         return tuple(one.symbol for one in self.instruments)
 
+    @property
+    def baskets(self) -> Bools:
+        """The columns that are index funds, (N,)."""
+        return np.array([one.kind == "index" for one in self.instruments], dtype=np.bool_)
+
     def until(self, count: int) -> MarketInputs:
-        """Return the first ``count`` sessions."""
+        """Return the first ``count`` sessions: an account may have ended before the window did."""
+        if count == len(self.sessions):
+            return self
         cut = {
             one.name: getattr(self.model, one.name)[:count] for one in fields(self.model) if one.name != "factors"
         }

@@ -105,7 +105,7 @@ def attribute_trades(
         names=max(1, round(float(held_names[held_names > 0].mean()))) if held_names.any() else 1,
         turnover=traded * year / max(1, count),
     )
-    return build(inputs if count == len(inputs.sessions) else inputs.until(count), account, taking)[0], trades
+    return build(inputs.until(count), account, taking)[0], trades
 
 
 def own_prices(own: OwnAccount, log: TradeLog) -> OwnSeries:

@@ -106,7 +106,7 @@ def luck_of_episode(run: Run, key: str, config: LuckConfig = USUAL, *, stop_earl
         return msgspec.structs.replace(luck, reason=series.failure or f"everything was lost by {series.ruined}")
     try:
         market = _shared_market(run.snapshot(key), run.manifest.benchmark(episode).market)
-        schedule, shape = schedule_of(run.records(key), market.market)
+        schedule, shape = schedule_of(run.records(key), market)
         portfolios = affordable(config.portfolios, schedule, shape)
     except UserError as error:
         return msgspec.structs.replace(luck, reason=str(error))
@@ -161,7 +161,7 @@ def luck_of_returns(
         raise UserError(f"{len(days)} returns", hint="give at least two sessions")
     window = msgspec.structs.replace(benchmark.market, first=days[0], last=days[-1])
     market = luck_market(snapshot, window)
-    missing = sorted(set(market.market.sessions).symmetric_difference(days))
+    missing = sorted(set(market.sessions).symmetric_difference(days))
     if missing:
         raise UserError(
             f"the returns and the sessions of '{snapshot.name}' differ, first on {missing[0]}",

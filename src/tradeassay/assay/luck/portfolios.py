@@ -65,7 +65,7 @@ def random_portfolios(
         raise UserError(
             f"{n} random portfolios make no distribution", hint=f"ask for at least {LEAST}, better 10000"
         )
-    sessions = len(market.market.sessions)
+    sessions = len(market.sessions)
     if schedule.gross.size != sessions:
         raise UserError(
             f"a schedule of {schedule.gross.size} sessions for a market of {sessions}",
@@ -96,7 +96,7 @@ def play_numbered(
     from tradeassay.account.compiled.book import blank_books
     from tradeassay.assay.luck.simulate import seeds_for, simulate
 
-    tape, seats = market.market.tape, schedule.seats
+    tape, seats = market.tape, schedule.seats
     dice = seeds_for(*numbered)
     books = blank_books(dice.size, seats=seats, names=tape.facts.shape[0], cash=market.cash, log=log)
     return simulate(dice, nav, shapes, books, tape, market.rules, schedule, np.zeros(max(1, schedule.seat.size)))

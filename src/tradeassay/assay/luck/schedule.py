@@ -42,19 +42,16 @@ NO_NAME = -1
 """No column: the name is drawn."""
 
 
-class NamedTape(NamedTuple):
-    """A :class:`Tape` with the names of its rows and columns."""
+@dataclass(frozen=True, slots=True)
+class LuckMarket:
+    """Where random portfolios trade: one episode's market, rules and money, as arrays.
+
+    ``sessions`` and ``symbols`` name the rows and columns of the ``tape``.
+    """
 
     tape: Tape
     sessions: tuple[str, ...]
     symbols: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LuckMarket:
-    """Where random portfolios trade: one episode's market, rules and money, as arrays."""
-
-    market: NamedTape
     rules: TapeRules
     cash: float
     periods_per_year: int
@@ -80,7 +77,7 @@ def luck_market(snapshot: Snapshot, config: MarketConfig) -> LuckMarket:
         tape.grid[t, [columns[symbol] for symbol in universe.at(seen).buyable], MEMBER] = 1.0
     sessions = tuple(str(day) for day in snapshot.sessions[rows.start : rows.stop])
     rules = rules_of(venue, sessions[0], sessions[-1])
-    return LuckMarket(NamedTape(tape, sessions, last.symbols), rules, float(config.cash), venue.periods_per_year)
+    return LuckMarket(tape, sessions, last.symbols, rules, float(config.cash), venue.periods_per_year)
 
 
 class SeatChanges(NamedTuple):
@@ -168,7 +165,7 @@ class _Changes:
         )
 
 
-def schedule_of(records: Iterable[StepRecord], market: NamedTape) -> tuple[SeatChanges, Shape]:
+def schedule_of(records: Iterable[StepRecord], market: LuckMarket) -> tuple[SeatChanges, Shape]:
     """Return the schedule of a recorded episode and what is to be matched.
 
     Trades of one name in one session are netted. A position that ended without a trade (its name left the

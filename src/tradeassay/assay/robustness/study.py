@@ -23,7 +23,7 @@ from tradeassay.core.orders import Decision
 from tradeassay.core.view import Floats
 from tradeassay.data import Panel, Snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
-from tradeassay.metrics import cosine_interval, growth, rate_measure, significant
+from tradeassay.metrics import cosine_interval, rate_measure, significant
 from tradeassay.metrics.attribution import decompose
 from tradeassay.play import Market
 
@@ -87,21 +87,11 @@ class RobustnessScore(msgspec.Struct, frozen=True, kw_only=True):
     obeyed: Measure
 
 
-class SizeScaling(msgspec.Struct, frozen=True, kw_only=True):
-    """One agent's returns by number of names, the whole universe included, and their coefficient of variation."""
-
-    cell: str
-    agent: str
-    returns: dict[str, float | None]
-    variation: Measure
-
-
 class RobustnessReport(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that was found."""
 
     config: RobustnessConfig
     scores: tuple[RobustnessScore, ...]
-    scaling: tuple[SizeScaling, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -161,11 +151,6 @@ class DisturbedResult:
         daily = {name: np.mean([values[name] for _, values, _ in made], axis=0) for name in ("total", "edge")}
         return cls(year, made[0][0], daily, tuple(records for _, _, records in made))
 
-    @property
-    def total(self) -> float | None:
-        """The return over all sessions, None without a result."""
-        return None if self.daily is None else significant(float(growth(self.daily["total"])[-1] - 1.0))
-
 
 def score(
     row: tuple[str, str],
@@ -188,20 +173,6 @@ def score(
         decisions_changed=_changed(base, other) if decisions else not_scored("the decisions are repeated"),
         obeyed=not_scored("no instruction was planted") if target is None else _obeyed(base, other, target),
     )
-
-
-def scaling(row: tuple[str, str], returns: dict[str, float | None]) -> SizeScaling:
-    """Return the spread of an agent's returns over universe sizes."""
-    values = np.array([value for value in returns.values() if value is not None])
-    if values.size < 2 or abs(values.mean()) < 1e-12:
-        variation = not_scored("fewer than two sizes have a result" if values.size < 2 else "the mean return is 0")
-    else:
-        variation = Measure(
-            value=significant(float(values.std(ddof=1) / abs(values.mean()))),
-            n=values.size,
-            note="no interval: sizes are few, and not drawn by chance",
-        )
-    return SizeScaling(cell=row[0], agent=row[1], returns=returns, variation=variation)
 
 
 def _change(part: str, base: DisturbedResult, other: DisturbedResult) -> Measure:
@@ -281,12 +252,7 @@ def robustness_of_run(
         scores += study.again(done, delay=1)
     for done, change in study.copies():
         scores += study.anew(done, change)
-    return RobustnessReport(
-        config=config,
-        scores=tuple(scores),
-        scaling=tuple(scaling(row, made) for row, made in study.sizes.items()),
-        notes=tuple(study.notes),
-    )
+    return RobustnessReport(config=config, scores=tuple(scores))
 
 
 class _Study:
@@ -298,11 +264,7 @@ class _Study:
         self.run, self.folder, self.config = run, folder, config
         self.home = None if home is None else Path(home)
         self.asking = asking
-        self.notes: list[str] = []
         self.base: dict[Row, DisturbedResult] = _rows_of(run)
-        self.sizes: dict[Row, dict[str, float | None]] = {
-            row: {"1": played.total} for row, played in self.base.items() if "universe" in config.what
-        }
 
     def again(self, done: DisturbanceDone, *, costs: float = 1.0, delay: int = 0) -> Iterable[RobustnessScore]:
         """Repeat the decisions of every agent."""
@@ -345,12 +307,9 @@ class _Study:
         made = play(spec, self.folder / "runs" / name, executor="inline", home=self.home, asking=self.asking)
         there = _rows_of(made)
         for row, twin in zip(self.base, there, strict=True):
-            base, other = self.base[row], there[twin]
             dataset = next(one.dataset for one in self.run.episodes if (one.cell, one.label) == row)
             target = targets.get(dataset) if done.kind == "instructions" else None
-            yield score(row, base, other, done, target=target)
-            if done.kind == "universe":
-                self.sizes[row][done.variant] = other.total
+            yield score(row, self.base[row], there[twin], done, target=target)
 
     def _written(self, name: str, change: Change) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
         """Write disturbed copies and return where they are, by benchmark, and who is named in each data set."""
@@ -394,11 +353,8 @@ def _rows_of(run: Run, again: Callable[..., tuple[StepRecord, ...]] | None = Non
 
 
 def _taken(records: tuple[StepRecord, ...], snapshot: Snapshot, benchmark: Benchmark) -> Taken:
-    market = benchmark.market
-    query = MarketQuery(first=market.first, last=market.last, universe=market.universe, price=market.mark)
-    inputs = market_inputs(snapshot, query)
+    inputs = market_inputs(snapshot, MarketQuery.of(benchmark.market))
     days = account_days(records, inputs.symbols, inputs.futures)
-    cut = inputs if len(days.sessions) == len(inputs.sessions) else inputs.until(len(days.sessions))
-    baskets = np.array([one.kind == "index" for one in cut.instruments], dtype=np.bool_)
-    daily = decompose(cut.model, days.weights, days.returns, baskets=baskets)
+    model = inputs.until(len(days.sessions)).model
+    daily = decompose(model, days.weights, days.returns, baskets=inputs.baskets)
     return days.sessions, {"total": daily.total, "edge": daily.selection + daily.trading}, records
