@@ -48,6 +48,8 @@ NOT_REDERIVABLE = "answers as recorded by the runner, not re-derivable"
 
 OWN_PROGRAM = "decisions of a program of the runner's own, not re-derivable"
 """What is said of decisions that a program outside the run gave: it is never executed for somebody else."""
+FILES_OPEN = "files were open to it: whether it read the data from the disk is not known"
+"""What is said of somebody's own code that played beside the data: a leak test does not see what it reads."""
 
 
 class Badges(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, get_args
 import msgspec
 from msgspec import Meta
 
-from tradeassay.core.measure import Measure
+from tradeassay.core.measure import FILES_OPEN, Measure
 
 Channel = Literal[
     "bars", "index levels", "index membership", "listings", "corporate actions", "news", "fundamentals"
@@ -50,9 +50,6 @@ class LeakFinding(msgspec.Struct, frozen=True, kw_only=True):
     step: int
     detail: str
     days: int = 1
-
-
-FILES_OPEN = "files were open to it: whether it read the data from the disk is not known"
 
 
 class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -53,6 +53,7 @@ from tradeassay.assay.verdict.evidence import (
     with_contrast,
     with_recall,
 )
+from tradeassay.assay.verdict.reasons import too_few
 from tradeassay.assay.verdict.record import (
     CASH,
     AgentAssay,
@@ -337,7 +338,7 @@ def with_daily(
     totals = totals_of(daily, test)
     style, active = variances(daily)
     edge = edge_of(daily, test)
-    power, could_not = f"{total.size} sessions are too few for any test: at least {config.least} are needed", True
+    power, could_not = too_few(total.size, config), True
     needed: int | None = None
     if total.size >= config.least:
         design = measured_design(daily[EDGE], level=config.level, comparisons=comparisons, periods_per_year=year)
@@ -878,22 +879,19 @@ def assay(
     :class:`~tradeassay.core.errors.UserError` or :class:`~tradeassay.core.errors.RunError` with one line for
     whatever cannot be read.
     """
-    config = config or VerdictConfig()
-    if isinstance(what, OwnAccount):
-        return assay_tables(what, config)
     from tradeassay.runs import Run
 
+    config = config or VerdictConfig()
+    if isinstance(what, Path | str):
+        path = Path(what)
+        if not path.exists():
+            raise UserError(f"no run and no table at {path}", hint="give a run's folder, or a Parquet or CSV file")
+        what = Run.load(path, home=home) if path.is_dir() else str(path)
     if isinstance(what, Run):
         return assay_run(what, config, agents=agents, leaks=leaks, memory=memory, say=say, spread=spread)
-    if not isinstance(what, Path | str):
-        return assay_tables(OwnAccount(returns=what, home=None if home is None else str(home)), config)
-    path = Path(what)
-    if path.is_dir():
-        opened = Run.load(path, home=home)
-        return assay_run(opened, config, agents=agents, leaks=leaks, memory=memory, say=say, spread=spread)
-    if path.is_file():
-        return assay_tables(OwnAccount(returns=str(path), home=None if home is None else str(home)), config)
-    raise UserError(f"no run and no table at {path}", hint="give a run's folder, or a Parquet or CSV file")
+    if not isinstance(what, OwnAccount):
+        what = OwnAccount(returns=what, home=None if home is None else str(home))
+    return assay_tables(what, config)
 
 
 class RecordedAssay(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

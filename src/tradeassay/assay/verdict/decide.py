@@ -16,6 +16,7 @@ from tradeassay.assay.memory.edge import EdgeSplit, split_sentence
 from tradeassay.assay.verdict.evidence import convex, leaning, least_edge, never_moves, unearned
 from tradeassay.assay.verdict.reasons import (
     because,
+    beyond_what,
     in_rows,
     pace,
     part_of,
@@ -41,7 +42,7 @@ from tradeassay.assay.verdict.record import (
     Verdict,
     VerdictConfig,
 )
-from tradeassay.core.measure import Measure, above, below
+from tradeassay.core.measure import FILES_OPEN, Measure, above, below
 from tradeassay.factors import factor_words
 
 BASELINE = "baseline"
@@ -406,7 +407,7 @@ def limits_of(found: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[
             taken = [spanned(one.gap) for one in lost if one is not None]
             limits = [f"memory is not certain: unmasked less masked is {' and '.join(taken)} a year"]
     if found.leaks.files_open and not found.leaks.findings:
-        limits.insert(0, "files were open to it: whether it read the data from the disk is not known")
+        limits.insert(0, FILES_OPEN)
     if kind in _PRAISE:
         limits = [*found.doubts, *limits]
     if found.styled is not None and found.styled < config.styled:
@@ -784,8 +785,7 @@ def _style(made: str, found: AgentFindings, config: VerdictConfig) -> str:
     rest, but = f"the rest, {spanned(found.known_edge.tested)} a year", _but(found, config)
     if but is not None:
         return f"{made}; {said}; {rest}, may be luck: {but}."
-    short = "; the window is too short for skill to show" if found.could_not else ""
-    return f"{made}; {said}; {rest}, cannot be told from luck{short}."
+    return f"{made}; {said}; {rest}, cannot be told from luck{_too_short(found)}."
 
 
 def _leans(found: AgentFindings, config: VerdictConfig) -> str:
@@ -795,20 +795,22 @@ def _leans(found: AgentFindings, config: VerdictConfig) -> str:
 
 
 def _luck(made: str, yearly: str, found: AgentFindings, config: VerdictConfig) -> str:
-    but = _but(found, config)
-    if but is None:
-        short = "; the window is too short for skill to show" if found.could_not else ""
-        # That it beat its baseline for certain says nothing of what made it: both are true, and both are said.
-        side = None if found.versus is None else found.versus.side
-        if side is not None and found.versus is not None:
-            ahead = "beats" if side == "above" else "falls behind"
-            beyond = "market and style" if style_known(found, config) else "the market"
-            return (
-                f"{made} and {ahead} {found.versus.baseline}, but what it did beyond {beyond} cannot be told from "
-                f"luck: {yearly}{short}."
-            )
-        return f"{made}, which cannot be told from luck: {yearly}{short}."
-    return f"{made}, and {SMALL if _small(found, config) else 'luck is not excluded'}: {yearly}, but {but}."
+    but, versus = _but(found, config), found.versus
+    if but is not None:
+        return f"{made}, and {SMALL if _small(found, config) else 'luck is not excluded'}: {yearly}, but {but}."
+    if versus is None or versus.side is None:
+        return f"{made}, which cannot be told from luck: {yearly}{_too_short(found)}."
+    # That it beat its baseline for certain says nothing of what made it: both are true, and both are said.
+    ahead = "beats" if versus.side == "above" else "falls behind"
+    beyond = beyond_what(found, config)
+    return (
+        f"{made} and {ahead} {versus.baseline}, but what it did beyond {beyond} cannot be told from luck: "
+        f"{yearly}{_too_short(found)}."
+    )
+
+
+def _too_short(found: AgentFindings) -> str:
+    return "; the window is too short for skill to show" if found.could_not else ""
 
 
 def _but(found: AgentFindings, config: VerdictConfig) -> str | None:

@@ -58,15 +58,23 @@ def style_known(found: AgentFindings, config: VerdictConfig) -> bool:
     return found.styled is None or found.styled >= config.styled
 
 
+def beyond_what(found: AgentFindings, config: VerdictConfig) -> str:
+    """Return beyond what an edge is one."""
+    return "market and style" if style_known(found, config) else "the market"
+
+
+def too_few(sessions: int, config: VerdictConfig) -> str:
+    """Say that nothing can be tested."""
+    return f"{sessions} sessions are too few for any test: at least {config.least} are needed"
+
+
 def yearly_of(found: AgentFindings, config: VerdictConfig) -> str:
     """Return the yearly edge, and beyond what."""
-    edge = found.known_edge
-    beyond = "market and style" if style_known(found, config) else "the market"
     # Returns alone do not say what was paid: an index has no costs, an account's may be in them or not.
     paid = "" if found.method == "returns" else ", after costs"
     if paid and found.parts and part_of(found, "trading") is None:
         paid = ", before costs"
-    return f"{spanned(edge.tested)} a year beyond {beyond}{paid}"
+    return f"{spanned(found.known_edge.tested)} a year beyond {beyond_what(found, config)}{paid}"
 
 
 def signed(value: float) -> str:
@@ -262,7 +270,7 @@ def _edge_against(found: AgentFindings, config: VerdictConfig) -> list[str]:
     if never_moves(found, config):
         return [f"{yearly}, the same on every session: nothing can be tested"]
     if edge.tested.low is None:
-        return [f"{found.sessions} sessions are too few for any test: at least {config.least} are needed"]
+        return [too_few(found.sessions, config)]
     if not above(edge.tested):
         return [f"{yearly}: zero is not excluded"]
     if value < config.floor:
