@@ -76,13 +76,17 @@ class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
         """Open a data set of the store that ``home`` names, or of the usual one."""
         return load_dataset(dataset, None if self.home is None else Path(self.home))
 
-    def market(self, days: tuple[str, str], config: AttributionConfig) -> tuple[MarketInputs, int]:
-        """Return what the market did from the first to the last of ``days``, and how many sessions make a year."""
+    def market(self, days: tuple[str, str], *, beside: bool = True) -> tuple[MarketInputs, int]:
+        """Return what the market did from the first to the last of ``days``, and how many sessions make a year.
+
+        Not ``beside``, exposures are to the nine factors alone.
+        """
         if self.dataset is None:
             raise UserError(
                 "no data set is named", hint="name one with prices of these names (tradeassay data list)"
             )
         snapshot = self.opened(self.dataset)
+        config = AttributionConfig(beside=beside)
         query = MarketQuery(first=days[0], last=days[1], universe=self.universe, config=config)
         return market_inputs(snapshot, query), 365 if snapshot.calendar == "24/7" else 252
 
@@ -96,19 +100,18 @@ def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = Non
     """
     table = None if own.weights is None else read_long(Path(own.weights), (WEIGHT,))
     given = own.returns if own.returns is None or not isinstance(own.returns, str) else Path(own.returns)
-    # Over time, a score of factors would explain anything.
-    config = AttributionConfig(beside=table is not None)
     series: OwnSeries | None = None
     if isinstance(given, Path) and "symbol" in columns_of(given):
         if table is None:
             raise UserError(f"{given} holds returns of names", hint="give the weights too")
-        inputs, year = _inputs_from(given, table.dates, config), 252
+        inputs, year = _inputs_from(given, table.dates), 252
     else:
         series = None if given is None else read_series(given, own.reading, alone=True)
         dates = table.dates if table is not None else () if series is None else tuple(series.returns)
         if not dates:
             raise UserError("nothing to take apart is given", hint="give weights, or returns of an account")
-        inputs, year = own.market((dates[0], dates[-1]), config)
+        # Over time, a score of factors would explain anything.
+        inputs, year = own.market((dates[0], dates[-1]), beside=table is not None)
     name = str(given) if isinstance(given, Path) else "the table"
     earned = None if series is None else _on_sessions(series.returns, inputs.sessions, name)
     notes, doubts = ((), ()) if series is None else (series.notes, series.doubts)
@@ -129,7 +132,7 @@ def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = Non
     return build(inputs, account, taking)[0]
 
 
-def _inputs_from(path: Path, dates: tuple[str, ...], config: AttributionConfig) -> MarketInputs:
+def _inputs_from(path: Path, dates: tuple[str, ...]) -> MarketInputs:
     """Return a market made of the names' own returns; the sessions are the dates of that table."""
     table = read_long(path, (RETURN,), (SIZE, *FACTOR_NAMES), gaps=True)
     days = tuple(day for day in table.dates if dates[0] <= day <= dates[-1])
@@ -144,12 +147,12 @@ def _inputs_from(path: Path, dates: tuple[str, ...], config: AttributionConfig) 
     size = columns.get(SIZE, np.ones(returns.shape))
     nothing = Exposures(values[:0], np.zeros((0, returns.shape[1]), bool), np.zeros((0, len(FACTOR_NAMES)), bool))
     return MarketInputs(
-        query=MarketQuery(first=days[0], last=days[-1], config=config),
+        query=MarketQuery(first=days[0], last=days[-1]),
         dataset=path.name,
         sessions=days,
         instruments=tuple(Instrument(symbol=symbol) for symbol in table.symbols),
-        model=fit(CrossSection(returns, values, size, np.isfinite(returns)), config),
-        screen=vif_screen(nothing, FACTOR_NAMES, config),
+        model=fit(CrossSection(returns, values, size, np.isfinite(returns))),
+        screen=vif_screen(nothing, FACTOR_NAMES),
         size=size,
         sized_by=SIZE if SIZE in columns else "nothing",
         investable=np.isfinite(returns),

@@ -40,7 +40,6 @@ from tradeassay.data.tables.bars import ZONES
 from tradeassay.data.tables.columns import FilesConfig
 from tradeassay.data.tables.trades import Fill, TradeLog, pair_of
 from tradeassay.metrics import BootstrapConfig
-from tradeassay.metrics.attribution import AttributionConfig
 
 _VENUE = Venue(
     id="trade-log",
@@ -87,7 +86,7 @@ def attribute_trades(
     cash = _cash(own, log, lambda cash: _booked(log, rows, snapshot, window, cash, []), notes)
     records = list(_booked(log, rows, snapshot, window, cash, notes))
     query = msgspec.structs.replace(own, dataset=str(snapshot.folder))
-    inputs, year = query.market((records[0].session, records[-1].session), AttributionConfig())
+    inputs, year = query.market((records[0].session, records[-1].session))
     days = account_days(records, inputs.symbols, inputs.futures)
     if days.ruined is not None:
         notes.append(f"the account was worth nothing or less on {days.ruined}")
