@@ -10,7 +10,7 @@ from tradeassay.core.printable import printable_line
 from tradeassay.core.screen import StackedTable, stdout
 from tradeassay.report import numbers
 from tradeassay.report.code_page import run_badges, shown_run
-from tradeassay.report.formatting import cell_shown, shown
+from tradeassay.report.formatting import bracketed, cell_shown, shown
 from tradeassay.runs.verify.freedom import freedom_of
 
 if TYPE_CHECKING:
@@ -49,9 +49,8 @@ def _entry(cell: Cell, *, interval: bool) -> Text:
     if measure is not None and measure.value is None:
         return Text(numbers.NONE, style="dim")
     text = Text(cell_shown(cell).text)
-    if interval and measure is not None and measure.low is not None and measure.high is not None:
-        ends = (numbers.written(end, "share") for end in (measure.low, measure.high))
-        text.append(f" [{', '.join(ends)}]", style="dim")
+    if interval and measure is not None:
+        text.append(bracketed(measure, "share"), style="dim")
     if cell.small and measure is not None:
         text.append(f" ({cell.small})", style="dim")
     return text

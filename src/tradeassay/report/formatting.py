@@ -145,14 +145,17 @@ class PasteCell(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str | None = None
 
 
+def bracketed(measure: Measure, form: str) -> str:
+    """Return an interval in brackets, to stand behind its number; nothing where there is none."""
+    made = shown(measure, form, between="{low}, {high}").interval
+    return f" [{made}]" if made else ""
+
+
 def paste_cell(measure: Measure, form: str) -> PasteCell:
     """Return a measure as an entry, its interval in brackets."""
     if measure.value is None:
         return PasteCell(numbers.NONE, reason=measure.reason)
-    text = numbers.written(measure.value, form)
-    if measure.low is not None and measure.high is not None:
-        spread = "middle half " if measure.level == 0.5 else ""
-        text += f" [{spread}{numbers.written(measure.low, form)}, {numbers.written(measure.high, form)}]"
+    text = numbers.written(measure.value, form) + bracketed(measure, form)
     return PasteCell(text, measure.value, measure.low, measure.high)
 
 

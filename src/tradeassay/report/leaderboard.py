@@ -9,6 +9,7 @@ from rich.text import Text
 
 from tradeassay.core.screen import StackedTable, stdout
 from tradeassay.report import numbers
+from tradeassay.report.formatting import bracketed
 from tradeassay.report.words import (
     AgentStanding,
     answer,
@@ -163,10 +164,7 @@ def _value(name: str, agent: AgentSummary, *, bounds: bool = False) -> Text:
     if measure.value is None:
         return Text(numbers.NONE, style="dim")
     text = Text(numbers.written(measure.value, numbers.form_of(name)))
-    if bounds and measure.low is not None and measure.high is not None:
-        low, high = (numbers.written(end, numbers.form_of(name)) for end in (measure.low, measure.high))
-        text.append(f" [{low}, {high}]", style="dim")
-    return text
+    return text.append(bracketed(measure, numbers.form_of(name)), style="dim") if bounds else text
 
 
 def _versus(agent: AgentSummary, told: AgentStanding) -> Text:
