@@ -124,7 +124,7 @@ def check_beside(run: Run | CodeRun, found: VerifyReport) -> VerifyReport:
     elif wrong and __version__ not in (made, writer):
         outcome, why = "cannot be checked", f"the run was made with tradeassay {made}: {why}"
     written = page.read_text(errors="replace")
-    then, now = _counted(written), _counted(found.freedom or "")
+    then, now = _counted(written), _counted("" if found.freedom is None else found.freedom.sentence)
     if not wrong and now and then < now:
         notes.append(f"report.html counts {then} runs of its benchmark in the folder, there are {now}")
     said = _HERE.search(written)
@@ -363,7 +363,7 @@ def _opened(pack: re.Match[str]) -> str:
     return inside.decode(errors="replace") if unpack.eof and not unpack.unused_data else pack[0]
 
 
-def _counted(text: object) -> int:
+def _counted(text: str) -> int:
     """Return how many runs a page, or a freedom statement, says that there are; 0 where it says nothing."""
-    said = _COUNT.search(text if isinstance(text, str) else getattr(text, "sentence", ""))
+    said = _COUNT.search(text)
     return 0 if said is None else int(said[1] or 1)
