@@ -220,11 +220,7 @@ def check_identity(what: Attribution | RunAttribution, *, tolerance: float = TOL
 
 def _daily_errors(one: Attribution) -> list[float]:
     daily = one.daily
-    days = len(daily.sessions)
-    style = (
-        np.sum([np.array(values) for values in daily.style.values()], axis=0) if daily.style else np.zeros(days)
-    )
-    parts = np.array(daily.common) + style + np.array(daily.selection) + np.array(daily.trading)
+    parts = np.array(daily.common) + daily.styles + np.array(daily.selection) + np.array(daily.trading)
     errors = [np.abs(parts - np.array(daily.total))]
     if daily.trading_parts:
         known = np.sum([np.array(values) for values in daily.trading_parts.values()], axis=0)

@@ -58,6 +58,12 @@ class DailyAttribution(msgspec.Struct, frozen=True, kw_only=True):
     gross: Numbers
     references: dict[str, Numbers] = {}
 
+    @property
+    def styles(self) -> Floats:
+        """What all styles earned together."""
+        each = [*self.style.values()]
+        return np.sum(each, axis=0) if each else np.zeros(len(self.sessions))
+
 
 class BrinsonTotals(msgspec.Struct, frozen=True, kw_only=True):
     """Allocation, selection and interaction by group, linked over the window.

@@ -66,7 +66,7 @@ class MarketQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, market: MarketConfig, *, beside: bool = True) -> MarketQuery:
-        """Return the window and names of a benchmark's market; not ``beside`` the nine factors are no others."""
+        """Return the window and names of a benchmark's market; without ``beside``, for the nine factors alone."""
         return cls(
             first=market.first,
             last=market.last,

@@ -79,7 +79,7 @@ class OwnAccount(msgspec.Struct, frozen=True, kw_only=True):
     def market(self, days: tuple[str, str], *, beside: bool = True) -> tuple[MarketInputs, int]:
         """Return what the market did from the first to the last of ``days``, and how many sessions make a year.
 
-        Not ``beside``, exposures are to the nine factors alone.
+        Without ``beside``, exposures are to the nine factors alone.
         """
         if self.dataset is None:
             raise UserError(

@@ -187,10 +187,10 @@ class PlantConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     ``held`` is the share of the names that is held. ``skill``, ``leak`` and ``memory`` are the shares of places
     filled with knowledge of public drifts, of the coming session, and of how the window ended; ``tilt`` those of
-    the mixed agent that follow momentum. The one that times, and the
-    one that remembers dates, know the sign of the coming session's market with the chance ``foresight`` and are
-    otherwise nearly out. The churning one pays ``cost`` of what it trades, the one whose edge is eaten
-    as much as it earns. The lucky one is the best of ``tries``.
+    the mixed agent that follow momentum. The one that times, and the one that remembers dates, know the sign of
+    the coming session's market with the chance ``foresight`` and are otherwise nearly out. The churning one pays
+    ``cost`` of what it trades, the one whose edge is eaten as much as it earns. The lucky one is the best of
+    ``tries``.
     """
 
     held: float = 0.2

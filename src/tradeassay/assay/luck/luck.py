@@ -180,7 +180,9 @@ def luck_of_returns(
         )
     nav = growth(np.array([returns[day] for day in days])) * market.cash
     luck = Luck(episode=title, agent=title, seed=0, place=None, reason="everything was lost")
-    return _placed(luck, nav, made, market, shape, config) if (nav > 0).all() else luck
+    if not (nav > 0).all():
+        return luck
+    return _placed(luck, nav, made, market, shape, config)
 
 
 def _placed(

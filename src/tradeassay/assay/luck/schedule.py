@@ -225,7 +225,7 @@ def _worth(tape: Tape, t: int, columns: Mapping[str, int], state: AccountState) 
 
 
 def even_schedule(sessions: int, *, names: int, turnover: float) -> tuple[SeatChanges, Shape]:
-    """Return a schedule for results whose trades are not known: equal seats hold all, replaced in turn.
+    """Return a schedule for results whose trades are not known: equal seats, replaced in turn, hold everything.
 
     ``turnover`` is one-way and per session, as a share of NAV. All seats are filled in the first session. Raises
     :class:`UserError` for numbers that cannot be met.

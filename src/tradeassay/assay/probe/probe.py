@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import numpy as np
 
 from tradeassay.assay.probe.payloads import (
@@ -159,7 +160,6 @@ def bounds(rows: Sequence[ProbeRow], chance: dict[str, Measure]) -> Iterator[Pro
 def _answer(
     attacker: str, variant: tuple[Level, str], probe: Probe, answer: AttackerAnswer, snapshot: Snapshot
 ) -> ProbeAnswer:
-    guess = answer.guess or Guess()
     return ProbeAnswer(
         attacker=attacker,
         mask=variant[0],
@@ -167,11 +167,8 @@ def _answer(
         number=probe.number,
         symbol=probe.symbol,
         session=probe.session,
-        tickers=guess.tickers,
-        date=guess.date,
-        sector=guess.sector,
-        board=guess.board,
-        hits=tuple(name for name, hit in hits(guess, probe, snapshot.sessions).items() if hit),
+        **msgspec.structs.asdict(answer.guess or Guess()),
+        hits=tuple(name for name, hit in hits(answer.guess, probe, snapshot.sessions).items() if hit),
         said=answer.said,
         wrong=answer.wrong,
     )

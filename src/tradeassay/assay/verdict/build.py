@@ -504,21 +504,18 @@ def _ranks(rows: Sequence[_Row]) -> dict[tuple[str, str], Ranks]:
     found = {}
     for cell in dict.fromkeys(row.scores.cell for row in rows):
         inside = [row for row in rows if row.scores.cell == cell]
-        values = [
-            [row.scores.measures["cumulative_return"].median.value for row in inside],
-            [None if row.daily is None else float(np.mean(row.daily["selection"])) for row in inside],
-        ]
+        returned = [row.scores.measures["cumulative_return"].median.value for row in inside]
+        chosen = [None if row.daily is None else float(np.mean(row.daily["selection"])) for row in inside]
         of = sum(row.daily is not None for row in inside)
-        places = [
-            [
-                None if one is None else 1 + sum(other is not None and other > one for other in column)
-                for one in column
-            ]
-            for column in values
-        ]
-        for k, row in enumerate(inside):
-            found[cell, row.scores.agent] = Ranks(of=of, by_return=places[0][k], by_selection=places[1][k])
+        for row, first, second in zip(inside, _places(returned), _places(chosen), strict=True):
+            found[cell, row.scores.agent] = Ranks(of=of, by_return=first, by_selection=second)
     return found
+
+
+def _places(values: Sequence[float | None]) -> list[int | None]:
+    """Return places, 1 the highest; None for what has no value."""
+    known = [value for value in values if value is not None]
+    return [None if value is None else 1 + sum(other > value for other in known) for value in values]
 
 
 NO_RUN = "no run was recorded"

@@ -56,9 +56,7 @@ def rows_of_seeds(found: Sequence[Attribution]) -> dict[str, Floats]:
         rows = {
             "total": np.array(daily.total),
             "common": np.array(daily.common),
-            "style": np.sum([np.array(v) for v in daily.style.values()], axis=0)
-            if daily.style
-            else np.zeros(len(daily.sessions)),
+            "style": daily.styles,
             "tilt": np.array(daily.tilt),
             "selection": np.array(daily.selection),
             "trading": np.array(daily.trading),
