@@ -16,6 +16,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Convention
 from tradeassay.core.registry import Registry, did_you_mean
 from tradeassay.core.time import parse_day
+from tradeassay.core.view import Days
 from tradeassay.play import MarketConfig
 
 if TYPE_CHECKING:
@@ -87,6 +88,19 @@ class NamedWindow(msgspec.Struct, frozen=True, kw_only=True):
     sessions: int
     structural: bool
     regime: str
+
+
+def named_window(code: str, sessions: Days, rows: range, regime: str, *, structural: bool) -> NamedWindow:
+    """Return the window of some rows of a data set's sessions."""
+    return NamedWindow(
+        code=code,
+        label=f"{code} (structural, {len(rows)} sessions)" if structural else code,
+        first=str(sessions[rows.start]),
+        last=str(sessions[rows.stop - 1]),
+        sessions=len(rows),
+        structural=structural,
+        regime=regime,
+    )
 
 
 class WindowSet(Protocol):

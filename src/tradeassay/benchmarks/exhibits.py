@@ -231,13 +231,6 @@ class PrintedRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """A row of a printed table. Shares are per cent, scores 0 to 10, as printed."""
 
 
-class Comparability(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether two numbers may be compared; every reason why not."""
-
-    comparable: bool
-    reasons: tuple[str, ...]
-
-
 def read_published(package: str, kind: type[P]) -> P:
     """Return the figures in a benchmark's ``published.toml``."""
     return msgspec.toml.decode((files(package) / "published.toml").read_bytes(), type=kind)
@@ -246,9 +239,3 @@ def read_published(package: str, kind: type[P]) -> P:
 def unmet(checks: Iterable[tuple[bool, str]]) -> tuple[str, ...]:
     """Return the reasons of the conditions that do not hold."""
     return tuple(why for holds, why in checks if not holds)
-
-
-def comparability(checks: Iterable[tuple[bool, str]]) -> Comparability:
-    """Return a judgement from conditions, each with the reason that holds when it is not met."""
-    reasons = unmet(checks)
-    return Comparability(comparable=not reasons, reasons=reasons)

@@ -489,7 +489,7 @@ def _stored(data: str, symbols: tuple[str, ...], sample: int | None) -> dict[str
     names = [_dataset("systrade", one) for one in split_list(data)]
     snapshots = [load_dataset(name) for name in names]
     all_of_them = [symbol for one in snapshots for symbol in one.at(len(one.sessions) - 1, "close").symbols]
-    symbols = symbols or tuple(dict.fromkeys(all_of_them))[: len(INSTRUMENTS)]
+    symbols = symbols or tuple(dict.fromkeys(all_of_them))[: sum(map(len, INSTRUMENTS.values()))]
     dataset, days, chosen = ",".join(names), covered_days(names), []
     for name in STRATEGIES[:sample]:
         inputs = load_spec(name).semantics.inputs

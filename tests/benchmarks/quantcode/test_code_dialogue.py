@@ -154,9 +154,6 @@ def test_judges_reasons_go_back_and_the_reference_does_not():
     outcome, _ = played([say(CODE)] * 2, lambda _: found, msgspec.structs.replace(AGENTIC, turns=2))
     words = outcome.turns[0].feedback
     assert "exit is missing" in words and "its exits differ" in words and "0.3" not in words
-    quiet = msgspec.structs.replace(AGENTIC, turns=2, behaviour_hints=False)
-    outcome, _ = played([say(CODE)] * 2, lambda _: found, quiet)
-    assert "its exits differ" not in outcome.turns[0].feedback
 
 
 def test_a_trick_ends_it_with_nothing():
@@ -195,6 +192,5 @@ def test_a_wording_that_is_missing_is_refused():
 
 def test_long_errors_are_cut_in_the_middle():
     found = stopped("backtest", "a" * 5000 + "END", "KeyError")
-    settings = msgspec.structs.replace(AGENTIC, turns=2, longest_message=200)
-    outcome, _ = played([say(CODE)] * 2, lambda _: found, settings)
-    assert "END" in outcome.turns[0].feedback and len(outcome.turns[0].feedback) < 1500
+    outcome, _ = played([say(CODE)] * 2, lambda _: found, msgspec.structs.replace(AGENTIC, turns=2))
+    assert "END" in outcome.turns[0].feedback and len(outcome.turns[0].feedback) < 3500

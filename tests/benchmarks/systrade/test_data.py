@@ -57,8 +57,8 @@ def test_a_split_begins_where_the_last_one_ends():
 
 
 def test_the_papers_instruments():
-    assert len(INSTRUMENTS) == 14 == len({one.symbol for one in INSTRUMENTS})
-    assert {one.market for one in INSTRUMENTS} == {"us", "crypto", "ashare"}
+    every = [symbol for symbols in INSTRUMENTS.values() for symbol in symbols]
+    assert len(every) == 14 == len(set(every)) and set(INSTRUMENTS) == {"us", "crypto", "ashare"}
     us, crypto, ashare = recipe()
     assert "data get yfinance --name systrade-us --symbols AAPL,MSFT" in us and "--last 2025-12-31" in us
     assert crypto.endswith("-p minutes=true") and "BNB/USDT" in crypto and "510300.SH" in ashare
@@ -108,7 +108,8 @@ def test_stored_days_end_with_their_split(home):
     develop, test = (stored_year(str(home), ("BTC",), SPLITS[name]) for name in ("develop", "test"))  # type: ignore[index]
     assert [str(t)[:10] for t in develop.times] == ["2024-12-30", "2024-12-31"]
     assert [str(t)[:10] for t in test.times] == ["2025-01-01", "2025-01-02"]
-    assert stored_year(str(home), ("BTC", "ETH")).rows == 4
+    both = stored_year(str(home), ("BTC", "ETH"), DaySpan(name="test", first="2024-01-01", last="2026-01-01"))
+    assert both.rows == 4 and list(both.feeds) == ["A", "B"]
     with pytest.raises(UserError, match="no session in 2030"):
         stored_year(str(home), ("BTC",), DaySpan(name="test", first="2030-01-01", last="2031-01-01"))
 
@@ -120,7 +121,7 @@ def test_stored_minutes_are_those_that_all_legs_have(home):
     assert test.feeds["B"]["close"][0] == 111.0
     develop = stored_minutes(str(home), ("ETH",), SPLITS["develop"])
     assert develop.rows == 10 and develop.times[-1] < test.times[0]
-    assert stored_minutes(str(home), ("ETH",), most=3).rows == 3
+    assert stored_minutes(str(home), ("ETH",), SPLITS["develop"], most=3).rows == 3
     with pytest.raises(UserError, match="no session in the split"):
         stored_minutes(str(home), ("BTC",), DaySpan(name="test", first="2030-01-01", last="2031-01-01"))
 

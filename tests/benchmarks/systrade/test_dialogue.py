@@ -269,4 +269,4 @@ def test_an_echo_of_the_example_and_a_program_cut_off_are_no_submissions():
     echo = f'```python\n{example_program()}\n```\n```json\n{{"strategy": "bollinger"}}\n```'
     assert read_halves(echo).program is None and "example" in read_halves(echo).wrong
     cut = '```json\n{"strategy": "b"}\n```\n```python\nclass TradingStrategy:\n    def run(self, a'
-    assert read_halves(cut).program is not None and read_halves(cut, cut_off=True).missing == "cut off"
+    assert read_halves(cut).program is not None and "(cut off)" in read_halves(cut, cut_off=True).wrong

@@ -250,7 +250,7 @@ def _leaderboards(groups: Sequence[Group], parts: Attributed) -> Filled:
         rows.reverse()
         if group.sample is not None:
             setting = ktdfin_setting(*group.sample, group.benchmark)
-            reasons += [why for one in figures for why in ktdfin.compare_with(one, setting).reasons]
+            reasons += [why for one in figures for why in ktdfin.compare_with(one, setting)]
         if not tables:
             none = not_scored("lost in our text of the paper")
             rows += [

@@ -120,12 +120,12 @@ def _main(groups: Sequence[Group]) -> Filled:
         )
         ours = msgspec.structs.replace(setting, frictionless=True)
         reasons |= dict.fromkeys(
-            why for one in figures if one.frictionless for why in stockbench.compare_with(one, ours).reasons
+            why for one in figures if one.frictionless for why in stockbench.compare_with(one, ours)
         )
     except (DataError, RunError) as error:
         reasons[str(error.message)] = None
     reasons |= dict.fromkeys(
-        why for one in figures if not one.frictionless for why in stockbench.compare_with(one, setting).reasons
+        why for one in figures if not one.frictionless for why in stockbench.compare_with(one, setting)
     )
     rows += _printed(figures, forms)
     table = Table(
@@ -260,7 +260,7 @@ def _ablations(groups: Sequence[Group]) -> Filled:
         run, key = first.sample
         setting = stockbench_setting(run, key, first.benchmark, run.series(key).sessions)
         found_reasons = (
-            w for one in figures if one.inputs == "all" for w in stockbench.compare_with(one, setting).reasons
+            w for one in figures if one.inputs == "all" for w in stockbench.compare_with(one, setting)
         )
         reasons = tuple(dict.fromkeys(found_reasons))
     return Filled(tables=(Table(title=first.title, columns=columns, rows=tuple(rows)),), reasons=reasons)

@@ -3,7 +3,6 @@
 from tradeassay.benchmarks.ktdfin.day import day as day
 from tradeassay.benchmarks.ktdfin.ktdfin_config import (
     MODES as MODES,
-    BaselineConfig as BaselineConfig,
     KtdfinConfig as KtdfinConfig,
     Mode as Mode,
 )

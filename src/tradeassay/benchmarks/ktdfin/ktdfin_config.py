@@ -2,7 +2,6 @@
 
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta
 
 from tradeassay.benchmarks.protocol import ProtocolConfig
@@ -83,16 +82,3 @@ class KtdfinConfig(ProtocolConfig, frozen=True, kw_only=True, forbid_unknown_fie
     def keeps_sound_orders(self) -> bool:
         """Whether the sound orders of an action stand where others break a rule (which is not the paper's way)."""
         return self.convention == "sound"
-
-
-class BaselineConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The portfolio rule and the training years of the factor-model baselines; all of it ours.
-
-    The ``hold`` names with the highest score are held; one that is held stays while it ranks among ``keep``.
-    """
-
-    hold: Count = 20
-    keep: Count = 40
-    train_first: int = 2008
-    train_last: int = 2022
-    validate: int = 2023

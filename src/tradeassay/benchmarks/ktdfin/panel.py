@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from tradeassay.benchmarks.exhibits import Comparability, Published, comparability, read_published
+from tradeassay.benchmarks.exhibits import Published, read_published, unmet
 from tradeassay.core.errors import DataError
 from tradeassay.core.events import StepRecord
 from tradeassay.core.measure import Convention, Measure, not_scored
@@ -122,8 +122,8 @@ def published() -> Published[KtdfinFigure]:
     return read_published(__package__, Published[KtdfinFigure])
 
 
-def compare_with(figure: KtdfinFigure, ours: KtdfinSetting) -> Comparability:
-    """Return whether a result of ours may be compared with a published one, and why not."""
+def compare_with(figure: KtdfinFigure, ours: KtdfinSetting) -> tuple[str, ...]:
+    """Return every reason why a result of ours may not be compared with a figure; empty when it may."""
     checks = (
         (ours.data == "real", "our data is synthetic"),
         (ours.market == "ashare", "our market is not the Chinese A-share market"),
@@ -134,7 +134,7 @@ def compare_with(figure: KtdfinFigure, ours: KtdfinSetting) -> Comparability:
         (figure.mask is None or figure.mask == ours.mask, f"the figure is for the mask {figure.mask}"),
         (figure.mode is None or figure.mode == ours.mode, f"the figure is for the mode {figure.mode}"),
     )
-    return comparability(checks)
+    return unmet(checks)
 
 
 DEFAULT = BootstrapConfig()

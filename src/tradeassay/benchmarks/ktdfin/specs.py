@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.account import Participation, venues
-from tradeassay.benchmarks.benchmark import Benchmark, NamedWindow, benchmarks, window_sets
+from tradeassay.benchmarks.benchmark import Benchmark, NamedWindow, benchmarks, named_window, window_sets
 from tradeassay.core.measure import Convention
 from tradeassay.core.view import Days
 from tradeassay.play import MarketConfig
@@ -85,7 +85,7 @@ def _as_printed(window: PaperWindow, sessions: Days, convention: Convention) -> 
         covered = stop <= sessions.size
     if not covered or start < WARM_UP or stop <= start:
         return None
-    return _window(window, sessions, range(start, stop), structural=False)
+    return named_window(window.code, sessions, range(start, stop), window.regime, structural=False)
 
 
 def _structural(
@@ -93,27 +93,16 @@ def _structural(
 ) -> NamedWindow | None:
     room = sessions.size - begin
     length = window.length(convention)
+    start = begin
     if window.code == LONG:
         length = min(length, room)
-        return _window(window, sessions, range(begin, begin + length), structural=True) if room > 0 else None
-    if room < length:
+    else:
+        others = len(paper_windows()) - 2
+        start += round(place * (room - length) / others)
+    if not 0 < length <= room:
         return None
-    others = len(paper_windows()) - 2
-    start = begin + round(place * (room - length) / others)
-    return _window(window, sessions, range(start, start + length), structural=True)
-
-
-def _window(window: PaperWindow, sessions: Days, rows: range, *, structural: bool) -> NamedWindow:
-    label = f"{window.code} (structural, {len(rows)} sessions)" if structural else window.code
-    return NamedWindow(
-        code=window.code,
-        label=label,
-        first=str(sessions[rows.start]),
-        last=str(sessions[rows.stop - 1]),
-        sessions=len(rows),
-        structural=structural,
-        regime="whatever the data holds there" if structural else window.regime,
-    )
+    regime = "whatever the data holds there"
+    return named_window(window.code, sessions, range(start, start + length), regime, structural=True)
 
 
 PAPER_VENUE = msgspec.structs.replace(

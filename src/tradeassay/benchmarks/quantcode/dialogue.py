@@ -31,9 +31,7 @@ class QuantCodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """One way of asking. ``turns`` is the most answers in the agentic setting (the paper: 10).
 
     ``history``: ``full`` shows the model the whole conversation, ``last`` only its latest program and
-    what was found in it. ``longest_message`` bounds an error text that is handed back. ``behaviour_hints``
-    says in general terms what differs in a program that the behavioural judge rejected; the reference itself is
-    never shown. Raises :class:`UserError` for numbers that allow no turn or no message.
+    what was found in it. Raises :class:`UserError` for numbers that allow no turn.
     """
 
     setting: Setting = "single-turn"
@@ -41,14 +39,10 @@ class QuantCodeSettings(msgspec.Struct, frozen=True, kw_only=True):
     wording: Wording = "formal"
     framework: Framework = "backtrader"
     history: Literal["full", "last"] = "last"
-    longest_message: int = 2_000
-    behaviour_hints: bool = True
 
     def __post_init__(self) -> None:
         if self.turns < 1:
             raise UserError(f"{self.turns} turns allow no answer", hint="give 1 or more")
-        if self.longest_message < 100:
-            raise UserError(f"messages of {self.longest_message} characters say nothing", hint="give 100 or more")
 
     @property
     def allowed_turns(self) -> int:
@@ -79,6 +73,8 @@ _ADVICE: Final = {
     "judge": "It runs and trades, but it is not the strategy of the task.",
     "trick": "It tried to have something else counted than its orders.",
 }
+_LONGEST: Final = 2_000
+"""Characters of an error text that is handed back."""
 _NO_CODE: Final = {
     "empty": "the answer is empty",
     "prose": "the answer holds words and no program",
@@ -87,78 +83,39 @@ _NO_CODE: Final = {
 }
 
 
-class ProgramComplaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One finding that a model is told about. ``kind`` is the check that made it."""
-
-    kind: str
-    error_class: str
-    detail: str
-    line: int | None = None
+def feedback_on(evaluation: Evaluation, settings: QuantCodeSettings, turn: int) -> str:
+    """Return what goes back to the model about a program that was not accepted."""
+    findings = "\n".join(f"- {line}" for line in _findings(evaluation))
+    advice = _ADVICE.get(evaluation.outcome, "")
+    return PROMPTS.fill("feedback", findings=findings, left=_left(settings, turn), advice=advice)
 
 
-class ProgramFeedback(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes back to the model, and its text."""
-
-    stage: str
-    findings: tuple[ProgramComplaint, ...]
-    text: str
-
-
-def feedback_on(evaluation: Evaluation, settings: QuantCodeSettings, turn: int) -> ProgramFeedback:
-    stage = evaluation.outcome
-    findings = tuple(_findings(evaluation, settings))
-    lines = [
-        f"- {one.detail}{f' (line {one.line})' if one.line is not None and 'line' not in one.detail else ''}"
-        for one in findings
-    ]
-    left, advice = _left(settings, turn), _ADVICE.get(stage, "")
-    text = PROMPTS.fill("feedback", findings="\n".join(lines), left=left, advice=advice)
-    return ProgramFeedback(stage=stage, findings=findings, text=text)
-
-
-def feedback_on_no_code(extraction: Extraction, settings: QuantCodeSettings, turn: int) -> ProgramFeedback:
-    detail = _NO_CODE.get(extraction.missing, "the answer holds no program")
-    findings = (ProgramComplaint(kind="no_code", error_class=extraction.missing.replace(" ", "_"), detail=detail),)
+def feedback_on_no_code(extraction: Extraction, settings: QuantCodeSettings, turn: int) -> str:
+    problem = _NO_CODE.get(extraction.missing, "the answer holds no program")
     example = PROMPTS.fill(f"example.{settings.framework}").strip()
-    text = PROMPTS.fill("no_code", left=_left(settings, turn), problem=detail, example=example)
-    return ProgramFeedback(stage="no_code", findings=findings, text=text)
+    return PROMPTS.fill("no_code", left=_left(settings, turn), problem=problem, example=example)
 
 
-def _findings(evaluation: Evaluation, settings: QuantCodeSettings) -> list[ProgramComplaint]:
+def _findings(evaluation: Evaluation) -> list[str]:
     if evaluation.grave_tricks:
-        return [
-            ProgramComplaint(
-                kind="trick", error_class=trick.name, detail=_cut(trick.detail or trick.name, settings)
-            )
-            for trick in evaluation.grave_tricks
-        ]
+        return [_cut(trick.detail or trick.name) for trick in evaluation.grave_tricks]
     outcome = evaluation.outcome
     if outcome == "judge":
-        return _judged(evaluation, settings)
+        return _judged(evaluation)
     result = evaluation.stage(outcome)
-    return [
-        ProgramComplaint(
-            kind=outcome, error_class=result.error_class, detail=_cut(result.reason, settings), line=result.line
-        )
-    ]
+    said = _cut(result.reason)
+    return [said if result.line is None or "line" in said else f"{said} (line {result.line})"]
 
 
-def _judged(evaluation: Evaluation, settings: QuantCodeSettings) -> list[ProgramComplaint]:
-    found: list[ProgramComplaint] = []
-    language = evaluation.judge_language
-    for criterion in language.criteria if language is not None else ():
-        if criterion.verdict == "fail":
-            found.append(
-                ProgramComplaint(kind="judge", error_class=criterion.name, detail=_cut(criterion.reason, settings))
-            )
-    behaviour = evaluation.judge_behaviour
+def _judged(evaluation: Evaluation) -> list[str]:
+    """Return what the judges object to; hints say in general terms what differs, never what the reference does."""
+    language, behaviour = evaluation.judge_language, evaluation.judge_behaviour
+    criteria = language.criteria if language is not None else ()
+    found = [_cut(criterion.reason) for criterion in criteria if criterion.verdict == "fail"]
     if behaviour is not None and behaviour.status == "failed":
-        words = [*behaviour.violations, *(behaviour.hints if settings.behaviour_hints else ())]
-        said = "; ".join(words) or "what it does is not what the task says"
-        found.append(ProgramComplaint(kind="judge", error_class="behaviour", detail=_cut(said, settings)))
-    return found or [
-        ProgramComplaint(kind="judge", error_class="judge", detail=_cut(evaluation.judge.reason, settings))
-    ]
+        words = "; ".join((*behaviour.violations, *behaviour.hints))
+        found.append(_cut(words or "what it does is not what the task says"))
+    return found or [_cut(evaluation.judge.reason)]
 
 
 def _left(settings: QuantCodeSettings, turn: int) -> str:
@@ -166,9 +123,9 @@ def _left(settings: QuantCodeSettings, turn: int) -> str:
     return "this was the last attempt" if left <= 0 else f"{left} attempt{'s' if left > 1 else ''} left"
 
 
-def _cut(text: str, settings: QuantCodeSettings) -> str:
-    most = settings.longest_message
-    return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 2 :]}"
+def _cut(text: str) -> str:
+    half = _LONGEST // 2
+    return text if len(text) <= _LONGEST else f"{text[:half]} ... {text[-half:]}"
 
 
 TASK_KIND: Final = "quantcode.task"
@@ -250,7 +207,7 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
             break
         last = answer
         if found.code is None:
-            feedback: ProgramFeedback | None = feedback_on_no_code(found, settings, number)
+            feedback: str | None = feedback_on_no_code(found, settings, number)
             why = reply.error or f"no code: {found.missing}"
             turn = Turn(number=number, stage="no_code", raw=reply.text, reason=why, usage=reply.usage)
         else:
@@ -273,9 +230,9 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
         if feedback is None or number == settings.allowed_turns:
             turns.append(turn)
             break
-        turns.append(msgspec.structs.replace(turn, feedback=feedback.text))
+        turns.append(msgspec.structs.replace(turn, feedback=feedback))
         before = messages if settings.history == "full" else opening
-        messages = [*before, *exchange(reply, feedback.text)]
+        messages = [*before, *exchange(reply, feedback)]
     return _outcome(task, settings, turns)
 
 

@@ -7,7 +7,7 @@ import msgspec
 from tradeassay.benchmarks.programs import LONG_ANSWERS, CodeSpec
 from tradeassay.benchmarks.quantcode.dialogue import Setting
 from tradeassay.code.evaluation import EvaluateConfig
-from tradeassay.code.task import DIFFICULTIES, FAMILIES, TIMEFRAMES, Framework, Wording
+from tradeassay.code.task import DIFFICULTIES, FAMILIES, TIMEFRAMES, WORDINGS, Framework, Wording
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import did_you_mean
 from tradeassay.llm import ModelParams
@@ -15,7 +15,6 @@ from tradeassay.llm import ModelParams
 QUANTCODE = "quantcode-v1"
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
 FRAMEWORKS: tuple[Framework, ...] = get_args(Framework)
-WORDINGS: tuple[Wording, ...] = get_args(Wording)
 
 MOST_TURNS = 100
 

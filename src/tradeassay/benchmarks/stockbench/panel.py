@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from tradeassay.benchmarks.exhibits import Comparability, Published, comparability, read_published
+from tradeassay.benchmarks.exhibits import Published, read_published, unmet
 from tradeassay.benchmarks.stockbench.day import MISTAKES
 from tradeassay.benchmarks.stockbench.specs import DJIA_20
 from tradeassay.benchmarks.stockbench.stockbench_config import Inputs
@@ -121,8 +121,8 @@ def published() -> Published[StockbenchFigure]:
     return read_published(__package__, Published[StockbenchFigure])
 
 
-def compare_with(figure: StockbenchFigure, ours: StockbenchSetting) -> Comparability:
-    """Return whether a result of ours may be compared with a published one, and why not."""
+def compare_with(figure: StockbenchFigure, ours: StockbenchSetting) -> tuple[str, ...]:
+    """Return every reason why a result of ours may not be compared with a figure; empty when it may."""
     wants_news = not figure.frictionless and figure.inputs in ("all", "no-fundamentals")
     wants_figures = not figure.frictionless and figure.inputs in ("all", "no-news")
     checks = (
@@ -136,7 +136,7 @@ def compare_with(figure: StockbenchFigure, ours: StockbenchSetting) -> Comparabi
         (figure.frictionless or not ours.frictionless, "our result is without costs and dividends"),
         (ours.frictionless or not figure.frictionless, "the figure is without costs and dividends"),
     )
-    return comparability(checks)
+    return unmet(checks)
 
 
 PANEL = ("cumulative_return", "max_drawdown", "sortino")

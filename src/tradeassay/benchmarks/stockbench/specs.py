@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.account import Cash, Fees, Lots, Venue, venues
-from tradeassay.benchmarks.benchmark import Benchmark, NamedWindow, benchmarks, window_sets
+from tradeassay.benchmarks.benchmark import Benchmark, NamedWindow, benchmarks, named_window, window_sets
 from tradeassay.benchmarks.stockbench.stockbench_config import SIZES
 from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.measure import Convention, plain_sum
@@ -67,7 +67,9 @@ def windows(snapshot: Snapshot, convention: Convention) -> tuple[NamedWindow, ..
             fitting = [rows for name, rows in regime_rows(config) if name == kind and rows.start >= WARM_UP]
             if fitting and len(fitting[0]) >= LENGTH:
                 start = fitting[0].start + (len(fitting[0]) - LENGTH) // 2
-                found.append(_window(snapshot, code, range(start, start + LENGTH), words, structural=True))
+                found.append(
+                    named_window(code, snapshot.sessions, range(start, start + LENGTH), words, structural=True)
+                )
         return tuple(found)
     return (*_dated(snapshot), *_extremes(snapshot))
 
@@ -91,7 +93,7 @@ def _dated(snapshot: Snapshot) -> tuple[NamedWindow, ...]:
         stop = int(np.searchsorted(sessions, np.datetime64(last, "D"), side="right"))
         covered = sessions.size > 0 and str(sessions[0]) <= first and str(sessions[-1]) >= last
         if covered and stop > start:
-            found.append(_window(snapshot, code, range(start, stop), words, structural=False))
+            found.append(named_window(code, snapshot.sessions, range(start, stop), words, structural=False))
     return tuple(found)
 
 
@@ -111,20 +113,8 @@ def _extremes(snapshot: Snapshot) -> tuple[NamedWindow, ...]:
         ("up", int(np.argmax(mean)), "the best stretch, found with hindsight"),
     )
     return tuple(
-        _window(snapshot, code, range(WARM_UP + at, WARM_UP + at + LENGTH), words, structural=True)
+        named_window(code, snapshot.sessions, range(WARM_UP + at, WARM_UP + at + LENGTH), words, structural=True)
         for code, at, words in picks
-    )
-
-
-def _window(snapshot: Snapshot, code: str, rows: range, words: str, *, structural: bool) -> NamedWindow:
-    return NamedWindow(
-        code=code,
-        label=f"{code} (structural, {len(rows)} sessions)" if structural else code,
-        first=str(snapshot.sessions[rows.start]),
-        last=str(snapshot.sessions[rows.stop - 1]),
-        sessions=len(rows),
-        structural=structural,
-        regime=words,
     )
 
 

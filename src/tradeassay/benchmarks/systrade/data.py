@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import reduce
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
@@ -54,47 +53,24 @@ SPLITS: Final = splits_of()
 """The paper's. Synthetic years have the same lengths, and no recognisable dates."""
 
 
-class PaperInstrument(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the paper's instruments, the connector that provides it, and its name there."""
-
-    symbol: str
-    here: str
-    market: Literal["us", "crypto", "ashare"]
-    timeframe: Literal["1d", "1m"]
-    connector: str
-
-
-_US, _COINS = ("AAPL", "MSFT", "GOOGL", "AMZN", "TSLA"), ("BTC", "ETH", "BNB")
-_CHINA = ("600519.SH", "300750.SZ", "600036.SH", "000333.SZ", "002594.SZ")
-INSTRUMENTS: Final = (
-    *(PaperInstrument(symbol=s, here=s, market="us", timeframe="1d", connector="yfinance") for s in _US),
-    *(
-        PaperInstrument(symbol=s, here=f"{s}/USDT", market="crypto", timeframe="1m", connector="ccxt")
-        for s in _COINS
-    ),
-    *(
-        PaperInstrument(symbol=symbol, here=here, market="ashare", timeframe="1d", connector="baostock")
-        for symbol, here in (("000300", "510300.SH"), *((here[:6], here) for here in _CHINA))
-    ),
-)
-"""Five large caps, three coins, the CSI 300 and five of its members. An index has no bars that can be traded, so
-the largest fund that follows it stands in."""
+INSTRUMENTS: Final[dict[str, tuple[str, ...]]] = {
+    "us": ("AAPL", "MSFT", "GOOGL", "AMZN", "TSLA"),
+    "crypto": ("BTC/USDT", "ETH/USDT", "BNB/USDT"),
+    "ashare": ("510300.SH", "600519.SH", "300750.SZ", "600036.SH", "000333.SZ", "002594.SZ"),
+}
+"""The paper's fourteen: five large caps, three coins, the CSI 300 and five of its members. An index has no bars
+that can be traded, so the largest fund that follows it stands in."""
 
 
 def recipe() -> tuple[str, ...]:
     """Return the commands that load the paper's fourteen instruments into the store, one for each market."""
-    names = {"us": "systrade-us", "crypto": "systrade-crypto", "ashare": "systrade-ashare"}
-    made = []
-    for market, name in names.items():
-        these = [one for one in INSTRUMENTS if one.market == market]
-        last = parse_day(DAYS[2]) - timedelta(days=1)
-        minutes = " -p minutes=true" if these[0].timeframe == "1m" else ""
-        symbols = ",".join(one.here for one in these)
-        made.append(
-            f"tradeassay data get {these[0].connector} --name {name} --symbols {symbols} "
-            f"--first {DAYS[0]} --last {last}{minutes}"
-        )
-    return tuple(made)
+    connectors = {"us": "yfinance", "crypto": "ccxt", "ashare": "baostock"}
+    last = parse_day(DAYS[2]) - timedelta(days=1)
+    return tuple(
+        f"tradeassay data get {connectors[market]} --name systrade-{market} --symbols {','.join(symbols)} "
+        f"--first {DAYS[0]} --last {last}{' -p minutes=true' if market == 'crypto' else ''}"
+        for market, symbols in INSTRUMENTS.items()
+    )
 
 
 def synthetic_year(spec: StrategySpec, split: SplitName = "test", seed: int = 1, *, minutes: int = 0) -> TaskBars:
@@ -198,16 +174,12 @@ def _has_minutes(view: AsOfView, symbol: str) -> bool:
         return False
 
 
-def stored_year(
-    dataset: str, symbols: tuple[str, ...], split: DaySpan | None = None, home: Path | None = None
-) -> TaskBars:
-    """Return daily bars of a stored data set within a split (all of it without one).
+def stored_year(dataset: str, symbols: tuple[str, ...], split: DaySpan) -> TaskBars:
+    """Return daily bars of a stored data set within a split.
 
     They come through the as-of view of the split's last session, so nothing after it can be read.
     """
-    snapshot = load_dataset(dataset, home)
-    if split is None:
-        return bars_from_snapshot(snapshot, symbols)
+    snapshot = load_dataset(dataset)
     days = snapshot.sessions
     inside = days[(days >= np.datetime64(split.first)) & (days < np.datetime64(split.last))]
     if not inside.size:
@@ -216,24 +188,15 @@ def stored_year(
     return bars_from_snapshot(snapshot, symbols, first=str(inside[0]), last=str(inside[-1]))
 
 
-def stored_minutes(
-    dataset: str,
-    symbols: tuple[str, ...],
-    split: DaySpan | None = None,
-    home: Path | None = None,
-    *,
-    most: int = 0,
-) -> TaskBars:
+def stored_minutes(dataset: str, symbols: tuple[str, ...], split: DaySpan, *, most: int = 0) -> TaskBars:
     """Return minute bars of a stored data set in a split, where all symbols have one; at most ``most`` of them.
 
     They come through the as-of view of the split's last session. A bar is stamped with when it opens. Raises
     :class:`UserError` when there is none, DataError for a symbol without minutes.
     """
-    snapshot = load_dataset(dataset, home)
+    snapshot = load_dataset(dataset)
     days = snapshot.sessions
-    if split is not None:
-        inside = (days >= np.datetime64(split.first)) & (days < np.datetime64(split.last))
-        days = days[inside]
+    days = days[(days >= np.datetime64(split.first)) & (days < np.datetime64(split.last))]
     if not days.size:
         raise UserError(f"'{dataset}' has no session in the split", hint=f"it has {snapshot.sessions[0]} onwards")
     row = snapshot.rows(str(days[0]), str(days[-1]))[-1]
@@ -257,4 +220,4 @@ def stored_minutes(
         places = np.searchsorted(times, common)
         bars = {name: np.ascontiguousarray(fields[name][places]) for name in FIELDS if name != "time"}  # type: ignore[index]  # names of fields
         feeds[label] = {"time": opens, **bars}
-    return TaskBars(feeds, timeframe, "always", f"{dataset} minutes {split.name if split is not None else 'all'}")
+    return TaskBars(feeds, timeframe, "always", f"{dataset} minutes {split.name}")

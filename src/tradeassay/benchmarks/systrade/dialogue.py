@@ -17,8 +17,9 @@ from typing import Annotated, Final, TypeGuard
 
 import msgspec
 
+from tradeassay.benchmarks.systrade import wording
 from tradeassay.benchmarks.systrade.spec import Iteration, ScoredIteration, Stopped, StrategyOutcome
-from tradeassay.benchmarks.systrade.wording import EXAMPLE, WORDING, Kept, Unread, WriterEvidence, example_program
+from tradeassay.benchmarks.systrade.wording import EXAMPLE, Kept, WriterEvidence, example_program
 from tradeassay.code.extraction import NOTHING_SPENT, NoCode, extract_block, no_answer, total_usage
 from tradeassay.code.program_source import parses
 from tradeassay.code.review import Review, peer_mark
@@ -37,7 +38,6 @@ class Halves(msgspec.Struct, frozen=True, kw_only=True):
 
     program: str | None = None
     card: str | None = None
-    missing: NoCode = ""
     wrong: str = ""
 
     def beside(self, earlier: Halves) -> Halves:
@@ -79,7 +79,7 @@ def read_halves(text: str, *, cut_off: bool = False) -> Halves:
         wrong = f"there is no Python program in it ({missing or 'nothing that looks like one'})"
     elif card is None:
         wrong = wrong or "there is no strategy card in it"
-    return Halves(program=program, card=card, missing=missing, wrong=wrong)
+    return Halves(program=program, card=card, wrong=wrong)
 
 
 def _unfenced(text: str) -> str:
@@ -128,8 +128,8 @@ def review_dialogue(
     spec: StrategySpec, submission: Submission, *, reviewer: str, author: str
 ) -> Generator[AskModel, ModelReply, Review]:
     """Ask for marks, and once more if they are unreadable. Missing marks are a failure, never a middle mark."""
-    messages = WORDING.review(spec, submission)
-    given = WORDING.review_given(spec)
+    messages = wording.review(spec, submission)
+    given = wording.review_given(spec)
     why, before = "", None
     for attempt in range(1, ATTEMPTS + 1):
         reply = yield AskModel(
@@ -146,7 +146,7 @@ def review_dialogue(
             if reply.text == before:
                 break
             before = reply.text
-            messages = WORDING.review_refusal(messages, reply.text, why)
+            messages = wording.review_refusal(messages, reply.text, why)
             continue
         return Review(
             reviewer=reviewer,
@@ -192,7 +192,6 @@ class BuildSettings(msgspec.Struct, frozen=True, kw_only=True):
     iterations: int = ITERATIONS
     reviewers: tuple[str, ...] = ()
     early_stop: bool = True
-    budget: int = 50
 
 
 Request = AskModel | ScoreWanted | ReviewWanted
@@ -207,7 +206,7 @@ def build(
     number = 0
     while number < settings.iterations:
         reply = yield AskModel(
-            purpose="build", messages=talk.messages, attempt=number + 1, given=WORDING.given(spec, number)
+            purpose="build", messages=talk.messages, attempt=number + 1, given=wording.given(spec, number)
         )
         assert isinstance(reply, ModelReply)
         talk.paid = talk.paid.plus(reply.usage)
@@ -217,17 +216,17 @@ def build(
         submission, why = talk.read(reply)
         if submission is None:
             if talk.cut_off(reply):
-                talk.refuse(number, reply, CUT_OFF)
+                talk.refuse(reply, CUT_OFF)
                 continue
             again = talk.repeated(reply)
             if talk.half() and not again:
-                talk.refuse(number, reply, why)
+                talk.refuse(reply, why)
                 continue
             talk.note(number, reply, why, "no submission")
             if again:
                 talk.stopped = "repeats itself"
                 break
-            talk.refuse(number + 1, reply, why)
+            talk.refuse(reply, why)
             number += 1
             continue
         scored = yield ScoreWanted(
@@ -247,12 +246,12 @@ class _Talk:
 
     def __init__(self, spec: StrategySpec, model: str, settings: BuildSettings) -> None:
         self.spec, self.model, self.settings = spec, model, settings
-        self.messages: tuple[Message, ...] = WORDING.opening(spec)
+        self.messages: tuple[Message, ...] = wording.opening(spec)
         self.done: list[Iteration] = []
         self.paid, self.review_paid = NOTHING_SPENT, NOTHING_SPENT
         self.stopped: Stopped = "iterations"
         self.first: Submission | None = None
-        self._base: tuple[Submission, str, ScoredIteration] | None = None
+        self._base: tuple[Submission, ScoredIteration] | None = None
         self._refused: str | None = None
         self._kept = Halves()
         self._asked_half = False
@@ -298,11 +297,10 @@ class _Talk:
         self.done.append(Iteration(number=number, reason=why, usage=reply.usage))
         self.stopped = stopped
 
-    def refuse(self, number: int, reply: ModelReply, why: str) -> None:
+    def refuse(self, reply: ModelReply, why: str) -> None:
         """Say why an answer could not be read."""
         kept: Kept = "card" if self._kept.card else "program" if self._kept.program else ""
-        unread = Unread(messages=self.messages, answer=reply.text, number=number, why=why, kept=kept)
-        self.messages = WORDING.refusal(self.spec, unread)
+        self.messages = wording.refusal(self.spec, self.messages, reply.text, why, kept)
 
     def take(
         self,
@@ -326,7 +324,7 @@ class _Talk:
         self.done.append(made)
         self._refused, self._kept, self._asked_half = None, Halves(), False
         if not aside:
-            self._base = (submission, reply.text, scored)
+            self._base = (submission, scored)
         self.stopped = "iterations"
         if self.settings.early_stop and not aside and scored.develop.reached and scored.develop.gates.passed:
             self.stopped = "target"
@@ -335,22 +333,19 @@ class _Talk:
         given = WriterEvidence(
             scored=scored,
             reviews=reviews,
-            number=number + 1,
-            budget=self.settings.budget,
             base=self._base[0],
-            answer=self._base[1],
             earlier=tuple(self.done),
             last=number + 2 >= ITERATIONS,
             set_aside=aside,
         )
-        self.messages = WORDING.evidence(self.spec, given)
+        self.messages = wording.evidence(self.spec, given)
         return False
 
     def _aside(self, scored: ScoredIteration) -> bool:
         if scored.drift is None:
             return False
         assert self._base is not None
-        base = self._base[2]
+        base = self._base[1]
         # A patch that does not run where its base did, on either year, is set aside too.
         return not scored.drift.accepted or any(
             getattr(base, year).gates.gate(name).passed and not getattr(scored, year).gates.gate(name).passed

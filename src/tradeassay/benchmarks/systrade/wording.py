@@ -1,4 +1,4 @@
-"""What models are told: the opening, a refusal, the evidence, the reviewer's question.
+"""What models are told, with what is asked at the end: the opening, a refusal, the evidence, the review.
 
 Nothing is written for scripted models: they read the typed question beside the text
 (:class:`~tradeassay.core.dialogue.Given`); what is asked comes last.
@@ -11,6 +11,7 @@ import msgspec
 
 from tradeassay.benchmarks.systrade.prompts import PROMPTS
 from tradeassay.benchmarks.systrade.spec import Iteration, ScoredIteration
+from tradeassay.code.drift import BUDGET
 from tradeassay.code.review import Review
 from tradeassay.code.scores import DIMENSIONS, TARGET, Scorecard
 from tradeassay.code.submission import StrategySpec, Submission
@@ -42,30 +43,16 @@ _LONGEST: Final = 12_000
 class WriterEvidence:
     """All that is known when a writer is asked for the next iteration.
 
-    ``base`` is the submission to go on from, ``answer`` the text it came in; ``earlier`` are the iterations so
-    far, shown where ``last`` says that the next one is the last.
+    ``base`` is the submission to go on from; ``earlier`` are the iterations so far, shown where ``last`` says that
+    the next one is the last.
     """
 
     scored: ScoredIteration
     reviews: tuple[Review, ...]
-    number: int
-    budget: int
     base: Submission
-    answer: str
     earlier: tuple[Iteration, ...] = ()
     last: bool = False
     set_aside: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unread:
-    """An answer in iteration ``number`` that could not be read, and ``why``; ``kept`` is the half that could."""
-
-    messages: tuple[Message, ...]
-    answer: str
-    number: int
-    why: str
-    kept: Kept = ""
 
 
 DIMENSION_WORDS: Final = {
@@ -76,90 +63,89 @@ DIMENSION_WORDS: Final = {
 }
 
 
-class Wording:
-    """Texts for models alone: prose, one example of the answer, what is asked at the end."""
-
-    def opening(self, spec: StrategySpec) -> tuple[Message, ...]:
-        """Return the messages that ask for a first submission."""
-        # The Strategy Doc without its title, its headings one level lower.
-        lines = spec.doc.strip().splitlines()
-        kept = lines[1:] if lines[0].startswith("# ") else lines
-        user = PROMPTS.fill(
-            "first",
-            title=spec.semantics.title,
-            strategy=spec.id,
-            doc="\n".join(f"#{line}" if line.startswith("#") else line for line in kept).strip(),
-            semantics=_indented(spec),
-            legs=", ".join(spec.semantics.inputs.legs),
-            **_form(spec),
-        )
-        return (Message(role="system", text=PROMPTS.fill("system").strip()), _user(user))
-
-    def given(self, spec: StrategySpec, number: int) -> Given:
-        shown = msgspec.json.encode(StrategyShown(strategy=spec.id, iteration=number)).decode()
-        return Given(session=f"iteration {number}", rules="{}", observation=shown)
-
-    def refusal(self, spec: StrategySpec, unread: Unread) -> tuple[Message, ...]:
-        """Return what was asked, the refused answer alone, the reason, and the form of what is missing again."""
-        asked = unread.messages
-        if asked[-1].text.startswith((_REFUSED, *_KEPT)):
-            asked = asked[:-2]
-        text = {"card": "want_program", "program": "want_card"}.get(unread.kept, "again")
-        again = PROMPTS.fill(text, reason=unread.why, strategy=spec.id, **_form(spec))
-        return (*asked, Message(role="assistant", text=_shortened(unread.answer)), _user(again))
-
-    def evidence(self, spec: StrategySpec, given: WriterEvidence) -> tuple[Message, ...]:
-        """Return the opening, the submission to go on from, and what was found."""
-        card, drift = given.scored.develop, given.scored.drift
-        lines, judged = [], ""
-        for gate in card.gates.gates:
-            why = f" ({gate.reason})" if gate.reason else ""
-            lines.append(f"- {gate.name}: {gate.status.replace('_', ' ')}{why}")
-            lines += [f"  - {finding.text[:300]}" for finding in gate.evidence[:_SHOWN]]
-        if drift is not None:
-            changes = "; ".join((*drift.card_changes, *drift.reasons)[:_SHOWN])
-            why = f" ({changes})" if changes else ""
-            judged = f" The last change ({drift.changed_lines} lines) was judged: {drift.kind}{why}."
-        aim = {"target": TARGET, "sharpe": f"{LAST_SHARPE:g}", "total": f"{LAST_RETURN:.0%}"}
-        text = PROMPTS.fill(
-            "evidence",
-            target=TARGET,
-            scores="\n".join(f"- {DIMENSION_WORDS[name]}: {_number(card.sound[name])}" for name in DIMENSIONS),
-            gates="\n".join(lines),
-            budget=given.budget,
-            drift=judged,
-            set_aside=_SET_ASIDE if given.set_aside else "",
-            reviews=_review_lines(given.reviews),
-            history=_history(given) if given.last else "",
-            goal="\n" + PROMPTS.fill("goal", year=_year(card), **aim) if given.last else "",
-        )
-        base = given.base
-        handed = f"```python\n{base.source.strip()}\n```\n\n```json\n{base.card.strip()}\n```"
-        return *self.opening(spec), Message(role="assistant", text=handed), _user(text)
-
-    def review(self, spec: StrategySpec, submission: Submission) -> tuple[Message, ...]:
-        """Return the messages that ask a reviewer for marks."""
-        # A delimiter derived from the content cannot occur in it, so nothing inside can end the quotation.
-        mark = f"<<{sha256_bytes(submission.sha256.encode())[:16]}>>"
-        lines = f"strategy_card.json\n{submission.card}\n\nstrategy.py\n{submission.source}".splitlines()
-        quoted = "\n".join(f"{mark} {line}" for line in lines)
-        user = PROMPTS.fill(
-            "review", title=spec.semantics.title, semantics=_indented(spec), mark=mark, quoted=quoted
-        )
-        return (Message(role="system", text=PROMPTS.fill("review_system").strip()), _user(user))
-
-    def review_given(self, spec: StrategySpec) -> Given:
-        """Return the reviewer's question as data."""
-        body = msgspec.json.encode({"kind": REVIEW_KIND, "strategy": spec.id}).decode()
-        return Given(session="review", rules="{}", observation=body)
-
-    def review_refusal(self, messages: tuple[Message, ...], answer: str, why: str) -> tuple[Message, ...]:
-        """Return the question, the refused marks alone, and the form again."""
-        again = PROMPTS.fill("again_review", reason=why)
-        return (*messages[:2], Message(role="assistant", text=_shortened(answer)), _user(again))
+def opening(spec: StrategySpec) -> tuple[Message, ...]:
+    """Return the messages that ask for a first submission."""
+    # The Strategy Doc without its title, its headings one level lower.
+    lines = spec.doc.strip().splitlines()
+    kept = lines[1:] if lines[0].startswith("# ") else lines
+    user = PROMPTS.fill(
+        "first",
+        title=spec.semantics.title,
+        strategy=spec.id,
+        doc="\n".join(f"#{line}" if line.startswith("#") else line for line in kept).strip(),
+        semantics=_indented(spec),
+        legs=", ".join(spec.semantics.inputs.legs),
+        **_form(spec),
+    )
+    return (Message(role="system", text=PROMPTS.fill("system").strip()), _user(user))
 
 
-WORDING: Final = Wording()
+def given(spec: StrategySpec, number: int) -> Given:
+    shown = msgspec.json.encode(StrategyShown(strategy=spec.id, iteration=number)).decode()
+    return Given(session=f"iteration {number}", rules="{}", observation=shown)
+
+
+def refusal(
+    spec: StrategySpec, asked: tuple[Message, ...], answer: str, why: str, kept: Kept
+) -> tuple[Message, ...]:
+    """Return what was asked, the refused answer alone, the reason, and the form of what is missing again."""
+    if asked[-1].text.startswith((_REFUSED, *_KEPT)):
+        asked = asked[:-2]
+    text = {"card": "want_program", "program": "want_card"}.get(kept, "again")
+    again = PROMPTS.fill(text, reason=why, strategy=spec.id, **_form(spec))
+    return (*asked, Message(role="assistant", text=_shortened(answer)), _user(again))
+
+
+def evidence(spec: StrategySpec, given: WriterEvidence) -> tuple[Message, ...]:
+    """Return the opening, the submission to go on from, and what was found."""
+    card, drift = given.scored.develop, given.scored.drift
+    lines, judged = [], ""
+    for gate in card.gates.gates:
+        why = f" ({gate.reason})" if gate.reason else ""
+        lines.append(f"- {gate.name}: {gate.status.replace('_', ' ')}{why}")
+        lines += [f"  - {finding.text[:300]}" for finding in gate.evidence[:_SHOWN]]
+    if drift is not None:
+        changes = "; ".join((*drift.card_changes, *drift.reasons)[:_SHOWN])
+        why = f" ({changes})" if changes else ""
+        judged = f" The last change ({drift.changed_lines} lines) was judged: {drift.kind}{why}."
+    aim = {"target": TARGET, "sharpe": f"{LAST_SHARPE:g}", "total": f"{LAST_RETURN:.0%}"}
+    text = PROMPTS.fill(
+        "evidence",
+        target=TARGET,
+        scores="\n".join(f"- {DIMENSION_WORDS[name]}: {_number(card.sound[name])}" for name in DIMENSIONS),
+        gates="\n".join(lines),
+        budget=BUDGET,
+        drift=judged,
+        set_aside=_SET_ASIDE if given.set_aside else "",
+        reviews=_review_lines(given.reviews),
+        history=_history(given) if given.last else "",
+        goal="\n" + PROMPTS.fill("goal", year=_year(card), **aim) if given.last else "",
+    )
+    base = given.base
+    handed = f"```python\n{base.source.strip()}\n```\n\n```json\n{base.card.strip()}\n```"
+    return *opening(spec), Message(role="assistant", text=handed), _user(text)
+
+
+def review(spec: StrategySpec, submission: Submission) -> tuple[Message, ...]:
+    """Return the messages that ask a reviewer for marks."""
+    # A delimiter derived from the content cannot occur in it, so nothing inside can end the quotation.
+    mark = f"<<{sha256_bytes(submission.sha256.encode())[:16]}>>"
+    lines = f"strategy_card.json\n{submission.card}\n\nstrategy.py\n{submission.source}".splitlines()
+    quoted = "\n".join(f"{mark} {line}" for line in lines)
+    user = PROMPTS.fill("review", title=spec.semantics.title, semantics=_indented(spec), mark=mark, quoted=quoted)
+    return (Message(role="system", text=PROMPTS.fill("review_system").strip()), _user(user))
+
+
+def review_given(spec: StrategySpec) -> Given:
+    """Return the reviewer's question as data."""
+    body = msgspec.json.encode({"kind": REVIEW_KIND, "strategy": spec.id}).decode()
+    return Given(session="review", rules="{}", observation=body)
+
+
+def review_refusal(messages: tuple[Message, ...], answer: str, why: str) -> tuple[Message, ...]:
+    """Return the question, the refused marks alone, and the form again."""
+    again = PROMPTS.fill("again_review", reason=why)
+    return (*messages[:2], Message(role="assistant", text=_shortened(answer)), _user(again))
 
 
 def example_program() -> str:
