@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import golden
 import pytest
@@ -18,7 +19,7 @@ import tradeassay
 from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.ktdfin.ktdfin_config import MODES
 from tradeassay.benchmarks.programs import code_benchmarks
-from tradeassay.benchmarks.stockbench.stockbench_config import INPUTS, PROMPTS
+from tradeassay.benchmarks.stockbench.stockbench_config import INPUTS, Prompt
 from tradeassay.cli import main
 from tradeassay.core.errors import TradeassayError
 from tradeassay.data import load_dataset
@@ -103,7 +104,7 @@ def _days(name):
 
 SETTINGS = {
     "ktdfin": ("--mask", ",".join(LEVELS), "--mode", ",".join(MODES)),
-    "stockbench": ("--set", f"inputs={','.join(INPUTS)}", "--set", f"prompt={','.join(PROMPTS)}"),
+    "stockbench": ("--set", f"inputs={','.join(INPUTS)}", "--set", f"prompt={','.join(get_args(Prompt))}"),
 }
 PROGRAMS = {
     "quantcode-single": ("quantcode-v1", "-m", "scripted/coder-sma", "-t", "d-ibs-long", "--wording", "formal"),

@@ -45,18 +45,11 @@ class ModelAgent:
         self.config = config
 
     def open(self, opening: Opening) -> AbstractAsyncContextManager[Model]:
-        return open_model(
-            self.config.model,
-            model_params(self.config, opening.settings),
-            cassette=opening.cassette,
-            replay=opening.replay,
-            budget=opening.budget,
-            connections=opening.connections,
-            access=opening.access,
-        )
+        params = model_params(self.config, opening.settings)
+        return open_model(self.config.model, params, cassette=opening.cassette, replay=opening.replay)
 
 
-def model_params(config: ModelConfig, benchmark: msgspec.Struct | None = None) -> ModelParams:
+def model_params(config: ModelConfig, benchmark: msgspec.Struct | None) -> ModelParams:
     """Return what is sent with every request: the agent's own settings, else the protocol's, else the defaults.
 
     ``benchmark`` is the protocol's configuration; fields of the same name (``temperature``, ``max_tokens`` ...)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -13,10 +12,11 @@ import msgspec
 from tradeassay.core.agent import Agent
 from tradeassay.core.drive import own_fault
 from tradeassay.core.errors import TradeassayError, UserError, require
-from tradeassay.core.registry import Registry, did_you_mean
+from tradeassay.core.registry import Registry
+from tradeassay.core.settings import filled, refuse_unknown
 
 if TYPE_CHECKING:
-    from tradeassay.llm import Access, Budget, CassetteStore, Model
+    from tradeassay.llm import CassetteStore, Model
 
 Value = float | int | str | bool
 """What a parameter may be when it is written on a command line or in a file."""
@@ -60,9 +60,6 @@ class Opening:
     settings: msgspec.Struct | None = None
     cassette: CassetteStore | None = None
     replay: bool = False
-    budget: Budget | None = None
-    connections: int = 10
-    access: Access | None = None
 
 
 class Conversing(Protocol):
@@ -156,22 +153,9 @@ def _make(name: str, params: Mapping[str, Value] | None) -> Any:
 
 def make_config(name: str, config: type[AgentConfig], params: Mapping[str, Value]) -> AgentConfig:
     """Return ``config`` filled from ``params``; raises :class:`UserError` naming the field that is wrong."""
-    known = {field.encode_name for field in msgspec.structs.fields(config)}
-    for key in params:
-        if key not in known:
-            hint = did_you_mean(key, sorted(known), f"it has {', '.join(sorted(known)) or 'none'}")
-            raise UserError(f"agent '{name}' has no parameter '{key}'", hint=hint)
-    try:
-        return msgspec.convert(dict(params), config, strict=False)
-    except msgspec.ValidationError as error:
-        where = re.search(r"^(.*) - at `\$\.(\w+)", str(error))
-        if where is None:
-            raise UserError(f"agent '{name}': {error}", hint="see: tradeassay agents") from error
-        complaint, key = where.groups()
-        raise UserError(
-            f"agent '{name}' cannot take {key}={params.get(key)!r}",
-            hint=complaint.replace("`", "").replace("Expected", "it wants"),
-        ) from error
+    known = sorted(field.encode_name for field in msgspec.structs.fields(config))
+    refuse_unknown(params, known, f"agent '{name}'", "parameter")
+    return filled(config, params, f"agent '{name}'", hint="see: tradeassay agents")
 
 
 def parameters(name: str) -> tuple[AgentParameter, ...]:

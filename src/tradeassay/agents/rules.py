@@ -441,7 +441,7 @@ class ReversalConfig(PortfolioConfig, frozen=True, kw_only=True):
 
     k: Count = 20
     lookback: Lookback = 6
-    every: Annotated[int, Meta(ge=1, description="sessions from one rebalancing to the next")] = 5
+    every: Every = 5
 
 
 @agents.register("reversal")
@@ -483,14 +483,14 @@ SESSIONS = 60
 """Sessions over which traded amounts are averaged when not every name can be held."""
 
 
-class EqualWeightConfig(AgentConfig, frozen=True, kw_only=True):
-    """How much stays in cash on the day of the purchase."""
+class HoldConfig(AgentConfig, frozen=True, kw_only=True):
+    """Of a rule that buys once: how much stays in cash on the day of the purchase."""
 
     buffer: Buffer = 0.005
 
 
 @agents.register("equal-weight")
-class EqualWeight(Rule[EqualWeightConfig]):
+class EqualWeight(Rule[HoldConfig]):
     """Buys the same amount of every name that trades on the first session, then never trades again.
 
     Where only so many positions are allowed, it buys those names that were traded most over the last 60 sessions:
@@ -499,7 +499,7 @@ class EqualWeight(Rule[EqualWeightConfig]):
     every holding left the exchange), it buys once more."""
 
     summary: ClassVar[str] = "buys the whole universe in equal amounts once, then holds"
-    Config: ClassVar[type[AgentConfig]] = EqualWeightConfig
+    Config: ClassVar[type[AgentConfig]] = HoldConfig
 
     def decide(self, observation: Observation) -> Decision:
         if observation.account.positions:
@@ -535,7 +535,7 @@ _KEEPS = Decision(reason="holds")
 class SectorEqualConfig(PortfolioConfig, frozen=True, kw_only=True):
     """How often the sectors are brought back to equal weights, and which of them are held."""
 
-    every: Annotated[int, Meta(ge=1, description="sessions from one rebalancing to the next")] = 63
+    every: Every = 63
     best: Annotated[int, Meta(ge=0, description="hold only this many sectors, those that rose most (0: all)")] = 0
     lookback: Annotated[int, Meta(ge=2, description="with best: sessions over which a sector has risen")] = 63
 
@@ -570,18 +570,12 @@ class SectorEqual(Rebalancer[SectorEqualConfig]):
         return {symbol: 1.0 / (len(groups) * len(names)) for names in groups.values() for symbol in names}
 
 
-class IndexHoldConfig(AgentConfig, frozen=True, kw_only=True):
-    """How much stays in cash on the day of the purchase."""
-
-    buffer: Buffer = 0.005
-
-
 @agents.register("index-hold")
-class IndexHold(Rule[IndexHoldConfig]):
+class IndexHold(Rule[HoldConfig]):
     """Buys the index fund once and holds it. Fails, every session, in a market that has no such fund."""
 
     summary: ClassVar[str] = "buys the index fund once, then holds (fails where there is none)"
-    Config: ClassVar[type[AgentConfig]] = IndexHoldConfig
+    Config: ClassVar[type[AgentConfig]] = HoldConfig
 
     _searched, _funds = 0, tuple[str, ...]()
 
@@ -707,7 +701,7 @@ class VolTargetConfig(PortfolioConfig, frozen=True, kw_only=True):
     volatility: Annotated[float, Meta(gt=0, description="wanted annual volatility (0.1 = 10 %)")] = 0.1
     lookback: Annotated[int, Meta(ge=5, description="daily returns in the estimate")] = 20
     most: Annotated[float, Meta(gt=0, le=1, description="largest invested share before the cash buffer")] = 1.0
-    every: Annotated[int, Meta(ge=1, description="sessions from one rebalancing to the next")] = 5
+    every: Every = 5
 
 
 @agents.register("vol-target")
@@ -742,7 +736,7 @@ class RandomConfig(PortfolioConfig, frozen=True, kw_only=True):
     turnover: Annotated[
         float, Meta(ge=0, le=1, description="share of the names exchanged at each rebalancing")
     ] = 0.2
-    every: Annotated[int, Meta(ge=1, description="sessions from one rebalancing to the next")] = 5
+    every: Every = 5
 
 
 @agents.register("random")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -9,6 +10,7 @@ import numpy as np
 
 from tradeassay.benchmarks.benchmark import Benchmark, window_sets
 from tradeassay.core.errors import DataError
+from tradeassay.core.view import Instrument
 from tradeassay.masking import nameless
 
 if TYPE_CHECKING:
@@ -30,15 +32,18 @@ def data_needs(benchmark: Benchmark, snapshot: Snapshot) -> tuple[DataNeed, ...]
     """Return everything a benchmark asks of a data set, most important first."""
     view = snapshot.at(len(snapshot.sessions) - 1, "close")
     paper = benchmark.protocol in ("ktdfin", "stockbench")
+    stocks = [item for item in view.instruments if item.kind == "stock"]
     needs = [_sessions(benchmark, snapshot), _prices(view), _index(benchmark, view)]
     if paper:
-        needs += [_windows(benchmark, snapshot), _names(view), _actions(view, snapshot)]
+        needs += [_windows(benchmark, snapshot), _names(view, len(stocks)), _actions(view, snapshot)]
     if benchmark.protocol == "ktdfin":
-        needs += [_sectors(view), _caps(view), _boards(benchmark, view), _amounts(view)]
+        needs += _of_stocks(benchmark, view, stocks)
         if benchmark.protocol_params.get("news"):
             needs.append(_news(view))
     if benchmark.protocol == "stockbench":
-        needs += [_news(view), _figures(view)]
+        have = sum(bool(view.fundamentals(item.symbol)) for item in stocks)
+        unknown = "P/E and market cap are unknown for these stocks"
+        needs += [_news(view), _share("fundamentals", have, len(stocks), unknown)]
     return tuple(needs)
 
 
@@ -107,9 +112,8 @@ def _windows(benchmark: Benchmark, snapshot: Snapshot) -> DataNeed:
     )
 
 
-def _names(view: AsOfView) -> DataNeed:
+def _names(view: AsOfView, count: int) -> DataNeed:
     unknown = len(nameless(view))
-    count = sum(view.instrument(symbol).kind == "stock" for symbol in view.symbols)
     if not unknown:
         return DataNeed(what="company names", status="there", found=f"{count} of {count}")
     return DataNeed(
@@ -127,37 +131,23 @@ def _share(what: str, have: int, count: int, changes: str) -> DataNeed:
     )
 
 
-def _sectors(view: AsOfView) -> DataNeed:
-    stocks = [item for symbol in view.symbols if (item := view.instrument(symbol)).kind == "stock"]
+def _of_stocks(benchmark: Benchmark, view: AsOfView, stocks: Sequence[Instrument]) -> Iterator[DataNeed]:
+    """Yield what KTD-Fin wants to know of every stock."""
+    count = len(stocks)
     have = sum(item.sector is not None for item in stocks)
-    return _share(
-        "sectors", have, len(stocks), "no tone of sectors, no attribution by sector, no sector in the probe"
-    )
-
-
-def _caps(view: AsOfView) -> DataNeed:
-    stocks = [symbol for symbol in view.symbols if view.instrument(symbol).kind == "stock"]
-    wanted = ("free_float_cap", "market_cap")
-    have = sum(any(figure.field in wanted for figure in view.fundamentals(symbol)) for symbol in stocks)
-    return _share(
-        "free-float caps", have, len(stocks), "attribution weighs by the mean traded amount of 20 days instead"
-    )
-
-
-def _boards(benchmark: Benchmark, view: AsOfView) -> DataNeed:
-    if not benchmark.market.venue.startswith("ashare"):
-        return DataNeed(what="boards", status="there", found="the venue has none")
-    stocks = [item for symbol in view.symbols if (item := view.instrument(symbol)).kind == "stock"]
-    have = sum(item.board.value != "none" for item in stocks)
-    return _share("boards", have, len(stocks), "price limits of 10 % are assumed for these stocks")
-
-
-def _amounts(view: AsOfView) -> DataNeed:
+    yield _share("sectors", have, count, "no tone of sectors, no attribution by sector, no sector in the probe")
+    caps = ("free_float_cap", "market_cap")
+    have = sum(any(figure.field in caps for figure in view.fundamentals(item.symbol)) for item in stocks)
+    yield _share("free-float caps", have, count, "attribution weighs by the mean traded amount of 20 days instead")
+    if benchmark.market.venue.startswith("ashare"):
+        have = sum(item.board.value != "none" for item in stocks)
+        yield _share("boards", have, count, "price limits of 10 % are assumed for these stocks")
+    else:
+        yield DataNeed(what="boards", status="there", found="the venue has none")
     amounts = view.bars("amount", 20)
     have = int(np.isfinite(amounts).any(axis=0).sum()) if amounts.size else 0
-    return _share(
-        "traded amounts", have, len(view.symbols), "no ILLIQ, no CV_VOL and no volume cap for these stocks"
-    )
+    none = "no ILLIQ, no CV_VOL and no volume cap for these stocks"
+    yield _share("traded amounts", have, len(view.symbols), none)
 
 
 def _actions(view: AsOfView, snapshot: Snapshot) -> DataNeed:
@@ -177,14 +167,7 @@ def _actions(view: AsOfView, snapshot: Snapshot) -> DataNeed:
 
 
 def _news(view: AsOfView) -> DataNeed:
-    there = bool(view.news(0, limit=1))
-    if there:
+    if view.news(0, limit=1):
         return DataNeed(what="news", status="there", found="dated items")
     changes = "the input is empty: comparable only with the ablation without news"
     return DataNeed(what="news", status="missing", found="none", changes=changes)
-
-
-def _figures(view: AsOfView) -> DataNeed:
-    stocks = [symbol for symbol in view.symbols if view.instrument(symbol).kind == "stock"]
-    have = sum(bool(view.fundamentals(symbol)) for symbol in stocks)
-    return _share("fundamentals", have, len(stocks), "P/E and market cap are unknown for these stocks")

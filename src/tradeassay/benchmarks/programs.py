@@ -24,7 +24,7 @@ from tradeassay.core.hashing import Beacon, refuse_bad_secret, safe_name
 from tradeassay.core.measure import Measure, above
 from tradeassay.core.registry import Registry, newest
 from tradeassay.llm import ModelParams, parse_name
-from tradeassay.metrics.reliability import Reliability
+from tradeassay.metrics.reliability import Play, Reliability
 from tradeassay.sandbox import JobExecutor
 
 if TYPE_CHECKING:
@@ -196,6 +196,12 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 def reliable_section(found: Reliability | None) -> tuple[Section, ...]:
     """Return how reliable models are, in words; nothing where nobody was played more than once."""
     return () if found is None else (Section(id="reliable", title="How reliable", text=" ".join(found.sentences)),)
+
+
+def play_of(item: Item, *, passed: bool, score: float | None) -> Play:
+    """Return an item as one play of its model; its task is the window, the way of asking the wording."""
+    asked = ", ".join(map(str, item.protocol.values()))
+    return Play(model=item.model, wording=asked, window=item.task, seed=item.seed, passed=passed, score=score)
 
 
 class ItemShown(msgspec.Struct, frozen=True, kw_only=True):

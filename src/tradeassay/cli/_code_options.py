@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from tradeassay.benchmarks.programs import CodeSpec
     from tradeassay.code.task import CodeTask
 
-F = TypeVar("F", bound=Callable[..., Any])
 _FIELDS = {
     "task": "tasks",
     "difficulty": "difficulties",

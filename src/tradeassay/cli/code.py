@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tradeassay.cli._code_options import draw_of, filter_options, run_options, take_spec, take_tasks
 from tradeassay.cli._options import (
     COUNT,
+    FILE,
     FOLDER,
     NATURAL,
     FoldedCommand,
@@ -47,13 +48,11 @@ if TYPE_CHECKING:
     from tradeassay.code.task import Framework
     from tradeassay.core.measure import Measure
 
-F = TypeVar("F", bound=Callable[..., Any])
-_FILE = click.Path(path_type=Path, dir_okay=False)
 _REPORTS = (
     page_option("scorecard of --spec"),
-    click.option("--junit", type=_FILE, metavar="FILE", help="With --spec: write the gates as JUnit XML."),
-    click.option("--sarif", type=_FILE, metavar="FILE", help="With --spec: write the findings as SARIF."),
-    click.option("--bar-log", type=_FILE, metavar="FILE", help="With --spec: write the audit log by bars as CSV."),
+    click.option("--junit", type=FILE, metavar="FILE", help="With --spec: write the gates as JUnit XML."),
+    click.option("--sarif", type=FILE, metavar="FILE", help="With --spec: write the findings as SARIF."),
+    click.option("--bar-log", type=FILE, metavar="FILE", help="With --spec: write the audit log by bars as CSV."),
     advanced(
         "--since",
         type=FOLDER,
@@ -111,12 +110,13 @@ def run(
     Giving the same command again continues a stopped run. Exits with 1 when an episode failed.
     """
     from tradeassay.benchmarks.programs import code_benchmarks
+    from tradeassay.core.hashing import sha256_of
     from tradeassay.runs import CodeRun, Run, resume, run as run_spec
 
     benchmark = newest(benchmark, code_benchmarks())
     asking = take_asking(described, out, benchmark)
     spec = take_spec(benchmark, described)
-    folder = out / (slug or default_slug(benchmark, spec))
+    folder = out / (slug or f"{benchmark}-{sha256_of(spec)[:8]}")
     how = {"asking": asking, "executor": executor, "workers": workers, "progress": "auto"}
     done: Run | CodeRun = run_spec(spec, folder, **how)
     if retry_failed and done.failed:
@@ -125,13 +125,6 @@ def run(
     if not as_json and done.manifest.secret is not None:
         say(f"a run to compare it with, task by task, takes the same markets: --secret {done.manifest.secret}")
     return status
-
-
-def default_slug(benchmark: str, spec: Any) -> str:
-    """Return a name that the same command gets again."""
-    from tradeassay.core.hashing import sha256_of
-
-    return f"{benchmark}-{sha256_of(spec)[:8]}"
 
 
 @code.command("eval", cls=FoldedCommand)
@@ -144,7 +137,7 @@ def default_slug(benchmark: str, spec: Any) -> str:
 @click.option("--judge", metavar="MODEL", help="A model that reads the program as well.")
 @click.option(
     "--task-file",
-    type=_FILE,
+    type=FILE,
     metavar="FILE",
     help="The task is in a file: your own ID.toml, or your copy of the public 400-task file.",
 )
@@ -574,7 +567,7 @@ def _validate_look_ahead(seed: int, as_json: bool) -> int:
 
 @code.command()
 @click.argument("what", nargs=-1, required=True, metavar="RUN | TABLE.csv...")
-@click.option("--key", type=_FILE, help="With tables: the key that was written with the form.")
+@click.option("--key", type=FILE, help="With tables: the key that was written with the form.")
 @option("--seed", type=NATURAL, default=0, help="Draws another order.")
 @click.option(
     "-o",

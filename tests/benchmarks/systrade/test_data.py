@@ -128,7 +128,7 @@ def test_stored_minutes_are_those_that_all_legs_have(home):
 
 def test_a_symbol_that_is_not_stored(home):
     with pytest.raises(DataError, match="no instrument 'SOL'"):
-        stored_minutes(str(home), ("SOL",))
+        stored_minutes(str(home), ("SOL",), SPLITS["test"])
 
 
 def test_the_papers_figures_are_whole():

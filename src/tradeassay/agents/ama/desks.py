@@ -76,7 +76,7 @@ FIRM_ANALYSTS: dict[str, tuple[str, Sight]] = {
 
 
 BULL, BEAR = DeskRole("bull", "debate", "bull"), DeskRole("bear", "debate", "bear")
-TRADER, RISK = DeskRole("trader", "proposal", "trader"), DeskRole("risk", "risk", "risk")
+TRADER = DeskRole("trader", "proposal", "trader")
 MANAGER = DeskRole("manager", "decision", "manager")
 
 

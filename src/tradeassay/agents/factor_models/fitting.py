@@ -31,7 +31,7 @@ import numpy as np
 from tradeassay.agents.factor_models.catalogue import FactorModel, Settings, Size, factor_model
 from tradeassay.agents.factor_models.features import Matrix, QlibDataset, QlibQuestion, Samples
 from tradeassay.core.errors import UNDECODABLE, DataError, UserError, absent
-from tradeassay.core.files import data_home
+from tradeassay.core.files import data_home, write_atomic
 from tradeassay.core.hashing import sha256_bytes, sha256_of
 from tradeassay.core.view import Floats
 
@@ -230,8 +230,6 @@ class FittedModel:
 
     def to_bytes(self) -> bytes:
         """Return the model as bytes: a Python pickle, with all numbers on the CPU."""
-        import io
-
         import torch
 
         buffer = io.BytesIO()
@@ -243,8 +241,6 @@ class FittedModel:
         """Read what :meth:`to_bytes` gave; raises :class:`DataError` for anything else.
 
         A pickle can run code: only read what was trained on this machine or comes from somebody you trust."""
-        import io
-
         import torch
 
         try:
@@ -447,10 +443,7 @@ def store_trained(facts: TrainedBaseline, fitted: bytes, home: Path | None = Non
 
 def store_facts(facts: TrainedBaseline, home: Path | None = None) -> None:
     """Replace the facts about a baseline that is already stored."""
-    path = baselines_folder(home) / facts.key / FACTS_FILE
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(_encoded(facts))
-    os.replace(temporary, path)
+    write_atomic(baselines_folder(home) / facts.key / FACTS_FILE, _encoded(facts))
 
 
 def _encoded(facts: TrainedBaseline) -> bytes:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tradeassay.account import BoardLimits, venues
 from tradeassay.benchmarks.ktdfin.ktdfin_config import KtdfinConfig
-from tradeassay.benchmarks.ktdfin.wire import Day, Stock, all_rounded, money, rounded
+from tradeassay.benchmarks.ktdfin.wire import Day, Stock, all_rounded, rounded
 from tradeassay.core.agent import Observation
 from tradeassay.core.errors import DataError
 from tradeassay.core.view import FIELDS, Bools, Field, Floats, Ints, MarketView
@@ -203,7 +203,7 @@ class Desk:
         To the cent, what a purchase cost is a multiple of a lot's price.
         """
         if self.shown is None:
-            return money(value)
+            return round(float(value), 2)
         step = self.account.initial * STEP
         return round(round(value / step) * step, 2)
 

@@ -1,6 +1,6 @@
 """Every number of the protocol. Values that the paper does not publish are ours, each a named field here."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from msgspec import Meta
 
@@ -9,7 +9,7 @@ from tradeassay.core.measure import Convention
 from tradeassay.masking import Level, MaskConfig
 
 Mode = Literal["memory-only", "fixed-candidate", "open-research"]
-MODES: tuple[Mode, ...] = ("memory-only", "fixed-candidate", "open-research")
+MODES: tuple[Mode, ...] = get_args(Mode)
 
 Count = Annotated[int, Meta(ge=1, le=10_000)]
 Tokens = Annotated[int, Meta(ge=1, le=10_000_000)]

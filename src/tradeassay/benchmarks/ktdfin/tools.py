@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Meta
 
 from tradeassay.benchmarks.ktdfin.account import Headline, PositionShown, headlines, show_account
-from tradeassay.benchmarks.ktdfin.action import ActionViolation, check_orders
+from tradeassay.benchmarks.ktdfin.action import SAME, ActionViolation, check_orders
 from tradeassay.benchmarks.ktdfin.desk import BAR_DIGITS, Desk
 from tradeassay.benchmarks.ktdfin.wire import Day, Stock, all_rounded, rounded
 from tradeassay.core.errors import AgentError
@@ -470,9 +470,6 @@ PORTFOLIO = Tool("portfolio_state", _ACCOUNT, PortfolioArguments, portfolio_stat
 
 
 # -- risk_check: would these weights be allowed, and what would the portfolio look like? --
-
-SAME = 5e-4
-"""A target this close to the present weight needs no order."""
 
 
 class RiskArguments(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -80,11 +80,6 @@ def all_rounded(values: Floats, digits: int = 4) -> list[float | None]:
     return [round(value, digits) if known(value) else None for value in values.tolist()]
 
 
-def money(value: float) -> float:
-    """Return an amount of money in cents."""
-    return round(float(value), 2)
-
-
 T = TypeVar("T")
 
 _FIELD_WORDS = frozenset(

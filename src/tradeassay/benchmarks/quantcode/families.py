@@ -224,16 +224,19 @@ class _Draw:
         how, value = self.sizing
         units = f"{value} unit{'s' if value > 1 else ''}"
         sized = {
-            ("percent", False): f"Give no size: the broker's sizer puts {value} % of the cash into each entry.",
-            (
-                "percent",
-                True,
-            ): f"Don't work out a size, {value} percent of my cash goes into each entry by itself.",
-            ("fixed", False): f"Give no size: the broker's sizer trades {units}.",
-            ("fixed", True): f"Leave the size out, it's set to {units}.",
-            ("own", False): f"Every entry order is for exactly {units} (name the size).",
-            ("own", True): f"Always {units}; please put that size into the order.",
-        }[how, chat]
+            "percent": (
+                f"Give no size: the broker's sizer puts {value} % of the cash into each entry.",
+                f"Don't work out a size, {value} percent of my cash goes into each entry by itself.",
+            ),
+            "fixed": (
+                f"Give no size: the broker's sizer trades {units}.",
+                f"Leave the size out, it's set to {units}.",
+            ),
+            "own": (
+                f"Every entry order is for exactly {units} (name the size).",
+                f"Always {units}; please put that size into the order.",
+            ),
+        }[how][chat]
         bars, words = _BARS[self.timeframe], self.words()
         shape = shapes[int(self.random.integers(len(shapes)))]
         assets = "one asset" if spec.assets == 1 else f"{spec.assets} assets, A and B"

@@ -8,7 +8,17 @@ from typing import Final
 import msgspec
 
 from tradeassay.benchmarks.exhibits import UNTIMED, Curves, Filled, PaperPage, fill_paper, filled_groups, grouped
-from tradeassay.benchmarks.programs import Ending, Item, ItemShown, Section, Shown, Step, overlap, reliable_section
+from tradeassay.benchmarks.programs import (
+    Ending,
+    Item,
+    ItemShown,
+    Section,
+    Shown,
+    Step,
+    overlap,
+    play_of,
+    reliable_section,
+)
 from tradeassay.benchmarks.quantcode import published as printed
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, Turn
 from tradeassay.benchmarks.quantcode.scores import (
@@ -108,19 +118,12 @@ def quantcode_tables(
 
 
 def _plays(items: Sequence[Item], records: Mapping[str, TaskOutcome]) -> Iterator[Play]:
-    """Yield every item that was judged, or that its model gave no answer to; the task is its window."""
+    """Yield every item that was judged, or that its model gave no answer to."""
     for item in items:
         found = records.get(item.key)
         if found is not None and (found.solved is not None or found.stage == "no_answer"):
-            solved, asked = bool(found.solved), ", ".join(map(str, item.protocol.values()))
-            yield Play(
-                model=item.model,
-                wording=asked,
-                window=item.task,
-                seed=item.seed,
-                passed=solved,
-                score=float(solved),
-            )
+            solved = bool(found.solved)
+            yield play_of(item, passed=solved, score=float(solved))
 
 
 def _in_words(cells: Sequence[CellScores]) -> tuple[str, tuple[str, ...]]:

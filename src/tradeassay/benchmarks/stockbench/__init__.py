@@ -31,7 +31,6 @@ from tradeassay.benchmarks.stockbench.specs import (
 )
 from tradeassay.benchmarks.stockbench.stockbench_config import (
     INPUTS as INPUTS,
-    PROMPTS as PROMPTS,
     SIZES as SIZES,
     Inputs as Inputs,
     Prompt as Prompt,

@@ -1,6 +1,6 @@
 """Every number of the protocol. Cash, costs and prices are part of the market (see ``specs`` and ``venues``)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from msgspec import Meta
 
@@ -8,9 +8,8 @@ from tradeassay.benchmarks.protocol import ProtocolConfig
 from tradeassay.core.measure import Convention
 
 Inputs = Literal["all", "no-news", "no-fundamentals", "neither"]
-INPUTS: tuple[Inputs, ...] = ("all", "no-news", "no-fundamentals", "neither")
+INPUTS: tuple[Inputs, ...] = get_args(Inputs)
 Prompt = Literal["minimal", "reasoned", "hybrid"]
-PROMPTS: tuple[Prompt, ...] = ("minimal", "reasoned", "hybrid")
 SIZES = (5, 10, 20, 30)
 """Universe sizes of the scaling study."""
 

@@ -25,13 +25,14 @@ from tradeassay.benchmarks.programs import (
     Step,
     SubmissionCard,
     overlap,
+    play_of,
     reliable_section,
 )
 from tradeassay.benchmarks.systrade.data import DAYS, splits_of
 from tradeassay.benchmarks.systrade.loading import SYSTB
 from tradeassay.benchmarks.systrade.published import published, why_not_comparable
 from tradeassay.benchmarks.systrade.scores import ModelRow, SystradeScores, half_of
-from tradeassay.benchmarks.systrade.spec import Iteration, StrategyOutcome, SystradeSpec
+from tradeassay.benchmarks.systrade.spec import SYSTRADE_SYSTB, Iteration, StrategyOutcome, SystradeSpec
 from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figure, figures, line, table
 from tradeassay.code.gates import GATES, PAPER_GATES
 from tradeassay.code.review import ReviewBoard, both_marks, vendor_of
@@ -92,19 +93,13 @@ def systrade_tables(
 
 
 def _plays(items: Sequence[Item], records: Mapping[str, StrategyOutcome]) -> Iterator[Play]:
-    """Yield every item that has ended; its task is its window. Look-ahead that is not cleared is no pass."""
+    """Yield every item that has ended. Look-ahead that is not cleared is no pass."""
     for item in items:
         found = records.get(item.key)
         if found is not None:
-            last = found.last
-            yield Play(
-                model=item.model,
-                wording=", ".join(map(str, item.protocol.values())),
-                window=item.task,
-                seed=item.seed,
-                passed=last is not None and last.scorecard.gates.valid,
-                score=0.0 if last is None else last.scorecard.overall.value,
-            )
+            card = None if found.last is None else found.last.scorecard
+            passed, score = (False, 0.0) if card is None else (card.gates.valid, card.overall.value)
+            yield play_of(item, passed=passed, score=score)
 
 
 def _in_words(models: Sequence[ModelRow], drifted: int) -> tuple[str, tuple[str, ...]]:
@@ -350,8 +345,8 @@ def _cards(records: Mapping[str, StrategyOutcome]) -> Iterator[tuple[str, Submis
                 break
 
 
-def _text(measure: Measure, form: str = "{:.2f}") -> str:
-    return "n/a" if measure.value is None else form.format(measure.value)
+def _text(measure: Measure) -> str:
+    return "n/a" if measure.value is None else f"{measure.value:.2f}"
 
 
 # The paper's tables
@@ -367,7 +362,7 @@ def systrade_paper(
         iterations=spec.iterations,
         real_data=_stored_data(spec),
         reviewed=bool(spec.reviewers),
-        systb=spec.benchmark == "systrade-systb-v1",
+        systb=spec.benchmark == SYSTRADE_SYSTB,
     )
     makers: dict[str, Callable[[], Filled]] = {
         "table-2": lambda: _paper_splits(spec),
@@ -417,18 +412,13 @@ def _paper_gates(scores: SystradeScores) -> Table:
     return table("Submissions that pass each gate", ("", *PAPER_GATES), rows, note=note)
 
 
-def _cards_by(records: Mapping[str, StrategyOutcome], name: str) -> dict[str, list[Scorecard]]:
-    found: dict[str, list[Scorecard]] = {}
-    for record in records.values():
-        cards = found.setdefault(str(getattr(record, name)), [])
-        cards += [] if record.last is None else [record.last.scorecard]
-    return found
-
-
 def _paper_strategies(scores: SystradeScores, records: Mapping[str, StrategyOutcome]) -> Table:
     """Return the library: LLM is the reviewers' D1 and D2, QR the automatic D3 and D4, by the printed formulas."""
     paper, found = published(), {row.strategy.removeprefix(SYSTB): row for row in scores.strategies}
-    cards = {name.removeprefix(SYSTB): these for name, these in _cards_by(records, "strategy").items()}
+    cards: dict[str, list[Scorecard]] = {}
+    for record in records.values():
+        if record.last is not None:
+            cards.setdefault(record.strategy.removeprefix(SYSTB), []).append(record.last.scorecard)
     not_run = amount(None, unknown="not run")
     rows = []
     for one in paper.by_strategy:

@@ -78,6 +78,14 @@ class ListenerBroke(Exception):
     """A progress listener raised, which is not a failure of the episode."""
 
 
+def notify(listen: Listener, event: ProgressEvent) -> None:
+    """Tell a listener; whatever it raises becomes a :class:`ListenerBroke`."""
+    try:
+        listen(event)
+    except Exception as error:
+        raise ListenerBroke from error
+
+
 def play(task: PlayTask, tick: Tick, stopping: Stopping) -> Played:
     """Play an episode whose agent answers at once, and record how it ended. An episode that fails is recorded as
     failed. Raised errors stop the whole run: :class:`LedgerError` (wrong money is worse than no result) and
@@ -304,21 +312,20 @@ class Conversation:
             raw = encode_line(record)
             self._journal.append(raw)
             self._tally.add(record, raw)
-            self._notify(Advanced(key=self._key, sessions=1))
+            notify(self._listen, Advanced(key=self._key, sessions=1))
         return self._tally.ended()
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
-        self._notify(
-            AskStarted(
-                key=self._key,
-                agent=self._task.episode.label,
-                session=self._play.market.sessions[place.step],
-                purpose=request.purpose,
-                attempt=request.attempt,
-            )
+        started = AskStarted(
+            key=self._key,
+            agent=self._task.episode.label,
+            session=self._play.market.sessions[place.step],
+            purpose=request.purpose,
+            attempt=request.attempt,
         )
+        notify(self._listen, started)
         reply = await self._model.ask(request, place)
-        self._notify(Answered(key=self._key, usage=reply.usage, error_kind=reply.error_kind))
+        notify(self._listen, Answered(key=self._key, usage=reply.usage, error_kind=reply.error_kind))
         return reply
 
     async def _records(self) -> AsyncIterator[StepRecord]:
@@ -329,7 +336,7 @@ class Conversation:
             self._tally.add(line.record, line.raw)
         play.resume(line.record for line in known)
         if known:
-            self._notify(Advanced(key=self._key, sessions=len(known)))
+            notify(self._listen, Advanced(key=self._key, sessions=len(known)))
         async for record in play.arecords(self._answer):
             yield record
 
@@ -356,12 +363,6 @@ class Conversation:
             raise
         except Exception as error:
             yield error
-
-    def _notify(self, event: ProgressEvent) -> None:
-        try:
-            self._listen(event)
-        except Exception as error:
-            raise ListenerBroke from error
 
 
 T = TypeVar("T")

@@ -47,8 +47,15 @@ from tradeassay.llm import CassetteMismatch, QuestionPlace, parse_name
 from tradeassay.play import Asked
 from tradeassay.play.dialogue_log import DialogueLog, KeptDialogue, Lines, Scribe, Spending, read_dialogue
 from tradeassay.play.journal import KeptLines, LinesOf, TurnJournal, encode_line
-from tradeassay.runs.play.episodes import ListenerBroke, OpenModels, all_or_first_error, run_async, take_over
-from tradeassay.runs.play.progress import Advanced, Answered, AskStarted, CountListener, ProgressEvent, RunWatch
+from tradeassay.runs.play.episodes import (
+    ListenerBroke,
+    OpenModels,
+    all_or_first_error,
+    notify,
+    run_async,
+    take_over,
+)
+from tradeassay.runs.play.progress import Advanced, Answered, AskStarted, CountListener, RunWatch
 from tradeassay.runs.spec.episode import EpisodeSpec, ModelRecord, Options, record_models, refuse_bad_names
 from tradeassay.runs.spec.run_spec import model_agent, variant_name
 from tradeassay.runs.store.folder import RunFolder, present_versions
@@ -417,6 +424,7 @@ class _Player:
         self._episode = episode
         self._table = table
         self._protocol = table.protocol
+        self._listen = table.watch.listen
         self._roles = table.protocol.roles(episode)
         self._models = models
         self._journal = journal
@@ -480,17 +488,16 @@ class _Player:
         place = QuestionPlace(
             episode=self._episode.key, step=self._step, sample=self._episode.seed, index=self._asked
         )
-        self._tell(
-            AskStarted(
-                key=self._episode.key,
-                agent=self._episode.label,
-                session=self._episode.task,
-                purpose=ask.request.purpose,
-                attempt=ask.request.attempt,
-            )
+        started = AskStarted(
+            key=self._episode.key,
+            agent=self._episode.label,
+            session=self._episode.task,
+            purpose=ask.request.purpose,
+            attempt=ask.request.attempt,
         )
+        notify(self._listen, started)
         reply = await model.ask(ask.request, place)
-        self._tell(Answered(key=self._episode.key, usage=reply.usage, error_kind=reply.error_kind))
+        notify(self._listen, Answered(key=self._episode.key, usage=reply.usage, error_kind=reply.error_kind))
         self._scribe.note(Asked(ask.request, place), reply)
         return reply
 
@@ -517,7 +524,7 @@ class _Player:
         self._digest.update(raw + b"\n")
         self._step += 1
         self._scribe = Scribe(self._step, _turn(self._step))
-        self._tell(Advanced(key=self._episode.key, sessions=1))
+        notify(self._listen, Advanced(key=self._episode.key, sessions=1))
         # As it will be read back, so that a live run and a resumed one cannot differ.
         return msgspec.json.decode(result, type=self._protocol.Result)
 
@@ -529,12 +536,6 @@ class _Player:
         self._log.append(self._scribe.lines)
         self._journal.append(raw)
         return raw, result
-
-    def _tell(self, event: ProgressEvent) -> None:
-        try:
-            self._table.watch.listen(event)
-        except Exception as error:
-            raise ListenerBroke from error
 
 
 def _turn(step: int) -> str:

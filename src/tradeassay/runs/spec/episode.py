@@ -6,7 +6,6 @@ are found here too.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
@@ -24,8 +23,8 @@ from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import MissingExtra, ModelError, TradeassayError, UserError
 from tradeassay.core.executors.task import ExecutorName
 from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
-from tradeassay.core.registry import did_you_mean
 from tradeassay.core.secrets import remember_address
+from tradeassay.core.settings import filled, refuse_unknown
 from tradeassay.llm import (
     Access,
     ModelParams,
@@ -181,28 +180,14 @@ def protocol_config(benchmark: Benchmark, overrides: Mapping[str, ParamValue] | 
     config = protocol_of(benchmark).Config
     given = dict(overrides or {})
     known = [field.encode_name for field in msgspec.structs.fields(config)]
-    for key in given:
-        if key not in known:
-            hint = did_you_mean(key, known, f"it has {', '.join(known) or 'none'}")
-            raise UserError(f"benchmark '{benchmark.id}' has no setting '{key}'", hint=hint)
+    refuse_unknown(given, known, f"benchmark '{benchmark.id}'", "setting")
     if given.get("convention", benchmark.convention) != benchmark.convention:
         raise UserError(
             f"benchmark '{benchmark.id}' follows the convention '{benchmark.convention}'",
             hint="run the benchmark that follows the other one",
         )
     values = {**benchmark.protocol_params, **given}
-    try:
-        return msgspec.convert(values, config, strict=False)
-    except msgspec.ValidationError as error:
-        where = re.search(r"^(.*) - at `\$\.(\w+)", str(error))
-        if where is None:
-            raise UserError(f"benchmark '{benchmark.id}': {error}", hint="correct the setting") from error
-        complaint, key = where.groups()
-        hint = complaint.replace("`", "").replace("Expected", "it wants")
-        for field in msgspec.inspect.type_info(config).fields:  # type: ignore[attr-defined]  # a struct has fields
-            if field.encode_name == key and isinstance(field.type, msgspec.inspect.LiteralType):
-                hint = f"it is one of {', '.join(map(str, field.type.values))}"
-        raise UserError(f"benchmark '{benchmark.id}' cannot take {key}={values.get(key)!r}", hint=hint) from error
+    return filled(config, values, f"benchmark '{benchmark.id}'", hint="correct the setting")
 
 
 def open_protocol(benchmark: Benchmark, overrides: Mapping[str, ParamValue] | None = None) -> ModelProtocol:

@@ -18,6 +18,7 @@ from tradeassay.benchmarks.ktdfin.panel import (
     parse_failure_rate,
     tool_validity_rate,
 )
+from tradeassay.benchmarks.stockbench.panel import NOTES
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.events import Expired, Filled, Marked, Rejected, Rested, StepRecord, Trimmed
 from tradeassay.core.measure import not_scored, plain_sum
@@ -42,8 +43,6 @@ MOST_TALKS = 1_000
 MOST_DECISIONS = 20_000
 """Decisions kept, shared by all agents of a run."""
 MOST_CAUSES = 3
-NOTES = frozenset(("context_cut", "no_target_shares"))
-"""Kinds of failure that are notes, not mistakes."""
 MOST_CHARACTERS = 6_000
 """The most characters shown of one text. A page holds many; the full text stays in the run's folder."""
 MOST_ORDERS = 40
