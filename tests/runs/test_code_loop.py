@@ -41,7 +41,9 @@ def test_every_item_is_played_and_summed_up(tmp_path):
     assert sorted(event.key for event in ended) == [episode.key for episode in run.episodes]
     assert {event.words for event in ended} == {"counted"} and told[-1] == RunEnded(complete=True)
     assert sum(isinstance(event, Answered) for event in told) == 9
-    assert run.spent("writer").calls == 9 and run.spent().tokens == run.spent("writer").tokens
+    writers = [outcome.model.roles["writer"] for _, outcome in run.outcomes()]
+    assert sum(one.calls for one in writers) == 9
+    assert [outcome.spending for _, outcome in run.outcomes()] == writers
     assert [line.step for line in run.dialogue("tiny-lines__t0")] == [0, 1, 2]
     journal = (tmp_path / "r/episodes/tiny-lines__t0/events.jsonl").read_bytes().splitlines()
     assert [msgspec.json.decode(line, type=TurnRecord).step for line in journal] == [0, 1, 2]

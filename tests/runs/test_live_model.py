@@ -154,7 +154,8 @@ def test_dollars_follow_from_tokens_and_the_dated_table(programs, paid, home, tm
         done = run(ToySpec(models=(MODEL,), tasks=1, word="hello " * 60), tmp_path / "code")
         record = read_manifest(done.folder / "manifest.json").models[MODEL]
         assert (record.price_as_of, record.price_source) == (date(2026, 1, 1), "a page")
-        assert done.spent("writer").usd == pytest.approx(3 * (70 * 2 + 7 * 10) / 1e6)
+        ((_, outcome),) = done.outcomes()
+        assert outcome.model.roles["writer"].usd == pytest.approx(3 * (70 * 2 + 7 * 10) / 1e6)
         paid = done.folder
     honest = verify(paid, home=home, workers=1)
     assert not honest.contradicted

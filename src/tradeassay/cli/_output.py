@@ -47,6 +47,16 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]
     stdout().print(StackedTable(columns, rows, heads=heads, title=title, ruled=False))
 
 
+def print_rows(
+    found: Any, as_json: bool, title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
+) -> None:
+    """Print what was found: all of it as JSON, or its rows as a table."""
+    if as_json:
+        print_json(found)
+    else:
+        print_table(title, columns, rows)
+
+
 def say(text: str) -> None:
     """Print prose on stderr. What an agent answered may be quoted in it: no sign of it steers the terminal."""
     click.echo(printable(text, kept="\n\t\xa0\u202f"), err=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradeassay.cli._options import FoldedCommand, advanced, executor_option, option, split_list, workers_option
-from tradeassay.cli._output import json_option, print_json, print_table, say, say_broken
+from tradeassay.cli._output import json_option, print_json, print_rows, print_table, say, say_broken
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -24,11 +24,8 @@ def agents(as_json: bool) -> None:
 
     listed = list_agents()
     say_broken(registry)
-    if as_json:
-        print_json(listed)
-        return
     rows = [(a.name, a.summary, ", ".join(f"{k}={v}" for k, v in a.params.items())) for a in listed]
-    print_table("agents", ("name", "what it does", "parameters"), rows)
+    print_rows(listed, as_json, "agents", ("name", "what it does", "parameters"), rows)
 
 
 @click.command()
@@ -50,14 +47,9 @@ def models(name: str | None, as_json: bool) -> None:
     from tradeassay.api import list_models
 
     listed = list_models()
-    if as_json:
-        print_json(listed)
-        return
-    print_table(
-        "models",
-        ("model", "kind", "$ per million tokens in / out", "has read up to", "what it is"),
-        [(one.name, one.kind, one.price_words(), one.cutoff_words(), one.note) for one in listed],
-    )
+    columns = ("model", "kind", "$ per million tokens in / out", "has read up to", "what it is")
+    rows = [(one.name, one.kind, one.price_words(), one.cutoff_words(), one.note) for one in listed]
+    print_rows(listed, as_json, "models", columns, rows)
 
 
 def _get(name: str, as_json: bool) -> None:
@@ -130,26 +122,20 @@ def baselines(as_json: bool, check: bool, executor: Any, workers: int | None, **
     spread = Spread(executor=executor, workers=workers)
     if check:
         compared = [one for spec in specs for one in contrast(spec, listen=say, spread=spread)]
-        if as_json:
-            print_json(compared)
-        else:
-            rows = [
-                (
-                    one.trained.key,
-                    _model_of(one.trained),
-                    *map(_ic, (one.trained.test_ic, one.shuffled.test_ic, one.gain)),
-                    "yes" if one.beats else "no",
-                )
-                for one in compared
-            ]
-            columns = ("key", "model", "IC test", "IC test, shuffled", "difference", "beats chance")
-            print_table("against chance", columns, rows)
+        rows = [
+            (
+                one.trained.key,
+                _model_of(one.trained),
+                *map(_ic, (one.trained.test_ic, one.shuffled.test_ic, one.gain)),
+                "yes" if one.beats else "no",
+            )
+            for one in compared
+        ]
+        columns = ("key", "model", "IC test", "IC test, shuffled", "difference", "beats chance")
+        print_rows(compared, as_json, "against chance", columns, rows)
         return
     trained = [one for spec in specs for one in train_baselines(spec, listen=say, spread=spread)]
-    if as_json:
-        print_json(trained)
-    else:
-        print_table("trained", _TRAINED, [_trained_row(one) for one in trained])
+    print_rows(trained, as_json, "trained", _TRAINED, map(_trained_row, trained))
 
 
 def _list_baselines(as_json: bool) -> None:

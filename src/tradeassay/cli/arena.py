@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tradeassay.cli._options import NATURAL, Advanced, FoldedCommand, advanced, option, several
-from tradeassay.cli._output import json_option, print_json, print_table, say
+from tradeassay.cli._output import json_option, print_json, print_rows, print_table, say
 
 if TYPE_CHECKING:
     from tradeassay.arena.rounds.health import Health
@@ -363,15 +363,9 @@ def _doors(
     doors, now = Doors(store), iso(WallClock().now())
     if action == "applicants":
         found = doors.applicants(season.id)
-        if as_json:
-            print_json(found)
-        else:
-            rows = [
-                (one.entry, one.status, one.at, one.label, one.address or "polls", one.contact) for one in found
-            ]
-            print_table(
-                f"applicants of '{season.id}'", ("entry", "status", "at", "label", "address", "contact"), rows
-            )
+        columns = ("entry", "status", "at", "label", "address", "contact")
+        rows = [(one.entry, one.status, one.at, one.label, one.address or "polls", one.contact) for one in found]
+        print_rows(found, as_json, f"applicants of '{season.id}'", columns, rows)
         return
     entry = what[0]
     if action == "register":
@@ -417,11 +411,9 @@ def _bars(store: Store, season: Season, what: tuple[str, ...], by: str, *, as_js
 
     if not what:
         found = held_bars_of(store, season.id)
-        if as_json:
-            print_json(found)
-            return
+        columns = ("asset", "session", "price", "since", "word", "reason")
         rows = [(b.asset, b.session, f"{b.price:g}", b.since, b.word or "waiting", b.reason) for b in found]
-        print_table(f"held bars of '{season.id}'", ("asset", "session", "price", "since", "word", "reason"), rows)
+        print_rows(found, as_json, f"held bars of '{season.id}'", columns, rows)
         return
     if len(what) != 3 or what[2] not in ("accept", "refuse"):
         raise click.UsageError("amend bar takes ASSET, SESSION and accept or refuse")
@@ -445,15 +437,13 @@ def health(db: str, as_json: bool) -> None:
 
     with opened_store(db) as store:
         found = read_workers(store)
-    if as_json:
-        print_json(found)
-    else:
-        rows = []
-        for one in found:
-            troubles = "; ".join(f"{trouble.part}: {trouble.text}" for trouble in one.troubles)
-            state, heard = f"{one.state} since {one.since}", f"{one.silent_s:.0f} s"
-            rows.append((one.season, one.worker, state, heard, str(one.rounds), troubles))
-        print_table("workers", ("season", "worker", "state", "last heard", "rounds", "troubles"), rows)
+    rows = []
+    for one in found:
+        troubles = "; ".join(f"{trouble.part}: {trouble.text}" for trouble in one.troubles)
+        state, heard = f"{one.state} since {one.since}", f"{one.silent_s:.0f} s"
+        rows.append((one.season, one.worker, state, heard, str(one.rounds), troubles))
+    columns = ("season", "worker", "state", "last heard", "rounds", "troubles")
+    print_rows(found, as_json, "workers", columns, rows)
     if any(one.state == "stalled" for one in found):
         raise click.exceptions.Exit(1)
 
@@ -464,13 +454,11 @@ def _show_rewards(db: str, season: str | None, entry: str, as_json: bool) -> Non
 
     with opened_season(db, season) as (store, chosen):
         found = experiences(store, chosen.id, entry)
-    if as_json:
-        print_json(found)
-        return
     rows = [
         (one.packet.symbol, one.packet.date, one.action, str(one.position), f"{one.reward:+.5f}") for one in found
     ]
-    print_table(f"rewards of '{entry}'", ("asset", "session", "action", "position", "reward"), rows)
+    columns = ("asset", "session", "action", "position", "reward")
+    print_rows(found, as_json, f"rewards of '{entry}'", columns, rows)
 
 
 _COLUMNS = (

@@ -9,7 +9,7 @@ import click
 
 from tradeassay.benchmarks.rules_text import rules_text
 from tradeassay.cli._options import FOLDER
-from tradeassay.cli._output import json_option, print_json, print_table, say, say_broken
+from tradeassay.cli._output import json_option, print_json, print_rows, say, say_broken
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -67,15 +67,13 @@ def benchmarks(name: str | None, dataset: str | None, cards: Path | None, schema
         return
     listed = [benchmark for _, benchmark in registry.items()]
     say_broken(registry)
-    if as_json:
-        print_json(listed)
-        return
     rows = [
         (b.id, b.title, b.dataset, b.market.venue, f"{b.market.first} .. {b.market.last}", b.convention)
         for b in listed
     ]
-    print_table("benchmarks", ("id", "title", "data set", "venue", "window", "convention"), rows)
-    click.echo("Benchmarks of programs: tradeassay code run --help. The arena's: tradeassay arena --help.")
+    print_rows(listed, as_json, "benchmarks", ("id", "title", "data set", "venue", "window", "convention"), rows)
+    if not as_json:
+        click.echo("Benchmarks of programs: tradeassay code run --help. The arena's: tradeassay arena --help.")
 
 
 def _schema(name: str) -> dict[str, Any]:
@@ -98,8 +96,6 @@ def _show_needs(benchmark: Benchmark, dataset: str, as_json: bool) -> None:
     from tradeassay.data import load_dataset
 
     needs = data_needs(benchmark, load_dataset(dataset))
-    if as_json:
-        print_json(needs)
-        return
     rows = [(need.what, need.status, need.found, need.changes) for need in needs]
-    print_table(f"{benchmark.id} on {dataset}", ("needs", "is", "found", "its absence changes"), rows)
+    columns = ("needs", "is", "found", "its absence changes")
+    print_rows(needs, as_json, f"{benchmark.id} on {dataset}", columns, rows)

@@ -31,6 +31,7 @@ from tradeassay.cli._output import (
     finish,
     json_option,
     print_json,
+    print_rows,
     print_table,
     program_teller,
     say,
@@ -407,14 +408,12 @@ def strategies(strategy: str | None, semantics: bool, reference: Path | None, sc
         return
     if strategy is None:
         lines = strategy_lines()
-        if as_json:
-            print_json(lines)
-            return
         rows = [
             (one.id, one.title, one.legs, one.timeframes, f"{one.complexity:.2f}", one.sha256[:12])
             for one in lines
         ]
-        print_table("strategies", ("id", "title", "legs", "bars", "complexity", "semantics"), rows)
+        columns = ("id", "title", "legs", "bars", "complexity", "semantics")
+        print_rows(lines, as_json, "strategies", columns, rows)
         return
     if reference is not None:
         write_reference(strategy, reference)

@@ -59,13 +59,6 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         return None if isinstance(self.model, msgspec.UnsetType) else self.model.spending
 
     @property
-    def roles(self) -> dict[str, Spending]:
-        """What the answers of each role cost, where there are several."""
-        if isinstance(self.model, msgspec.UnsetType) or isinstance(self.model.roles, msgspec.UnsetType):
-            return {}
-        return self.model.roles
-
-    @property
     def answers(self) -> Answers | Literal["none"]:
         return "none" if isinstance(self.model, msgspec.UnsetType) else self.model.answers
 

@@ -22,7 +22,7 @@ from tradeassay.data import Snapshot
 from tradeassay.llm import parse_name
 from tradeassay.llm.cassette import first_answer
 from tradeassay.metrics import EpisodeSeries
-from tradeassay.play.dialogue_log import DialogueLine, Spending, read_dialogue, total
+from tradeassay.play.dialogue_log import DialogueLine, read_dialogue
 from tradeassay.play.journal import read_records
 from tradeassay.runs.play.programs import CodeScoresFile, read_record
 from tradeassay.runs.score import Scores, ended, read_scores, series_of
@@ -82,12 +82,6 @@ class RecordedRun(Generic[M]):
             found = read_outcome(self._place.outcome(episode.key))
             if found is not None:
                 yield episode, found
-
-    def spent(self, role: str | None = None) -> Spending:
-        """Return what all models' answers cost, or those of one role."""
-        if role is None:
-            return total(found.spending for _, found in self.outcomes() if found.spending is not None)
-        return total(found.roles[role] for _, found in self.outcomes() if role in found.roles)
 
     @cached_property
     def names(self) -> dict[str, str]:
