@@ -131,6 +131,12 @@ def buyable(observation: Observation) -> Bools:
     return mask
 
 
+def names_to_buy(observation: Observation) -> list[str]:
+    """Return the names of :func:`buyable`, in the order of the universe."""
+    can = buyable(observation).tolist()
+    return [symbol for symbol, ok in zip(observation.universe, can, strict=True) if ok]
+
+
 def returns(observation: Observation, sessions: int) -> Floats | None:
     """Return the last daily returns of the universe, shape (sessions, names); None when history is shorter.
 
@@ -504,8 +510,7 @@ class EqualWeight(Rule[HoldConfig]):
     def decide(self, observation: Observation) -> Decision:
         if observation.account.positions:
             return _KEEPS
-        can = buyable(observation)
-        names = [symbol for symbol, ok in zip(observation.universe, can.tolist(), strict=True) if ok]
+        names = names_to_buy(observation)
         most = observation.rules.max_positions
         if most is not None and len(names) > most:
             names = most_traded(observation, names, most)
@@ -554,9 +559,8 @@ class SectorEqual(Rebalancer[SectorEqualConfig]):
     def targets(self, observation: Observation) -> Mapping[str, float] | Abstain:
         """Return 1 / (sectors x names in the sector) for every name that trades."""
         groups: dict[str | None, list[str]] = {}
-        for symbol, ok in zip(observation.universe, buyable(observation).tolist(), strict=True):
-            if ok:
-                groups.setdefault(observation.view.instrument(symbol).sector, []).append(symbol)
+        for symbol in names_to_buy(observation):
+            groups.setdefault(observation.view.instrument(symbol).sector, []).append(symbol)
         if not groups:
             return Abstain("no name of the universe has a price yet")
         if self.config.best:
@@ -717,8 +721,7 @@ class VolTarget(Rebalancer[VolTargetConfig]):
         past = _past(observation, config.lookback)
         if isinstance(past, Abstain):
             return past
-        can = buyable(observation)
-        names = [symbol for symbol, ok in zip(observation.universe, can.tolist(), strict=True) if ok]
+        names = names_to_buy(observation)
         present = ~np.isnan(past)
         counts = np.count_nonzero(present, axis=1)
         if not names or not (counts > 0).all():
@@ -754,7 +757,7 @@ class Random(Rebalancer[RandomConfig]):
 
     def targets(self, observation: Observation) -> Mapping[str, float] | Abstain:
         config = self.config
-        pool = [s for s, ok in zip(observation.universe, buyable(observation).tolist(), strict=True) if ok]
+        pool = names_to_buy(observation)
         if not pool:
             return Abstain("no name of the universe has a price yet")
         k = how_many(config.k, len(observation.universe))
