@@ -118,9 +118,9 @@ def _tasks(context: click.Context) -> Iterable[str]:
 
 
 def _strategies(context: click.Context) -> Iterable[str]:
-    from tradeassay.benchmarks.systrade.loading import strategy_lines
+    from tradeassay.benchmarks.systrade.loading import STRATEGIES, SYSTB_STRATEGIES
 
-    return [line.id for line in strategy_lines()]
+    return (*STRATEGIES, *SYSTB_STRATEGIES)
 
 
 _BY_NAME: dict[str, Callable[..., list[CompletionItem]]] = {

@@ -295,16 +295,9 @@ def tasks(
     from tradeassay.benchmarks.quantcode.check import task_line
 
     if task is None:
-        if draw is not None:
-            found = draw_of(filters, draw, seed)
-            if as_json:
-                print_json(found)
-                return
-        else:
-            found = take_tasks(filters)
-        listed = [task_line(one) for one in found]
+        found = take_tasks(filters) if draw is None else draw_of(filters, draw, seed)
         if as_json:
-            print_json(listed)
+            print_json([task_line(one) for one in found] if draw is None else found)
             return
         rows = [
             (
@@ -316,10 +309,10 @@ def tasks(
                 one.market,
                 "yes" if one.frame else "",
             )
-            for one in listed
+            for one in found
         ]
         print_table("tasks", ("id", "title", "difficulty", "bars of", "family", "market", "frame"), rows)
-        say(f"{len(listed)} tasks")
+        say(f"{len(found)} tasks")
         return
     from tradeassay.benchmarks.quantcode.check import find_task
 

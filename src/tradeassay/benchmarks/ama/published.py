@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.benchmarks.exhibits import PrintedRow, read_published, unmet
+from tradeassay.benchmarks.exhibits import PrintedRow, Published, read_published, unmet
 from tradeassay.core.measure import Convention
 
 Architecture = Literal["investor", "trade", "hedge-fund", "deep-fund"]
@@ -22,14 +22,11 @@ class AmaFigure(PrintedRow, frozen=True, kw_only=True):
     where: str
 
 
-class AmaPublished(PrintedRow, frozen=True, kw_only=True):
-    """All figures, where they come from and which days they cover. ``second_hand``: not from the paper itself."""
+class AmaPublished(Published[AmaFigure], frozen=True, kw_only=True):
+    """All figures, where they come from and which days they cover."""
 
-    source: str
-    second_hand: bool
     first: str
     last: str
-    figure: tuple[AmaFigure, ...]
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from tradeassay.play import MarketConfig
 def _benchmark(name: str, title: str, description: str, dataset: str, market: MarketConfig) -> Benchmark:
     return Benchmark(
         id=f"daily-{name}-v1",
+        # Ids have become -v1; draws keep the word that they were first made from.
         seed_word=f"daily-{name}-v2",
         title=title,
         description=description,

@@ -135,6 +135,7 @@ def _benchmark(
     convention: Convention = "paper" if market.venue == PAPER_VENUE.id else "sound"
     return Benchmark(
         id=f"{name}-v1",
+        # Ids have become -v1; draws keep the word that they were first made from.
         seed_word=f"{name}-v2",
         title=title,
         description=description,

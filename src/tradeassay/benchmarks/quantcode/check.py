@@ -8,8 +8,6 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-import msgspec
-
 from tradeassay.benchmarks.quantcode import load_public_tasks, load_task
 from tradeassay.benchmarks.quantcode.dialogue import ModelJudge
 from tradeassay.benchmarks.quantcode.loading import read_task
@@ -164,22 +162,6 @@ def asked_judge(name: str, framework: Framework) -> Iterator[ModelJudge]:
         loop.close()
 
 
-class TaskLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A task in a list."""
-
-    id: str
-    title: str
-    difficulty: str
-    timeframe: str
-    family: str | None
-    market: str
-    assets: int
-    bars: int
-    frame: bool
-    decoys: int
-    source: str
-
-
 def find_task(task_id: str | None, file: Path | None = None) -> CodeTask:
     """Return one task of ours, of somebody's own file (``ID.toml``), or of a copy of the public file.
 
@@ -222,17 +204,11 @@ def _text_of(file: Path) -> str:
         raise UserError(f"{file} cannot be read: {error}", hint="a task is a TOML file in UTF-8") from error
 
 
-def task_line(task: CodeTask) -> TaskLine:
-    return TaskLine(
-        id=task.id,
-        title=task.title,
-        difficulty=task.difficulty,
-        timeframe=task.timeframe,
-        family=task.family,
-        market=task.market,
-        assets=task.assets,
-        bars=task.bars,
-        frame=task.frame is not None,
-        decoys=len(task.decoys) + (len(task.frame.decoys) if task.frame is not None else 0),
-        source=task.source,
-    )
+_LISTED = ("id", "title", "difficulty", "timeframe", "family", "market", "assets", "bars")
+
+
+def task_line(task: CodeTask) -> dict[str, object]:
+    """Return a task as a list of them has it: without its texts and programs."""
+    shown = {name: getattr(task, name) for name in _LISTED}
+    decoys = len(task.decoys) + (0 if task.frame is None else len(task.frame.decoys))
+    return {**shown, "frame": task.frame is not None, "decoys": decoys, "source": task.source}

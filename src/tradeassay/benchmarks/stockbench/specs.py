@@ -189,6 +189,7 @@ def _benchmark(
     settings = {"temperature": PAPER_TEMPERATURE} if convention == "paper" else {}
     return Benchmark(
         id=f"{name}-v1",
+        # Ids have become -v1; draws keep the word that they were first made from.
         seed_word=f"{name}-v2",
         title=title,
         description=description,
