@@ -223,9 +223,9 @@ class _View:
         return call
 
 
-def serve(load: Callable[[str, str, dict[str, Any] | None], Any]) -> None:
-    """Serve one agent: raise the walls, load it by its file, class and parameters, answer until the other side
-    hangs up."""
+def main() -> None:
+    """Be the process behind the walls: raise them, load one agent by its file, class and parameters, and answer
+    until the other side hangs up."""
     source = os.fdopen(os.dup(0), "rb")
     sink = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -243,8 +243,10 @@ def serve(load: Callable[[str, str, dict[str, Any] | None], Any]) -> None:
         try:
             order = _next(source)
             if order[0] == "load":
-                _raise_walls([Path(one) for one in order[4]])
-                agent = load(*order[1:4])
+                _, path, name, settings, files = order
+                _raise_walls([Path(one) for one in files])
+                cls = load_own(path, name)
+                agent = cls if settings is None else made_agent(cls, name, settings)
                 say(_Call("done", next((one for one in _SPEAKS if callable(getattr(agent, one, None))), "")))
             elif order[0] == "begin":
                 if callable(getattr(agent, "begin", None)):
@@ -559,13 +561,3 @@ class OwnFile:
     def answer(self, request: AskDecision) -> Decision:
         decided: Decision = self._agent.answer(request)
         return decided
-
-
-def main() -> None:
-    """Be the process behind the walls in which a class of a file plays."""
-
-    def load(path: str, name: str, settings: dict[str, Any] | None) -> Any:
-        cls = load_own(path, name)
-        return cls if settings is None else made_agent(cls, name, settings)
-
-    serve(load)
