@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from tradeassay.agents.foreign import ama
 from tradeassay.agents.foreign.ama import HttpAgent, Unusable, encode_request, read_answer
 from tradeassay.agents.foreign.transport import inward, parse_networks, parse_target
 from tradeassay.benchmarks.quantcode import load_task
@@ -196,10 +197,11 @@ def test_a_slow_or_dead_agent():
     assert asyncio.run(agent.decide(PACKET)).failures[0].kind == "unreachable"
 
 
-def test_a_request_over_the_limit_is_not_sent():
+def test_a_request_over_the_limit_is_not_sent(monkeypatch):
+    monkeypatch.setattr(ama, "MAX_REQUEST", 100)
     with pytest.raises(Unusable, match="too_large"):
-        encode_request(PACKET, limit=100)
-    choice = ask(lambda request: httpx.Response(200, json=GOOD), max_request=100)
+        encode_request(PACKET)
+    choice = ask(lambda request: httpx.Response(200, json=GOOD))
     assert choice.failures[0].kind == "too_large"
 
 

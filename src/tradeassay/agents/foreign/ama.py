@@ -156,16 +156,14 @@ def contract_body(packet: Packet, *, model: str, wire: str) -> dict[str, Any]:
     return body
 
 
-def encode_request(
-    packet: Packet, *, model: str = "", own: bool = True, limit: int = MAX_REQUEST, wire: str = "tradeassay"
-) -> bytes:
-    """Return the request as JSON; raises :class:`Unusable` (``too_large``) above ``limit`` bytes."""
+def encode_request(packet: Packet, *, model: str = "", own: bool = True, wire: str = "tradeassay") -> bytes:
+    """Return the request as JSON; raises :class:`Unusable` (``too_large``) above :data:`MAX_REQUEST` bytes."""
     if wire == "tradeassay":
         body = msgspec.json.encode(request_body(packet, model=model, own=own))
     else:
         body = msgspec.json.encode(contract_body(packet, model=model, wire=wire))
-    if len(body) > limit:
-        raise Unusable("too_large", f"the request has {len(body)} bytes, {limit} are allowed")
+    if len(body) > MAX_REQUEST:
+        raise Unusable("too_large", f"the request has {len(body)} bytes, {MAX_REQUEST} are allowed")
     return body
 
 
@@ -255,7 +253,6 @@ class HttpAgent(ArenaAgent):
         *,
         model: str = "",
         own: bool = False,
-        max_request: int = MAX_REQUEST,
         wire: str = "tradeassay",
         **reach: Unpack[HttpOptions],
     ) -> None:
@@ -264,10 +261,10 @@ class HttpAgent(ArenaAgent):
         # An address in its published form names the path itself.
         whole = url.rstrip("/").endswith(PATH.rstrip("/"))
         self._transport = self._http = HttpTransport(url, "" if whole else PATH, **reach)
-        self._model, self._own, self._max_request, self._wire = model, own, max_request, wire
+        self._model, self._own, self._wire = model, own, wire
 
     async def _ask(self, packet: Packet) -> AgentChoice:
-        body = encode_request(packet, model=self._model, own=self._own, limit=self._max_request, wire=self._wire)
+        body = encode_request(packet, model=self._model, own=self._own, wire=self._wire)
         said = await self._http.exchange(body)
         asked = packet if self._own else None  # the bare contract has no names for its questions
         return read_answer(said, limit=self._http.max_answer, wire=self._wire, asked=asked)
@@ -278,14 +275,11 @@ class SubprocessAgent(ArenaAgent):
     :class:`~tradeassay.agents.foreign.transport.PipeTransport` for what the process gets and for the kinds of
     failure; ``parse``, ``schema`` and ``stray`` are added."""
 
-    def __init__(
-        self, command: Sequence[str], *, max_request: int = MAX_REQUEST, **reach: Unpack[PipeOptions]
-    ) -> None:
+    def __init__(self, command: Sequence[str], **reach: Unpack[PipeOptions]) -> None:
         self._transport = self._pipe = PipeTransport(command, **reach)
-        self._max_request = max_request
 
     async def _ask(self, packet: Packet) -> AgentChoice:
-        line = await self._pipe.exchange(encode_request(packet, limit=self._max_request))
+        line = await self._pipe.exchange(encode_request(packet))
         return read_answer(line, limit=self._pipe.max_answer, asked=packet, must_name=True)
 
 
