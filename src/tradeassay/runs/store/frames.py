@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from tradeassay.account import Ledger
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, Rejected, StepRecord
 from tradeassay.core.lazy import OptionalPackage
+from tradeassay.runs.score import Scores
+from tradeassay.runs.spec.episode import EpisodeSpec
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from tradeassay.runs.store.run import Run
 else:
     pl = OptionalPackage("polars", "polars", "a polars frame", instead="ask for 'pandas'")
 
@@ -43,6 +43,21 @@ SCHEMAS: dict[str, dict[str, str]] = {
     )
 }
 """Columns of each frame and their types."""
+
+
+class Readable(Protocol):
+    """What a run must offer to be turned into frames; the run's own module imports this one."""
+
+    @property
+    def episodes(self) -> tuple[EpisodeSpec, ...]: ...
+
+    @property
+    def scores(self) -> Scores: ...
+
+    @property
+    def names(self) -> dict[str, str]: ...
+
+    def records(self, key: str) -> Iterator[StepRecord]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +89,7 @@ class Frames:
 Row = Sequence[object]
 
 
-def build_frames(run: Run, kind: Kind) -> Frames:
+def build_frames(run: Readable, kind: Kind) -> Frames:
     """Return a run's frames; raises :class:`UserError` for an unknown kind."""
     make_frame(kind, {}, ())  # an unknown kind, or a package that is missing, is said before the work
     rows: dict[str, list[Row]] = {name: [] for name in SCHEMAS}
