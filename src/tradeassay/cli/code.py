@@ -117,7 +117,7 @@ def run(
     benchmark = newest(benchmark, code_benchmarks())
     asking = take_asking(described, out, benchmark)
     spec = take_spec(benchmark, described)
-    folder = out / (slug or f"{benchmark}-{sha256_of(spec)[:8]}")
+    folder = out / (slug or f"{benchmark}-{sha256_of(spec)[:8]}")  # the same command finds its run again
     how = {"asking": asking, "executor": executor, "workers": workers, "progress": "auto"}
     done: Run | CodeRun = run_spec(spec, folder, **how)
     if retry_failed and done.failed:

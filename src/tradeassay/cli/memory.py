@@ -372,10 +372,10 @@ def _show_probe(report: ProbeReport) -> None:
         say(note)
 
 
-def _listed(things: Iterable[str]) -> str:
+def _listed(things: Iterable[str], most: int = 10) -> str:
     known = [*things]
-    more = f" and {len(known) - 10} more" if len(known) > 10 else ""
-    return (", ".join(known[:10]) or "none") + more
+    more = f" and {len(known) - most} more" if len(known) > most else ""
+    return (", ".join(known[:most]) or "none") + more
 
 
 def _show_hardened(made: Hardened, as_json: bool) -> None:
