@@ -75,7 +75,7 @@ def test_bad_requests_are_told():
     with pytest.raises(UserError, match="no family 'sma-corss'") as told:
         draw_tasks("sma-corss", 1)
     assert "sma-cross" in (told.value.hint or "")
-    with pytest.raises(UserError, match="whole numbers"):
+    with pytest.raises(UserError, match="count cannot be -1"):
         draw_tasks("sma-cross", -1)
     with pytest.raises(UserError, match="no family 'nothing'"):
         load_task("gen-nothing-1-1")

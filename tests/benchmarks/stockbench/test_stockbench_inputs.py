@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from importlib.resources import files
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import numpy as np
@@ -26,7 +26,7 @@ from stockbench_game import (
     small_panel,
 )
 
-from tradeassay.benchmarks.stockbench import INPUTS, PROMPTS, StockbenchConfig, prompts as prompt_files
+from tradeassay.benchmarks.stockbench import INPUTS, Prompt, StockbenchConfig, prompts as prompt_files
 from tradeassay.benchmarks.stockbench.payload import PER_MESSAGE, tokens_in, tokens_of
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import UserError
@@ -151,12 +151,12 @@ def test_an_ablation_takes_away_exactly_what_it_names(rich, inputs):
         assert not gone or not (config.shows_news and config.shows_fundamentals)
 
 
-@pytest.mark.parametrize("prompt", PROMPTS)
+@pytest.mark.parametrize("prompt", get_args(Prompt))
 def test_a_prompt_changes_words_and_no_data(rich, prompt):
     assert [payload_of(request) for request in day_one(rich, prompt=prompt)] == [
         payload_of(request) for request in day_one(rich)
     ]
-    texts = {one: day_one(rich, prompt=one)[0].messages[0].text for one in PROMPTS}
+    texts = {one: day_one(rich, prompt=one)[0].messages[0].text for one in get_args(Prompt)}
     assert len(set(texts.values())) == 3 and "0.03 %" in texts[prompt]
 
 
