@@ -38,9 +38,9 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
-def source_advice(source: str | ast.Module) -> tuple[Advice, ...]:
+def source_advice(source: str) -> tuple[Advice, ...]:
     """Return places that look like look-ahead, by line; none for source that does not parse."""
-    tree = parses(source) if isinstance(source, str) else source
+    tree = parses(source)
     found: list[Advice] = []
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Call) and (text := _call(node)):

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -32,7 +32,7 @@ from tradeassay.code.lookahead.futures import (
     other_future,
 )
 from tradeassay.code.lookahead.trace import Array, Columns, Flags, RunFailure, Trace, first_difference
-from tradeassay.core.errors import TradeassayError, UserError
+from tradeassay.core.errors import UserError
 from tradeassay.core.view import Ints
 from tradeassay.sandbox import Job, JobExecutor, JobResult, kind_of
 
@@ -40,7 +40,7 @@ Outcome = Trace | RunFailure
 Enough = Callable[[int, Outcome], bool]
 """Whether nothing after an outcome, of a row, is wanted any more."""
 
-Method = Literal["next bar", "prefix", "in place", "fed", "grown"]
+Method = Literal["next bar", "prefix", "in place"]
 Cause = Literal["", "run_failed", "nondeterministic", "too_slow", "too_short", "untried", "length"]
 
 SHORT: Final = 5_000
@@ -109,8 +109,6 @@ class ChangedDecision(msgspec.Struct, frozen=True, kw_only=True):
             "next bar": f"with one false bar after {self.cut_row}",
             "prefix": f"with other rows after {self.cut_row}",
             "in place": f"with a few other rows after {self.cut_row}",
-            "fed": "fed bar by bar",
-            "grown": f"with no rows after {self.cut_row}",
         }[self.method]
         return (
             f"{self.method}: on bar {self.row} the scored run decides {self.scored}; {how} it decides {self.other}"
@@ -190,14 +188,12 @@ class FunctionSubject(LeakSubject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSubject:
-    """Code that runs as jobs of an executor, a fresh child each. ``job`` carries everything but the columns.
-    ``read`` turns the columns that come back into a trace; the default takes them as decisions by row. What
-    ``read`` raises as ValueError or TradeassayError is a failure of the run.
+    """Code that runs as jobs of an executor, a fresh child each. ``job`` carries everything but the columns; those
+    that come back are decisions by row.
     """
 
     executor: JobExecutor
     job: Job
-    read: Callable[[Mapping[str, Any]], Trace] = Trace.of_rows
 
     def run(self, columns: Columns) -> Outcome:
         return self._outcome(self.executor.run(replace(self.job, columns=columns)))
@@ -216,8 +212,8 @@ class JobSubject:
             return RunFailure(kind=kind_of(result.failure), text=result.failure.text)
         try:
             assert result.columns is not None
-            trace = self.read(result.columns)
-        except (TradeassayError, ValueError, KeyError) as error:
+            trace = Trace.of_rows(result.columns)
+        except (UserError, ValueError) as error:
             return RunFailure(kind="bad_decisions", text=str(error))
         return replace(trace, cpu_s=result.usage.cpu_s)
 

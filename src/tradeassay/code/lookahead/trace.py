@@ -69,7 +69,7 @@ class Trace:
         return ", ".join(parts) or "an action"
 
     @classmethod
-    def of_rows(cls, columns: Columns, *, cpu_s: float | None = None) -> Trace:
+    def of_rows(cls, columns: Columns) -> Trace:
         """Return the trace of decisions given row by row: an action is a row on which any column differs from the
         row before (before the first everything is zero, empty or missing). Two tables are equal before a row
         exactly when their traces are.
@@ -85,7 +85,7 @@ class Trace:
             empty = first is None or first == "" or first != first or (values.dtype.kind in "fiub" and first == 0)
             changed[0] |= not empty
         rows = np.flatnonzero(changed).astype(np.int64)
-        return cls(rows=rows, fields={name: values[rows] for name, values in arrays.items()}, cpu_s=cpu_s)
+        return cls(rows=rows, fields={name: values[rows] for name, values in arrays.items()})
 
     def held(self, bars: int) -> dict[str, Floats]:
         """Return what is held after every row: shares of the account by leg where the trace states them, else its
