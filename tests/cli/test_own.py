@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from functools import partial
 from xml.etree import ElementTree
 
 import pytest
@@ -314,80 +313,96 @@ def install(folder, points, version="1.0"):
     (info / "entry_points.txt").write_text(points)
 
 
-def told_in(folder, *words):
-    command = [sys.executable, "-m", "tradeassay", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+TELL = """
+import contextlib, io, json, sys
+from tradeassay.cli import main
+told = []
+for words in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main(words)
+    told.append((status, out.getvalue(), err.getvalue()))
+print(json.dumps(told))
+"""
 
 
-def test_a_run_of_what_a_package_adds_is_no_forgery_where_the_package_is_not_installed(place, tell):
-    assert main(["new", "benchmark", "their_market"]) == 0
-    assert main(["new", "agent", "their_rule"]) == 0
-    package = place / "their_market"
-    shutil.copy(place / "their_rule" / "their_rule.py", package)
-    install(
-        package,
-        "[tradeassay.agents]\ntheir-rule = their_rule:TheirRule\n"
-        "[tradeassay.benchmarks]\ntheir-market-v1 = their_market:THEIR_MARKET\n",
-    )
-    for slug, benchmark, agent in (("market", "their-market-v1", "cash"), ("rule", "daily-us-v1", "their-rule")):
-        days = ["--first", "2022-03-01", "--last", "2022-03-08", "--executor", "inline"]
-        assert told_in(package, "run", benchmark, "-a", agent, "--slug", slug, *days).returncode == 0
-        assert told_in(package, "verify", slug).returncode == 0
-        run = f"their_market/runs/{slug}"
-        said, _ = tell(["verify", run], 3)
-        assert "nothing is contradicted" in said and "is not registered here" in said
-        page = package / "runs" / slug / "report.html"
-        page.write_text(page.read_text().replace("equal-weight", "their-weight"))
-        tell(["verify", run], 1)
-    # What was unverified without the package is verified with it; a site of both is no forgery without it either.
-    assert told_in(package, "site", "runs", "-o", "../site").returncode == 0
-    said, _ = tell(["verify", "site", "--runs", "their_market/runs"], 3)
-    assert "of market is known here" in " ".join(said.split())
-    shown = place / "site" / "runs" / "rule" / "index.html"
-    shown.write_text(shown.read_text().replace("equal-weight", "their-weight"))
-    tell(["verify", "site", "--runs", "their_market/runs"], 1)
+def told_in(folder, *lines):
+    """Give commands in one process that starts in a folder, whose packages are installed for it; return of each
+    its status, and what it printed in both places as one line."""
+    words = json.dumps([line.split() for line in lines])
+    command = [sys.executable, "-c", TELL, words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    return [(status, " ".join((out + err).split())) for status, out, err in json.loads(done.stdout)]
 
 
-def test_a_run_of_another_version_of_a_package_is_no_forgery(place):
+def test_a_run_of_what_a_package_adds_is_no_forgery_without_it_or_with_another_version(place, tell):
     points = "[tradeassay.agents]\ntheir-rule = their_rule:TheirRule\n"
     points += "[tradeassay.benchmarks]\ntheir-market-v1 = their_market:THEIR_MARKET\n"
+    points += "their-floor-v1 = their_venue:FLOOR\n"
     points += "[tradeassay.venues]\ntheir-venue-v1 = their_venue:THEIRS\n"
     assert main(["new", "benchmark", "their_market"]) == 0
     assert main(["new", "agent", "their_rule"]) == 0
     package = place / "their_market"
     rule, market, venue = (package / f"their_{what}.py" for what in ("rule", "market", "venue"))
     shutil.copy(place / "their_rule" / "their_rule.py", rule)
-    market.write_text(market.read_text().replace('"us-v1"', '"their-venue-v1"'))
     venue.write_text(
-        "import msgspec\nfrom tradeassay.account import US, venues\n"
-        "THEIRS = msgspec.structs.replace(US, id='their-venue-v1', title='Theirs')\n"
+        "from msgspec.structs import replace\nfrom their_market import THEIR_MARKET\n"
+        "from tradeassay.account import US\n"
+        "THEIRS = replace(US, id='their-venue-v1', title='Theirs')\n"
+        "market = replace(THEIR_MARKET.market, venue='their-venue-v1')\n"
+        "FLOOR = replace(THEIR_MARKET, id='their-floor-v1', market=market)\n"
     )
     install(package, points)
-    days = ["--first", "2022-03-01", "--last", "2022-03-08", "--executor", "inline"]
-    for slug, benchmark in (("rule", "daily-us-v1"), ("market", "their-market-v1")):
-        assert told_in(package, "run", benchmark, "-a", "their-rule", "--slug", slug, *days).returncode == 0
+    days = "--first 2022-03-01 --last 2022-03-08 --executor inline"
+    done = told_in(
+        package,
+        f"run daily-us-v1 -a their-rule --slug rule {days}",
+        f"run their-market-v1 -a cash --slug market {days}",
+        f"run their-floor-v1 -a their-rule --slug floor {days}",
+        "verify rule",
+        "verify market",
+        "verify floor",
+        "site runs -o ../site",
+    )
+    assert [status for status, _ in done] == [0] * 7, done
+    without_their_package(place, tell)
 
-    def verified(slug, status):
-        found = told_in(package, "verify", slug)
-        assert found.returncode == status, found.stdout
-        return " ".join(found.stdout.split())
-
-    verified("rule", 0)
+    runs = package / "runs"
     install(package, points, "2.0")
-    said = verified("rule", 3)
-    assert "agent 'their-rule' is of theirs 1.0" in said and "here it is of theirs 2.0" in said
+    [(status, said)] = told_in(package, "verify rule")
+    assert status == 3 and "agent 'their-rule' is of theirs 1.0" in said and "here it is of theirs 2.0" in said
     assert "re-derived: data, decisions, account, scores, page" in said, "it decides as before"
     rule.write_text(rule.read_text().replace("closes[-1] > closes", "closes[-1] < closes"))
-    assert "they come out otherwise with theirs 2.0" in verified("rule", 3)
     market.write_text(market.read_text().replace("250_000", "500_000"))
-    assert "the rules of 'their-market-v1' in theirs 2.0: market.cash is 250000.0" in verified("market", 3)
+    of_rule, of_market = told_in(package, "verify rule", "verify market")
+    assert of_rule[0] == of_market[0] == 3
+    assert "they come out otherwise with theirs 2.0" in of_rule[1]
+    assert "the rules of 'their-market-v1' in theirs 2.0: market.cash is 250000.0" in of_market[1]
     venue.write_text(venue.read_text().replace("'Theirs'", "'Theirs', periods_per_year=365"))
-    assert "venue 'their-venue-v1' has other rules in theirs 2.0" in verified("market", 3)
-    scores = package / "runs" / "market" / "scores.json"
-    forged = json.loads(scores.read_text())
-    forged["agents"][1]["measures"]["cumulative_return"]["median"]["value"] = 9.99
-    scores.write_text(json.dumps(forged))
-    assert "follows as" in verified("market", 1), "what does not depend on the venue is computed all the same"
+    scores = json.loads((runs / "floor" / "scores.json").read_text())
+    scores["agents"][1]["measures"]["cumulative_return"]["median"]["value"] = 9.99
+    (shutil.copytree(runs / "floor", runs / "forged") / "scores.json").write_text(json.dumps(scores))
+    of_floor, of_forged = told_in(package, "verify floor", "verify forged")
+    assert of_floor[0] == 3 and "venue 'their-venue-v1' has other rules in theirs 2.0" in of_floor[1]
+    assert of_forged[0] == 1
+    assert "follows as" in of_forged[1], "what does not depend on the venue is computed all the same"
+
+
+def without_their_package(place, tell):
+    """What cannot be re-derived without the package is no lie, and a changed page is one; the same holds for a
+    site of all runs."""
+    shutil.copytree(place / "their_market" / "runs", place / "received")
+    for slug in ("market", "rule", "floor"):
+        said, _ = tell(["verify", f"received/{slug}"], 3)
+        assert "nothing is contradicted" in said and "is not registered here" in said
+        page = place / "received" / slug / "report.html"
+        page.write_text(page.read_text().replace("equal-weight", "their-weight"))
+        tell(["verify", f"received/{slug}"], 1)
+    said, _ = tell(["verify", "site", "--runs", "their_market/runs"], 3)
+    assert "not all of floor, market is known here" in " ".join(said.split())
+    shown = place / "site" / "runs" / "rule" / "index.html"
+    shown.write_text(shown.read_text().replace("equal-weight", "their-weight"))
+    tell(["verify", "site", "--runs", "their_market/runs"], 1)
 
 
 def test_a_page_that_came_with_a_run_is_kept(place, tell):
@@ -438,21 +453,20 @@ sys.meta_path.insert(0, Stop())
 def test_a_half_made_plugin_takes_no_list_down_and_is_named(place):
     (place / "half_made.py").write_text(HALF_MADE)
     install(place, POINTS)
-    told = partial(told_in, place)
-    listed = told("agents")
-    assert listed.returncode == 0 and "momentum-12-1" in listed.stdout
-    assert "'half' of an installed package: agent 'half' cannot be registered: it has no targets" in listed.stderr
-    assert "'bare' cannot be registered: it has no summary and no Config and no begin" in listed.stderr
-    assert "agent 'cash' is registered twice" in listed.stderr
-    listed = told("benchmarks")
-    assert listed.returncode == 0 and "daily-us-v1" in listed.stdout
-    assert "'theirs-v1' cannot be registered: it is no Benchmark" in listed.stderr
-    assert "its id is 'daily-us-v1'; give both one name" in listed.stderr
-    assert "'half' cannot be registered: it has no extra and no load" in told("data", "list").stderr
-    refused = told("run", *WEEK, "-a", "unlicensed")
-    assert refused.returncode == 2
-    assert "error: agent 'unlicensed' cannot be made (its __init__ raised ValueError: no licence" in refused.stderr
-    assert "Traceback" not in refused.stderr
+    agents, benchmarks, data, refused = told_in(
+        place, "agents", "benchmarks", "data list", f"run {' '.join(WEEK)} -a unlicensed"
+    )
+    assert agents[0] == 0 and "momentum-12-1" in agents[1]
+    assert "'half' of an installed package: agent 'half' cannot be registered: it has no targets" in agents[1]
+    assert "'bare' cannot be registered: it has no summary and no Config and no begin" in agents[1]
+    assert "agent 'cash' is registered twice" in agents[1]
+    assert benchmarks[0] == 0 and "daily-us-v1" in benchmarks[1]
+    assert "'theirs-v1' cannot be registered: it is no Benchmark" in benchmarks[1]
+    assert "its id is 'daily-us-v1'; give both one name" in benchmarks[1]
+    assert "'half' cannot be registered: it has no extra and no load" in data[1]
+    assert refused[0] == 2
+    assert "error: agent 'unlicensed' cannot be made (its __init__ raised ValueError: no licence" in refused[1]
+    assert "Traceback" not in refused[1]
 
 
 def test_a_rule_that_breaks_on_some_days_is_shown_with_its_failures(place, capsys):

@@ -30,7 +30,7 @@ def test_families_are_many_and_split():
 @pytest.mark.parametrize("name", NAMES)
 def test_variants_are_drawn_once_and_for_all(name):
     tasks = draw_tasks(name, 100, 4)
-    assert tasks[:40] == draw_tasks(name, 40, 4) and tasks[7:9] == draw_tasks(name, 2, 4, start=7)
+    assert tasks[:5] == draw_tasks(name, 5, 4) and tasks[7:9] == draw_tasks(name, 2, 4, start=7)
     assert load_task(tasks[5].id) == tasks[5]
     assert len({(task.formal, task.reference) for task in tasks}) > 98
     assert {task.expect.direction for task in tasks} == {"long", "short"}
@@ -54,21 +54,21 @@ def test_thousands_of_variants_differ():
     assert len({task.formal for task in draw_tasks("weekday", 3000, 1)}) > 2000
 
 
-@pytest.mark.parametrize("task", draw_tasks("all", 2 * EACH, 8), ids=lambda task: task.id)
-def test_words_name_every_number_of_the_reference(task):
-    said = {float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", f"{task.formal} {task.conversational}")}
-    said |= {abs(number) for number in said}
+def test_words_name_every_number_of_the_reference():
     known = {0.0, 1.0, 2.0, 3.0, 4.0, 10.0, 100.0}  # indices, halves, percentages, and what a bar needs before it
     days = {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday"}
-    for node in ast.walk(ast.parse(task.reference)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-            number = float(node.value)
-            assert (
-                number in known
-                or number in said
-                or any(abs(100 * number - one) < 1e-9 for one in said)
-                or any(day in task.formal for day in days)
-            ), (number, task.formal)
+    for task in draw_tasks("all", 2 * EACH, 8):
+        said = {float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", f"{task.formal} {task.conversational}")}
+        said |= {abs(number) for number in said}
+        for node in ast.walk(ast.parse(task.reference)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+                number = float(node.value)
+                assert (
+                    number in known
+                    or number in said
+                    or any(abs(100 * number - one) < 1e-9 for one in said)
+                    or any(day in task.formal for day in days)
+                ), (task.id, number, task.formal)
 
 
 def test_bad_requests_are_told():

@@ -54,7 +54,7 @@ def test_difficulties_are_spread_as_the_benchmark_says(difficulty, share):
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
-def test_a_task_is_complete(task):
+def test_a_task_is_complete_and_both_its_wordings_stand_alone(task):
     assert task.market in MARKETS
     assert task.has_reference
     assert task.decoys
@@ -63,10 +63,6 @@ def test_a_task_is_complete(task):
     for decoy in task.decoys:
         assert decoy.source.strip() != task.reference.strip()
         assert (check_compiles(decoy.source).status == "failed") == (decoy.fails_at == "compile"), decoy.name
-
-
-@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
-def test_both_wordings_stand_alone(task):
     formal, conversational = (text.split() for text in (task.formal, task.conversational))
     assert min(len(formal), len(conversational)) >= WORDS_IN_FULL
     alike = difflib.SequenceMatcher(None, formal, conversational, autojunk=False).ratio()
