@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import msgspec
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
+import scipy  # whose parts are loaded when they are first used
 
 from tradeassay.agents import make_agent
 from tradeassay.agents.factor_models.catalogue import FACTOR_MODELS
@@ -212,7 +212,7 @@ def test_rank_correlation_by_hand(planted):
     np.testing.assert_allclose(daily_rank_ic(-samples.returns, samples), -1.0)
     assert not daily_rank_ic(np.zeros(len(samples)), samples).any()
     scores = np.round(np.random.default_rng(1).normal(size=len(samples)))  # with many ties
-    wanted = [spearmanr(scores[rows], samples.returns[rows]).statistic for rows in samples.by_day()]
+    wanted = [scipy.stats.spearmanr(scores[rows], samples.returns[rows]).statistic for rows in samples.by_day()]
     np.testing.assert_allclose(daily_rank_ic(scores, samples), wanted, atol=1e-12)
     assert mean_rank_ic(exact, 5).days == 7
 

@@ -106,13 +106,13 @@ def examined() -> dict[tuple[str, str, str], dict[str, dict[str, Any]]]:
     return found
 
 
-@pytest.mark.parametrize("which", ["seen families", "unseen families"])
+@pytest.mark.parametrize("which", ["seen families", pytest.param("unseen families", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("arm", "when", "forgets"),
     [
         ("judge", "after", False),
         ("no judge", "after", True),
-        (SAFE, "after", False),
+        pytest.param(SAFE, "after", False, marks=pytest.mark.slow),
         pytest.param("few references, safe loop, seed 4", "after", False, marks=pytest.mark.slow),
         pytest.param("few references, safe loop, seed 5", "after", False, marks=pytest.mark.slow),
         pytest.param("few references, seed 1", "step 46", True, marks=pytest.mark.slow),
