@@ -28,6 +28,7 @@ import pytest
 from hypothesis import settings
 
 from tradeassay.cli import main
+from tradeassay.core import executors
 from tradeassay.core.hashing import sha256_of
 from tradeassay.data import datasets, synthetic
 from tradeassay.data.snapshot import Snapshot
@@ -267,6 +268,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         patch.setattr("tradeassay.core.hashing.secrets", fixed)
         if not own:
             patch.setattr(sandbox, "_ZygoteLine", LentZygote)
+        # The tests share the cores already: whoever wants processes says how many.
+        patch.setattr(executors, "cores", lambda: 1)
         if not item.nodeid.startswith("tests/data/"):  # they are about making worlds
             patch.setattr(datasets, "_synthetic", lent_world)
         if rules := sys.modules.get("tradeassay.code.running"):

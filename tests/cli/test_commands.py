@@ -128,11 +128,11 @@ def test_a_benchmark_shows_its_rules(tell):
 def test_a_run_from_plan_to_report(place, tell, capsys):
     planned = json.loads(tell(["run", "--plan", *SMALL, "--json"]).out)
     assert planned["episodes"] == 2
-    shown = tell(["run", *SMALL, "--slug", "small", "--workers", "1", "--json"])
+    shown = tell(["run", *SMALL, "--slug", "small", "--workers", "2", "--json"])
     assert {row["agent"] for row in json.loads(shown.out)["agents"]} == {"cash", "equal-weight"}
     assert "runs/small/report.html" in shown.err
     assert (place / "runs/small/report.html").read_text().startswith("<!doctype html>")
-    assert main(["verify", "small"]) == 0
+    assert main(["verify", "small", "--workers", "2"]) == 0
     assert main(["report", "small", "-o", "elsewhere.html"]) == 0
     assert (place / "elsewhere.html").stat().st_size > 10_000
     assert "equal-weight" in capsys.readouterr().out

@@ -200,11 +200,13 @@ def test_workers_that_cannot_start_say_so():
         list(executor.perform([Task("a", b"")], lambda key, n: None))
 
 
-def test_choosing_one():
+def test_choosing_one(monkeypatch):
     assert isinstance(make_executor("local", entry=ENTRY, workers=1), InProcess)
     assert isinstance(make_executor("inline", entry=ENTRY, workers=4), InProcess)
     assert isinstance(make_executor("local", entry=ENTRY, workers=2), LocalProcesses)
     assert cores() >= 1
+    monkeypatch.setattr("tradeassay.core.executors.cores", lambda: 2)
+    assert isinstance(make_executor("local", entry=ENTRY), LocalProcesses), "as many as there are cores"
     with pytest.raises(UserError, match="no executor 'cloud'"):
         make_executor("cloud", entry=ENTRY)
     with pytest.raises(UserError, match="0 workers"):

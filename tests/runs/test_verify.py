@@ -58,7 +58,7 @@ def reprice(event, **changes):
 
 
 def test_an_honest_run_passes(honest, home):
-    report = verify(honest.folder, home=home)
+    report = verify(honest.folder, home=home, workers=2)
     assert report.violations == ()
     assert report.ok
     assert report.steps == 200
