@@ -361,7 +361,7 @@ def test_a_run_of_what_a_package_adds_is_no_forgery_without_it_or_with_another_v
         f"run their-floor-v1 -a their-rule --slug floor {days}",
         "verify rule --workers 1",
         "verify market --workers 1",
-        "verify floor --workers 1",
+        "verify floor --workers 2",
         "site runs -o ../site --workers 1",
     )
     assert [status for status, _ in done] == [0] * 7, done
