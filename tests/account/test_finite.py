@@ -144,8 +144,8 @@ def test_an_absurd_price_is_a_rejection_with_a_reason(kind, unit):
     for price in (nan, inf, -inf, 0.0, -1.0, 1e-308, 5e-324, 1e-13, 1e13, 1.7e308):
         exchange, ledger = Exchange(US), Ledger(CASH, terms=US.terms)
         exchange.open_session(QUIET, (), ledger)
-        limits = {f"{kind}_price": price}
-        order = Order(symbol="S0", amount=0.5, unit=unit, side="BUY", kind=kind, tif="gtc", **limits)
+        priced = {f"{kind}_price": price}
+        order = Order(symbol="S0", amount=0.5, unit=unit, side="BUY", kind=kind, tif="gtc", **priced)
         (event,) = exchange.execute([("a", order)], QUIET, ledger)
         assert isinstance(event, Rejected) and event.reason == "bad_price", price
         assert str(price) in event.detail

@@ -73,7 +73,7 @@ def script(body: str) -> str:
 
 def test_links_lead_somewhere():
     links = [(page, target) for page in LINKED for target in LINK.findall(page.read_text())]
-    assert not [link for link in links if not (link[0].parent / link[1]).exists()]
+    assert not [(page, target) for page, target in links if not (page.parent / target).exists()]
 
 
 def test_every_command_is_run_or_says_what_it_needs():
