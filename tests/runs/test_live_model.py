@@ -141,7 +141,8 @@ def spend(folder, home, **changes):
             spent = spent.plus(line.reply.usage)
         outcome = read_outcome(folder / f"episodes/{episode.key}/outcome.json")
         if outcome is not None and isinstance(outcome.model, ModelPart):
-            roles = dict.fromkeys(outcome.roles, spent) or msgspec.UNSET
+            roles = outcome.model.roles
+            roles = roles if roles is msgspec.UNSET else dict.fromkeys(roles, spent)
             model = msgspec.structs.replace(outcome.model, spending=spent, roles=roles)
             changed = msgspec.structs.replace(outcome, model=model)
             write_outcome(folder / f"episodes/{episode.key}/outcome.json", changed)
