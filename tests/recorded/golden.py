@@ -171,10 +171,10 @@ def _order(order: Any) -> list[Any]:
     return [order.symbol, order.side, order.amount, order.unit, order.kind, order.limit_price, order.confidence]
 
 
-def _roles(outcome: dict[str, Any]) -> dict[str, Any]:
+def _roles(outcome: Any) -> Any:
     """Return what each role's answers cost, where models played and there are several."""
-    found: dict[str, Any] = outcome.get("model", {}).get("roles", {})
-    return found
+    roles = getattr(outcome.model, "roles", msgspec.UNSET)
+    return {} if roles is msgspec.UNSET else msgspec.to_builtins(roles)
 
 
 def _code(run: Any) -> dict[str, Any]:
@@ -182,7 +182,7 @@ def _code(run: Any) -> dict[str, Any]:
     outcomes = {item.key: outcome for item, outcome in run.outcomes()}
     return {
         "kind": "code",
-        "items": {key: [found.status, _roles(msgspec.to_builtins(found))] for key, found in outcomes.items()},
+        "items": {key: [found.status, _roles(found)] for key, found in outcomes.items()},
         "questions": {key: questions(run, key) for key in outcomes},
         "records": {key: told(msgspec.to_builtins(record)) for key, record in run.records().items()},
         "scores": without_prose(msgspec.to_builtins(run.scores)),
