@@ -18,6 +18,7 @@ from tradeassay.report.leaderboard import board
 from tradeassay.report.words import answer, contest_words, markets_words, setting_title
 from tradeassay.runs.summary import CellSummary, RunSummary, compare_cell
 from tradeassay.runs.summary.figures import over_markets
+from tradeassay.runs.summary.rows import over_limit
 
 FEW = BootstrapConfig(draws=200)
 SESSIONS = made.weekdays(120)
@@ -141,3 +142,7 @@ def test_places_over_markets_need_a_difference(cell):
     settings = [{"mask": "bright"}, {"mask": "blinded"}]
     both = over_markets([market(one.dataset, settings=way) for way in settings for one in three], 0.95)
     assert [setting_title(one, both) for one in both] == [" (bright)", " (blinded)"]
+
+
+def test_a_share_above_the_limit_is_not_shown_as_the_limit():
+    assert [over_limit(share) for share in (0.43, 0.2004, 0.206)] == ["43%", "20.04%", "21%"]

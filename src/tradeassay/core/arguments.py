@@ -44,6 +44,11 @@ def whole_number(name: str, given: object, least: int = 0) -> int:
     return number
 
 
+def in_words(complaint: str) -> str:
+    """Return what a decoder complains of as a hint."""
+    return complaint.replace("`", "").replace("Expected", "it wants")
+
+
 def typed(given: Mapping[str, Any], described: type) -> dict[str, Any]:
     """Return values as fields of ``described`` have them; raises :class:`UserError` for one of another kind."""
     import numpy as np  # slow to load, and every command loads this module
@@ -55,8 +60,8 @@ def typed(given: Mapping[str, Any], described: type) -> dict[str, Any]:
         try:
             found[name] = msgspec.convert(plain, kinds[name])
         except msgspec.ValidationError as error:
-            complaint = str(error).replace("`", "").replace("Expected", "it wants").replace("null", "None")
-            raise UserError(f"{name} cannot be {shown(value)}", hint=complaint) from error
+            hint = in_words(str(error)).replace("null", "None")
+            raise UserError(f"{name} cannot be {shown(value)}", hint=hint) from error
     return found
 
 

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
+from tradeassay.core.arguments import in_words
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import did_you_mean
 
@@ -31,7 +32,7 @@ def filled(config: type[C], values: Mapping[str, object], whose: str, hint: str)
         if where is None:
             raise UserError(f"{whose}: {error}", hint=hint) from error
         complaint, key = where.groups()
-        wants = complaint.replace("`", "").replace("Expected", "it wants")
+        wants = in_words(complaint)
         for field in msgspec.inspect.type_info(config).fields:  # type: ignore[attr-defined]  # a struct has fields
             if field.encode_name == key and isinstance(field.type, msgspec.inspect.LiteralType):
                 wants = f"it is one of {', '.join(map(str, field.type.values))}"

@@ -24,7 +24,7 @@ from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.core.view import Floats
 from tradeassay.metrics import e_bh, e_value, lucky_share, watched_interval, watched_mean, watched_sign
 from tradeassay.metrics.intervals import BootstrapConfig, choose_block, content_seed, resamples
-from tradeassay.runs.summary.rows import FAILED_DAYS
+from tradeassay.runs.summary.rows import FAILED_DAYS, over_limit
 
 
 class BoardConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -217,10 +217,8 @@ def _unranked(found: Sequence[EntrySeries], which: str = ALL) -> str | None:
     silent = sum(status != "decided" for status in statuses) / max(1, len(statuses))
     if silent <= FAILED_DAYS:
         return None
-    # With as many digits as show that it is over the limit.
-    share = next(text for digits in range(18) if float((text := f"{silent:.{digits}%}")[:-1]) > 100 * FAILED_DAYS)
     never = silent == 1.0 and which == ALL
-    often = "it never decided" if never else f"{share} of {which} had no decision of its own"
+    often = "it never decided" if never else f"{over_limit(silent)} of {which} had no decision of its own"
     return f"{often}, so it has no rank"
 
 

@@ -157,6 +157,11 @@ FAILED_DAYS = 0.2
 """Share of sessions without a usable answer above which an agent has no place on a leaderboard."""
 
 
+def over_limit(share: float) -> str:
+    """Return a share above :data:`FAILED_DAYS` in percent, with as many digits as show that it is above."""
+    return next(text for digits in range(18) if float((text := f"{share:.{digits}%}")[:-1]) > 100 * FAILED_DAYS)
+
+
 class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One row of a leaderboard, as it was scored, and all that unfolds from it.
 
@@ -212,7 +217,7 @@ class AgentSummary(msgspec.Struct, frozen=True, kw_only=True):
         rate = None if found is None else found.median.value
         if self.baseline or self.result.value is None or rate is None or rate <= FAILED_DAYS:
             return None
-        return f"{rate:.0%} of its sessions had no usable answer"
+        return f"{over_limit(rate)} of its sessions had no usable answer"
 
     @property
     def has_place(self) -> bool:
