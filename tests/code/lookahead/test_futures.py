@@ -55,21 +55,10 @@ def test_spreads_may_be_negative_and_whole_prices_stay_whole():
     assert made["close"].dtype == np.int64
 
 
-def test_feeds_of_other_lengths_are_cut_by_the_clock():
-    days = np.arange(10).astype("M8[D]").astype("M8[ns]")
-    columns = {"A/time": days, "A/close": np.arange(10.0), "B/time": days[4::2], "B/close": np.arange(3.0)}
-    feeds = Feeds.of(columns)
-    head = feeds.head(7)
-    assert len(head["A/close"]) == 7
-    assert head["B/time"].tolist() == days[[4, 6]].tolist()
-    assert len(feeds.head(3)["B/close"]) == 0
-    assert not feeds.aligned
-
-
 def test_columns_that_cannot_be_cut():
     with pytest.raises(UserError, match="no columns"):
         Feeds.of({})
     with pytest.raises(UserError, match="differ in length"):
         Feeds.of({"open": np.zeros(2), "close": np.zeros(3)})
-    with pytest.raises(UserError, match="no common clock"):
+    with pytest.raises(UserError, match="differ in length"):
         Feeds.of({"A/close": np.zeros(2), "B/close": np.zeros(3)})

@@ -307,7 +307,7 @@ def test_other_futures_stay_on_the_grid_and_bars_stay_bars():
             columns["high"] >= np.maximum(columns["open"], columns["close"])
         )
         assert inside.all()
-    changed = np.flatnonzero(made.columns["close"] != feeds.master["close"])
+    changed = np.flatnonzero(made.columns["close"] != feeds.columns["close"])
     assert set(changed.tolist()) <= {
         row for cut, n in zip(cuts, made.lengths, strict=True) for row in range(cut + 1, cut + 1 + n)
     }

@@ -22,6 +22,8 @@ TIME: Final = "time"
 PRICES: Final = ("open", "high", "low", "close")
 TIMETABLE: Final = ("session_last",)
 """Columns that are known beforehand and stay true in another future."""
+_NOT_DRAWN: Final = frozenset((*PRICES, TIME, *TIMETABLE))
+"""Columns that are not taken from other rows."""
 _SWAP: Final = {"open": "open", "close": "close", "high": "low", "low": "high"}
 _MOST_DECIMALS: Final = 6
 _LENGTHS: Final = (1, 1, 1, 2, 8, 64)
@@ -37,47 +39,27 @@ Group = Mapping[str, Array]
 
 @dataclass(frozen=True, slots=True)
 class Feeds:
-    """Columns, grouped by feed. The first feed is the master: rows and cuts are counted on it. Feeds of the
-    master's length share its rows. A feed of another length is cut by time, and needs a column ``time`` like the
-    master's. Raises UserError when there are no columns, when columns of one feed differ in length, or when a feed
-    cannot be aligned.
+    """The columns of a table, and the same by feed: ``A/close`` is column ``close`` of feed ``A``. Raises
+    UserError when there are none, or when they differ in length.
     """
 
+    columns: Columns
     groups: Mapping[str, Group]
-    names: tuple[str, ...]
 
     @classmethod
     def of(cls, columns: Columns) -> Feeds:
+        if not columns:
+            raise UserError("there are no columns to check on", hint="give at least a column of prices")
+        if len({len(values) for values in columns.values()}) != 1:
+            raise UserError("the columns differ in length", hint="give all feeds rows for the same bars")
         groups: dict[str, dict[str, Array]] = {}
         for name, values in columns.items():
             feed, _, column = name.rpartition("/")
             groups.setdefault(feed, {})[column] = np.asarray(values)
-        if not groups:
-            raise UserError("there are no columns to check on", hint="give at least a column of prices")
-        feeds = cls(groups, tuple(columns))
-        for feed, group in groups.items():
-            if len({len(values) for values in group.values()}) != 1:
-                raise UserError(f"the columns of feed '{feed}' differ in length")
-            if feeds.length(feed) != len(feeds) and not (TIME in group and TIME in feeds.master):
-                raise UserError(
-                    f"feed '{feed}' has another length than the first feed and no common clock",
-                    hint="give both a column 'time', or rows for the same bars",
-                )
-        return feeds
-
-    @property
-    def master(self) -> Group:
-        return next(iter(self.groups.values()))
-
-    def length(self, feed: str) -> int:
-        return len(next(iter(self.groups[feed].values())))
+        return cls(columns, groups)
 
     def __len__(self) -> int:
-        return len(next(iter(self.master.values())))
-
-    @property
-    def aligned(self) -> bool:
-        return all(self.length(feed) == len(self) for feed in self.groups)
+        return len(next(iter(self.columns.values())))
 
     def join(self, groups: Mapping[str, Group]) -> dict[str, Array]:
         named = {
@@ -85,22 +67,10 @@ class Feeds:
             for feed, group in groups.items()
             for name, values in group.items()
         }
-        return {name: named[name] for name in self.names}
-
-    def count(self, feed: str, rows: int) -> int:
-        if rows == len(self):
-            return self.length(feed)
-        if self.length(feed) == len(self) or rows == 0:
-            return rows
-        return int(np.searchsorted(self.groups[feed][TIME], self.master[TIME][rows - 1], side="right"))
+        return {name: named[name] for name in self.columns}
 
     def head(self, rows: int) -> dict[str, Array]:
-        return self.join(
-            {
-                feed: {name: values[: self.count(feed, rows)] for name, values in group.items()}
-                for feed, group in self.groups.items()
-            }
-        )
+        return {name: np.asarray(values)[:rows] for name, values in self.columns.items()}
 
 
 def grid_of(prices: Array) -> int | None:
@@ -147,19 +117,15 @@ def other_future(
     """
     groups: dict[str, dict[str, Array]] = {}
     drawn = _drawn_bars(len(feeds), length - known, rng)
+    rows = np.arange(known, length)
+    bars = rows if mirror else drawn
     for feed, group in feeds.groups.items():
-        start, stop = feeds.count(feed, known), feeds.count(feed, length)
-        if mirror:
-            bars = np.arange(start, stop)
-        else:
-            bars = drawn if feeds.aligned else _drawn_bars(feeds.length(feed), stop - start, rng)
-        made = {name: values[:stop].copy() for name, values in group.items()}
-        for name, values in group.items():
-            if name not in (TIME, *PRICES, *TIMETABLE):
-                made[name][start:stop] = values[bars[::-1] if mirror else bars]
-        for name, values in _continued(group, start, bars, mirror=mirror).items():
-            made[name][start:stop] = np.rint(values) if made[name].dtype.kind in "iu" else values
-            made[name] = _snapped(made[name], group[name], np.arange(start, stop))
+        made = {name: values[:length].copy() for name, values in group.items()}
+        for name in group.keys() - _NOT_DRAWN:
+            made[name][known:] = group[name][bars[::-1] if mirror else bars]
+        for name, values in _continued(group, known, bars, mirror=mirror).items():
+            made[name][known:] = np.rint(values) if made[name].dtype.kind in "iu" else values
+            made[name] = _snapped(made[name], group[name], rows)
         groups[feed] = made
     return feeds.join(groups)
 
@@ -179,7 +145,7 @@ def _continued(group: Group, start: int, bars: Ints, *, mirror: bool) -> dict[st
         return {}
     close = _filled(np.asarray(group[base], dtype=np.float64))
     multiply = bool((close > 0).all())
-    first = close[max(start - 1, 0)]  # a feed that has not begun by then continues from its own first price
+    first = close[start - 1]
     last = np.concatenate([close[:1], close[:-1]])[bars]
 
     def move(values: Array) -> Array:
@@ -289,7 +255,7 @@ class FalseBars:
 
 
 def false_next_bars(feeds: Feeds, rng: np.random.Generator, hints: Ints) -> FalseBars:
-    """Return false bars for every row; behind ``hints`` both ways are tried. Only for aligned feeds."""
+    """Return false bars for every row; behind ``hints`` both ways are tried."""
     both = np.isin(np.arange(len(feeds) - 1), hints)
     sides = {
         (feed, part): np.where(rng.random(both.size) < np.where(both, 0.5, share), 1.0, -1.0)
@@ -334,7 +300,7 @@ def _next_bars(
             if name == "volume":
                 changed = _other_volume(values, cuts, cuts + 1, cuts, rng, sides[feed, "volume"])
                 made[name] = np.append(changed[1:], changed[-1])
-            elif name not in (*PRICES, TIME, *TIMETABLE):
+            elif name not in _NOT_DRAWN:
                 made[name] = values[rng.integers(0, bars, bars)]
         groups[feed] = made
     return feeds.join(groups)
@@ -402,7 +368,7 @@ def change_in_place(feeds: Feeds, cuts: Ints, gap: int, rng: np.random.Generator
         for name, values in group.items():
             if name == "volume":
                 made[name] = _other_volume(values, cuts, rows, place, rng, either)
-            elif name not in (*PRICES, TIME, *TIMETABLE):
+            elif name not in _NOT_DRAWN:
                 made[name] = values.copy()
                 made[name][rows] = values[rng.integers(0, bars, rows.size)]
         groups[feed] = made

@@ -148,8 +148,7 @@ class LeakRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 class LeakSubject(Protocol):
     """Runs the code on given rows, each time from scratch: no run may know of another. Columns are arrays by name;
-    ``A/close`` is column ``close`` of feed ``A``, a plain ``close`` belongs to the only feed. Rows of the returned
-    trace are counted on the first feed.
+    ``A/close`` is column ``close`` of feed ``A``, a plain ``close`` belongs to the only feed.
     """
 
     def run(self, columns: Columns) -> Outcome: ...
@@ -341,7 +340,7 @@ class Growth:
         self._screened = self._untried = self._compared = self.runs = self.rows = 0
         bars = len(self._feeds)
         self._visited = np.zeros(bars, dtype=bool)
-        self._short = _FEWEST_ROWS <= bars <= config.every_bar and self._feeds.aligned
+        self._short = _FEWEST_ROWS <= bars <= config.every_bar
         if self._short:
             self._ask_every_bar(np.asarray(hints, dtype=np.int64))
         elif bars >= _FEWEST_ROWS:
@@ -371,11 +370,9 @@ class Growth:
         return not chain.parted and chain.count >= len(wanted)
 
     def _ask_at_some(self, hints: Ints) -> None:
-        """Ask at some places of a long table, or of feeds that share no rows, in the order of time; then change
-        it in place.
-        """
+        """Ask at some places of a long table in the order of time; then change it in place."""
         config, bars, rng = self._config, len(self._feeds), self._rng
-        in_place = self._feeds.aligned and bars > 4 * config.gap
+        in_place = bars > 4 * config.gap
         early = min(bars - 2, _NEAR_START)
         expected = hints[hints <= early] if hints.size else np.arange(early + 1)
         drawn = 6 if in_place else 40
