@@ -3,13 +3,14 @@
 The labels say what a careful reader would say. ``development`` was at hand while the checks were made,
 ``held-out`` was written afterwards and nothing was changed because of it. A positive is a fault (or a repeat, or a
 contradiction). Intervals are Wilson's at 95 %. Run it with ``python perf/stream_quality.py``: ``--misses`` lists
-every item a check got wrong, ``--record`` prints the table that ``arena/stream/reviews.py`` keeps. Also timed:
-checking one summary, in processor time.
+every item a check got wrong, ``--record`` writes the table that the information page shows. Also timed: checking
+one summary, in processor time.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 import tomllib
@@ -20,14 +21,14 @@ from typing import NamedTuple
 import msgspec
 
 from stream_pairs import all_pairs
-from tradeassay.arena.stream import check_summary, facts
+from tradeassay.arena.stream import check_summary, facts, reviews
 from tradeassay.arena.stream.items import Language, clean, detect, sentences
-from tradeassay.arena.stream.reviews import accuracy
 from tradeassay.arena.stream.stories import contradiction, same_story
 from tradeassay.arena.stream.summary import instructs, published_day
 from tradeassay.core.measure import Measure
 from tradeassay.metrics.intervals import rate_measure
 
+RECORDED = Path(reviews.__file__).with_name("accuracy.json")
 LABELLED = Path(__file__).parent / "stream_labelled"
 FILES = {"development": "development", "development_zh": "development", "held_out": "held-out"}
 FILES |= {"held_out_zh": "held-out"}
@@ -181,12 +182,13 @@ def main() -> int:
     asked = parser.parse_args()
     verdicts = judged()
     if asked.record:
-        print(*(f"    {row}," for row in recorded(verdicts)), sep="\n")
+        rows = ",\n".join(f"  {json.dumps(row)}" for row in recorded(verdicts))
+        RECORDED.write_text(f"[\n{rows}\n]\n", encoding="utf-8")
         return 0
     print("check         part        items faults alarms caught   precision          recall")
     for check in CHECKS:
         for part in ("all", "development", "held-out"):
-            found = accuracy(*counts(verdicts, check, part))
+            found = reviews.accuracy(*counts(verdicts, check, part))
             number = f"{found.items:5d} {found.faults:6d} {found.alarms:6d} {found.caught:6d}"
             print(f"{check:13s} {part:11s} {number}   {shown(found.precision):18s} {shown(found.recall)}")
         for one in verdicts:

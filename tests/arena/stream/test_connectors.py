@@ -2,16 +2,18 @@
 
 import asyncio
 import json
+from functools import partial
 
 import pytest
 
 from tradeassay.arena.season import Asset, Entry, Season
-from tradeassay.arena.stream.connectors import EdgarFilings, RssNews, WebReader, collect
+from tradeassay.arena.stream.connectors import Connector, WebReader, collect, feed_items, filings
 from tradeassay.arena.stream.store import StreamStore
 from tradeassay.core.errors import SourceError
 from tradeassay.core.time import DAY, FixedClock, WallClock, parse_iso
 
 NOW = parse_iso("2025-04-02T12:00:00Z")
+CLOCK = FixedClock(NOW)
 RSS = b"""<rss version="2.0"><channel>
 <item><title>Acme &amp; partners</title><link>https://x.example/1</link><guid>g1</guid>
 <description>&lt;p&gt;Acme rose&lt;/p&gt;</description><pubDate>Wed, 02 Apr 2025 07:00:00 -0400</pubDate></item>
@@ -35,34 +37,34 @@ EDGAR = {
 }
 
 
-def rss(body: bytes, url: str = "https://x.example/rss", **more) -> RssNews:
-    return RssNews(url=url, source="X", words={"ACME": ("acme",)}, fetch=lambda _: body, **more)
+def rss(body: bytes, url: str = "https://x.example/rss", **more) -> Connector:
+    return Connector(url, lambda _: body, partial(feed_items, source="X", words={"ACME": ("acme",)}, **more))
 
 
 def test_rss_items_are_cleaned_and_zoned():
-    first, later = rss(RSS).read(NOW)
+    first, later = rss(RSS).read(CLOCK)
     assert (first.title, first.text, first.id) == ("Acme & partners", "Acme rose", "g1")
     assert first.published_at == "2025-04-02T11:00:00Z"
     assert later.url == "" and later.title == "Acme later"
 
 
 def test_a_stamp_without_a_zone_needs_the_sources():
-    assert rss(ATOM).read(NOW) == ()
-    assert rss(ATOM, zone="Asia/Shanghai").read(NOW)[0].published_at == "2025-04-02T01:00:00Z"
+    assert rss(ATOM).read(CLOCK) == []
+    assert rss(ATOM, zone="Asia/Shanghai").read(CLOCK)[0].published_at == "2025-04-02T01:00:00Z"
 
 
 @pytest.mark.parametrize("body", [b"<!DOCTYPE x [<!ENTITY a 'b'>]><rss/>", b"no xml"])
 def test_what_is_no_feed_is_refused(body):
     with pytest.raises(SourceError):
-        rss(body).read(NOW)
+        rss(body).read(CLOCK)
 
 
 def test_edgar_lists_filings_with_their_acceptance():
-    (filing,) = EdgarFilings(asset="ACME", cik=1, fetch=lambda _: json.dumps(EDGAR).encode()).read(NOW)
+    (filing,) = filings(json.dumps(EDGAR).encode(), "2025-04-02T12:00:00Z", asset="ACME", cik=1)
     assert filing.published_at == "2025-04-01T20:15:00Z" and filing.kind == "filing"
     assert filing.url.endswith("/1/000125000001/acme10q.htm")
     with pytest.raises(SourceError):
-        EdgarFilings(asset="ACME", cik=1, fetch=lambda _: b"[]").read(NOW)
+        filings(b"[]", "2025-04-02T12:00:00Z", asset="ACME", cik=1)
 
 
 def test_only_the_web_is_fetched():

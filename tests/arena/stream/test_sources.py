@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import quote
@@ -19,7 +20,7 @@ from tradeassay.arena.rounds.health import Health
 from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Season, load_season
 from tradeassay.arena.stream import stream_publisher
-from tradeassay.arena.stream.connectors import RssNews, WebReader, collect, connectors_of
+from tradeassay.arena.stream.connectors import Connector, WebReader, collect, connectors_of, feed_items
 from tradeassay.arena.stream.store import StreamStore
 from tradeassay.arena.web.serving import _collect
 from tradeassay.core.errors import SourceError
@@ -149,10 +150,11 @@ async def test_every_feed_has_its_own_alarm_and_is_well_again_by_itself(tmp_path
 def test_a_feed_is_asked_once_for_all_assets_and_then_whether_it_changed():
     words = {"AHVQ": ("Ahava",), "SALES": ("sales", "dry")}
     with sources() as (base, asked):
-        feed = RssNews(url=f"{base}/good.xml", source="X", words=words, fetch=WebReader(FixedClock(0)))
-        first = feed.read(0)
+        clock = FixedClock(0)
+        feed = Connector(f"{base}/good.xml", WebReader(clock), partial(feed_items, source="X", words=words))
+        first = feed.read(clock)
         assert Counter(item.asset for item in first) == {"AHVQ": 2, "SALES": 3} and asked["/good.xml"] == 1
-        assert feed.read(0) == first
+        assert feed.read(clock) == first
         assert (asked["/good.xml"], asked["/good.xml unchanged"]) == (2, 1)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import islice, zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
@@ -20,8 +21,9 @@ from tradeassay.arena.stream.store import StreamStore
 from tradeassay.core.errors import UNDECODABLE, DataError, SourceError, UserError, require
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.secrets import clean_foreign, remember_address, scrub, without_secrets
-from tradeassay.core.time import SECOND, Clock, Instant, iso
+from tradeassay.core.time import SECOND, Clock, iso
 from tradeassay.data.connectors.common import (
+    LONGEST_REST_S,
     RetryPolicy,
     Runtime,
     Throttled,
@@ -39,14 +41,16 @@ Fetch = Callable[[str], bytes]
 
 LARGEST = 8 * 1024 * 1024
 SECONDS = 20.0
-RESTS_S = (60.0, 600.0, 86_400.0)
-"""How long a host that has enough of us is left alone: at least, where it does not say, and at most."""
+LEAST_REST_S, USUAL_REST_S = 60.0, 600.0
+"""How long a host that has enough of us is left alone: at least, and where it does not say."""
+_IF_CHANGED = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 
 
-class _Kept(msgspec.Struct, frozen=True, kw_only=True):
+class _Document(NamedTuple):
+    """A document, and the headers that ask for it again only if it has changed."""
+
     body: bytes
-    etag: str
-    modified: str
+    if_changed: dict[str, str]
 
 
 class WebReader:
@@ -61,7 +65,7 @@ class WebReader:
         # One more try for a broken connection; the next visit is minutes away anyway.
         policy = RetryPolicy(attempts=2, timeout=SECONDS, first_wait=0.5, longest_wait=1.0)
         self._runtime = Runtime(clock=clock, retry=policy)
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _Document] = {}
         self._closed: dict[str, float] = {}
 
     def _now(self) -> float:
@@ -70,46 +74,38 @@ class WebReader:
     def __call__(self, url: str) -> bytes:
         """Return a document of at most 8 MiB; raises :class:`SourceError` for anything but a full answer."""
         remember_address(url)
-        host = urlsplit(url).hostname
-        if not url.startswith(("https://", "http://")) or not host:
+        host = _web_host(url)
+        if host is None:
             raise SourceError(f"'{url[:80]}' is not a web address", hint="give one that begins with https://")
-        known, now = self._kept.get(url), self._now()
+        now = self._now()
         # A clock that was set back since does not shut anybody out for longer than may be asked.
-        if 0 < (rest := self._closed.get(host, now) - now) <= RESTS_S[2]:
+        if 0 < (rest := self._closed.get(host, now) - now) <= LONGEST_REST_S:
             raise SourceError(f"{host} asked not to be visited for another {rest:.0f} s")
         shown = without_secrets(url)[:80]
         try:
-            found = ask_with_retries(
-                lambda: self._ask(url, shown, known), vendor=host, what=shown, runtime=self._runtime
+            self._kept[url] = ask_with_retries(
+                lambda: self._ask(url, shown), vendor=host, what=shown, runtime=self._runtime
             )
         except VendorResting as error:
             self._closed[host] = self._now() + error.seconds
             raise
-        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
-            scrub(error)
-            raise SourceError(f"{shown} cannot be read: {str(error) or type(error).__name__}") from error
-        self._kept[url] = found
-        return found.body
+        return self._kept[url].body
 
-    def _ask(self, url: str, shown: str, known: _Kept | None) -> _Kept:
-        headers = {"User-Agent": self._agent}
-        if known is not None and known.etag:
-            headers["If-None-Match"] = known.etag
-        if known is not None and known.modified:
-            headers["If-Modified-Since"] = known.modified
+    def _ask(self, url: str, shown: str) -> _Document:
+        known = self._kept.get(url, _Document(b"", {}))
+        headers = {"User-Agent": self._agent, **known.if_changed}
         end, body = time.monotonic() + SECONDS, bytearray()
         try:
             with (
                 httpx.Client(timeout=SECONDS, follow_redirects=True, max_redirects=5) as client,
                 client.stream("GET", url, headers=headers) as answer,
             ):
-                if answer.status_code == 304 and known is not None:
+                if answer.status_code == 304 and known.if_changed:
                     return known
                 told = answer.headers.get("retry-after")
                 if answer.status_code == 429 or (answer.status_code == 503 and told is not None):
-                    least, unsaid, most = RESTS_S
                     wanted = retry_after_seconds(told, self._runtime.clock)
-                    rest = min(max(unsaid if wanted is None else wanted, least), most)
+                    rest = max(USUAL_REST_S if wanted is None else wanted, LEAST_REST_S)
                     raise Throttled(f"HTTP {answer.status_code} {answer.reason_phrase}", rest)
                 if answer.status_code != 200:
                     raise SourceError(f"{shown} answers {answer.status_code} {answer.reason_phrase}")
@@ -119,14 +115,20 @@ class WebReader:
                         raise SourceError(f"{shown} is larger than {LARGEST} bytes")
                     if time.monotonic() > end:
                         raise SourceError(f"{shown} takes longer than {SECONDS:g} s")
-        except (httpx.NetworkError, httpx.RemoteProtocolError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
             scrub(error)
-            raise Unanswered(f"cannot be read: {str(error) or type(error).__name__}") from error
-        return _Kept(
-            body=clean_foreign(bytes(body)),
-            etag=answer.headers.get("etag", "")[:500],
-            modified=answer.headers.get("last-modified", "")[:100],
-        )
+            reason = f"cannot be read: {str(error) or type(error).__name__}"
+            if isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError):
+                raise Unanswered(reason) from error
+            raise SourceError(f"{shown} {reason}") from error
+        if_changed = {ask: answer.headers[name] for name, ask in _IF_CHANGED.items() if name in answer.headers}
+        return _Document(clean_foreign(bytes(body)), if_changed)
+
+
+def _web_host(url: str) -> str | None:
+    """Return the host of a web address, None for anything else."""
+    parts = urlsplit(url)
+    return parts.hostname if parts.scheme in ("http", "https") else None
 
 
 # -- RSS and Atom ------------------------------------------------------------------------------------------------
@@ -138,69 +140,57 @@ _DOCTYPE = re.compile(rb"<!\s*(?:DOCTYPE|ENTITY)", re.I)
 _LONGEST_ID = 200
 
 
-class RssNews(msgspec.Struct, frozen=True, kw_only=True):
-    """A feed. An item is about an asset when it has one of the ``words`` of that asset.
+def feed_items(
+    body: bytes, fetched_at: str, *, source: str, words: Mapping[str, Sequence[str]], zone: str | None = None
+) -> list[RawItem]:
+    """Return a feed's items; raises :class:`SourceError` for what is no feed.
 
-    ``zone`` is the zone of stamps that have none; without it such items are left out, because hours matter.
+    An item is about an asset when it has one of the ``words`` of that asset. ``zone`` is the zone of stamps that
+    have none; without it such items are left out, because hours matter.
     """
-
-    url: str
-    source: str
-    words: dict[str, tuple[str, ...]]
-    fetch: Fetch
-    zone: str | None = None
-
-    @property
-    def address(self) -> str:
-        """Return the feed's address without what may be a key in it."""
-        return without_secrets(self.url.partition("?")[0])[:80]
-
-    def read(self, now: Instant) -> tuple[RawItem, ...]:
-        """Return the feed's items; raises :class:`SourceError` when it cannot be fetched or is not a feed."""
-        body = self.fetch(self.url)
-        # A document type can hold entities that grow without end; no feed needs one.
-        if _DOCTYPE.search(body):
-            raise SourceError(f"the feed {self.source} declares a document type")
-        feedparser: Any = require("feedparser", "arena")
-        feed = feedparser.parse(body, sanitize_html=False, resolve_relative_uris=False)
-        if not feed.get("version"):
-            raise SourceError(f"what {self.source} sends is not a feed")
-        found = []
-        for entry in feed.entries[:MOST]:
-            title, link = clean(entry.get("title", "")), entry.get("link", "")
-            text = clean(entry.get("summary", "") or "".join(part.value for part in entry.get("content", ())))
-            if not title:
-                continue
-            try:
-                stamp = dict.get(entry, "published") or dict.get(entry, "updated") or ""
-                published = iso(parse_stamp(stamp, self.zone))
-            except (DataError, ValueError, OverflowError):
-                continue  # nobody knows when it came out, so nobody may read it
-            link = link[:2000] if link.startswith(("https://", "http://")) else ""
-            id = entry.get("id") or link or title
-            found += [
-                RawItem(
-                    id=id if len(id) <= _LONGEST_ID else sha256_bytes(id.encode()),
-                    kind="news",
-                    asset=asset,
-                    source=self.source,
-                    url=link,
-                    published_at=published,
-                    fetched_at=iso(now),
-                    title=title,
-                    text=text,
-                )
-                for asset, words in self.words.items()
-                if any(_holds(f"{title} {text}", word) for word in words)
-            ]
-        return tuple(found)
+    # A document type can hold entities that grow without end; no feed needs one.
+    if _DOCTYPE.search(body):
+        raise SourceError(f"the feed {source} declares a document type")
+    feedparser: Any = require("feedparser", "arena")
+    feed = feedparser.parse(body, sanitize_html=False, resolve_relative_uris=False)
+    if not feed.get("version"):
+        raise SourceError(f"what {source} sends is not a feed")
+    found = []
+    for entry in feed.entries[:MOST]:
+        title, link = clean(entry.get("title", "")), entry.get("link", "")
+        text = clean(entry.get("summary", "") or "".join(part.value for part in entry.get("content", ())))
+        if not title:
+            continue
+        try:
+            stamp = dict.get(entry, "published") or dict.get(entry, "updated") or ""
+            published_at = iso(parse_stamp(stamp, zone))
+        except (DataError, ValueError, OverflowError):
+            continue  # nobody knows when it came out, so nobody may read it
+        link = link[:2000] if link.startswith(("https://", "http://")) else ""
+        id = entry.get("id") or link or title
+        found += [
+            RawItem(
+                id=id if len(id) <= _LONGEST_ID else sha256_bytes(id.encode()),
+                kind="news",
+                asset=asset,
+                source=source,
+                url=link,
+                published_at=published_at,
+                fetched_at=fetched_at,
+                title=title,
+                text=text,
+            )
+            for asset, names in words.items()
+            if any(_holds(f"{title} {text}", name) for name in names)
+        ]
+    return found
 
 
-def _holds(text: str, word: str) -> bool:
+def _holds(text: str, name: str) -> bool:
     """Return whether a text holds a name: as a whole word where words have ends, anywhere in Chinese."""
-    if not word.isascii():
-        return word in text
-    return re.search(rf"(?<![A-Za-z0-9]){re.escape(word)}(?![A-Za-z0-9])", text, re.I) is not None
+    if not name.isascii():
+        return name in text
+    return re.search(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", text, re.I) is not None
 
 
 # -- EDGAR: which form was accepted when, according to a company's submissions list -------------------------------
@@ -208,7 +198,6 @@ def _holds(text: str, word: str) -> bool:
 FORMS = ("10-K", "10-Q", "8-K", "20-F", "6-K")
 NEWEST = 40
 """How many filings of the list are looked at."""
-
 
 _COLUMNS = "accessionNumber acceptanceDateTime reportDate form primaryDocument primaryDocDescription".split()
 
@@ -218,74 +207,74 @@ class _Submissions(msgspec.Struct, frozen=True):
     filings: dict[str, Any]
 
 
-class EdgarFilings(msgspec.Struct, frozen=True, kw_only=True):
-    """The filings of one company. ``cik`` is its number at the SEC, which asks that ``fetch`` names its reader."""
+def filings(body: bytes, fetched_at: str, *, asset: str, cik: int) -> list[RawItem]:
+    """Return a company's newest filings; raises :class:`SourceError` for a list that cannot be read.
 
-    asset: str
-    cik: int
-    fetch: Fetch
-    office: str = "https://data.sec.gov"
-    source: str = "SEC EDGAR"
-
-    @property
-    def address(self) -> str:
-        return f"{self.office}/submissions/CIK{self.cik:010d}.json"
-
-    def read(self, now: Instant) -> tuple[RawItem, ...]:
-        """Return the newest filings; raises :class:`SourceError` when the list cannot be fetched or read."""
-        body = self.fetch(self.address)
+    ``cik`` is the company's number at the SEC.
+    """
+    try:
+        found = msgspec.json.decode(body, type=_Submissions)
+        recent = msgspec.convert(found.filings.get("recent", {}), dict[str, list[Any]])
+    except UNDECODABLE as error:
+        raise SourceError(f"the list of filings of CIK {cik} cannot be read: {error}") from error
+    made = []
+    rows = zip_longest(*(recent.get(name, ()) for name in _COLUMNS))
+    for row in islice(rows, NEWEST):
+        number, accepted, period, form, document, about = (str(cell or "") for cell in row)
+        if form not in FORMS or not number:
+            continue
         try:
-            found = msgspec.json.decode(body, type=_Submissions)
-            recent = msgspec.convert(found.filings.get("recent", {}), dict[str, list[Any]])
-        except UNDECODABLE as error:
-            raise SourceError(f"the list of filings of CIK {self.cik} cannot be read: {error}") from error
-        made = []
-        rows = zip_longest(*(recent.get(name, ()) for name in _COLUMNS))
-        for row in islice(rows, NEWEST):
-            number, accepted, period, form, document, about = (str(cell or "") for cell in row)
-            if form not in FORMS or not number or not accepted:
-                continue
-            try:
-                published = iso(parse_stamp(accepted))
-            except DataError:
-                continue
-            folder = f"{self.cik}/{number.replace('-', '')}"
-            told = f"{clean(found.name)} filed form {form}" + (f" for the period to {period}" if period else "")
-            item = RawItem(
-                id=number[:100],
-                kind="filing",
-                asset=self.asset,
-                source=self.source,
-                url=f"https://www.sec.gov/Archives/edgar/data/{folder}/{clean(document)}",
-                published_at=published,
-                fetched_at=iso(now),
-                title=f"Form {form}",
-                text=f"{told}. {clean(about)}".strip(),
-            )
-            made.append(item)
-        return tuple(made)
+            published_at = iso(parse_stamp(accepted))
+        except DataError:
+            continue
+        folder = f"{cik}/{number.replace('-', '')}"
+        told = f"{clean(found.name)} filed form {form}" + (f" for the period to {period}" if period else "")
+        item = RawItem(
+            id=number[:100],
+            kind="filing",
+            asset=asset,
+            source="SEC EDGAR",
+            url=f"https://www.sec.gov/Archives/edgar/data/{folder}/{clean(document)}",
+            published_at=published_at,
+            fetched_at=fetched_at,
+            title=f"Form {form}",
+            text=f"{told}. {clean(about)}".strip(),
+        )
+        made.append(item)
+    return made
 
 
 # -- the sources of a season --------------------------------------------------------------------------------------
 
-Connector = RssNews | EdgarFilings
-"""A live source of items; its troubles are known by its ``address``."""
+
+class Connector(NamedTuple):
+    """A live source: its document is fetched from ``url``, and ``items`` finds what is in it."""
+
+    url: str
+    fetch: Fetch
+    items: Callable[[bytes, str], list[RawItem]]
+
+    @property
+    def address(self) -> str:
+        """Return how the source is called when it is in trouble: its address without what may be a key in it."""
+        return without_secrets(self.url.partition("?")[0])[:80]
+
+    def read(self, clock: Clock) -> list[RawItem]:
+        """Return what is there, stamped with the time *after* it was fetched: none may look older than it is."""
+        body = self.fetch(self.url)
+        return self.items(body, iso(clock.now()))
 
 
 async def collect(store: Store, season: Season, connectors: Sequence[Connector], clock: Clock) -> dict[str, str]:
-    """Visit every source once; return by address why those failed that did, which does not stop the others.
-
-    Items are stamped with the time *after* they were read, so that none can look older than it is.
-    """
+    """Visit every source once; return by address why those failed that did, which does not stop the others."""
     failed: dict[str, str] = {}
     for connector in connectors:
         try:
-            found = await asyncio.to_thread(connector.read, clock.now())
+            found = await asyncio.to_thread(connector.read, clock)
         except SourceError as error:
             failed[connector.address] = str(error)
-            continue
-        stamp = iso(clock.now())
-        StreamStore(store, season.id).put([msgspec.structs.replace(item, fetched_at=stamp) for item in found])
+        else:
+            StreamStore(store, season.id).put(found)
     return failed
 
 
@@ -299,17 +288,19 @@ def connectors_of(season: Season, clock: Clock, fetch: Fetch | None = None) -> t
     # An item about an asset has its symbol (of a pair the coin alone) or one of its names.
     words = {asset.symbol: (asset.symbol.partition("/")[0], *asset.names) for asset in season.assets}
     for url in season.news.rss:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        host = _web_host(url)
+        if host is None:
             raise UserError(f"[news] rss: '{url[:80]}' is not a web address", hint="write https://host/feed.xml")
-        found.append(RssNews(url=url, source=parts.hostname, words=words, zone=season.news.zone, fetch=reader))
+        items = partial(feed_items, source=host, words=words, zone=season.news.zone)
+        found.append(Connector(url, reader, items))
     if season.filings.edgar:
         numbers = {asset.symbol: asset.cik for asset in season.assets if asset.cik is not None}
         if not numbers:
             raise UserError("[filings] edgar: no asset has a cik", hint="add cik = 1318605 to TSLA, say")
+        # The SEC asks its readers to say who they are.
         reader = fetch or WebReader(clock, f"tradeassay {season.filings.contact}")
         office = season.filings.address.rstrip("/")
-        found += [
-            EdgarFilings(asset=symbol, cik=cik, fetch=reader, office=office) for symbol, cik in numbers.items()
-        ]
+        for symbol, cik in numbers.items():
+            url = f"{office}/submissions/CIK{cik:010d}.json"
+            found.append(Connector(url, reader, partial(filings, asset=symbol, cik=cik)))
     return tuple(found)

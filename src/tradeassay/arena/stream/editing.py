@@ -17,7 +17,7 @@ from tradeassay.arena.rounds.running import Publish
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream.items import Kind, RawItem, StreamItem, clean, content_hash, detect, item_id
-from tradeassay.arena.stream.store import Question, StreamStore
+from tradeassay.arena.stream.store import StreamStore
 from tradeassay.arena.stream.stories import REPEAT_DAYS, contradiction, same_story
 from tradeassay.arena.stream.summary import Ask, published_day, second_opinion, summarise
 from tradeassay.core.arena import NewsShown
@@ -122,21 +122,17 @@ class _Desk:
         return msgspec.structs.replace(made, reason="; ".join(said), contradicts=tuple(against))
 
     def _asking_about(self, item: str) -> Ask:
-        """Return who asks models about an item; what was answered before is not asked again."""
+        """Return who asks models about an item, and counts its questions."""
         numbers = count()
 
         async def ask(model: Model, request: AskModel) -> ModelReply:
-            question = Question(item=item, number=next(numbers), model=model.name, request=request)
-            known = self.shelf.reply(question)
-            if known is not None:
-                return known
             place = QuestionPlace(
                 episode=f"{self.season.id}/{self.due.asset}/stream/{item}",
                 step=int(self.due.session.replace("-", "")),
                 sample=0,
-                index=question.number,
+                index=next(numbers),
             )
-            return self.shelf.keep_reply(question, await model.ask(request, place))
+            return await self.shelf.answer(item, model, request, place)
 
         return ask
 

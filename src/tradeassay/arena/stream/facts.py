@@ -137,7 +137,7 @@ def agree(said: Number, told: Number, units: frozenset[str | None]) -> bool:
     return rounded and abs(one - other) <= said.step / 2 * (1 + 1e-9)
 
 
-def chinese_value(words: str) -> float:
+def _chinese_value(words: str) -> Decimal:
     """Return the value of a Chinese numeral: 三千二百万 is 32,000,000, 五点八 is 5.8."""
     whole, _, decimals = words.replace("两", "二").partition("点")
     total = section = digit = 0.0
@@ -151,25 +151,23 @@ def chinese_value(words: str) -> float:
         else:
             total, section, digit = total + (section + digit) * value, 0.0, 0.0
     part = "".join(f"{numeric(one):g}" for one in decimals)
-    return float(f"{total + section + digit:.0f}.{part or 0}")
+    return Decimal(f"{total + section + digit:.0f}.{part}")
 
 
 def _number(text: str, match: re.Match[str]) -> Number | None:
-    decimals = 0
     if match["digits"]:
-        raw = match["digits"].replace(",", "")
-        value, decimals = float(raw), len(raw.partition(".")[2])
+        written = Decimal(match["digits"].replace(",", ""))
         if text[match.end() - 1].isdigit() and re.match("[A-Za-z]", text[match.end() : match.end() + 1]):
             return None  # 5G, 10th, A320neo: part of a name
     elif match["words"]:
         low = match["words"].lower()
-        value = float(_ENGLISH[low] if low in _ENGLISH else sum(_ENGLISH[part] for part in low.split("-")))
-        if value == 1 and not match["scale"]:
+        written = Decimal(_ENGLISH[low] if low in _ENGLISH else sum(_ENGLISH[part] for part in low.split("-")))
+        if written == 1 and not match["scale"]:
             return None  # "one of the", "one day"
-    elif not _is_numeral(text, match):
-        return None
+    elif _is_numeral(text, match):
+        written = _chinese_value(match["numeral"])
     else:
-        value, decimals = chinese_value(match["numeral"]), len(match["numeral"].partition("点")[2])
+        return None
     factor = 1.0
     if scale := match["scale"] or match["short"]:
         factor = _SCALES[scale.lower().removesuffix("s")]
@@ -183,15 +181,14 @@ def _number(text: str, match: re.Match[str]) -> Number | None:
         unit, factor = "points", factor / 100
     if unit == "tenths":
         unit, factor = "percent", factor * 10
-    written = Decimal(f"{value:.{decimals}f}")
-    if not decimals:  # trailing zeros of an integer may be rounding, so they do not count
-        written = written.normalize()
-    _, places, exponent = written.as_tuple()
+    # Trailing zeros of an integer may be rounding, so they do not count.
+    exact = written if written.as_tuple().exponent else written.normalize()
+    _, places, exponent = exact.as_tuple()
     return Number(
         start=match.start(),
         end=match.end(),
         words=match[0].strip(),
-        value=(-1.0 if match["sign"] == "-" else 1.0) * value * factor,
+        value=(-1.0 if match["sign"] == "-" else 1.0) * float(written) * factor,
         step=10.0 ** int(exponent) * factor,
         unit=unit,
         digits=len(places),
@@ -214,18 +211,14 @@ def _is_numeral(text: str, match: re.Match[str]) -> bool:
 # -- dates -------------------------------------------------------------------------------------------------------
 
 _EPOCH = date(1970, 1, 1)
-_WANTED = DatesWanted(range(1990, 2100), weekdays=True, festivals=False)
+_WANTED = DatesWanted(range(1990, 2100), weekdays=True)
 _TOKEN = re.compile(r"[A-Za-z0-9]+")
 _WEEKDAYS: dict[str, int] = vocabulary()["weekdays"]
-_PART = re.compile(
-    r"(?<![A-Za-z])(first|second|third|fourth|1st|2nd|3rd|4th)[ -](quarter|half)\b"
-    r"|\b(Q[1-4]|H[12]|[1-4]Q|[12]H)(?![A-Za-z0-9])|第?([一二三四1-4])季(?:度|报)?|([上下])半年",
-    re.I,
-)
-# The year's last digit does not count: 2024Q1 is not a fourth quarter.
+# The number of a quarter or half. The year's last digit does not count: 2024Q1 is not a fourth quarter.
 _NUMBERED = re.compile(
-    r"(?<=[qh])[1-4]|(?:(?<!\d)|(?<=\d{4}))[1-4](?=[qhsnrt季])|[一二三四](?=季)|[上下](?=半)|[a-z]{5,6}"
+    r"(?<=[qh])[1-4]|(?:(?<!\d)|(?<=\d{4}))[1-4](?=[qhsnrt季])|[一二三四](?=季)|[上下](?=半)|first|second|third|fourth"
 )
+_SHORT_YEAR = re.compile(r"(?<=['QHY])\d\d(?!\d)|(?<!\d)\d\d(?=[ -]?[QH]\d)", re.I)
 _NTH: dict[str, int] = vocabulary()["nth"]
 _AWAY = {"yesterday": -1, "today": 0, "tomorrow": 1}
 _NEAR_YEAR = re.compile(r"^(?:[\s,']|of|in|fiscal|FY|年|的|第)*$", re.I)
@@ -258,41 +251,23 @@ def find_mentions(text: str, published: date) -> tuple[DateMention, ...]:
     low = text.lower()
     today = (published - _EPOCH).days
     hits = find_dates(text, low, set(_TOKEN.findall(low)), JsonSpans(text).bare, today, _WANTED)
-    found = [_mention(text, hit) for hit in hits]
-    taken = [(one.start, one.end) for one in found if one.quarter or one.half or one.day]
-    for named in _PART.finditer(text):
-        if not any(start < named.end() and named.start() < end for start, end in taken):
-            found.append(DateMention(start=named.start(), end=named.end(), words=named[0], **_part(named[0])))
+    found = [_mention(text, hit) for hit in hits if hit.kind != "festival"]
     for word in pattern("relative").finditer(text):
         day = published + timedelta(days=_AWAY[word.lastgroup or ""])
         found.append(DateMention(start=word.start(), end=word.end(), words=word[0], **day_fields(day)))
     joined: list[DateMention] = []
     for one in sorted(found, key=lambda mention: (mention.start, -mention.end)):
-        last = joined[-1] if joined else None
+        last = joined[-1] if joined else DateMention()
         # A quarter or half and the year next to it are one date.
-        if last is not None and _NEAR_YEAR.match(text[last.end : one.start]) and _year_and_part(last, one):
-            part = last if last.quarter or last.half else one
+        part, year = (last, one) if last.quarter or last.half else (one, last)
+        fits = (part.quarter or part.half) and part.year is None
+        lone = year.year is not None and not (year.month or year.quarter or year.half)
+        if fits and lone and _NEAR_YEAR.match(text[last.end : one.start]):
             words = text[last.start : one.end]
-            year = last.year or one.year
-            joined[-1] = msgspec.structs.replace(part, start=last.start, end=one.end, words=words, year=year)
+            joined[-1] = msgspec.structs.replace(part, start=last.start, end=one.end, words=words, year=year.year)
         else:
             joined.append(one)
     return tuple(joined)
-
-
-def _year_and_part(one: DateMention, other: DateMention) -> bool:
-    parts = [(m.quarter or m.half) is not None and m.year is None for m in (one, other)]
-    years = [m.year is not None and (m.month or m.quarter or m.half) is None for m in (one, other)]
-    return (parts[0] and years[1]) or (years[0] and parts[1])
-
-
-def _part(words: str) -> dict[str, int]:
-    """Return the quarter or half that words like "third quarter", "2Q25" or 上半年 name."""
-    low = words.lower()
-    nth = _NUMBERED.search(low)
-    assert nth is not None
-    half = re.search(r"half|半|h[12]|[12]h", low)
-    return {"half" if half else "quarter": _NTH[nth[0]]}
 
 
 def _mention(text: str, hit: DateHit) -> DateMention:
@@ -304,14 +279,21 @@ def _mention(text: str, hit: DateHit) -> DateMention:
         return msgspec.structs.replace(
             place, weekday=_WEEKDAYS[words[:3].lower() if words.isascii() else words[-1]]
         )
-    written, short = re.search(r"(?:19|20)\d\d", words), re.search(r"(?<!\d)'?(\d\d)E?$", words)
-    year = int(written[0]) if written else 2000 + int(short[1]) if short and hit.kind == "period" else None
+    written, short = re.search(r"(?:19|20)\d\d", words), _SHORT_YEAR.search(words)
+    year = int(written[0]) if written else 2000 + int(short[0]) if short else None
     if hit.kind == "month":
         number, name = re.search(r"(\d{1,2})\s*月|\d{4}[-/](\d\d)", words), re.search("[A-Za-z]+", words)
         month = int(number[1] or number[2]) if number else MONTH_OF[name[0].lower()] if name else None
         return msgspec.structs.replace(place, year=year, month=month)
-    named = re.search(r"Q[1-4]|[1-4]Q|H[12]|[12]H|季度", words, re.I)
-    return msgspec.structs.replace(place, year=year, **(_part(words) if named else {}))
+    nth, half = _NUMBERED.search(words.lower()), re.search("half|半|h[12]|[12]h", words, re.I)
+    part = {"half" if half else "quarter": _NTH[nth[0]]} if nth else {}
+    return msgspec.structs.replace(place, year=year, **part)
+
+
+def named_days(told: Sequence[DateMention]) -> set[str]:
+    """Return the days among dates, whatever their year: ``5-14``, or the number of a weekday."""
+    days = {f"{one.month}-{one.day}" for one in told if one.day is not None}
+    return days | {f"{one.weekday}" for one in told if one.day is None and one.weekday is not None}
 
 
 def day_fields(day: date) -> dict[str, Any]:
@@ -340,7 +322,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     basis: str | None
     year: int | None
     part: str | None
-    days: frozenset[tuple[int | None, int | None, int | None] | str] = frozenset()
+    days: frozenset[str] = frozenset()
     scopes: frozenset[str] = frozenset()
     kind: str | None = None
 
@@ -371,11 +353,7 @@ def _claims_of(sentence: str, published: date) -> Iterator[Claim]:
     ways = list(pattern("up", "down").finditer(sentence))
     named = list(pattern("quantities").finditer(sentence))
     year, part = _period(sentence, told)
-    named_days = [one for one in told if one.day or one.weekday is not None]
-    days: set[tuple[int | None, int | None, int | None] | str] = {
-        m[0].lower() for m in pattern("moments").finditer(sentence)
-    }
-    days.update((one.month, one.day, one.weekday if one.day is None else None) for one in named_days)
+    days = {m[0].lower() for m in pattern("moments").finditer(sentence)} | named_days(told)
     scopes = frozenset(m[0].lower() for m in pattern("scopes").finditer(sentence))
     for place, number in enumerate(found):
         start = found[place - 1].end if place else 0

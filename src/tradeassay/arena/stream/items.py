@@ -118,13 +118,11 @@ _BREAK = re.compile(r"<(?:br|/p|/div|/li|/h\d)\b[^>]*>", re.I)
 _TAG = re.compile(r"<!--.*?-->|</?[A-Za-z][^<>]*>", re.S)
 _SPACE = re.compile(r"[^\S\n]+")
 _LINES = re.compile(r"\s*\n\s*")
-_ALIKE = {
-    **dict.fromkeys(map(ord, "\u2018\u2019\u201b"), "'"),
-    **dict.fromkeys(map(ord, "\u201c\u201d\u201e"), '"'),
-    **dict.fromkeys(map(ord, "\u2010\u2011\u2013\u2014\u2212"), "-"),
-    **dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad")),
-    0x2026: "...",
-}
+_ALIKE = str.maketrans(
+    "\u2018\u2019\u201b\u201c\u201d\u201e\u2010\u2011\u2013\u2014\u2212",
+    "'''\"\"\"-----",
+    "\u200b\u200c\u200d\u2060\ufeff\u00ad",
+) | {0x2026: "..."}
 """Quotes, dashes and invisible characters; NFKC leaves them as they are."""
 
 # In Chinese these end sentences; NFKC would leave 。 and fold the others, which loses nothing.

@@ -1,8 +1,8 @@
 """What experts say about items, and a season's stream in figures.
 
 Experts confirm or reject items, each for themselves. How good the checks are was measured on labelled items by
-``perf/stream_quality.py``; the counts are recorded here. A *positive* is a fault: precision is the share of alarms
-that are faults, recall the share of faults that raise an alarm.
+``perf/stream_quality.py``; the counts are in ``accuracy.json``. A *positive* is a fault: precision is the share of
+alarms that are faults, recall the share of faults that raise an alarm.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import lru_cache
+from importlib.resources import files
 from typing import Any, Literal, get_args
 
 import msgspec
@@ -114,27 +115,6 @@ class CheckAccuracy(msgspec.Struct, frozen=True):
     recall: Measure
 
 
-# check, part, items, faults, alarms, caught: what perf/stream_quality.py --record prints.
-_RECORDED = (
-    ("numbers", "development", 148, 38, 35, 34),
-    ("numbers", "held-out", 112, 27, 24, 22),
-    ("dates", "development", 148, 17, 17, 16),
-    ("dates", "held-out", 112, 14, 16, 14),
-    ("names", "development", 148, 14, 15, 14),
-    ("names", "held-out", 112, 11, 12, 10),
-    ("neutrality", "development", 148, 15, 15, 15),
-    ("neutrality", "held-out", 112, 11, 7, 7),
-    ("language", "development", 148, 3, 3, 3),
-    ("language", "held-out", 112, 2, 2, 2),
-    ("rejection", "development", 148, 87, 80, 78),
-    ("rejection", "held-out", 112, 68, 58, 54),
-    ("duplicate", "development", 33, 10, 9, 9),
-    ("duplicate", "held-out", 27, 10, 6, 6),
-    ("contradiction", "development", 33, 15, 13, 13),
-    ("contradiction", "held-out", 27, 14, 11, 10),
-)
-
-
 def accuracy(check: str, part: str, items: int, faults: int, alarms: int, caught: int) -> CheckAccuracy:
     precision = rate_measure(caught, alarms, nothing="it raised no alarm")
     recall = rate_measure(caught, faults, nothing="there was nothing to find")
@@ -147,7 +127,8 @@ def recorded_accuracy() -> tuple[CheckAccuracy, ...]:
 
     The held-out items were written after the checks were finished, so theirs are the figures to trust.
     """
-    return tuple(accuracy(*row) for row in _RECORDED)
+    rows = msgspec.json.decode((files(__package__) / "accuracy.json").read_bytes())
+    return tuple(accuracy(*row) for row in rows)
 
 
 class StreamQuality(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import DataError
 from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
 from tradeassay.core.time import Instant, iso, parse_iso
+from tradeassay.llm import Model, QuestionPlace
 
 PER_SOURCE = 100
 """How many items of one source a round looks at."""
@@ -39,15 +40,6 @@ _CAME_IN = select(stream_inbox.c.body).filter_by(**_OF)
 _CAME_IN = _CAME_IN.where(stream_inbox.c.known_at.between(bindparam("since"), bindparam("at")))
 _CAME_IN = _CAME_IN.order_by(stream_inbox.c.known_at, stream_inbox.c.key)
 _ADD_ITEM, _ADD_ROUND = insert(stream_items), insert(stream_rounds)
-
-
-class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A question to a model about one item; ``number`` counts the item's questions from 0."""
-
-    item: str
-    number: int
-    model: str
-    request: AskModel
 
 
 class StreamStore:
@@ -86,35 +78,34 @@ class StreamStore:
             return there
         return news
 
-    def reply(self, question: Question) -> ModelReply | None:
-        """Return the answer a question had before; raises :class:`DataError` when it was another question."""
-        asked = select(stream_calls).filter_by(item=question.item, number=question.number)
-        found = self._store.rows(asked)
-        if not found:
-            return None
-        row = found[0]
-        if (row.request_sha256, row.model) != (sha256_of(question.request), question.model):
-            raise DataError(
-                f"item {question.item} was summarised with another model or prompt before",
-                hint="run the version and the model that started this season's stream",
-            )
-        return _REPLY.decode(unpacked(row.reply))
+    async def answer(self, item: str, model: Model, request: AskModel, place: QuestionPlace) -> ModelReply:
+        """Ask a model about an item, or return what it answered before; ``place.index`` counts the questions.
 
-    def keep_reply(self, question: Question, reply: ModelReply) -> ModelReply:
-        """Write an answer down before it is used; of two workers that asked at once the first answer counts."""
-        row = {
-            "item": question.item,
-            "number": question.number,
-            "model": question.model,
-            "request_sha256": sha256_of(question.request),
-            "reply": packed(msgspec.json.encode(reply)),
-        }
+        An answer is written down before it is used; of two workers that ask at once the first answer counts.
+        """
+        row = {"item": item, "number": place.index, "model": model.name, "request_sha256": sha256_of(request)}
+        known = self._answered(row)
+        if known is not None:
+            return known
+        reply = await model.ask(request, place)
         try:
             with self._store.write("summary") as db:
-                db.execute(insert(stream_calls).values(row))
+                db.execute(insert(stream_calls).values(**row, reply=packed(msgspec.json.encode(reply))))
         except IntegrityError:
-            return self.reply(question) or reply
+            return self._answered(row) or reply
         return reply
+
+    def _answered(self, row: dict[str, Any]) -> ModelReply | None:
+        """Return the answer that a question had before; raises :class:`DataError` if it was another question."""
+        asked = select(stream_calls).filter_by(item=row["item"], number=row["number"])
+        for found in self._store.rows(asked):
+            if (found.request_sha256, found.model) != (row["request_sha256"], row["model"]):
+                raise DataError(
+                    f"item {row['item']} was summarised with another model or prompt before",
+                    hint="run the version and the model that started this season's stream",
+                )
+            return _REPLY.decode(unpacked(found.reply))
+        return None
 
     def put(self, items: Sequence[RawItem]) -> None:
         """Keep what was fetched; what is there already keeps its ``fetched_at``."""

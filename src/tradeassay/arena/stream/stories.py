@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from tradeassay.arena.stream.checks import names_of
-from tradeassay.arena.stream.facts import Claim, agree, claims, find_mentions, pattern
+from tradeassay.arena.stream.facts import Claim, agree, claims, find_mentions, named_days, pattern
 from tradeassay.arena.stream.items import HAN, sentences, vocabulary
 from tradeassay.core.errors import require
 
@@ -176,15 +176,8 @@ def _one_thing(one: str, other: str, name: str | None) -> bool:
 
 def _other_days(one: str, other: str, published: date) -> bool:
     """Return whether both first sentences name days, and no day is in both."""
-    days = [
-        {
-            (m.month, m.day, m.weekday)
-            for m in find_mentions(_lead(text), published)
-            if m.day or m.weekday is not None
-        }
-        for text in (one, other)
-    ]
-    return bool(days[0] and days[1] and not days[0] & days[1])
+    days, others = (named_days(find_mentions(_lead(text), published)) for text in (one, other))
+    return bool(days and others and not days & others)
 
 
 def _comparable(one: Claim, other: Claim) -> bool:

@@ -262,7 +262,6 @@ def _information(state: SeasonSnapshot, words: PageWords) -> Page:
         "checks": [
             (check, cell(words, "share", check.precision), cell(words, "share", check.recall))
             for check in found.checks
-            if check.part != "all"
         ],
         "items": newest,
     }
