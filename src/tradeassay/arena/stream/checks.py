@@ -180,9 +180,7 @@ def _stands(name: str, line: str, ground: str) -> bool:
     spellings = next((group for group in vocabulary()["same"] if joined in group), ())
     if _in_order(tokens, line):
         return True
-    if len(tokens) > 1 and any(spelling in low for spelling in spellings):
-        return True
-    if any(re.search(rf"(?<![a-z]){re.escape(other)}(?![a-z])", low) for other in spellings if other != joined):
+    if any(re.search(rf"(?<![a-z]){re.escape(one)}(?![a-z])", low) for one in spellings if one != joined):
         return True
     if len(tokens) == 1:
         return len(joined) > 1 and joined in _initials(ground)

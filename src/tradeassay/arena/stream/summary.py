@@ -83,41 +83,38 @@ def extract(item: StreamItem, language: Language, known: Sequence[str]) -> Strea
     title = item.title
     if loaded_words(title) and text:
         title = text if len(text) <= LONGEST_TITLE else text[: LONGEST_TITLE - 3].rsplit(" ", 1)[0] + "..."
-    found = _judged(_shown(item, title, text if item.text else "", EXTRACTIVE), language, known)
-    return _shown(found, quote_instructions(found.shown_title), quote_instructions(found.shown_text), EXTRACTIVE)
+    found = _judged(item, title, text if item.text else "", EXTRACTIVE, language, known)
+    quoted = {name: quote_instructions(getattr(found, name)) for name in ("shown_title", "shown_text")}
+    return msgspec.structs.replace(found, **quoted)
 
 
 def _read(item: StreamItem, answer: str, model: str, language: Language, known: Sequence[str]) -> StreamItem:
     told = answer_object(answer, "summary") or {}
     title, text = told.get("title"), told.get("summary")
     if not isinstance(title, str) or not isinstance(text, str) or not text.strip() or not title.strip():
-        return _rejected(_shown(item, "", "", model), "answer: no JSON object with a title and a summary")
+        return _rejected(item, "answer: no JSON object with a title and a summary", summary_by=model)
     title, text = clean(title), clean(text)
-    made = _shown(item, title, text, model)
     if len(text) > LONGEST or len(title) > LONGEST_TITLE:
-        lengths = f"{len(title)} and {len(text)} characters, {LONGEST_TITLE} and {LONGEST} allowed"
-        return _rejected(made, f"length: {lengths}")
-    return _judged(made, language, known)
+        reason = f"length: {len(title)} and {len(text)} characters, {LONGEST_TITLE} and {LONGEST} allowed"
+        return _rejected(item, reason, shown_title=title, shown_text=text, summary_by=model)
+    return _judged(item, title, text, model, language, known)
 
 
-def _shown(item: StreamItem, title: str, text: str, by: str) -> StreamItem:
-    return msgspec.structs.replace(item, shown_title=title, shown_text=text, summary_by=by)
-
-
-def _rejected(item: StreamItem, reason: str) -> StreamItem:
-    return msgspec.structs.replace(item, status="rejected", reason=reason)
-
-
-def _judged(item: StreamItem, language: Language, known: Sequence[str]) -> StreamItem:
-    """Put what would be shown through the checks by rules."""
-    shown = f"{item.shown_title}\n{item.shown_text}" if item.shown_text else item.shown_title
-    day = published_day(item.published_at)
+def _judged(
+    item: StreamItem, title: str, text: str, by: str, language: Language, known: Sequence[str]
+) -> StreamItem:
+    """Return an item with what would be shown of it, put through the checks by rules."""
+    shown, day = f"{title}\n{text}" if text else title, published_day(item.published_at)
     checks = check_summary(shown, item.words, day, language, (item.asset, *known))
     wrong = [f"{check.name}: {issue}" for check in checks for issue in check.issues]
-    if item.text and not item.shown_text:
+    if item.text and not text:
         wrong.insert(0, "neutrality: no neutral sentence is left")
-    checked = msgspec.structs.replace(item, checks=checks)
-    return _rejected(checked, "; ".join(wrong)) if wrong else checked
+    made = msgspec.structs.replace(item, shown_title=title, shown_text=text, summary_by=by, checks=checks)
+    return _rejected(made, "; ".join(wrong)) if wrong else made
+
+
+def _rejected(item: StreamItem, reason: str, **more: str) -> StreamItem:
+    return msgspec.structs.replace(item, status="rejected", reason=reason, **more)
 
 
 async def second_opinion(item: StreamItem, checker: Model, ask: Ask) -> StreamItem:
