@@ -68,11 +68,12 @@ _NUMBER = re.compile(
     re.I,
 )
 _RANGE = re.compile(r"\s*(?:-|to|~|至|到)\s*", re.I)
-_COUNTED = "家名人股倍成条座台辆项个"
+_COUNTED = frozenset("家名人股倍成条座台辆项个")
 
 
 class Number(msgspec.Struct, frozen=True, kw_only=True):
-    """A number in a text. ``step`` is the value of its last written place; ``unit`` None when it has none.
+    """A number in a text. ``step`` is the value of its last written place; ``unit`` None when it has none;
+    ``scale`` by how much more than its digits it is worth (a million, say).
 
     Units: ``percent``, ``points`` (percentage points; basis points are made into them), ``times``, a currency.
     """
@@ -84,6 +85,7 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
     step: float
     unit: str | None
     digits: int
+    scale: float
 
     @property
     def money(self) -> bool:
@@ -107,12 +109,10 @@ def find_numbers(text: str, skip: tuple[tuple[int, int], ...] = ()) -> tuple[Num
         both = between.strip().lower() in ("and", "和") and "between" in text[max(0, one.start - 12) : one.start]
         if one.unit is not None or not (_RANGE.fullmatch(between) or both):
             continue
-        plain = re.search(_DIGITS, other.words)
-        scale = abs(other.value) / float(plain[0].replace(",", "")) if plain and other.value else 1.0
-        factor = scale if abs(one.value) < abs(other.value) / max(scale, 1.0) * 10 else 1.0
-        found[place] = msgspec.structs.replace(
-            one, unit=other.unit, value=one.value * factor, step=one.step * factor
-        )
+        if abs(one.value) < abs(other.value) / max(other.scale, 1.0) * 10:
+            scaled = {name: getattr(one, name) * other.scale for name in ("value", "step", "scale")}
+            one = msgspec.structs.replace(one, **scaled)
+        found[place] = msgspec.structs.replace(one, unit=other.unit)
     return tuple(found)
 
 
@@ -160,8 +160,7 @@ def _number(text: str, match: re.Match[str]) -> Number | None:
         if text[match.end() - 1].isdigit() and re.match("[A-Za-z]", text[match.end() : match.end() + 1]):
             return None  # 5G, 10th, A320neo: part of a name
     elif match["words"]:
-        low = match["words"].lower()
-        written = Decimal(_ENGLISH[low] if low in _ENGLISH else sum(_ENGLISH[part] for part in low.split("-")))
+        written = Decimal(sum(_ENGLISH[part] for part in match["words"].lower().split("-")))
         if written == 1 and not match["scale"]:
             return None  # "one of the", "one day"
     elif _is_numeral(text, match):
@@ -192,6 +191,7 @@ def _number(text: str, match: re.Match[str]) -> Number | None:
         step=10.0 ** int(exponent) * factor,
         unit=unit,
         digits=len(places),
+        scale=factor,
     )
 
 
@@ -199,13 +199,12 @@ def _is_numeral(text: str, match: re.Match[str]) -> bool:
     """Return whether Chinese characters are meant as a number: 一 and 三 are more often parts of words."""
     numeral = match["numeral"]
     digits = any(char in "一二两三四五六七八九" for char in numeral)
-    if not digits and numeral != "十":
-        return False
-    behind = text[match.end("numeral") : match.end("numeral") + 1]
     marked = match["pre"] == "百分之" or any(match[name] for name in _UNITS)
-    many = digits and any(char in "十百千万亿点" for char in numeral) and numeral[0] not in "万亿千百"
-    counted = digits and numeral not in ("一", "十") and behind != "" and behind in _COUNTED
-    return bool(marked or many or counted)
+    if not digits:
+        return marked and numeral == "十"
+    many = any(char in "十百千万亿点" for char in numeral) and numeral[0] not in "万亿千百"
+    behind = text[match.end("numeral") : match.end("numeral") + 1]
+    return marked or many or (numeral != "一" and behind in _COUNTED)
 
 
 # -- dates -------------------------------------------------------------------------------------------------------
