@@ -52,11 +52,12 @@ class Feeds:
             raise UserError("there are no columns to check on", hint="give at least a column of prices")
         if len({len(values) for values in columns.values()}) != 1:
             raise UserError("the columns differ in length", hint="give all feeds rows for the same bars")
+        table = {name: np.asarray(values) for name, values in columns.items()}
         groups: dict[str, dict[str, Array]] = {}
-        for name, values in columns.items():
+        for name, values in table.items():
             feed, _, column = name.rpartition("/")
-            groups.setdefault(feed, {})[column] = np.asarray(values)
-        return cls(columns, groups)
+            groups.setdefault(feed, {})[column] = values
+        return cls(table, groups)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -70,7 +71,7 @@ class Feeds:
         return {name: named[name] for name in self.columns}
 
     def head(self, rows: int) -> dict[str, Array]:
-        return {name: np.asarray(values)[:rows] for name, values in self.columns.items()}
+        return {name: values[:rows] for name, values in self.columns.items()}
 
 
 def grid_of(prices: Array) -> int | None:
