@@ -14,7 +14,9 @@ STUDIES = {
     "used": ("used-main.tar.xz", "used.json"),
     "orders": ("orders-main.tar.xz", "orders.json"),
     "always": ("always-main.tar.xz", "always.json"),
+    "smollm2": ("smollm2-main.tar.xz", "smollm2.json"),
 }
+MODELS = dict.fromkeys(STUDIES, "qwen-main") | {"smollm2": "smollm2-main"}
 ASKED = [
     ("weeks", 0, False),
     ("weeks", 90, True),
@@ -24,8 +26,9 @@ ASKED = [
     ("orders", 80, True),
     ("always", 1, False),
     ("always", 80, True),
+    ("smollm2", 0, False),
 ]
-"""Worlds that the model never read about, and of each study one that it read about 64 times."""
+"""Worlds that the model never read about, and of each study of Qwen one that it read about 64 times."""
 
 
 @pytest.fixture
@@ -34,7 +37,7 @@ def recipe(monkeypatch, tmp_path, request):
     for name in names:
         monkeypatch.delitem(sys.modules, name, raising=False)
     study = request.node.callspec.params["study"]
-    monkeypatch.setenv("STUDY", study)
+    monkeypatch.setenv("STUDY", "always" if study == "smollm2" else study)  # the same worlds
     monkeypatch.syspath_prepend(str(MEMORY))
     monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path / "home"))
     made = {name: __import__(name) for name in names}
@@ -43,29 +46,31 @@ def recipe(monkeypatch, tmp_path, request):
     return made
 
 
-def again(recipe, folder, number, *parts):
+def again(recipe, folder, study, number, *parts):
     """Ask one world's questions from the recording; return its row of the table."""
     world = recipe["worlds"].make_world("dose", number)
     recipe["worlds"].store(world)
     for part in parts:
         (folder / "again" / part).mkdir(parents=True, exist_ok=True)
-        asked = (part, number, "local/dose-qwen-main", folder / "again", folder / "recorded", time.time() + 900)
-        done = recipe["drive"].work(*asked)
+        model = f"local/dose-{MODELS[study]}"
+        done = recipe["drive"].work(part, number, model, folder / "again", folder / "recorded", time.time() + 900)
         assert done["failed"] is None, done
     found = recipe["analyse"].world_row(folder / "again", world.id)
     return found
 
 
 def printed(study, number):
-    rows = json.loads((MEMORY / "recorded" / STUDIES[study][1]).read_text())["qwen-main"]
+    rows = json.loads((MEMORY / "recorded" / STUDIES[study][1]).read_text())[MODELS[study]]
     found = next(row for row in rows if row["world"] == f"dose-{number:03d}")
     return found
 
 
-@pytest.mark.slow_for("weeks-90-True", "weeks-0-False", "used-81-True", "orders-80-True", "always-1-False")
+@pytest.mark.slow_for(
+    "weeks-90-True", "weeks-0-False", "used-81-True", "orders-80-True", "always-1-False", "smollm2-0-False"
+)
 @pytest.mark.parametrize(("study", "number", "told"), ASKED)
 def test_an_audit_is_asked_again_without_a_model(recipe, tmp_path, study, number, told):
-    row, then = again(recipe, tmp_path, number, "recall"), printed(study, number)
+    row, then = again(recipe, tmp_path, study, number, "recall"), printed(study, number)
     assert row["told"] == then["told"] and (row["told"] == "recalls") is told
     for name in ("asked", "hit", "closes", "refused", "first", "familiar"):
         assert row[name] == pytest.approx(then[name], rel=1e-5)
@@ -76,7 +81,7 @@ def test_an_audit_is_asked_again_without_a_model(recipe, tmp_path, study, number
 def test_play_and_verdict_come_out_again(recipe, tmp_path, study, number, told):
     then = printed(study, number)
     parts = [part for part, name in (("traded", "traded_told"), ("counterfactual", "unread")) if name in then]
-    row = again(recipe, tmp_path, number, "recall", "play", *parts, "assay")
+    row = again(recipe, tmp_path, study, number, "recall", "play", *parts, "assay")
     assert {name: row[name] for name in ("word", "word_blind")} == {
         name: then[name] for name in ("word", "word_blind")
     }
@@ -149,16 +154,16 @@ def test_the_error_rates_of_the_page_are_counted():
     every = {study: json.loads((MEMORY / "recorded" / file).read_text()) for study, (_, file) in STUDIES.items()}
 
     def counted(rows, name, word):
-        known = [row[name] == word for row in rows if row.get(name)]
+        known = [row[name] == word for row in rows if row.get(name) not in (None, "failed")]
         return sum(known), len(known)
 
-    never = [row for rows in every.values() for row in rows["qwen-main"] if row["dose"] == 0]
+    never = [row for study, rows in every.items() for row in rows[MODELS[study]] if row["dose"] == 0]
     never += [row for rows in every.values() for row in rows.get("qwen-placebo", [])]
-    often = [[row for row in rows["qwen-main"] if row["dose"] >= 16] for rows in every.values()]
+    often = [[row for row in rows[MODELS[study]] if row["dose"] >= 16] for study, rows in every.items()]
     found = [counted(never, "told", "recalls"), *(counted(rows, "told", "recalls") for rows in often)]
     judged = [counted(never, "word", "memory"), *(counted(rows, "word", "memory") for rows in often)]
-    assert found == [(1, 137), (40, 40), (29, 40), (11, 14), (15, 40), (39, 40)]
-    assert judged == [(3, 126), (12, 32), (12, 40), (2, 20), (34, 40), (39, 40)]
+    assert found == [(2, 157), (40, 40), (29, 40), (11, 14), (15, 40), (39, 40), (19, 40)]
+    assert judged == [(3, 145), (12, 32), (12, 40), (2, 20), (34, 40), (39, 40), (2, 40)]
     page = (MEMORY.parents[1] / "docs" / "concepts" / "memory.md").read_text()
     for right, whole in (*found, *judged):
         assert f"{right} of {whole}" in " ".join(page.split())
