@@ -2,20 +2,25 @@
 
 import base64
 import codecs
+import collections
+import html
 import io
+import itertools
 import json
 import logging
 import re
 import sys
-from urllib.parse import quote
+import traceback
+from urllib.parse import quote, quote_plus
 
 import msgspec
 import pytest
 from hypothesis import given, strategies as st
+from rich.console import Console
 
 from tradeassay.core import secrets
 from tradeassay.core.drive import fault_of
-from tradeassay.core.screen import clean_log, clean_screen
+from tradeassay.core.screen import StackedTable, clean_log, clean_screen
 from tradeassay.core.secrets import REMOVED, Secrets
 
 KEY = "sk-proj-Qz7_wR4tYk2Lm9Xc5Vb8Nh3Jg6+Fd1/Sa0PoIu"
@@ -234,3 +239,126 @@ def test_alternatives_by_their_first_byte_find_what_alternatives_in_a_row_find(g
     in_a_row = re.search(b"|".join(map(re.escape, some)), text.encode())
     found = re.search(secrets._any_of(some), text.encode())
     assert (found and found.span()) == (in_a_row and in_a_row.span())
+
+
+SPECIAL = 'pa"s\\w&<ö>r/d=1 x'
+
+
+def written(key: str) -> dict[str, str]:
+    """What servers of other languages make of a key with signs that need an escape."""
+    escaped = json.dumps(key)[1:-1]
+    for_html = re.sub("[<>&]", lambda sign: f"\\u{ord(sign[0]):04x}", escaped)
+    percent = quote(key, safe="")
+    return {
+        "lower-case percent": re.sub("%..", lambda code: code[0].lower(), percent),
+        "a form": quote_plus(key),
+        "an address in an address": quote(percent, safe=""),
+        "JSON for HTML": for_html,
+        "upper-case codes": re.sub(r"(?<=u)[0-9a-f]{4}", lambda code: code[0].upper(), for_html),
+        "JSON in JSON": json.dumps(escaped)[1:-1],
+        "JSON in JSON, slashes escaped": json.dumps(escaped.replace("/", "\\/"))[1:-1],
+        "HTML": html.escape(key),
+        "an address in base64": base64.b64encode(f"https://h/?key={percent}&a=1".encode()).decode(),
+        "JSON in base64": base64.b64encode(json.dumps({"k": key}).encode()).decode(),
+    }
+
+
+@pytest.mark.parametrize("way", written(SPECIAL))
+def test_signs_that_need_an_escape_go_however_they_are_escaped(way):
+    known = Secrets()
+    known.add(SPECIAL)
+    text = written(SPECIAL)[way]
+    cleaned = known.clean(f"<<{text}>>".encode()).decode()
+    rest = "" if "base64" not in way else text[:40]  # what stands before the key
+    assert REMOVED in cleaned and len(cleaned) <= len(f"<<{REMOVED}>>") + len(rest)
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(("", "Ty6Ug", "Ty6UgRe3Ho8Nc5Xs"))])
+def test_keys_that_begin_alike_hide_nothing_of_each_other(order):
+    known, begins = Secrets(), "a7Bq2Zx9Kd4Wm1Pv"
+    for end in order:
+        known.add(begins + end)
+    longest = begins + max(order, key=len)
+    for start, end in itertools.combinations(range(len(longest) + 1), 2):
+        if end - start >= 12:
+            assert known.clean(f"<{longest[start:end]}>".encode()) == f"<{REMOVED}>".encode(), (start, end)
+
+
+@pytest.mark.parametrize(
+    ("key", "honest"),
+    [
+        ("password1", "the password is wrong"),
+        ("tradeassay-1", "tradeassay verify"),
+        ("Portfolio99", "Portfolio value"),
+        ("2022-05-17-x", "on 2022-05-17 it rose"),
+        ("100000.00a", "cash 100000.00 at the start"),
+        ("贵州茅台股份有限公司密码", "贵州茅台 600519 " + json.dumps("贵州平安")),
+        ("00000000-0000-0000-0000-00000000000a", "id 00000000-0000-0000"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq", "-----BEGIN PUBLIC KEY-----\nMCowBQ"),
+        ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcdefghijk", "eyJhbGciOiJIUzI1NiJ9.other"),
+    ],
+)
+def test_a_word_a_number_or_a_common_beginning_is_nobodys_piece(key, honest):
+    known = Secrets()
+    known.add(key)
+    assert known.clean(honest.encode()).decode() == honest
+    assert known.clean(f"<{key}>".encode()).decode() == f"<{REMOVED}>"
+
+
+@pytest.mark.parametrize(
+    "name",
+    (
+        *("OPENAI_KEY", "DB_PASS", "MYSQL_PWD", "SSH_PASSPHRASE", "GITHUB_PAT", "API_KEYS"),
+        *("authToken", "accessToken", "clientSecret", "ACCESSTOKEN"),
+    ),
+)
+def test_variables_that_hold_a_key_are_known_by_their_names(name):
+    known = Secrets()
+    known.add_settings({name: "a7Bq2Zx9Kd4Wm1Pv"})
+    assert known
+
+
+def test_public_keys_and_folders_are_no_secrets():
+    known = Secrets()
+    known.add_settings(
+        {
+            "OPERATOR_KEY": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8m",
+            "MY_PUBLIC_KEY": "a7Bq2Zx9Kd4Wm1Pv",
+            "PWD": "C:work-folder-1234",
+            "KEYBOARD": "a7Bq2Zx9Kd4Wm1Pv",
+            "BYPASS": "a7Bq2Zx9Kd4Wm1Pv",
+        }
+    )
+    assert not known
+
+
+@pytest.mark.parametrize(
+    ("address", "password"),
+    [
+        ("postgresql://u:pa;ss,w0rd@h/db", "pa;ss,w0rd"),
+        ("postgresql://u:it's1secret@h/db", "it's1secret"),
+        ("postgresql+psycopg://u:p#ss/w0rd?9@h/db", "p#ss/w0rd?9"),
+        ("https://h/feed#access_token=abc123def456", "abc123def456"),
+        ("https://h:8080/x?mail=somebody1@example.org", None),
+        ("http://a:80,http://b:81", None),
+    ],
+)
+def test_passwords_in_addresses_may_have_any_sign(address, password):
+    known = Secrets()
+    known.add_address(address)
+    assert bool(known) == (password is not None)
+    assert password is None or known.clean(password.encode()) == REMOVED.encode()
+
+
+def test_trees_and_errors_of_other_shapes_are_cleaned(known):
+    pair = collections.namedtuple("pair", "a b")
+    assert secrets.without_secrets([pair(KEY, 1)]) == [pair(REMOVED, 1)]
+    for error in (OSError(2, f"no {KEY}", f"/x/{KEY}"), ExceptionGroup("two", [ValueError(KEY)])):
+        secrets.scrub(error)
+        assert KEY not in "".join(traceback.format_exception(error))
+
+
+def test_a_narrow_column_does_not_fold_a_key_into_view(known):
+    shown = io.StringIO()
+    Console(file=shown, width=20).print(StackedTable(("a", "b"), [("x", KEY)]))
+    assert not any(KEY[at : at + 5] in shown.getvalue() for at in range(len(KEY) - 4))

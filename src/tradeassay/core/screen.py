@@ -41,7 +41,10 @@ class StackedTable:
         self._heads, self._title, self._ruled = heads, title, ruled
         self._titles = [one.removeprefix(">") for one in titles]
         self._numeric = [one.startswith(">") for one in titles]
-        self._rows = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+        # Cleaned before a narrow column folds a key into pieces that nobody would recognise.
+        self._rows = [
+            [Text(without_secrets(cell)) if isinstance(cell, str) else cell for cell in row] for row in rows
+        ]
 
     def _least(self, place: int) -> int:
         """Return what a column needs to be readable: numbers all of their signs, words some of them."""

@@ -4,8 +4,9 @@ What counts as a secret is what was *configured* as one: API keys, tokens and pa
 password in the address of a server or a database, and whatever a caller hands to :func:`remember`. The enemy is an
 honest but careless server or log: it echoes the key it was called with. So everything foreign is cleaned where it
 enters, before it is read, and every writer cleans what it writes once more. A secret is found whole or as any
-considerable piece (which is what a message split in two leaves), plain, percent-encoded, with the escapes of JSON,
-in base64 and in hexadecimal. Ciphers, other alphabets and keys torn into letters are outside the threat and stay.
+considerable piece (which is what a message split in two leaves), plain, percent-encoded, with the escapes of JSON
+(also JSON inside JSON) or HTML, in base64 and in hexadecimal. Ciphers, other alphabets and keys torn into letters
+are outside the threat and stay.
 
 Text that merely looks like a key (``sk-...``, ``Bearer ...``) but is not configured here stays and is counted.
 """
@@ -16,7 +17,7 @@ import math
 import os
 import re
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 REMOVED = "[secret removed]"
@@ -28,13 +29,18 @@ PIECE = 12
 """A piece of a long key with this many characters is removed; for a shorter key, half of it is enough."""
 
 _SECRET_NAMES = (
-    *("API_KEY", "APIKEY", "AUTH_KEY", "AUTHKEY", "ACCESS_KEY", "PRIVATE_KEY", "SECRET", "TOKEN"),
-    *("PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS", "BEARER", "AUTHORIZATION"),
+    *("API_KEY", "API_KEYS", "APIKEY", "AUTH_KEY", "AUTHKEY", "ACCESS_KEY", "PRIVATE_KEY", "SECRET", "TOKEN"),
+    *("PASS", "PASSWORD", "PASSWD", "PASSPHRASE", "PAT", "JWT", "CREDENTIAL", "CREDENTIALS", "BEARER"),
+    "AUTHORIZATION",
 )
 # Every command loads this module: patterns stay texts until they are needed, and ``re`` keeps what it compiled.
 _WORDS = r"[A-Za-z][a-z]*(?:[-_. ][A-Za-z][a-z]*)*|[A-Z]+(?:[-_. ][A-Z]+)*"
-_SHARED_START = r"sk-ant-[a-z]+\d+-"
-"""How all keys of a provider begin, where that is as long as a piece: it gives nobody's key away."""
+_PLAIN = rb"[A-Za-z][a-z]*|[A-Z]+|[^A-Za-z\x80-\xff]+"
+"""A piece that is no key's alone: one word, a number, a date, a ruler."""
+_PUBLIC = r"[~.]{0,2}/|[A-Za-z]:\\|(?:ssh|ecdsa|sk-ssh|sk-ecdsa)-[\w@.-]+ AAAA"
+"""How a file's path and a public key begin."""
+_SHARED_START = r"sk-ant-[a-z]+\d+-|-----BEGIN [A-Z ]+-----\s*|eyJ[\w-]+\."
+"""How all keys of a kind begin, where that is as long as a piece: it gives nobody's key away."""
 _LOOKS = (
     rb"\bsk-[A-Za-z0-9_-]{16,}|\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bA(?:KI|SI)A[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{30,}"
     rb"|\bgh[pousr]_[A-Za-z0-9]{30,}|\bhf_[A-Za-z0-9]{30,}|\bBearer\s+[A-Za-z0-9._~+/-]{16,}"
@@ -48,8 +54,9 @@ _GIVEN = (
 
 T = TypeVar("T")
 Words = TypeVar("Words", str, bytes)
-Places = dict[bytes, list[tuple[bytes, int, int]]]
-"""Pieces of secrets, each with the spellings that hold it: where in them, and how much of them gives them away."""
+Places = dict[bytes, list[tuple[bytes, int, int, bool]]]
+"""Pieces of secrets, each with the spellings that hold it: where in them, how much of them gives them away, and
+whether that has to be more than :data:`_PLAIN`."""
 
 
 class Secrets:
@@ -58,7 +65,7 @@ class Secrets:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._values: tuple[str, ...] = ()
-        self._search: tuple[re.Pattern[bytes], Places] | None = None
+        self._search: tuple[re.Pattern[bytes], Places, list[int]] | None = None
         self.lookalikes = 0
 
     def __bool__(self) -> bool:
@@ -78,56 +85,65 @@ class Secrets:
         for name, value in settings.items():
             if "://" in value:
                 self.add_address(value)
-            elif names_secret(name) and not re.match(r"[~.]{0,2}/|[A-Za-z]:\\", value):  # a file's path is public
+            elif _is_setting(name) and not re.match(_PUBLIC, value):
                 self.add(value)
 
     def add_address(self, address: str | None) -> None:
         """Remember the password of an address such as ``https://user:password@host``, and keys in its query."""
         from urllib.parse import parse_qsl, unquote, urlsplit
 
+        # SQLAlchemy takes any sign but @ in a password; digits before a slash are a port.
+        found = re.findall(r"://[^\s/?#@:]*:(?!\d+[/?#])((?:(?!://)[^\s@])+)@", address or "")
         for one in re.findall(r"[a-zA-Z][\w+.-]*://[^\s,;\"'<>]+", address or ""):
             try:
                 parts = urlsplit(one)
-                given, query = parts.password or parts.username, parse_qsl(parts.query)
+                found.append(parts.password or parts.username or "")
+                said = parse_qsl(parts.query) + parse_qsl(parts.fragment)
             except ValueError:
                 continue
-            for part in (given or "", *(value for name, value in query if names_secret(name))):
-                self.add(part)
-                self.add(unquote(part))
+            found += [value for name, value in said if names_secret(name)]
+        for part in found:
+            self.add(part)
+            self.add(unquote(part))
 
     def clean(self, data: bytes) -> bytes:
         """Return bytes without any configured secret; the same object when it holds none."""
         if not self._values:
             return data
-        pattern, places = self._search or self._prepare()
+        pattern, places, sizes = self._search or self._prepare()
         made: list[bytes] = []
         done = at = 0
         while found := pattern.search(data, at):
-            spans = _around(data, found.span(), places[found[0]])
+            # Of pieces that begin here the pattern finds one; another may be of a key that begins alike.
+            here = found.start()
+            pieces = {data[here : here + size] for size in sizes} & places.keys()
+            spans = [span for piece in pieces for span in _around(data, here, piece, places[piece])]
+            at = here + 1  # and another one may begin within this one
             if not spans:
-                at = found.start() + 1
                 continue
             first, last = min(start for start, _ in spans), max(end for _, end in spans)
             # A backslash goes or stays with what it escapes, so that JSON stays JSON.
             head = data[done:first]
             head = head[: len(head) - _begins_escape(head)]
             made += [head, REMOVED.encode()] if head or not made else []
-            done = at = last + _begins_escape(data[first:last])
+            done = max(done, last + _begins_escape(data[first:last]))
         return b"".join([*made, data[done:]]) if made else data
 
-    def _prepare(self) -> tuple[re.Pattern[bytes], Places]:
-        """Return the pattern that finds pieces of all secrets, and whose they are; kept until one is added."""
+    def _prepare(self) -> tuple[re.Pattern[bytes], Places, list[int]]:
+        """Return the pattern that finds pieces of all secrets, whose they are, and how long; kept until one is
+        added.
+        """
         with self._lock:
             places: Places = {}
             for value in self._values:
                 shared = re.match(_SHARED_START, value)
-                for spelled, enough in _spellings(value).items():
+                for spelled, (enough, text) in _spellings(value).items():
                     # Whatever has ``enough`` bytes holds a whole piece of half that size at a multiple of it.
                     size = (enough + 1) // 2
                     start = math.ceil(shared.end() / len(value) * len(spelled)) if shared else 0
                     for at in range(start, len(spelled) - size + 1, size):
-                        places.setdefault(spelled[at : at + size], []).append((spelled, at, enough))
-            self._search = re.compile(_any_of(places)), places
+                        places.setdefault(spelled[at : at + size], []).append((spelled, at, enough, text))
+            self._search = re.compile(_any_of(places)), places, sorted({len(piece) for piece in places})
             return self._search
 
 
@@ -143,38 +159,74 @@ def _any_of(pieces: Iterable[bytes]) -> bytes:
     return b"|".join(re.escape(first) + b"(?:" + b"|".join(rest) + b")" for first, rest in rests.items())
 
 
-def _spellings(value: str) -> dict[bytes, int]:
-    """Return how a secret may be written, with how many bytes of that give it away."""
+def _spellings(value: str) -> dict[bytes, tuple[int, bool]]:
+    """Return how a secret may be written, with how many bytes of that give it away, and whether it is text."""
     import base64
-    import json
-    from urllib.parse import quote
 
     # Of a passphrase a part is an ordinary word, of a key every considerable piece is the key's.
     enough = len(value) if re.fullmatch(_WORDS, value) else max(SHORTEST, min(PIECE, math.ceil(len(value) / 2)))
-    raw, escaped = value.encode("utf-8", "surrogatepass"), json.dumps(value)[1:-1]
-    texts = [value, quote(raw), quote(raw, safe=""), escaped, escaped.replace("/", "\\/")]
-    texts += [json.dumps(value, ensure_ascii=False)[1:-1]]
-    found = dict.fromkeys((text.encode("utf-8", "surrogatepass") for text in texts), enough)
-    found |= dict.fromkeys((raw.hex().encode(), raw.hex().upper().encode()), 2 * enough)
-    for encode in (base64.b64encode, base64.urlsafe_b64encode):
-        for shift in range(3):  # the key may begin at any of the three bytes of a group
-            inner = encode(b"\0" * shift + raw)[-(-shift * 4 // 3) : (shift + len(raw)) * 4 // 3]
-            found[inner] = min(len(inner), max(SHORTEST, enough * 4 // 3 - 2))
+    texts: dict[bytes, int] = {}
+    for write in _writers():
+        signs = [write(sign).encode("utf-8", "surrogatepass") for sign in value]
+        sizes = list(map(len, signs))
+        texts[b"".join(signs)] = min(sum(sizes[at : at + enough]) for at in range(len(value) - enough + 1))
+    found = {text: (size, True) for text, size in texts.items()}
+    raw = value.encode("utf-8", "surrogatepass")
+    found |= dict.fromkeys((raw.hex().encode(), raw.hex().upper().encode()), (2 * texts[raw], False))
+    for text, size in list(texts.items())[:3]:
+        for encode in (base64.b64encode, base64.urlsafe_b64encode):
+            for shift in range(3):  # the key may begin at any of the three bytes of a group
+                inner = encode(b"\0" * shift + text)[-(-shift * 4 // 3) : (shift + len(text)) * 4 // 3]
+                found[inner] = min(len(inner), max(SHORTEST, size * 4 // 3 - 2)), False
     return found
 
 
-def _around(data: bytes, span: tuple[int, int], places: list[tuple[bytes, int, int]]) -> list[tuple[int, int]]:
-    """Return from where to where, around a piece of secrets, there is enough of them to give them away."""
-    spans = []
-    for spelled, low, enough in places:
-        (start, end), high = span, low + span[1] - span[0]
+def _writers() -> Iterator[Callable[[str], str]]:
+    """Yield the ways in which one sign of a secret may be written in a text, the commonest first."""
+    import html
+    import json
+    from urllib.parse import quote
+
+    def percent(sign: str) -> str:
+        return quote(sign.encode("utf-8", "surrogatepass"), safe="")
+
+    def escaped(sign: str) -> str:
+        return json.dumps(sign)[1:-1]
+
+    def for_html(sign: str) -> str:  # JSON that may stand inside HTML
+        return f"\\u{ord(sign):04x}" if sign in "<>&'" else escaped(sign)
+
+    def inside_json(write: Callable[[str], str]) -> Callable[[str], str]:
+        return lambda sign: json.dumps(write(sign))[1:-1]
+
+    yield from (str, percent, escaped, html.escape)
+    yield lambda sign: sign if percent(sign) == sign else percent(sign).lower()
+    yield lambda sign: sign if sign == "/" else percent(sign)
+    yield lambda sign: "+" if sign == " " else percent(sign)
+    yield lambda sign: quote(percent(sign), safe="")  # an address inside an address
+    in_json: tuple[Callable[[str], str], ...] = (
+        lambda sign: "\\/" if sign == "/" else escaped(sign),
+        lambda sign: json.dumps(sign, ensure_ascii=False)[1:-1],
+        lambda sign: re.sub(r"(?<=u)[0-9a-f]{4}", lambda code: code[0].upper(), for_html(sign)),
+        for_html,
+    )
+    yield from in_json
+    yield from map(inside_json, (escaped, *in_json))
+
+
+def _around(
+    data: bytes, at: int, piece: bytes, places: Iterable[tuple[bytes, int, int, bool]]
+) -> Iterator[tuple[int, int]]:
+    """Yield from where to where, around a piece of secrets, there is enough of them to give them away."""
+    for spelled, low, enough, text in places:
+        start, end, high = at, at + len(piece), low + len(piece)
         while start and low and data[start - 1] == spelled[low - 1]:
             start, low = start - 1, low - 1
         while end < len(data) and high < len(spelled) and data[end] == spelled[high]:
             end, high = end + 1, high + 1
-        if end - start >= enough:
-            spans.append((start, end))
-    return spans
+        size = end - start
+        if size == len(spelled) or (size >= enough and not (text and re.fullmatch(_PLAIN, data[start:end]))):
+            yield start, end
 
 
 def _begins_escape(data: bytes) -> bool:
@@ -184,9 +236,21 @@ def _begins_escape(data: bytes) -> bool:
 
 def names_secret(name: str) -> bool:
     """Tell whether a setting or a part of a query is called like a key, a token or a password."""
-    called = f"_{name.upper().replace('-', '_')}_"
+    called = _called(name)
     named = called == "_KEY_" or any(f"_{word}_" in called for word in _SECRET_NAMES)
-    return named or called.endswith(("APIKEY_", "APITOKEN_", "PASSWORD_"))
+    return named or called.endswith(("APIKEY_", "SECRETKEY_", "TOKEN_", "PASSWORD_"))
+
+
+def _is_setting(name: str) -> bool:
+    """Tell the same of a variable or a setting, where whatever ends in KEY is a key unless it is public."""
+    called = _called(name)
+    wide = called.endswith(("_KEY_", "_PWD_")) and called != "_PWD_" and "_PUBLIC_" not in called
+    return wide or names_secret(name)
+
+
+def _called(name: str) -> str:
+    """Return a name as words between underscores: ``apiKey`` is ``_API_KEY_``."""
+    return f"_{re.sub(r'(?<=[a-z0-9])(?=[A-Z])', '_', name).upper().replace('-', '_')}_"
 
 
 def holds_key(text: str) -> bool:
@@ -236,7 +300,7 @@ def _cleaned(value: Any) -> Any:
     if isinstance(value, dict):
         made: Any = {_cleaned(key): _cleaned(inner) for key, inner in value.items()}
     elif isinstance(value, list | tuple):
-        made = type(value)(map(_cleaned, value))
+        made = getattr(type(value), "_make", type(value))(map(_cleaned, value))  # a named tuple has a maker
     else:
         return value
     return value if made == value else made
@@ -270,7 +334,8 @@ def scrub(error: BaseException) -> None:
             continue
         seen.add(id(link))
         link.args = without_secrets(link.args)
-        for name, value in list(getattr(link, "__dict__", {}).items()):
+        for name in (*getattr(link, "__dict__", {}), "strerror", "filename", "filename2"):
+            value = getattr(link, name, None)
             if isinstance(value, str | dict | list) and (cleaned := without_secrets(value)) is not value:
                 setattr(link, name, cleaned)
-        waiting += [link.__cause__, link.__context__]
+        waiting += [link.__cause__, link.__context__, *getattr(link, "exceptions", ())]
