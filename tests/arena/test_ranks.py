@@ -1,5 +1,6 @@
 """Who has a rank, and why not: a season of entries that fail, come, go and stay silent, read on every surface."""
 
+import html
 import json
 import re
 import sys
@@ -10,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "web"))
 
-from arena_sample import FAST, make_season, open_store, play
+from arena_sample import FAST, Late, make_season, open_store, play
 
 from tradeassay.arena.agents import ConstantAction, EntryAgent
 from tradeassay.arena.amending import Asked, amend
@@ -58,7 +59,8 @@ PLAYERS = {  # by entry: how it plays, and why it has no rank in the whole seaso
     "started-at-the-limit": (Moody(lambda day: day < 8, "late"), None, f"57% {OWN}"),
     "ends-silent": (
         Moody(lambda day: day >= 32, "raises"),
-        "31% of the rounds that ranks compare had no decision of its own",
+        "31% of the rounds since 2022-05-17, which ranks compare because 'comes' joined, "
+        "had no decision of its own",
         None,
     ),
     "flips-at-the-limit": (Moody(lambda day: day % 5 == 0, "empty"), None, f"21% {OWN}"),
@@ -149,13 +151,66 @@ def test_all_surfaces_say_the_same(played, tell):
         assert (f"{names[entry]}: {why}" in err) == (rank is None and entry != BASELINE)
     for language, start in (("en", folder / "site"), ("zh", folder / "site" / "zh")):
         said = words(language)
-        page = (start / "seasons" / "small" / "index.html").read_text()
+        page = html.unescape((start / "seasons" / "small" / "index.html").read_text())
         rows = re.findall(r'<td class="num rank">(.*?)</td>(.*?)</tr>', page, re.S)
         shown = {re.search(r"/entries/([\w-]+)/", rest)[1]: (rank, rest) for rank, rest in rows}
         assert shown.keys() == wanted.keys()
         for entry, (rank, why) in wanted.items():
             assert shown[entry][0] == ("–" if rank is None else str(rank))
-            own = (start / "seasons" / "small" / "entries" / entry / "index.html").read_text()
+            own = html.unescape((start / "seasons" / "small" / "entries" / entry / "index.html").read_text())
             if why is not None and entry != BASELINE:
                 assert said.reason(why) in shown[entry][1] and said.reason(why) in own
                 assert language == "en" or said.reason(why) != why
+
+
+def test_rounds_that_the_arena_missed_count_against_nobody(tmp_path, tell):
+    agents = {
+        "steady": Moody(lambda day: False),
+        "fails": Moody(lambda day: day % 3 == 0),
+        "leaves": Moody(lambda day: False),
+        BASELINE: ConstantAction("BUY"),
+    }
+    agents = {name: EntryAgent(player) for name, player in agents.items()}
+    season = make_season(
+        title="Away",
+        assets=(Asset(symbol="AHVQ", kind="crypto", dataset="synthetic/crypto:7"),),
+        entries=tuple(
+            Entry(id=name, architecture="rule", params={"rule": "buy"}) for name in agents if name != BASELINE
+        ),
+    )
+    store, feed, db = open_store(tmp_path / "arena.db"), SnapshotFeed.open(season), str(tmp_path / "arena.db")
+    play(store, season, feed, "2022-05-17", agents=agents)
+    play(store, season, feed, "2022-05-31", agents=agents, clock=Late())  # nobody is asked for two weeks
+    told_before = told(board_of(db))
+    amend(store, read_season(store, "small"), Asked(change="withdraw", what="leaves", now="2022-06-01T00:00:00Z"))
+    play(store, read_season(store, "small"), feed, LAST, agents=agents)
+    PageWriter(store, tmp_path / "site", FAST).update()
+    store.engine.dispose()
+
+    assert told_before["steady"][0] is not None and told_before["leaves"][0] is not None
+    board = board_of(db)
+    found = told(board)
+    assert found["steady"][0] == 1
+    assert found["fails"][1] == f"35% {OWN}, {NO}"  # 9 of the 26 rounds in which it was asked
+    assert found["leaves"][1].startswith("withdrawn on ")  # who was withdrawn is silent by its own account
+    missed = "the arena itself missed 14 of 40 rounds, which count against nobody"
+    assert (board.unasked, board.note) == (14, missed)
+    assert [row.missed for row in board.rows if row.entry == "steady"] == [14]
+    home = tmp_path / "site" / "seasons" / "small"
+    assert json.loads((home / "standings.json").read_bytes())["unasked"] == 14
+    assert json.loads(tell(["arena", "standings", "--db", db, "--json"])[0])["unasked"] == 14
+    assert missed in tell(["arena", "standings", "--db", db])[1]
+    for page in ("index.html", "entries/steady/index.html"):
+        assert missed in (home / page).read_text()
+        assert words("zh").reason(missed) in (tmp_path / "site" / "zh" / "seasons" / "small" / page).read_text()
+
+
+def test_who_was_never_asked_has_no_rank_and_is_not_blamed(tmp_path):
+    season, db = make_season(title="Away"), str(tmp_path / "arena.db")
+    store = open_store(tmp_path / "arena.db")
+    play(store, season, SnapshotFeed.open(season), "2022-05-20", clock=Late())
+    store.engine.dispose()
+    found = told(board_of(db))
+    why = "the arena asked nobody in its rounds, so it has no rank"
+    assert len(found) > 3 and all(said == (None, why) for said in found.values())
+    assert words("zh").reason(why) != why

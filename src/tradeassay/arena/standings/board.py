@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.arena.season import BASELINE, Entry, Season
-from tradeassay.arena.standings.series import EntrySeries
+from tradeassay.arena.standings.series import UNASKED, EntrySeries
 from tradeassay.benchmarks.ama.rules import Kind, ama_panel
 from tradeassay.core.measure import Measure, not_scored, plain_sum
 from tradeassay.core.view import Floats
@@ -80,7 +80,8 @@ class Standings(msgspec.Struct, frozen=True, kw_only=True):
     agent may fail in, of its own or of those that ranks compare, are rows without a rank.
 
     ``behind`` counts the rounds that were settled since they were computed. ``lucky`` estimates how many of those
-    that did better than buy and hold are no better than it.
+    that did better than buy and hold are no better than it. ``unasked`` counts the rounds that the arena itself
+    missed: everybody held, and nobody's rank suffers from it.
     """
 
     season: str
@@ -90,6 +91,7 @@ class Standings(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     behind: int = 0
     lucky: Measure = not_scored("no settled session yet")
+    unasked: int = 0
 
 
 def standings(
@@ -115,7 +117,8 @@ def standings(
             held[entry] = account(parts, own)
     ranked_by, silent, note = _compared(by_entry, days, joined, played, config)
     ranks, early = _rank_probabilities(ranked_by, config)
-    note = "; ".join(part for part in (note, early) if part)
+    unasked, missed = _missed(lines.values())
+    note = "; ".join(part for part in (note, early, missed) if part)
     gaps = {entry: gap for entry in sorted(played) if (gap := _gap(paths[entry], held[entry])) is not None}
     e_values = {entry: e_value(gap) for entry, gap in gaps.items()}
     found_by = dict(zip(e_values, e_bh([*e_values.values()], config.bootstrap.level), strict=True))
@@ -157,7 +160,9 @@ def standings(
     if joined:
         ranked.sort(key=lambda row: (row.entry not in {*ranked_by, BASELINE}, row.rank or 0))
     lucky = lucky_share([*gaps.values()])
-    return Standings(season=season.id, rows=tuple(ranked), first=days[0], last=days[-1], note=note, lucky=lucky)
+    return Standings(
+        season=season.id, rows=tuple(ranked), first=days[0], last=days[-1], note=note, lucky=lucky, unasked=unasked
+    )
 
 
 def _compared(
@@ -184,7 +189,9 @@ def _compared(
             entry: [part for line in by_entry[entry] if (part := line.since(first)) is not None]
             for entry in ranked
         }
-        out = {entry: why for entry, some in parts_of.items() if (why := _unranked(some, COMPARED)) is not None}
+        because = " and ".join(f"'{entry}'" for entry in sorted(ranked) if joined.get(entry) == first)
+        which = f"the rounds since {first}, which ranks compare because {because} joined,"
+        out = {entry: why for entry, some in parts_of.items() if (why := _unranked(some, which)) is not None}
         if not out:
             break
         silent |= out
@@ -207,14 +214,28 @@ def ruined_at(path: Floats) -> int | None:
     return int(lost[0]) if lost.size else None
 
 
+def _missed(lines: Collection[EntrySeries]) -> tuple[int, str]:
+    """Return how many rounds the arena itself missed, and what is to be said of it."""
+    rounds = {
+        (line.asset, day): how for line in lines for day, how in zip(line.sessions, line.statuses, strict=True)
+    }
+    missed = [*rounds.values()].count(UNASKED)
+    said = f"the arena itself missed {missed} of {len(rounds)} rounds, which count against nobody"
+    return missed, said if missed else ""
+
+
 ALL = "its rounds"
-COMPARED = "the rounds that ranks compare"
 
 
 def _unranked(found: Sequence[EntrySeries], which: str = ALL) -> str | None:
-    """Return why an entry has no rank: it kept what it held before, which says nothing about it."""
-    statuses = [status for line in found for status in line.statuses]
-    silent = sum(status != "decided" for status in statuses) / max(1, len(statuses))
+    """Return why an entry has no rank: it kept what it held before, which says nothing about it.
+
+    A round that the arena itself missed is not counted: nobody could decide in it.
+    """
+    asked = [status for line in found for status in line.statuses if status != UNASKED]
+    if not asked:
+        return "the arena asked nobody in its rounds, so it has no rank"
+    silent = sum(status != "decided" for status in asked) / len(asked)
     if silent <= FAILED_DAYS:
         return None
     never = silent == 1.0 and which == ALL
@@ -267,7 +288,7 @@ def _row(entry: Entry, lines: Sequence[EntrySeries], **compared: Any) -> Standin
         assets=tuple(sorted(line.asset for line in lines)),
         sessions=sum(len(line.sessions) for line in lines),
         failed=statuses.count("failed"),
-        missed=statuses.count("missed"),
+        missed=statuses.count("missed") + statuses.count(UNASKED),
         tokens=sum(line.tokens for line in lines),
         usd=None if any(c is None for c in costs) else plain_sum(c for c in costs if c is not None),
         **compared,

@@ -45,7 +45,7 @@ class EntrySeries:
     ``trailing`` is the one-month return the agent was shown (NaN where there was none), ``before`` the position it
     came with, ``fees`` are as booked, ``prices`` those of the decisions. ``account`` is the value before each
     decision of the one account over all assets, None where every asset has its own; ``earned`` is then what the
-    asset added to it.
+    asset added to it. The status of a round in which the arena asked nobody is :data:`UNASKED`.
     """
 
     entry: str
@@ -83,6 +83,9 @@ class EntrySeries:
         """The account before each decision, on the newest prices."""
         return self.nav[:-1] if self.account is None else self.account
 
+
+UNASKED = "unasked"
+"""A round that the arena itself missed: it was not running, or had no data, so nobody could decide."""
 
 _ARRAYS = ("before", "positions", "earned", "moved", "trailing", "fees", "prices")
 Lines = Mapping[tuple[str, str], EntrySeries]
@@ -184,11 +187,15 @@ def _read(db: Connection, season: Season, *where: ColumnElement[bool]) -> Lines:
     newest = newest.where(bookings.c.number > 1).order_by(bookings.c.number)
     restated = {slot: (earned, before) for slot, earned, before in db.execute(newest)}
     query = _SETTLED.where(decisions.c.season == season.id, decisions.c.stage == "live", *where)
+    rows = db.execute(query).all()  # one by one they take longer
+    asked_in = {made[11] for made in rows if made[4] != "missed"}
     grouped: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
-    for made in db.execute(query).all():  # one by one they take longer
+    for made in rows:
         entry, asset, round, id = made[0], made[1], made[11], made[12]
         if round in moves:
             row = (*made[:13], *restated[id]) if id in restated else made
+            if round not in asked_in:
+                row = (*row[:4], UNASKED, *row[5:])
             grouped.setdefault((entry, asset), []).append(row)
     return {key: _line(season, key, rows, moves) for key, rows in grouped.items()}
 

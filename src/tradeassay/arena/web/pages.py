@@ -183,6 +183,7 @@ def _entry_index(state: SeasonSnapshot, id: str) -> Shown:
     return {
         "entry": next(one for one in season_rules(state.season)["entries"] if one.id == id),
         "standing": next((row for row in state.board().rows if row.entry == id), None),
+        "note": state.board().note,
         "behaviour": state.behaviours[id],
         "positions": tuple(state.holdings.get(id, {}).values()),
         "luck": {asset: found[id] for asset, found in state.luck.items() if id in found},
