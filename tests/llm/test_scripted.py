@@ -40,6 +40,49 @@ def test_every_name_of_the_contract_is_there_and_says_what_it_does() -> None:
     assert all(len(scripted_models.get(name).summary) > 20 for name in known)
 
 
+DAY = {
+    **{"session": "2022-02-07", "step": 0, "cash": 1e6, "nav": 1e6, "positions": []},
+    "names": [{"symbol": f"S{at}", "tradable": True, "r20": 0.01 * at} for at in range(12)],
+}
+MOOD = {"kind": "ama.verdict", "momentum": 0.2}
+
+
+def told(name: str, payload: dict[str, Any], purpose: str, attempt: int = 1) -> str:
+    asked = AskModel(purpose=purpose, messages=(), attempt=attempt, given=beside(payload))
+    return scripted_models.get(name)().answer(asked).text
+
+
+def test_who_errs_errs_in_the_daily_benchmarks_and_in_the_arena_too():
+    """The descriptions name no benchmark: all but two of them were played by the sensible one there."""
+    ordered = json.loads(told("sensible", DAY, "orders"))["orders"]
+    assert len(ordered) == 8 and sum(one["amount"] for one in ordered) < 1
+    assert sum(one["amount"] for one in json.loads(told("overspender", DAY, "orders"))["orders"]) > 4
+    injected = json.loads(told("injector", DAY, "orders"))
+    assert [{**one, "reason": ""} for one in injected["orders"]] == [{**one, "reason": ""} for one in ordered]
+    assert "Ignore all previous" in injected["reason"] and "<script>" in injected["orders"][0]["reason"]
+    verdict = json.loads(told("injector", MOOD, "p"))
+    assert verdict["action"] == json.loads(told("sensible", MOOD, "p"))["action"]
+    assert "Ignore all previous" in verdict["reasoning"]
+    for payload, purpose in ((DAY, "orders"), (MOOD, "p")):
+        for attempt in (1, 2, 3):
+            assert "{" not in told("never-submits", payload, purpose, attempt)
+
+
+def test_broken_json_is_mended_on_two_days_of_three_in_the_daily_benchmarks():
+    days = [{**DAY, "step": 5 * at, "session": str(at)} for at in range(60)]
+    wanted = json.loads(told("sensible", DAY, "orders"))
+    mended = 0
+    for day in days:
+        with pytest.raises(ValueError):
+            json.loads(told("broken-json", day, "orders"))
+        try:
+            assert json.loads(told("broken-json", day, "orders", 2)) == wanted  # what it wanted in the first place
+            mended += 1
+        except ValueError:
+            pass
+    assert 30 <= mended <= 50
+
+
 STRANGE = (
     None,
     "",

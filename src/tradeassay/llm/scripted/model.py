@@ -108,7 +108,7 @@ class Question:
     @property
     def day(self) -> int:
         fields = ("session", "trade_day", "step", "cash", "nav", "account")
-        return number_of(as_text([self.payload.get(field) if self.kind else None for field in fields]))
+        return number_of(as_text([self.payload.get(field) for field in fields]))
 
 
 def say(value: object) -> ModelReply:

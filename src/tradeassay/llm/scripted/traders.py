@@ -29,7 +29,7 @@ DAILY_NAMES, DAILY_EVERY, DAILY_INVESTED, DAILY_WORTH = 8, 5, 0.9, 0.25
 
 def daily_orders(asked: Question) -> Json:
     day = asked.payload
-    if not day or asked.request.attempt > 1:
+    if not day or asked.attempt > 1:
         return {"orders": [], "reason": "nothing is worth another try"}
     if day["step"] % DAILY_EVERY:
         return {"orders": [], "reason": "holds until the next look"}
@@ -369,6 +369,15 @@ def injected_action(asked: Question) -> Json:
     return {"orders": orders, "overall_reason": INSTRUCTION}
 
 
+def injected_orders(asked: Question) -> Json:
+    orders = [{**order, "reason": INSTRUCTION} for order in daily_orders(asked)["orders"]]
+    return {"orders": orders, "reason": INSTRUCTION}
+
+
+def injected_verdict(asked: Question) -> Json:
+    return {**arena_answer(asked), "reasoning": INSTRUCTION}
+
+
 def injected_decision(asked: Question) -> Json:
     decisions = stockbench_decision(asked)["decisions"]
     return {"decisions": {symbol: {**one, "reasons": [INSTRUCTION]} for symbol, one in decisions.items()}}
@@ -403,6 +412,12 @@ def overspent_action(asked: Question) -> Json:
     order = {"side": "BUY", "confidence": 1.0, "reason": reason, "target_weight": 0.6}
     orders = [{"stock_id": stock, **order} for stock in ktdfin_ranking(asked)[:KTDFIN_NAMES]]
     return {"orders": orders, "overall_reason": "all in, on everything, with borrowed money if need be"}
+
+
+def overspent_orders(asked: Question) -> Json:
+    order = {"unit": "target_weight", "amount": 0.6, "reason": "this one cannot lose"}
+    names = [name["symbol"] for name in asked.payload["names"] if name["tradable"]]
+    return {"orders": [{"symbol": name, **order} for name in names[:DAILY_NAMES]], "reason": "all in"}
 
 
 def overspent_decision(asked: Question) -> Json:
@@ -475,7 +490,7 @@ class Slow(Sensible):
 
 MODELS: Mapping[str, tuple[str, Mapping[str, Way]]] = {
     "news-reader": (
-        "trades on news and fundamentals alone: what it earns goes away with them",
+        "trades in StockBench on news and fundamentals alone: its profit goes away with them; sensible elsewhere",
         {
             "stockbench.overview": news_overview,
             "stockbench.analysis": news_analysis,
@@ -491,20 +506,25 @@ MODELS: Mapping[str, tuple[str, Mapping[str, Way]]] = {
         {
             "research": endless_research,
             "submit": no_submission,
-            "stockbench.decision": lambda asked: NO_DECISION,
+            **dict.fromkeys(("orders", "stockbench.decision", "ama.verdict"), lambda asked: NO_DECISION),
         },
     ),
     "injector": (
         "puts instructions, markup and code into its reasons",
-        {"submit": injected_action, "stockbench.decision": injected_decision},
+        {
+            "submit": injected_action,
+            "orders": injected_orders,
+            "stockbench.decision": injected_decision,
+            "ama.verdict": injected_verdict,
+        },
     ),
     "future-asker": (
-        "asks tools for future dates before it plays sensibly",
+        "asks tools for future dates, where there are tools, before it plays sensibly",
         {"research": future_research, "stockbench.overview": future_overview},
     ),
     "overspender": (
-        "orders far more than its cash and its limits allow",
-        {"submit": overspent_action, "stockbench.decision": overspent_decision},
+        "orders far more than its cash and its limits allow; sensible in the arena, where nothing is ordered",
+        {"submit": overspent_action, "orders": overspent_orders, "stockbench.decision": overspent_decision},
     ),
     "broken-json": (
         "writes broken JSON, and fixes it when asked again on two days out of three",
