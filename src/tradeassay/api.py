@@ -479,7 +479,7 @@ def _plain(agent: object) -> Any:
 
 def _seeds(given: int | Iterable[int]) -> list[int]:
     if isinstance(given, int | np.integer):
-        if not 1 <= given <= MOST_SEEDS:
+        if isinstance(given, bool) or not 1 <= given <= MOST_SEEDS:
             raise UserError(f"{given} seeds cannot be run", hint=f"ask for 1 to {MOST_SEEDS:,}")
         return list(range(given))
     if not isinstance(given, Iterable):

@@ -293,6 +293,10 @@ def weight(symbol: str, amount: float) -> Order:
         (["S0"], "a list"),
         ({"S0": np.nan}, "the target of S0 is nan"),
         ({"S0": 0.5, "S1": -0.5}, "the target of S1 is -0.5"),
+        ({"S0": np.inf}, "the target of S0 is inf"),
+        ({"S0": "0.5"}, "the target of S0 is 0.5"),
+        ({"S0": None}, "the target of S0 is None"),
+        ({"S0": np.array([0.1, 0.2])}, "the target of S0 is"),
     ],
 )
 def test_targets_that_say_nothing_are_no_decision(observe, targets, said):
@@ -302,6 +306,15 @@ def test_targets_that_say_nothing_are_no_decision(observe, targets, said):
 
     with pytest.raises(AgentError, match=said):
         Odd(PortfolioConfig()).answer(AskDecision(observe([[10.0, 20.0]], held={"S0": (1, 10.0)})))
+
+
+def test_weights_of_any_library_are_weights(observe):
+    class Single(Rebalancer[PortfolioConfig]):
+        def targets(self, observation):
+            return {"S0": np.float32(0.5), "S1": np.int64(0)}
+
+    decision = Single(PortfolioConfig(buffer=0.0)).answer(AskDecision(observe([[10.0, 20.0]])))
+    assert decision.orders == (weight("S0", 0.5),) and type(decision.orders[0].amount) is float
 
 
 def test_buys_are_scaled_to_leave_the_buffer(observe):

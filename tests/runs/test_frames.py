@@ -171,8 +171,9 @@ def test_making_a_spec():
     assert tradeassay.make_spec("tiny-us-v1", seeds=3).seeds == (0, 1, 2)
     with pytest.raises(UserError, match=r"a run has no 'agent' \(did you mean agents"):
         tradeassay.make_spec("tiny-us-v1", agent=["cash"])  # it was left out, and every agent played
-    with pytest.raises(UserError, match=r"1\.5 seeds cannot be run"):
-        tradeassay.make_spec("tiny-us-v1", seeds=1.5)
+    for odd in (1.5, True):
+        with pytest.raises(UserError, match=f"{odd} seeds cannot be run"):
+            tradeassay.make_spec("tiny-us-v1", seeds=odd)
     assert tradeassay.make_spec("tiny-us-v1", first=date(2024, 2, 1), last="2024-02-09") == tradeassay.make_spec(
         "tiny-us-v1", first="2024-02-01", last="2024-02-09"
     )

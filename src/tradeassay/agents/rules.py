@@ -227,9 +227,9 @@ class Rebalancer(Rule[P]):
         targets = self.targets(observation)
         if isinstance(targets, Abstain):
             return Decision(reason=targets.reason)
-        _refuse_odd_weights(targets)
+        weights = _weights(targets)
         self._since = observation.step
-        orders = trades_towards(observation, targets, buffer=self.config.buffer, band=self.config.band)
+        orders = trades_towards(observation, weights, buffer=self.config.buffer, band=self.config.band)
         return Decision(orders=orders, reason="rebalances" if orders else "is where it wants to be")
 
     @abstractmethod
@@ -237,16 +237,24 @@ class Rebalancer(Rule[P]):
         """Return the wanted weights of the invested part (they sum to at most 1), or abstain."""
 
 
-def _refuse_odd_weights(targets: Any) -> None:
-    """Raise :class:`AgentError` for targets that would be passed over: nobody can say what they mean."""
+def _weights(targets: Any) -> dict[str, float]:
+    """Return targets as plain numbers, whatever library made them; raises :class:`AgentError` for those of which
+    nobody can say what they mean.
+    """
     if not hasattr(targets, "items"):  # a pandas Series has them too
         raise AgentError(
             f"the targets are a {type(targets).__name__}", hint="return a dict of weights, or Abstain"
         )
+    found = {}
     for symbol, weight in targets.items():
-        if not weight >= 0.0:  # nor is NaN
+        try:
+            found[symbol] = math.nan if isinstance(weight, str) else float(weight)
+        except (TypeError, ValueError):
+            found[symbol] = math.nan
+        if not 0.0 <= found[symbol] < math.inf:
             hint = "weights are numbers from 0 on; a name that is left out is sold"
             raise AgentError(f"the target of {symbol} is {weight}", hint=hint)
+    return found
 
 
 _HOLDS = Decision(reason="holds until the next rebalancing")
