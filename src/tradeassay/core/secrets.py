@@ -168,8 +168,8 @@ def _spellings(value: str) -> dict[bytes, tuple[int, bool]]:
     texts: dict[bytes, int] = {}
     for write in _writers():
         signs = [write(sign).encode("utf-8", "surrogatepass") for sign in value]
-        sizes = list(map(len, signs))
-        texts[b"".join(signs)] = min(sum(sizes[at : at + enough]) for at in range(len(value) - enough + 1))
+        places = range(len(value) - enough + 1)
+        texts[b"".join(signs)] = min(len(b"".join(signs[at : at + enough])) for at in places)
     found = {text: (size, True) for text, size in texts.items()}
     raw = value.encode("utf-8", "surrogatepass")
     found |= dict.fromkeys((raw.hex().encode(), raw.hex().upper().encode()), (2 * texts[raw], False))
