@@ -147,6 +147,13 @@ def test_the_key_of_somebody_else_that_begins_alike_stays():
         assert known.clean(text.encode()) == text.encode()
 
 
+@pytest.mark.parametrize("key", ["eyJhbGciOiJIUzI1NiJ9.ab1", "-----BEGIN KEY-----\nMII1", "sk-ant-api03-x1"])
+def test_a_key_that_hardly_goes_on_after_a_common_beginning_goes(key):
+    known = Secrets()
+    known.add(key)
+    assert known.clean(f"<{key}>".encode()).decode() == f"<{REMOVED}>"
+
+
 def test_passwords_inside_addresses_are_secrets():
     known = Secrets()
     known.add_settings({"HTTPS_PROXY": "http://me:pr0xy%2Fpa55@proxy:80"})

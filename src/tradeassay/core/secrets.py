@@ -137,10 +137,11 @@ class Secrets:
             places: Places = {}
             for value in self._values:
                 shared = re.match(_SHARED_START, value)
+                begins = shared.end() if shared and len(value) - shared.end() >= PIECE else 0
                 for spelled, (enough, text) in _spellings(value).items():
                     # Whatever has ``enough`` bytes holds a whole piece of half that size at a multiple of it.
                     size = (enough + 1) // 2
-                    start = math.ceil(shared.end() / len(value) * len(spelled)) if shared else 0
+                    start = math.ceil(begins / len(value) * len(spelled))
                     for at in range(start, len(spelled) - size + 1, size):
                         places.setdefault(spelled[at : at + size], []).append((spelled, at, enough, text))
             self._search = re.compile(_any_of(places)), places, sorted({len(piece) for piece in places})
