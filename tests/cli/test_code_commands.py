@@ -348,7 +348,8 @@ def test_a_folder_of_ones_own_passes(tell, capsys, place, monkeypatch):
     over, alone = found["years"], found["scorecard"]["sound"]["D4"]["value"]
     assert over["n"] == 3 and over["low"] <= over["value"] <= over["high"] and over["value"] != alone
     assert found["passed"] and found["scorecard"]["sound"]["D1"]["value"] == 10.0
-    assert "All 8 gates held" in (place / "out/card.html").read_text()
+    page = (place / "out/card.html").read_text()
+    assert "All 8 gates held." in page and "D4 over years" in page and 'id="drift"' not in page
     bars = list(csv.DictReader((place / "out/bars.csv").read_text().splitlines()))
     assert {bar["position_state"] for bar in bars} == {"FLAT", "LONG", "SHORT"} and bars[0][
         "constraint_check"
@@ -363,14 +364,12 @@ def test_a_folder_of_ones_own_passes(tell, capsys, place, monkeypatch):
     shutil.copytree(place / "mine", place / "patched")
     source = (place / "patched/strategy.py").read_text()
     (place / "patched/strategy.py").write_text(source.replace("FAST = 20", "FAST = 30"))
-    for since, kind, status in (("mine", "drift", 1), ("patched", "unchanged", 1)):
+    for folder, since, kind in (("patched", "mine", "drift"), ("patched", "patched", "unchanged")):
         capsys.readouterr()
-        assert (
-            json.loads(
-                tell(["code", "eval", "patched", "--spec", "double-ma", "--since", since, "--json"], status).out
-            )["drift"]["kind"]
-            == kind
-        )
+        argv = ["code", "eval", folder, "--spec", "double-ma", "--since", since, "--out", "out/since.html", "--json"]
+        assert json.loads(tell(argv, 1).out)["drift"]["kind"] == kind
+        page = (place / "out/since.html").read_text()
+        assert "since the earlier submission" in page and f">{kind}</span>" in page
 
 
 def test_a_failed_gate_is_an_exit_status_and_a_report_for_the_build(tell, capsys, place):

@@ -1,5 +1,6 @@
 """The pages of a SysTradeBench run: what they say, that nothing a model wrote can run, and odd runs."""
 
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -9,6 +10,7 @@ from tradeassay.benchmarks.programs import SubmissionCard
 from tradeassay.benchmarks.systrade import load_reference, load_spec
 from tradeassay.benchmarks.systrade.data import synthetic_year
 from tradeassay.benchmarks.systrade.examine import SubmissionCheck
+from tradeassay.code.drift import DriftReport
 from tradeassay.report import print_code_board, write_check_html, write_html
 from tradeassay.report.scorecard import cost_chart, leg_charts, render_card
 from tradeassay.runs.verify.report import verify
@@ -126,6 +128,11 @@ def test_the_scorecard_of_ones_own_folder(tmp_path):
     check = SubmissionCheck(scorecard=found.scorecard, trail=found.trail, submission=mine)
     page = write_check_html(check, tmp_path / "deep" / "card.html").read_text()
     assert "no model was asked" in page and "Back to the run" not in page and "class TradingStrategy" in page
+    assert 'id="drift"' not in page
+    patched = replace(check, drift=DriftReport(kind="drift", card_changes=("parameter 'n': 20 became 30",)))
+    page = write_check_html(patched, tmp_path / "patched.html").read_text()
+    assert "gates held, but it cannot take the earlier one&#39;s place" in page
+    assert "since the earlier submission" in page and "20 became 30" in page
     bare = SubmissionCard(scorecard=found.scorecard, trail=None, submission=mine)
     assert "There was no run to compare" in render_card(bare)
 

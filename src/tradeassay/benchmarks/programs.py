@@ -214,12 +214,15 @@ class ItemShown(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionCard:
-    """One submission's scorecard and what belongs to it, shown as a page of its own."""
+    """One submission's scorecard and what belongs to it, shown as a page of its own. ``drift`` is since the first
+    submission of its run, or since an earlier one that was named. ``years`` is D4 over several drawn years.
+    """
 
     scorecard: Scorecard
     trail: Trail | None
     submission: Submission
     drift: DriftReport | None = None
+    years: Measure | None = None
     reviews: tuple[Review, ...] = ()
     iteration: int | None = None
 

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tradeassay.benchmarks.programs import Shown, SubmissionCard
 from tradeassay.benchmarks.tables import counted
 from tradeassay.report import numbers
 from tradeassay.report.shell import render_page, write_page
 
 if TYPE_CHECKING:
-    from tradeassay.benchmarks.programs import Rated, ReviewForm, Scorecard
+    from tradeassay.benchmarks.programs import Rated, ReviewForm, Shown, SubmissionCard
     from tradeassay.benchmarks.systrade.examine import AuditStep, LegPath, Mark, SubmissionCheck, Trail
 
 Badges = tuple[tuple[str, str], ...]
@@ -42,8 +41,7 @@ _SHOWN_DIFFERENCES = 30
 def write_check_html(check: SubmissionCheck, path: Path) -> Path:
     """Write the scorecard of a submission that no model was asked for, and return its path."""
     badges = (("plain", check.scorecard.data), ("plain", "no model was asked"))
-    card = SubmissionCard(scorecard=check.scorecard, trail=check.trail, submission=check.submission)
-    return write_page(path, render_card(card, badges))
+    return write_page(path, render_card(check, badges))
 
 
 def write_cards(page: Shown, badges: Badges, place: Path) -> None:
@@ -56,7 +54,7 @@ def write_cards(page: Shown, badges: Badges, place: Path) -> None:
 def render_card(made: SubmissionCard, badges: Badges = (), *, back: str = "") -> str:
     """Return the page of one scorecard. ``back`` links to the page of the run it belongs to."""
     card, trail = made.scorecard, made.trail
-    tone, headline, support = card_in_words(card)
+    tone, headline, support = card_in_words(made)
     differences = [] if trail is None else [mark_words(mark) for mark in trail.marks if mark.kind != "both"]
     every = 0 if trail is None else sum(trail.counts.values())
     year = card.year
@@ -64,9 +62,7 @@ def render_card(made: SubmissionCard, badges: Badges = (), *, back: str = "") ->
     context = {
         "card": card,
         "trail": trail,
-        "submission": made.submission,
-        "drift": made.drift,
-        "reviews": made.reviews,
+        "made": made,
         "badges": badges,
         "back": back,
         "tone": tone,
@@ -87,9 +83,9 @@ def render_card(made: SubmissionCard, badges: Badges = (), *, back: str = "") ->
     return render_page("card.html.j2", context)
 
 
-def card_in_words(card: Scorecard) -> tuple[str, str, str]:
-    """Return the tone of the gates' verdict, the verdict in one sentence, and what it does not say."""
-    report = card.gates
+def card_in_words(made: SubmissionCard) -> tuple[str, str, str]:
+    """Return the tone of the verdict, the verdict in one sentence, and what it does not say."""
+    report, drift = made.scorecard.gates, made.drift
     failure = report.first_failure
     missing = [gate for gate in report.gates if gate.status == "not_run"]
     if failure is not None:
@@ -99,6 +95,10 @@ def card_in_words(card: Scorecard) -> tuple[str, str, str]:
     if missing:
         names = ", ".join(gate.name for gate in missing)
         return "below", f"Not decided: {names} could not be run.", missing[0].reason
+    if drift is not None and not drift.accepted:
+        grown = f"{drift.changed_lines} lines changed, at most {drift.budget} may"
+        why = (*drift.card_changes, *drift.reasons, *(() if drift.within_budget else (grown,)))
+        return "below", f"All {len(report.gates)} gates held, but it cannot take the earlier one's place.", f"{'; '.join(why)}."
     caution = (
         "Holding the leak gate is evidence, not proof: runs on other futures were compared at some bars, and at "
         "every bar of the micro-scenarios."
