@@ -473,7 +473,7 @@ def test_who_was_not_reached_is_told_what_to_do(tmp_path):
     assert (
         str(kept.unanswered("a/b", down)) == "a/b was not reached: 500: overloaded (try again; answers are kept)"
     )
-    assert "kept only with --cassettes FOLDER" in str(lost.unanswered("a/b", down))
+    assert "kept only with cassettes=FOLDER" in str(lost.unanswered("a/b", down))
     assert str(kept.unanswered("a/b", poor)).startswith(
-        "a/b was not asked: the budget is spent (give a larger --max-usd"
+        "a/b was not asked: the budget is spent (give a larger max_usd="
     )

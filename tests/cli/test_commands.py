@@ -100,6 +100,9 @@ def test_version(tell):
             "not programmed (tradeassay run ktdfin)",
         ),
         (["data", "get", "yahoo", "--name", "x"], 2, "no source 'yahoo'"),
+        (["memory", "probe", "--harden", "levels", "--mask", "bright"], 2, "(--mask blinded)"),
+        (["memory", "probe", "--mask", "bright", "--hardening", "rebased"], 2, "or --hardening plain)"),
+        (["code", "tasks", "--family", "all", "--draw", "5", "--seed", "9999999999"], 2, "(--draw 10 --seed 1)"),
         (["benchmarks", "stockbrench"], 2, "no benchmark"),
     ],
 )

@@ -144,7 +144,5 @@ def find_window(protocol: str, code: str, snapshot: Snapshot, convention: Conven
             return window
     codes = [window.code for window in found]
     short = f"its {len(snapshot.sessions)} sessions hold none and a year of history"
-    hint = (
-        did_you_mean(code, codes, f"there are {', '.join(codes)}") if codes else f"{short}; give first= and last="
-    )
+    hint = did_you_mean(code, codes, f"there are {', '.join(codes)}") if codes else f"{short}: take longer data"
     raise UserError(f"'{snapshot.name}' has no window '{code}'", hint=hint)

@@ -64,7 +64,22 @@ _ELSEWHERE = {
 _COMMANDS = {name: found for section in _SECTIONS.values() for name, found in section.items()}
 
 
-class LazyGroup(click.Group):
+class CommandGroup(click.Group):
+    """A group in which the library's hints, which name Python's keywords, name the called command's options."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except TradeassayError as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            if not error.hint or command is None or isinstance(command, click.Group):
+                raise
+            from tradeassay.cli._output import as_options
+
+            raise type(error)(error.message, hint=as_options(error.hint, command)) from error
+
+
+class LazyGroup(CommandGroup):
     """A group whose commands live in modules that are imported on use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -84,22 +99,11 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command; what is logged shows no secrets. (The screen is clean already, for --help too.)
-
-        The library's hints name Python's keywords; here they name the command's options.
-        """
+        """Run a command; what is logged shows no secrets. (The screen is clean already, for --help too.)"""
         from tradeassay.core.screen import clean_log
 
         with clean_log():
-            try:
-                return super().invoke(ctx)
-            except TradeassayError as error:
-                command = self.get_command(ctx, ctx.invoked_subcommand or "")
-                if command is None or not error.hint:
-                    raise
-                from tradeassay.cli._output import as_options
-
-                raise type(error)(error.message, hint=as_options(error.hint, command)) from error
+            return super().invoke(ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete a command's name without importing any of them."""

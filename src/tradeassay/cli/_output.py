@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,43 +72,29 @@ _KEYWORD = re.compile(
     r"\b(?P<name>[a-z_]+)=(?P<value>\{[^}]*\}|\([^)]*\)|'[^']*'|[A-Z]+\b|\d[\d.]*|True\b|(?=[\s,;:)]|$))"
 )
 _LISTED = re.compile(r"(--[a-z-]+ [^\s,]+), (?=--)")
-_SPELLED = {
-    "header": "--columns",
-    "replace_existing": "--replace",
-    "count": "--draw",
-    "masks": "--mask",
-    "hardenings": "--hardening",
-    "calendar": "--option",
-}
-"""Keywords whose option has another name; a calendar is one of a source's own options."""
+_OF_THEIR_OWN = {"reading": "", "protocol": "settings"}
+"""Keywords whose entries are options of their own, and the option that takes those that are none."""
 
 
 def as_options(hint: str, command: click.Command) -> str:
     """Return a hint with the options of ``command`` for the keywords of Python that it names: ``names=20`` becomes
-    ``--names 20``, ``reading={'unit': 'percent'}`` becomes ``--unit percent``."""
-    known = set(_options_of(command))
+    ``--names 20``, ``reading={'unit': 'percent'}`` becomes ``--unit percent``. A keyword is a parameter's name;
+    what a data source is asked with beside them is an ``--option``.
+    """
+    known = {one.name: max(one.opts, key=len) for one in command.params if isinstance(one, click.Option)}
 
     def spelled(found: re.Match[str]) -> str:
-        name, value = found["name"], found["value"]
+        name, value, others = found["name"], found["value"], "options"
         plain = re.sub(r"[{}()' ]", "", value).replace(":", "=").strip(",")
-        if name == "reading":
+        if name in _OF_THEIR_OWN:
+            others = _OF_THEIR_OWN[name]
             name, _, plain = plain.partition("=")
-        option = _SPELLED.get(name, f"--{name.replace('_', '-')}")
-        if option not in known:
-            return found[0]
-        if option == "--option":
-            plain = f"{name}={plain}"
-        return option if value in ("", "True") else f"{option} {plain}"
+        name = "columns" if name == "header" else name
+        if name in known:
+            return known[name] if value in ("", "True") else f"{known[name]} {plain}"
+        return f"{known[others]} {name}={plain}" if others in known else found[0]
 
     return _LISTED.sub(r"\1 ", _KEYWORD.sub(spelled, hint))
-
-
-def _options_of(command: click.Command) -> Iterator[str]:
-    for one in command.params:
-        yield from one.opts
-    if isinstance(command, click.Group):
-        for part in command.commands.values():
-            yield from _options_of(part)
 
 
 def write_file(path: Path, content: bytes) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tradeassay.cli._group import CommandGroup
 from tradeassay.cli._options import NATURAL, Advanced, FoldedCommand, advanced, option, several
 from tradeassay.cli._output import json_option, print_json, print_rows, print_table, say
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from tradeassay.arena.state.store import Store
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def arena() -> None:
     """Play a season of the arena and watch it: standings, decisions, information. Paper trading only."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from tradeassay.cli._group import CommandGroup
 from tradeassay.cli._options import (
     COUNT,
     NATURAL,
@@ -46,7 +47,7 @@ _trades_options = add_options(
 _TABLES = (".csv", ".tsv", ".txt", ".parquet", ".xlsx", ".ods")
 
 
-class _ByArgument(click.Group):
+class _ByArgument(CommandGroup):
     """A group whose first word may be left out: a table's file means ``file``, anything else ``run``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

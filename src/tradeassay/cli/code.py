@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradeassay.cli._code_options import draw_of, filter_options, run_options, take_spec, take_tasks
+from tradeassay.cli._group import CommandGroup
 from tradeassay.cli._options import (
     COUNT,
     FILE,
@@ -74,7 +75,7 @@ _REPORTS = (
 )
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def code() -> None:
     """Trading strategies written by models: run them in a sandbox and judge them by what they do."""
 
@@ -274,7 +275,7 @@ def _refuse_given(what: str, **given: Any) -> None:
 @option("--wording", type=click.Choice(["formal", "conversational"]), default="formal")
 @option("--framework", type=click.Choice(["backtrader", "frame"]), default="backtrader")
 @click.option("--reference", is_flag=True, help="With TASK: print its reference program instead of its words.")
-@click.option("--draw", type=COUNT, metavar="N", help="Draw N new tasks of --family (or a split, or all).")
+@click.option("--draw", "count", type=COUNT, metavar="N", help="Draw N new tasks of --family (or a split, or all).")
 @option("--seed", type=int, default=0, help="With --draw: the same seed, the same tasks.")
 @json_option
 def tasks(
@@ -282,7 +283,7 @@ def tasks(
     wording: Any,
     framework: Any,
     reference: bool,
-    draw: int | None,
+    count: int | None,
     seed: int,
     as_json: bool,
     **filters: Any,
@@ -295,9 +296,9 @@ def tasks(
     from tradeassay.benchmarks.quantcode.check import task_line
 
     if task is None:
-        found = take_tasks(filters) if draw is None else draw_of(filters, draw, seed)
+        found = take_tasks(filters) if count is None else draw_of(filters, count, seed)
         if as_json:
-            print_json([task_line(one) for one in found] if draw is None else found)
+            print_json([task_line(one) for one in found] if count is None else found)
             return
         rows = [
             (

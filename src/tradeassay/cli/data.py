@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradeassay.cli._group import CommandGroup
 from tradeassay.cli._options import several, split_list
 from tradeassay.cli._output import json_option, print_json, print_table, say, say_broken
 from tradeassay.core.errors import DataRefused, UserError
@@ -15,10 +16,10 @@ if TYPE_CHECKING:
     from tradeassay.data import FilesConfig, Manifest
 
 _faults = click.option("--allow-faults", is_flag=True, help="Store data with faults; they become a badge.")
-_replace = click.option("--replace", is_flag=True, help="Replace a stored data set of that name.")
+_replace = click.option("--replace", "replace_existing", is_flag=True, help="Replace a stored data set of that name.")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def data() -> None:
     """Market data: list, get, import and check it."""
 
@@ -76,7 +77,7 @@ def get(
     name: str | None,
     symbols: str | None,
     options: tuple[str, ...],
-    replace: bool,
+    replace_existing: bool,
     allow_faults: bool,
     as_json: bool,
     **days: str | None,
@@ -110,7 +111,7 @@ def get(
         say(f"tables without prices, to put beside an import: {place}")
         say(f"licence: {entry.licence}")
         return
-    how: dict[str, Any] = {"allow_faults": allow_faults, "replace_existing": replace}
+    how: dict[str, Any] = {"allow_faults": allow_faults, "replace_existing": replace_existing}
     _stored(get_dataset(source, **how) if name is None else fetch_dataset(source, name, given, **how), as_json)
 
 
@@ -137,7 +138,7 @@ def import_command(
     layout: str | None,
     options: tuple[str, ...],
     drop: tuple[str, ...],
-    replace: bool,
+    replace_existing: bool,
     allow_faults: bool,
     as_json: bool,
 ) -> None:
@@ -150,12 +151,12 @@ def import_command(
     """
     config = _files_config(path, columns, {"name": name, "drop": drop, **dict(map(_pair, options))})
     if layout is None:
-        _stored_import(config, replace=replace, allow=allow_faults, as_json=as_json)
+        _stored_import(config, replace_existing=replace_existing, allow_faults=allow_faults, as_json=as_json)
         return
     from tradeassay.data.tables.layouts import unpacked
 
     with unpacked(layout, path, config) as made:
-        _stored_import(made, replace=replace, allow=allow_faults, as_json=as_json)
+        _stored_import(made, replace_existing=replace_existing, allow_faults=allow_faults, as_json=as_json)
 
 
 @data.command()
@@ -205,11 +206,11 @@ def _files_config(path: Path, columns: str | None, options: dict[str, Any]) -> F
     return source.config
 
 
-def _stored_import(config: FilesConfig, *, replace: bool, allow: bool, as_json: bool) -> None:
+def _stored_import(config: FilesConfig, *, replace_existing: bool, allow_faults: bool, as_json: bool) -> None:
     from tradeassay.data import import_files, preview_files
 
     try:
-        result = import_files(config, allow_faults=allow, replace_existing=replace)
+        result = import_files(config, allow_faults=allow_faults, replace_existing=replace_existing)
     except DataRefused:
         say(str(preview_files(config)))  # a wrong guess is the usual cause, so show what was guessed
         raise

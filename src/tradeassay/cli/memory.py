@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradeassay.cli._group import CommandGroup
 from tradeassay.cli._options import (
     COUNT,
     FILE,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from tradeassay.runs import Run
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def memory() -> None:
     """What models remember, and what a mask hides from them."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradeassay.cli._group import CommandGroup
 from tradeassay.cli._options import (
     Advanced,
     FoldedCommand,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 _MANY = 10
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def recordings() -> None:
     """Recorded answers of real models: make, list, check and replay them.
 

@@ -76,7 +76,7 @@ class Beacon(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """The secret that follows from the value; raises :class:`UserError` while there is none."""
         if not self.value:
             where = f"the secret is drawn from round {self.round} of {self.source}"
-            raise UserError(f"{where}, whose value is not given", hint="look it up and give --beacon VALUE")
+            raise UserError(f"{where}, whose value is not given", hint="look it up, and give the beacon its value")
         return sha256_of([self.source, self.round, self.value])[: 2 * _BYTES]
 
 

@@ -316,9 +316,9 @@ def _keep(spec: RunSpec, kept: RunFolder, place: RunFolder) -> None:
     refuse_other_content(place)
     work, known = work_sha256(spec), kept.path / "work"
     if place.manifest.exists() and read_manifest(place.manifest).work_sha256 != work:
-        raise RunError(f"{place.path} holds another run", hint="give --run another folder")
+        raise RunError(f"{place.path} holds another run", hint="choose another folder")
     if known.exists() and known.read_text(errors="replace") != work:
-        hint = "give the options that it was begun with, or --run another folder"
+        hint = "give the options that it was begun with, or choose another folder"
         raise RunError(f"{kept.path} holds the answers of another episode", hint=hint)
     kept.models.mkdir(parents=True, exist_ok=True)
     write_atomic(known, work.encode())

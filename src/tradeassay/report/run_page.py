@@ -22,7 +22,7 @@ def write_run_page(folder: Path, path: Path | None, text: str) -> Path:
     usual, content = folder / "report.html", text.encode("utf-8", "replace")
     place = path or usual
     if path is None and place.is_file() and (there := place.read_bytes()) != content and not vouched(there):
-        hint = "name a file for a new one: -o FILE"
+        hint = "name a file for a new one"
         raise PageKept(f"{place} was not written on this machine and is kept", hint=hint)
     write_page(place, text)
     if place.resolve() == usual.resolve():

@@ -41,7 +41,7 @@ def listen(host: str, port: int) -> socket:
     except OSError as error:
         why = str(error.strerror).partition(" (")[0]
         raise UserError(
-            f"nothing can be shown at {host}:{port}: {why}", hint="choose another --port or --host"
+            f"nothing can be shown at {host}:{port}: {why}", hint="choose another port or host"
         ) from error
 
 

@@ -325,9 +325,9 @@ def serve(season: Season | None, how: Serving, say: Callable[[str], None]) -> No
     parse_speed(how.speed)
     parse_networks(how.proxies)
     if how.embed and not re.fullmatch(r"\*|https?://[A-Za-z0-9.:-]+", how.embed):
-        raise UserError(f"'{how.embed[:80]}' is no origin", hint="--embed https://blog.example.org, or '*'")
+        raise UserError(f"'{how.embed[:80]}' is no origin", hint="give one like https://blog.example.org, or '*'")
     if how.webhook and not how.webhook.startswith(("http://", "https://")):
-        raise UserError(f"'{how.webhook[:80]}' is no web address", hint="--webhook https://...")
+        raise UserError(f"'{how.webhook[:80]}' is no web address", hint="give one like https://...")
     store = Store(open_engine(how.db))
     clock = LiveClock()
     doors, player = Doors(store, clock), None

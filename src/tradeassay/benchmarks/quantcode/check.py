@@ -104,7 +104,7 @@ def validate_tasks(
     """
     if not any(task.has_reference or task.decoys or task.frame for task in tasks):
         words = "none of these tasks comes with a reference or decoys: there is nothing to validate"
-        raise UserError(words, hint="tasks of the public file have neither; leave --task-file out")
+        raise UserError(words, hint="tasks of the public file have neither: choose others")
     require_code_extra()
     rules = rules_of(secret)
     if executor == "ray":

@@ -311,7 +311,7 @@ def _find(symbol: str, known: tuple[str, ...], dataset: str) -> str:
     for spelled in (_plain(symbol), base):
         if spelled and spelled in plain:
             return plain[spelled]
-    hint = did_you_mean(symbol, known, f"it has {', '.join(known[:3])} ...; name one with --symbols")
+    hint = did_you_mean(symbol, known, f"it has {', '.join(known[:3])} ...: name one")
     raise UserError(f"'{dataset}' does not have '{symbol}'" if symbol else "no symbol is named", hint=hint)
 
 

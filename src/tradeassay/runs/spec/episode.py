@@ -243,9 +243,9 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
 
     def unanswered(self, model: str, reply: ModelReply) -> ModelError:
         """Return what to raise where nobody answered: what happened, what to do, and whether answers are kept."""
-        kept = "answers are kept" if self.cassettes else "answers are kept only with --cassettes FOLDER"
+        kept = "answers are kept" if self.cassettes else "answers are kept only with cassettes=FOLDER"
         if reply.error_kind == "over_budget":
-            return ModelError(f"{model} was not asked: {reply.error}", hint=f"give a larger --max-usd; {kept}")
+            return ModelError(f"{model} was not asked: {reply.error}", hint=f"give a larger max_usd=; {kept}")
         return ModelError(f"{model} was not reached: {reply.error}", hint=f"try again; {kept}")
 
 

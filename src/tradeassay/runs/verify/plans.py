@@ -163,7 +163,7 @@ def read_plan(file: Path) -> tuple[Sealed, PlanRecord]:
     """Open a sealed plan; raises :class:`RunError` for a broken seal, :class:`UserError` for that of a run."""
     with open_seal(file) as (folder, sealed):
         if sealed.kind != "plan":
-            raise UserError(f"{file} seals a run, not a plan", hint="give the file made with seal --plan")
+            raise UserError(f"{file} seals a run, not a plan", hint="give a file that tradeassay seal --plan made")
         try:
             content = (folder / "plan.json").read_bytes()
             record = msgspec.json.decode(content, type=PlanRecord)
@@ -171,7 +171,7 @@ def read_plan(file: Path) -> tuple[Sealed, PlanRecord]:
             named = getattr(spec, "task_file", None)  # a path in a received plan is never opened
             episodes = record.episodes if named else tuple(one.key for one in _episodes(spec))
         except (FileNotFoundError, UserError, *UNDECODABLE) as error:
-            raise RunError(f"{file} does not hold a plan: {error}", hint="make it again: seal --plan") from error
+            raise RunError(f"{file} does not hold a plan: {error}", hint="make it again: tradeassay seal --plan") from error
     honest = not record.drawn or (record.benchmark and spec.beacon)
     same = (_work(spec), episodes) == (record.work_sha256, record.episodes) and canonical_json(record) == content
     if not (honest and same):

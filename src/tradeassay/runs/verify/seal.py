@@ -184,7 +184,7 @@ def open_seal(file: Path, signers: Signers | None = None) -> Iterator[tuple[Path
             raise RunError(f"{file}: the seal is broken: {what}", hint="get it again from whoever sealed it")
         words = "not signed" if signature is None else _signer(head.root, folder / SIGNATURE, signers)
         if signature is None and signers is not None:
-            raise RunError(f"{file} is not signed", hint="leave out --allowed-signers, or get a signed one")
+            raise RunError(f"{file} is not signed", hint="check it without signers, or get a signed one")
         if head.kind == "run":
             for name, body in _summaries(read_manifest(folder / "manifest.json")).items():
                 if hashes.get(name) != sha256_bytes(body):
