@@ -164,6 +164,9 @@ _SCHEMA = schema_text(Marks)
 
 
 ITERATIONS: Final = 4
+"""The paper's. Only the last of these is told what came before and what to aim at, however few a run has: to tell
+an earlier one would be another benchmark, and what was recorded with three would not be what was asked.
+"""
 CUT_OFF: Final = "it was cut off at the limit of tokens before it was complete. Write a shorter one"
 
 
