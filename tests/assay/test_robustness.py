@@ -9,6 +9,7 @@ import robust_agents  # noqa: F401  # registers the agents
 
 from tradeassay.account import venues
 from tradeassay.assay import RobustnessConfig, RobustnessReport, RobustnessScore, robustness_of_run
+from tradeassay.assay.luck import luck_of_run
 from tradeassay.assay.robustness import disturb
 from tradeassay.assay.robustness.study import costlier, replayed
 from tradeassay.benchmarks import Benchmark, benchmarks
@@ -154,6 +155,16 @@ def test_costs_are_multiplied_everywhere():
     assert more.fees.sell_tax_bps == pytest.approx(3 * venue.fees.sell_tax_bps)
     assert more.fees.minimum == pytest.approx(3 * venue.fees.minimum)
     assert more.slippage.bps == pytest.approx(3 * venue.slippage.bps)
+
+
+def test_a_venue_with_other_rules_than_were_played_is_not_used(played, tmp_path, monkeypatch):
+    """As after an update of the package it is from: its costs would be taken for what the run did."""
+    monkeypatch.setitem(venues._items, "us-v1", costlier(venues.get("us-v1"), 3.0))
+    with pytest.raises(UserError, match="venue 'us-v1' has other rules here than this run was played by") as error:
+        robustness_of_run(played, tmp_path, RobustnessConfig(what=("costs",)))
+    assert "\n" not in str(error.value) and not list(tmp_path.iterdir())
+    for luck in luck_of_run(played):
+        assert luck.place is None and "has other rules here" in luck.sentence
 
 
 @pytest.mark.parametrize("wrong", [{"sizes": (1.5,)}, {"costs": (-1.0,)}, {"what": ("weather",)}])

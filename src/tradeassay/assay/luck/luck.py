@@ -98,13 +98,14 @@ def luck_of_episode(run: Run, key: str, config: LuckConfig = USUAL, *, stop_earl
 
     With ``stop_early`` the first 2,000 are enough where they do not differ, or where it lies in their middle.
     No place, with the reason, for an episode that failed, lost everything, never traded, or played a market random
-    portfolios cannot (futures). Raises :class:`~tradeassay.core.errors.RunError` when it has not ended.
+    portfolios cannot (futures), or by rules that its venue no longer has. Raises :class:`~tradeassay.core.errors.RunError` when it has not ended.
     """
     episode, series = run.episode(key), run.series(key)
     luck = Luck(episode=key, agent=run.names[episode.label], seed=episode.seed, place=None, reason="")
     if series.failure is not None or series.ruined is not None:
         return msgspec.structs.replace(luck, reason=series.failure or f"everything was lost by {series.ruined}")
     try:
+        run.manifest.refuse_other_venue(episode.benchmark)
         market = _shared_market(run.snapshot(key), run.manifest.benchmark(episode).market)
         schedule, shape = schedule_of(run.records(key), market)
         portfolios = affordable(config.portfolios, schedule, shape)

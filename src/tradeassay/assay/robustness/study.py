@@ -236,9 +236,12 @@ def robustness_of_run(
 
     Costs and delay repeat the recorded decisions in a harsher market, asking nobody. Universe and
     news are played again by the run's own spec on disturbed copies of its data: models are asked again, as
-    ``asking`` says. Raises :class:`~tradeassay.core.errors.RunError` while the run is unfinished.
+    ``asking`` says. Raises :class:`~tradeassay.core.errors.RunError` while the run is unfinished, and
+    :class:`UserError` where a venue has other rules now: they would be taken for the disturbance.
     """
     config = config or RobustnessConfig()
+    for benchmark in run.manifest.benchmarks:
+        run.manifest.refuse_other_venue(benchmark)
     study = _Study(run, Path(folder), config, home, asking)
     scores: list[RobustnessScore] = []
     if "costs" in config.what:

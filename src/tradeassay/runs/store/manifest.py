@@ -214,6 +214,18 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
         config = self.benchmarks[episode.benchmark].config
         return played_as(config, episode, self.spec, self.windows.get(episode.cell))
 
+    def refuse_other_venue(self, benchmark: str) -> None:
+        """Raise :class:`UserError` where a benchmark's venue is not here, or here with other rules than were played:
+        only their hash is on record.
+        """
+        name, then = self.benchmarks[benchmark].config.market.venue, self.benchmarks[benchmark].venue_sha256
+        now = sha256_of(venues.get(name))
+        if now != then:
+            raise UserError(
+                f"venue '{name}' has other rules here than this run was played by ({then[:12]} is now {now[:12]})",
+                hint="install what it was played with",
+            )
+
     def badges(self, episode: EpisodeSpec) -> Badges:
         """Return what a reader must know before believing a number of this episode."""
         facts = self.datasets[episode.dataset].facts
