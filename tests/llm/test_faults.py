@@ -84,6 +84,7 @@ def test_kinds(error, kind, again, billed):
         ({"retry-after": format_datetime(moment(parse_iso("2026-01-02T03:05:05Z")))}, 60.0),
         ({"retry-after": format_datetime(moment(parse_iso("2026-01-02T03:00:00Z")))}, 0.0),
         ({"retry-after": "soon"}, None),
+        ({"retry-after": "inf"}, None),
         ({}, None),
     ],
 )

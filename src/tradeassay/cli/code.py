@@ -275,7 +275,7 @@ def _refuse_given(what: str, **given: Any) -> None:
 @option("--wording", type=click.Choice(["formal", "conversational"]), default="formal")
 @option("--framework", type=click.Choice(["backtrader", "frame"]), default="backtrader")
 @click.option("--reference", is_flag=True, help="With TASK: print its reference program instead of its words.")
-@click.option("--draw", "count", type=COUNT, metavar="N", help="Draw N new tasks of --family (or a split, or all).")
+@click.option("--draw", "count", type=COUNT, metavar="N", help="Draw N new tasks of --family, a split or all.")
 @option("--seed", type=int, default=0, help="With --draw: the same seed, the same tasks.")
 @json_option
 def tasks(

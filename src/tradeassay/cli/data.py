@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tradeassay.data import FilesConfig, Manifest
 
 _faults = click.option("--allow-faults", is_flag=True, help="Store data with faults; they become a badge.")
-_replace = click.option("--replace", "replace_existing", is_flag=True, help="Replace a stored data set of that name.")
+_replace = click.option("--replace", "replace_existing", is_flag=True, help="Replace a data set of that name.")
 
 
 @click.group(cls=CommandGroup)

@@ -5,6 +5,7 @@ Integers compare and slice fast and cannot be tz-naive. At the edges they become
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, timedelta
 from typing import Protocol, TypeVar
 
@@ -97,3 +98,17 @@ class WallClock:
 
     def now(self) -> Instant:
         return instant(datetime.now(UTC))
+
+
+def retry_after_seconds(header: object, clock: Clock) -> float | None:
+    """Read an HTTP ``Retry-After`` header (seconds or a date); None when it is absent or unreadable."""
+    from email.utils import parsedate_to_datetime  # loads a mail reader, which only a busy server makes us need
+
+    text = "" if header is None else str(header).strip()
+    if re.fullmatch(r"\d+(\.\d+)?", text):
+        return float(text)
+    try:
+        then = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return None if then.tzinfo is None else max(0.0, (instant(then) - clock.now()) / SECOND)

@@ -310,5 +310,5 @@ def refuse_nameless(view: MarketView) -> None:
         some = ", ".join(unknown[:5]) + (", ..." if len(unknown) > 5 else "")
         raise UserError(
             f"{len(unknown)} of {len(view.symbols)} stocks have no company name ({some}); news would show it",
-            hint="import the data with names (see docs/howto/import-data.md), or leave news out (protocol={'news': False})",
+            hint="import names too (docs/howto/import-data.md), or leave news out: protocol={'news': False}",
         )

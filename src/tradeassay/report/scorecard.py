@@ -98,7 +98,8 @@ def card_in_words(made: SubmissionCard) -> tuple[str, str, str]:
     if drift is not None and not drift.accepted:
         grown = f"{drift.changed_lines} lines changed, at most {drift.budget} may"
         why = (*drift.card_changes, *drift.reasons, *(() if drift.within_budget else (grown,)))
-        return "below", f"All {len(report.gates)} gates held, but it cannot take the earlier one's place.", f"{'; '.join(why)}."
+        words = f"All {len(report.gates)} gates held, but it cannot take the earlier one's place."
+        return "below", words, f"{'; '.join(why)}."
     caution = (
         "Holding the leak gate is evidence, not proof: runs on other futures were compared at some bars, and at "
         "every bar of the micro-scenarios."

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tradeassay.core.errors import SourceError, UserError
-from tradeassay.core.time import FixedClock, parse_iso
+from tradeassay.core.time import FixedClock, parse_iso, retry_after_seconds
 from tradeassay.data.connectors.common import (
     RetryPolicy,
     Runtime,
@@ -10,7 +10,6 @@ from tradeassay.data.connectors.common import (
     Unanswered,
     VendorResting,
     ask_with_retries,
-    retry_after_seconds,
 )
 
 CLOCK = FixedClock(parse_iso("2024-02-01T12:00:00Z"))

@@ -21,7 +21,7 @@ from tradeassay.arena.stream.store import StreamStore
 from tradeassay.core.errors import UNDECODABLE, DataError, SourceError, UserError, require
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.secrets import clean_foreign, remember_address, scrub, without_secrets
-from tradeassay.core.time import SECOND, Clock, iso
+from tradeassay.core.time import SECOND, Clock, iso, retry_after_seconds
 from tradeassay.data.connectors.common import (
     LONGEST_REST_S,
     RetryPolicy,
@@ -30,7 +30,6 @@ from tradeassay.data.connectors.common import (
     Unanswered,
     VendorResting,
     ask_with_retries,
-    retry_after_seconds,
 )
 
 Fetch = Callable[[str], bytes]

@@ -97,8 +97,9 @@ def luck_of_episode(run: Run, key: str, config: LuckConfig = USUAL, *, stop_earl
     """Return where an episode's result lies among random portfolios that trade when and as much as it did.
 
     With ``stop_early`` the first 2,000 are enough where they do not differ, or where it lies in their middle.
-    No place, with the reason, for an episode that failed, lost everything, never traded, or played a market random
-    portfolios cannot (futures), or by rules that its venue no longer has. Raises :class:`~tradeassay.core.errors.RunError` when it has not ended.
+    No place, with the reason, for an episode that failed, lost everything, never traded, played a market random
+    portfolios cannot (futures), or played by rules that its venue no longer has. Raises
+    :class:`~tradeassay.core.errors.RunError` when it has not ended.
     """
     episode, series = run.episode(key), run.series(key)
     luck = Luck(episode=key, agent=run.names[episode.label], seed=episode.seed, place=None, reason="")

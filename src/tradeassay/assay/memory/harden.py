@@ -73,7 +73,7 @@ class Hardened(msgspec.Struct, frozen=True, kw_only=True):
         last = self.rounds[-1]
         if self.enough is None and not last.above:
             raise UserError(
-                f"nothing was hardened: {self.sentence}", hint="harden against an attacker that answers, or another mask"
+                f"nothing was hardened: {self.sentence}", hint="choose an attacker that answers, or another mask"
             )
         mask = HardenedMask(
             attacker=self.attacker,

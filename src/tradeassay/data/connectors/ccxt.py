@@ -14,7 +14,7 @@ import numpy as np
 
 from tradeassay.core.errors import SourceError, UserError, require
 from tradeassay.core.registry import did_you_mean
-from tradeassay.core.time import DAY, MINUTE, Instant, iso, midnight, parse_day
+from tradeassay.core.time import DAY, MINUTE, Instant, iso, midnight, parse_day, retry_after_seconds
 from tradeassay.core.view import Days, Field, Floats, Instrument, Ints
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors import common
@@ -169,7 +169,7 @@ class CryptoWire:
             return error
         if isinstance(error, (ccxt.RateLimitExceeded, ccxt.DDoSProtection)):
             headers = self._exchange.last_response_headers or {}
-            wish = common.retry_after_seconds(headers.get("Retry-After"), self._runtime.clock)
+            wish = retry_after_seconds(headers.get("Retry-After"), self._runtime.clock)
             return common.Throttled(retry_after=wish)
         if isinstance(error, ccxt.RequestTimeout):
             return common.Unanswered(self._runtime.late)

@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar, TypeVar
 
 import msgspec
@@ -24,7 +23,7 @@ import numpy as np
 from tradeassay.core.errors import SourceError, UserError, require
 from tradeassay.core.hashing import canonical_json
 from tradeassay.core.secrets import clean_foreign
-from tradeassay.core.time import SECOND, Clock, Instant, WallClock, instant, iso, moment, parse_day
+from tradeassay.core.time import SECOND, Clock, Instant, WallClock, iso, moment, parse_day, retry_after_seconds
 from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Instrument, Ints
 from tradeassay.data.calendars import Sessions, sessions_between
 from tradeassay.data.source import (
@@ -105,20 +104,6 @@ class VendorResting(SourceError):
     """The vendor wants to be left alone for longer than anybody waits here: for ``seconds``."""
 
     seconds: float = 0.0
-
-
-def retry_after_seconds(header: str | None, clock: Clock) -> float | None:
-    """Read an HTTP ``Retry-After`` header (seconds or a date); None when it is absent or unreadable."""
-    text = (header or "").strip()
-    if text.isdecimal():
-        return float(text)
-    try:
-        moment = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    if moment.tzinfo is None:
-        return None
-    return max(0.0, (instant(moment) - clock.now()) / SECOND)
 
 
 def newest_over(days: Days, closes: Floats, day: str) -> float | None:

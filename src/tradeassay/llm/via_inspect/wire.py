@@ -22,7 +22,6 @@ import time
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextvars import ContextVar
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import msgspec
@@ -34,7 +33,7 @@ from tradeassay.core.secrets import (
     scrub,
     without_secrets,
 )
-from tradeassay.core.time import SECOND, Clock, instant
+from tradeassay.core.time import Clock, retry_after_seconds
 from tradeassay.llm.prompting import parse_object
 
 OWN = "tradeassay"
@@ -156,43 +155,22 @@ def _retry_after(chain: list[BaseException], clock: Clock) -> float | None:
         headers: Any = getattr(getattr(link, "response", None), "headers", None)
         if headers is None:
             continue
-        wait = _seconds(headers.get("retry-after-ms"), 0.001)
-        if wait is None:
-            wait = _seconds(headers.get("retry-after"), 1.0)
-        if wait is None:
-            wait = _until(headers.get("retry-after"), clock)
-        if wait is not None:
-            return max(0.0, wait)
-    return next((wait for link in chain if (wait := _google_wait(link)) is not None), None)
+        for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+            if (wait := retry_after_seconds(headers.get(name), clock)) is not None:
+                return wait * unit
+    return next((wait for link in chain if (wait := _google_wait(link, clock)) is not None), None)
 
 
-def _google_wait(link: BaseException) -> float | None:
+def _google_wait(link: BaseException, clock: Clock) -> float | None:
     """Return the wait that Google asks for inside the body of an error."""
     body = getattr(link, "details", None)
     inner = body.get("error") if isinstance(body, dict) else None
     details = inner.get("details") if isinstance(inner, dict) else None
     for detail in details if isinstance(details, list) else ():
         delay = detail.get("retryDelay") if isinstance(detail, dict) else None
-        if isinstance(delay, str) and (wait := _seconds(delay.removesuffix("s"), 1.0)) is not None:
-            return max(0.0, wait)
+        if isinstance(delay, str) and (wait := retry_after_seconds(delay.removesuffix("s"), clock)) is not None:
+            return wait
     return None
-
-
-def _seconds(text: object, unit: float) -> float | None:
-    try:
-        return float(str(text)) * unit if text is not None else None
-    except ValueError:
-        return None
-
-
-def _until(text: object, clock: Clock) -> float | None:
-    if not isinstance(text, str):
-        return None
-    try:
-        moment = parsedate_to_datetime(text)
-    except (TypeError, ValueError):
-        return None
-    return (instant(moment) - clock.now()) / SECOND if moment.tzinfo is not None else None
 
 
 def _text(chain: list[BaseException]) -> str:

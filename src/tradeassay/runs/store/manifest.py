@@ -215,8 +215,8 @@ class RunManifest(ManifestBase, frozen=True, kw_only=True, tag="trading"):
         return played_as(config, episode, self.spec, self.windows.get(episode.cell))
 
     def refuse_other_venue(self, benchmark: str) -> None:
-        """Raise :class:`UserError` where a benchmark's venue is not here, or here with other rules than were played:
-        only their hash is on record.
+        """Raise :class:`UserError` where a benchmark's venue is not here, or has other rules here than were played
+        by: only their hash is on record.
         """
         name, then = self.benchmarks[benchmark].config.market.venue, self.benchmarks[benchmark].venue_sha256
         now = sha256_of(venues.get(name))

@@ -171,7 +171,9 @@ def read_plan(file: Path) -> tuple[Sealed, PlanRecord]:
             named = getattr(spec, "task_file", None)  # a path in a received plan is never opened
             episodes = record.episodes if named else tuple(one.key for one in _episodes(spec))
         except (FileNotFoundError, UserError, *UNDECODABLE) as error:
-            raise RunError(f"{file} does not hold a plan: {error}", hint="make it again: tradeassay seal --plan") from error
+            raise RunError(
+                f"{file} does not hold a plan: {error}", hint="tradeassay seal --plan makes one"
+            ) from error
     honest = not record.drawn or (record.benchmark and spec.beacon)
     same = (_work(spec), episodes) == (record.work_sha256, record.episodes) and canonical_json(record) == content
     if not (honest and same):
