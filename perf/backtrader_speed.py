@@ -23,7 +23,7 @@ from pathlib import Path
 
 from machine import conditions
 from tradeassay.account.backtrader import BrokerTerms
-from tradeassay.code.backtrader import BacktestJob, run_backtrader, sandbox_config
+from tradeassay.code.backtrader import BacktestJob, read_result, sandbox_config, sandbox_job
 from tradeassay.code.bars import make_bars
 from tradeassay.code.lookahead.feed import fed_backtests
 from tradeassay.code.task import Sizing
@@ -76,16 +76,17 @@ def main() -> int:
     """Measure, print, and return 1 when the sandbox misses its bar or the accounts differ."""
     bars = make_bars("us", "1d", 1, 1500, 1)
     terms = BrokerTerms(sizing=Sizing(kind="fixed", value=10))
+    job = BacktestJob(source=STRATEGY, bars=bars, terms=terms)
     with SandboxPool(sandbox_config()) as pool:
-        run_backtrader(pool, STRATEGY, bars, terms)
+        read_result(job, pool.run(sandbox_job(job)))
         wall, cpu, both = [], [], []
         for _ in range(ROUNDS):
             started, before = time.perf_counter(), time.process_time()
-            done = run_backtrader(pool, STRATEGY, bars, terms)
+            done = read_result(job, pool.run(sandbox_job(job)))
             wall.append(time.perf_counter() - started)
             cpu.append(done.usage.cpu_s)
             both.append(done.usage.cpu_s + time.process_time() - before)
-        job, fed_cpu = BacktestJob(source=STRATEGY, bars=bars, terms=terms), []
+        fed_cpu = []
         for _ in range(ROUNDS):
             before = time.process_time()
             (fed,) = fed_backtests(pool, [job])

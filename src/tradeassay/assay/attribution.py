@@ -86,12 +86,11 @@ class BrinsonTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
-    """How the market was estimated: days with factors, with the intercept alone, with neither; names in them."""
+    """How the market was estimated: days with factors, with the intercept alone, with neither."""
 
     full_days: int
     market_days: int
     empty_days: int
-    mean_names: float
     explained: float | None
     sized_by: str
     price: str
@@ -281,7 +280,6 @@ def _fit(inputs: MarketInputs) -> Fit:
         full_days=int((model.fitted == FULL).sum()),
         market_days=int((model.fitted == MARKET).sum()),
         empty_days=int((model.fitted == NONE).sum()),
-        mean_names=float(model.names.mean()) if model.names.size else 0.0,
         explained=float(explained.mean()) if explained.size else None,
         sized_by=inputs.sized_by,
         price=inputs.query.price,

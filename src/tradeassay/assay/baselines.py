@@ -45,7 +45,7 @@ from tradeassay.core.view import Floats, Ints
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.factors import standardise
 from tradeassay.metrics.agreement import spearman_rho
-from tradeassay.play import Universe, most_traded
+from tradeassay.play import Universe
 
 Device = Literal["auto", "cpu", "gpu"]
 
@@ -143,7 +143,7 @@ def make_samples(
     view = snapshot.at(rows[-1], "close")
     factors = factor_history(view)
     opens = view.bars("open", adjust="total")
-    eligible = Universe(universe, most_traded(universe, snapshot.at(rows[0], "pre_open")))
+    eligible = Universe(universe, snapshot.at(rows[0], "pre_open"))
     found: list[tuple[np.datetime64, Ints, Matrix, Floats]] = []
     for row in range(max(rows[0], window), rows[-1] - horizon - purge + 1):
         before = snapshot.at(row, "pre_open")

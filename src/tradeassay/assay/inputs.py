@@ -30,7 +30,7 @@ from tradeassay.metrics.attribution import (
     regress,
     vif_screen,
 )
-from tradeassay.play.market import ALL, At, MarketConfig, Universe, most_traded, parse_universe
+from tradeassay.play.market import ALL, At, MarketConfig, Universe, parse_universe
 
 _MEMORY = 253
 """Sessions before a session that its factors can depend on."""
@@ -179,7 +179,7 @@ def market_inputs(snapshot: Snapshot, query: MarketQuery) -> MarketInputs:
     limited = parse_universe(query.universe)
     if limited.size is not None:
         # What an account could buy in each session, where the number of names is limited.
-        chosen = Universe(query.universe, most_traded(query.universe, snapshot.at(rows[0], "pre_open")))
+        chosen = Universe(query.universe, snapshot.at(rows[0], "pre_open"))
         offered = _members(snapshot, chosen, rows, len(view.instruments)) & there[cut:][inside]
         groups[f"the {limited.size} names on offer"] = offered
     references = {

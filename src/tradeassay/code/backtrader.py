@@ -249,21 +249,15 @@ def sandbox_config(
     return msgspec.structs.replace(base, harnesses=(*base.harnesses, *missing)) if missing else base
 
 
-def run_backtrader(
-    executor: JobExecutor, source: str, bars: TaskBars, terms: BrokerTerms, *, trust: Trust = "untrusted"
-) -> Backtest:
-    """A bad strategy is a result with a ``failure``; only a broken executor raises."""
-    job = BacktestJob(source=source, bars=bars, terms=terms, trust=trust)
-    return read_result(job, executor.run(sandbox_job(job)))
-
-
 def in_order(
     executor: JobExecutor,
     jobs: Iterable[BacktestJob],
     send: Callable[[BacktestJob], Job],
     read: Callable[[BacktestJob, JobResult], Backtest],
 ) -> Iterator[Backtest]:
-    """Send jobs of either framework as they are asked for, and read each result beside the job it came from."""
+    """Send jobs of either framework as they are asked for, and read each result beside the job it came from. A bad
+    strategy is a result with a ``failure``; only a broken executor raises.
+    """
     kept: list[BacktestJob] = []
 
     def sent() -> Iterator[Job]:

@@ -18,22 +18,21 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.account.backtrader import BadOrders, BrokerTerms, carry_targets
+from tradeassay.account.backtrader import BadOrders, carry_targets
 from tradeassay.code.backtrader import (
     UNREADABLE,
     Backtest,
     BacktestJob,
-    Trust,
     bad_result,
     failed_run,
     replayed_run,
     scrub,
     tricks_in,
 )
-from tradeassay.code.bars import FIELDS, TaskBars
+from tradeassay.code.bars import FIELDS
 from tradeassay.core.printable import printable
 from tradeassay.core.view import Floats
-from tradeassay.sandbox import Job, JobExecutor, JobLimits, JobResult
+from tradeassay.sandbox import Job, JobLimits, JobResult
 
 _ROUNDING: Final = 1e-9
 """How far a target may exceed 1 and still count as 1."""
@@ -107,13 +106,6 @@ LIMITS: Final = JobLimits(result_mb=48, rows=1_000_000, columns=64)
 
 _NOT_HERE: Final = frozenset({"preloaded-array"})
 """A frame holds whole columns by design: accessing one is not a trick. The look-ahead check is the judge."""
-
-
-def run_frame(
-    executor: JobExecutor, source: str, bars: TaskBars, terms: BrokerTerms, *, trust: Trust = "untrusted"
-) -> Backtest:
-    job = BacktestJob(source=source, bars=bars, terms=terms, trust=trust)
-    return read_result(job, executor.run(sandbox_job(job)))
 
 
 def sandbox_job(job: BacktestJob) -> Job:

@@ -30,6 +30,7 @@ from tradeassay.core.view import Field, Floats, Ints, MarketView, SessionBars
 
 if TYPE_CHECKING:
     from tradeassay.data import Snapshot
+    from tradeassay.data.snapshot import Moment
 
 Decide = Literal["pre_open", "at_open", "close"]
 """When an agent is asked: before the open (it knows the bars up to yesterday), right at the open (plus today's
@@ -143,11 +144,11 @@ def most_traded(text: str, first: DatedView) -> frozenset[str] | None:
 
 class Universe:
     """The dated members of an index, or everything listed; index funds are never members but may be bought.
-    ``kept`` limits the universe to these names for the whole episode (see :func:`most_traded`)."""
+    A sized one has the names that are :func:`most_traded` at ``first`` for the whole episode."""
 
-    def __init__(self, name: str, kept: frozenset[str] | None = None) -> None:
+    def __init__(self, name: str, first: DatedView | None = None) -> None:
         self.name = parse_universe(name).of
-        self.kept = kept
+        self.kept = None if first is None else most_traded(name, first)
         self._key: tuple[object, object, object] = (None, None, None)
         self._choice = UniverseChoice((), _frozen([]), frozenset())
 
@@ -181,11 +182,8 @@ def _frozen(columns: list[int]) -> Ints:
 
 # -- the market ---
 
-_PHASES: dict[str, Literal["pre_open", "open", "close"]] = {
-    "pre_open": "pre_open",
-    "at_open": "open",
-    "close": "close",
-}
+MOMENTS: dict[Decide, Moment] = {"pre_open": "pre_open", "at_open": "open", "close": "close"}
+"""What is seen of a session when it is decided."""
 
 
 class Step(NamedTuple):
@@ -217,13 +215,11 @@ class Market:
         self.sessions: tuple[str, ...] = tuple(
             str(day) for day in snapshot.sessions[self.rows.start : self.rows.stop]
         )
-        self._phase = _PHASES[config.decide]
-        kept = most_traded(config.universe, snapshot.at(self.rows[0], "pre_open"))
-        self._universe = Universe(config.universe, kept)
+        self._phase = MOMENTS[config.decide]
+        first, view = snapshot.at(self.rows[0], "pre_open"), snapshot.at(self.rows[-1], "close")
+        self._universe = Universe(config.universe, first)
         self._ledger: Ledger | None = None
         # Look up the universe and the index once, so that a wrong name is found before anybody pays for a day
-        view = self.snapshot.at(self.rows[-1], "close")
-        first = self.snapshot.at(self.rows[0], "pre_open")
         if not self._universe.at(view).buyable and not self._universe.at(first).buyable:
             raise UserError(
                 f"'{self.snapshot.name}' has nothing to buy: '{self.config.universe}' has no dated members there",

@@ -4,12 +4,13 @@ from collections import Counter
 
 import pytest
 from tests.code.backtrader.plain_cerebro import TrustedRun, run_trusted
+from tests.code.one_program import run_program
 
 from tradeassay.account.backtrader import RoundTrip
 from tradeassay.benchmarks.quantcode import load_task, load_tasks
+from tradeassay.code import frames
 from tradeassay.code.backtrader import terms_of
 from tradeassay.code.bars import TaskBars, make_bars
-from tradeassay.code.frames import run_frame
 from tradeassay.code.program_source import check_compiles
 from tradeassay.code.task import CodeTask
 from tradeassay.sandbox import TrustedCodeInProcess
@@ -106,9 +107,9 @@ def test_a_variant_for_frames_is_complete(task):
 def same_trades(task: CodeTask, seed: int) -> None:
     """The two references of a task make the same trades and end with the same money."""
     assert task.frame is not None
-    on_frames = run_frame(
-        TrustedCodeInProcess(), task.frame.reference, bars_of(task, seed), terms_of(task), trust="reference"
-    )
+    bars, terms = bars_of(task, seed), terms_of(task)
+    here = TrustedCodeInProcess()
+    on_frames = run_program(here, task.frame.reference, bars, terms, frames, trust="reference")
     assert on_frames.ok, on_frames.failure
     in_backtrader = run(task, task.reference, seed)
     assert outline(on_frames.trades) == outline(in_backtrader.trades)

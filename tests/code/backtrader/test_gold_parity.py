@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from tests.code.backtrader.plain_cerebro import run_trusted
+from tests.code.one_program import run_program
 
 from tradeassay.benchmarks.quantcode import load_tasks
-from tradeassay.code.backtrader import run_backtrader, terms_of
+from tradeassay.code.backtrader import terms_of
 from tradeassay.code.bars import make_bars
 from tradeassay.code.task import CodeTask
 from tradeassay.sandbox import TrustedCodeInProcess
@@ -15,7 +16,7 @@ TASKS = [task for task in load_tasks() if task.reference]
 
 def same(task: CodeTask) -> None:
     bars = make_bars(task.market, task.timeframe, task.assets, task.bars, 1)
-    ours = run_backtrader(TrustedCodeInProcess(), task.reference, bars, terms_of(task), trust="reference")
+    ours = run_program(TrustedCodeInProcess(), task.reference, bars, terms_of(task), trust="reference")
     theirs = run_trusted(task.reference, bars, terms_of(task), trust="reference")
     assert ours.failure is None
     assert [(fill.bar, fill.asset, fill.size, fill.price) for fill in ours.fills] == [

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.code.backtrader.plain_cerebro import run_trusted
+from tests.code.one_program import run_program
 
 from tradeassay.account.backtrader import BrokerTerms
-from tradeassay.code.backtrader import run_backtrader
 from tradeassay.code.bars import TaskBars, make_bars
 from tradeassay.code.task import Sizing
 from tradeassay.sandbox import TrustedCodeInProcess
@@ -23,7 +23,7 @@ def source(name: str) -> str:
 
 def compare(text: str, bars: TaskBars, terms: BrokerTerms, *, rtol: float = 1e-12) -> tuple[int, int]:
     """Run both ways and compare; returns the numbers of fills and trades."""
-    ours = run_backtrader(TrustedCodeInProcess(), text, bars, terms, trust="reference")
+    ours = run_program(TrustedCodeInProcess(), text, bars, terms, trust="reference")
     assert ours.failure is None, ours.failure
     theirs = run_trusted(text, bars, terms, trust="reference")
     shape = [(fill.bar, fill.asset, fill.size, fill.price, fill.opened, fill.closed) for fill in theirs.fills]

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.code.backtrader.plain_cerebro import run_trusted
+from tests.code.one_program import run_program
 
 from tradeassay.account.backtrader import BrokerTerms
 from tradeassay.code.backtrader import (
@@ -12,7 +13,6 @@ from tradeassay.code.backtrader import (
     Trick,
     in_order,
     read_result,
-    run_backtrader,
     sandbox_config,
     sandbox_job,
     scrub,
@@ -37,7 +37,7 @@ def names(tricks: tuple[Trick, ...] | list[Trick]) -> set[str]:
 
 
 def test_a_strategy_runs_and_the_host_keeps_the_account(pool):
-    done = run_backtrader(pool, CROSS, BARS, TERMS)
+    done = run_program(pool, CROSS, BARS, TERMS)
     assert done.ok
     assert done.tricks == ()
     assert done.orders.kinds() == {"market"}
@@ -58,7 +58,7 @@ def test_many_runs_come_back_in_their_order(pool):
     [("x = 1", "it has none"), (HEAD + "    pass\nclass T(bt.Strategy):\n    pass", "it has 2")],
 )
 def test_no_strategy_is_a_claim_of_its_own(pool, source, words):
-    failure = run_backtrader(pool, source, BARS, TERMS).failure
+    failure = run_program(pool, source, BARS, TERMS).failure
     assert isinstance(failure, ChildClaim)
     assert (failure.kind, failure.error) == ("no_entry", "NoStrategy")
     assert words in failure.message
@@ -66,12 +66,12 @@ def test_no_strategy_is_a_claim_of_its_own(pool, source, words):
 
 def test_a_base_class_of_ones_own_is_no_second_strategy(pool):
     source = "import backtrader as bt\nclass Base(bt.Strategy):\n    pass\nclass S(Base):\n    pass"
-    assert run_backtrader(pool, source, BARS, TERMS).ok
+    assert run_program(pool, source, BARS, TERMS).ok
 
 
 def test_other_failures_keep_their_kinds(pool):
     failed = [
-        run_backtrader(pool, text, BARS, TERMS).failure
+        run_program(pool, text, BARS, TERMS).failure
         for text in ("class S(:", "import socket", body("def next(self):\n    1 / 0"), "import os\nos._exit(3)")
     ]
     assert [type(each) for each in failed] == [SyntaxFault, ForbiddenImport, ChildClaim, Crashed]
@@ -89,7 +89,7 @@ PATCHES = {
 
 @pytest.mark.parametrize("name", PATCHES)
 def test_a_patched_framework_is_named(pool, name):
-    done = run_backtrader(pool, PATCHES[name], BARS, TERMS)
+    done = run_program(pool, PATCHES[name], BARS, TERMS)
     assert "patched-framework" in names(done.grave)
 
 
@@ -97,7 +97,7 @@ def test_a_forged_account_changes_nothing(pool):
     source = body(
         "def next(self):\n    if len(self) == 5:\n        self.broker.add_cash(1e6)\n        self.buy(size=50)"
     )
-    done = run_backtrader(pool, source, BARS, TERMS)
+    done = run_program(pool, source, BARS, TERMS)
     assert "account-mismatch" in names(done.tricks)
     assert done.final_value is not None
     assert done.final_value < 50_000
@@ -105,7 +105,7 @@ def test_a_forged_account_changes_nothing(pool):
 
 def test_an_environment_in_an_error_is_removed_and_named(pool):
     source = body("def next(self):\n    import os\n    raise RuntimeError(str(os.environ))")
-    done = run_backtrader(pool, source, BARS, TERMS)
+    done = run_program(pool, source, BARS, TERMS)
     assert isinstance(done.failure, ChildClaim)
     assert "PYTHONHASHSEED" not in done.failure.message + done.failure.trace
     assert names(done.grave) == {"secrets-in-error"}
@@ -142,7 +142,7 @@ PEEPS = {
 
 @pytest.mark.parametrize("name", PEEPS)
 def test_later_bars_leave_a_note(pool, name):
-    done = run_backtrader(pool, PEEPS[name].replace("close[1]", "close[1 if len(self) < 200 else 0]"), BARS, TERMS)
+    done = run_program(pool, PEEPS[name].replace("close[1]", "close[1 if len(self) < 200 else 0]"), BARS, TERMS)
     assert names(done.tricks) == {"future-index"}
     assert done.grave == ()
 
@@ -158,13 +158,13 @@ def test_whole_arrays_leave_a_note():
 
 def test_a_timer_that_cheats_leaves_a_note(pool):
     source = (Path(__file__).parent / "strategies" / "timers.py").read_text()
-    done = run_backtrader(pool, source, BARS, TERMS)
+    done = run_program(pool, source, BARS, TERMS)
     assert names(done.tricks) == {"cheat-timer"}
     assert (done.orders.decided <= done.orders.row).all()
 
 
 def test_a_failed_run_has_no_trace(pool):
-    done = run_backtrader(pool, "x = 1", BARS, TERMS)
+    done = run_program(pool, "x = 1", BARS, TERMS)
     assert np.array_equal(done.equity, [])
     with pytest.raises(UserError, match="no decisions"):
         done.trace()

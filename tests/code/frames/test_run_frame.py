@@ -4,11 +4,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from tests.code.one_program import run_program
 
 from tradeassay.account.backtrader import BrokerTerms
+from tradeassay.code import frames
 from tradeassay.code.backtrader import BacktestJob, in_order
 from tradeassay.code.bars import TaskBars, make_bars
-from tradeassay.code.frames import read_result, run_frame, sandbox_job
+from tradeassay.code.frames import read_result, sandbox_job
 from tradeassay.code.task import Sizing
 from tradeassay.sandbox import BadResult, ChildClaim, SandboxConfig, SandboxPool, ask_kernel, refusal
 
@@ -35,7 +37,7 @@ def bars() -> TaskBars:
 
 
 def test_a_program_trades_and_the_host_keeps_the_account(pool, bars):
-    done = run_frame(pool, AVERAGES, bars, TERMS)
+    done = run_program(pool, AVERAGES, bars, TERMS, frames)
     assert done.ok and done.trades and not done.tricks
     assert done.orders.kinds() == {"market"}
     assert len(done.equity) == bars.rows
@@ -48,7 +50,7 @@ def test_a_program_trades_and_the_host_keeps_the_account(pool, bars):
 
 def test_targets_of_a_row_are_dealt_on_the_next(pool, bars):
     source = "def signals(frame):\n    return [0] * 10 + [1] * 5 + [0] * (len(frame) - 15)\n"
-    (trade,) = run_frame(pool, source, bars, TERMS).trades
+    (trade,) = run_program(pool, source, bars, TERMS, frames).trades
     assert (trade.entry_bar, trade.exit_bar) == (11, 16)
 
 
@@ -64,7 +66,7 @@ def signals(frames):
     return pd.DataFrame({"B": 0.4 * first, "A": -0.4 * first})
 """
     two = make_bars("pairs", "15m", 2, 60, 2)
-    done = run_frame(pool, source, two, BrokerTerms(sizing=Sizing(kind="own")))
+    done = run_program(pool, source, two, BrokerTerms(sizing=Sizing(kind="own")), frames)
     assert {(trade.asset, trade.long) for trade in done.trades} == {("A", False), ("B", True)}
 
 
@@ -80,7 +82,7 @@ def signals(frames):
     ],
 )
 def test_malformed_targets_are_the_hosts_verdict(pool, bars, body, said):
-    done = run_frame(pool, f"def signals(frame):\n    {body}\n", bars, TERMS)
+    done = run_program(pool, f"def signals(frame):\n    {body}\n", bars, TERMS, frames)
     assert isinstance(done.failure, BadResult)
     assert said in done.failure.text
     assert not done.trades and done.final_value is None
@@ -97,14 +99,14 @@ def test_malformed_targets_are_the_hosts_verdict(pool, bars, body, said):
     ],
 )
 def test_what_breaks_inside_is_the_programs_own_word(pool, bars, source, kind):
-    failure = run_frame(pool, source, bars, TERMS).failure
+    failure = run_program(pool, source, bars, TERMS, frames).failure
     assert isinstance(failure, ChildClaim)
     assert failure.kind == kind
 
 
 def test_a_whole_column_is_no_trick(pool, bars):
     arrays = "def signals(frame):\n    return (frame['close'].array > 0).astype(float)\n"
-    assert run_frame(pool, arrays, bars, TERMS).tricks == ()
+    assert run_program(pool, arrays, bars, TERMS, frames).tricks == ()
 
 
 def test_many_come_in_their_order(pool, bars):

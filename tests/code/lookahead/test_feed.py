@@ -3,9 +3,10 @@
 import textwrap
 
 import pytest
+from tests.code.one_program import run_program
 
 from tradeassay.account.backtrader import BrokerTerms
-from tradeassay.code.backtrader import Backtest, BacktestJob, run_backtrader
+from tradeassay.code.backtrader import Backtest, BacktestJob
 from tradeassay.code.bars import make_bars
 from tradeassay.code.lookahead.feed import fed_backtests
 from tradeassay.code.lookahead.trace import first_difference
@@ -39,7 +40,7 @@ def fed(pool: SandboxPool, source: str) -> Backtest:
 
 def parts(pool: SandboxPool, source: str) -> int | None:
     """The first bar on which a program decides otherwise when it is fed; None where it never does."""
-    whole, bar_by_bar = run_backtrader(pool, source, BARS, TERMS), fed(pool, source)
+    whole, bar_by_bar = run_program(pool, source, BARS, TERMS), fed(pool, source)
     assert whole.ok and len(whole.orders)
     if not bar_by_bar.ok:
         return -1

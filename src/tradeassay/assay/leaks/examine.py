@@ -37,7 +37,7 @@ from tradeassay.assay.leaks.leak_result import (
     LeakTestConfig,
     LeakTestReport,
 )
-from tradeassay.assay.leaks.playing import MOMENTS, ModelSubject, Moved, PlayedDay, RuleSubject, Sweep, TestedAgent
+from tradeassay.assay.leaks.playing import ModelSubject, Moved, PlayedDay, RuleSubject, Sweep, TestedAgent
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.agent import Agent, CostlyAgent
 from tradeassay.core.errors import RunError, UserError
@@ -46,6 +46,7 @@ from tradeassay.data import Panel, Snapshot, SplicedSnapshot, load_dataset, open
 from tradeassay.data.store.read import read_panel
 from tradeassay.llm import check_model, open_model
 from tradeassay.metrics import rate_measure
+from tradeassay.play.market import MOMENTS
 from tradeassay.runs.play.trading import modules_of
 from tradeassay.runs.spec.episode import EpisodeSpec, protocol_config
 from tradeassay.runs.spec.run_spec import AgentSpec, Window, safe_name

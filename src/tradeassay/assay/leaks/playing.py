@@ -27,11 +27,10 @@ from tradeassay.core.events import ENCODER, StepRecord
 from tradeassay.core.orders import Decision
 from tradeassay.core.time import instant
 from tradeassay.data import Snapshot, SplicedSnapshot
-from tradeassay.data.snapshot import Moment
 from tradeassay.llm import Model, QuestionPlace, fenced_blocks, parse_object
 from tradeassay.play import Asked, Episode as Play
 from tradeassay.play.episode import addressed, as_recorded, by_observation
-from tradeassay.play.market import Decide
+from tradeassay.play.market import MOMENTS
 from tradeassay.runs.play.episodes import conversation_rng, episode_rng, steps
 from tradeassay.runs.spec.episode import EpisodeSpec, open_protocol
 
@@ -41,7 +40,6 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}\S*")
 _LABEL = re.compile(r"day_([+-]?\d+)")
 _NANOSECONDS = 10**17
-MOMENTS: dict[Decide, Moment] = {"pre_open": "pre_open", "at_open": "open", "close": "close"}
 WITHHELD = '{"error":"withheld: the answer carries a time stamp that lies after the clock","kind":"late"}'
 
 

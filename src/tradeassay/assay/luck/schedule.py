@@ -32,7 +32,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.events import Filled, StepRecord
 from tradeassay.core.measure import plain_sum
 from tradeassay.core.view import AccountState, Bools, Floats, Ints
-from tradeassay.play.market import Universe, most_traded
+from tradeassay.play.market import MOMENTS, Universe
 
 if TYPE_CHECKING:
     from tradeassay.data import Snapshot
@@ -67,11 +67,11 @@ def luck_market(snapshot: Snapshot, config: MarketConfig) -> LuckMarket:
     rows = snapshot.rows(config.first, config.last)
     last = snapshot.at(rows[-1], "close").session_bars()
     tape = blank_tape(len(rows), last.instruments, venue)
-    universe = Universe(config.universe, most_traded(config.universe, snapshot.at(rows[0], "pre_open")))
+    universe = Universe(config.universe, snapshot.at(rows[0], "pre_open"))
     columns = {symbol: column for column, symbol in enumerate(last.symbols)}
     for t, row in enumerate(rows):
         before = snapshot.at(row, "pre_open")
-        seen = snapshot.at(row, "open" if config.decide == "at_open" else config.decide)
+        seen = snapshot.at(row, MOMENTS[config.decide])
         write_actions(tape, t, before.todays_actions(), before.delisted_now(), columns)
         write_prices(tape, t, snapshot.at(row, "close").session_bars(), venue, fill=config.fill, mark=config.mark)
         tape.grid[t, [columns[symbol] for symbol in universe.at(seen).buyable], MEMBER] = 1.0

@@ -232,10 +232,6 @@ def _taken(
 ) -> Taken:
     market = run.manifest.benchmark(episode).market
     daily = parts.daily
-    days = len(daily.sessions)
-    style = (
-        np.sum([np.array(values) for values in daily.style.values()], axis=0) if daily.style else np.zeros(days)
-    )
     linked = parts.linked or {}
     others = sorted((key, str(value)) for key, value in settings.items() if key not in _ARM)
     return Taken(
@@ -255,7 +251,7 @@ def _taken(
         daily={
             "total": np.array(daily.total),
             "market": np.array(daily.common),
-            "style": style,
+            "style": daily.styles,
             "selection": np.array(daily.selection),
             "trading": np.array(daily.trading),
         },

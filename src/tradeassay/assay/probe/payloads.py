@@ -28,7 +28,7 @@ from tradeassay.factors import FACTOR_NAMES
 from tradeassay.llm import QuestionPlace
 from tradeassay.masking import LEVELS, Level
 from tradeassay.play import Episode as Play
-from tradeassay.play.market import Universe, most_traded
+from tradeassay.play.market import Universe
 from tradeassay.runs.play.episodes import conversation_rng
 from tradeassay.runs.spec.episode import EpisodeSpec, open_protocol, protocol_of, with_protocol
 from tradeassay.runs.spec.run_spec import AgentSpec
@@ -280,10 +280,8 @@ def _strata(
     strata = []
     for window in windows:
         rows = snapshot.rows(*window[1:])
-        universe = Universe(
-            benchmark.market.universe, most_traded(benchmark.market.universe, snapshot.at(rows[0], "pre_open"))
-        )
         view = snapshot.at(rows[0], "pre_open")
+        universe = Universe(benchmark.market.universe, view)
         boards = sorted({view.instrument(symbol).board.value for symbol in universe.at(view).symbols})
         strata += [(window, board, universe) for board in boards]
     return strata

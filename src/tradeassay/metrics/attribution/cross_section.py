@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Bools, Floats, Ints
+from tradeassay.core.view import Bools, Floats
 from tradeassay.factors import FACTOR_NAMES, standardise
 from tradeassay.metrics.intervals import significant
 
@@ -137,11 +137,6 @@ class StyleModel:
     residuals: Floats
     explained: Floats
     fitted: NDArray[np.int8]
-
-    @property
-    def names(self) -> Ints:
-        counted: Ints = self.covered.sum(axis=1)
-        return counted
 
 
 def fit(cross: CrossSection, config: AttributionConfig | None = None) -> StyleModel:

@@ -35,6 +35,7 @@ from tradeassay.llm.tables import Price, Tokens
 from tradeassay.play import Market, MarketConfig, most_traded, parse_universe
 from tradeassay.play.dialogue_log import Spending, read_dialogue, whole_messages
 from tradeassay.play.journal import encode_line
+from tradeassay.play.market import MOMENTS
 from tradeassay.runs.play.episodes import PlayTask
 from tradeassay.runs.play.programs import read_record
 from tradeassay.runs.spec.episode import EpisodeSpec, ModelRecord
@@ -446,7 +447,7 @@ def _audit_day(snapshot: Snapshot, config: MarketConfig, row: int) -> AuditDay:
     """Return what the data says about a session."""
     kept = _kept_stocks(snapshot, config)
     before = snapshot.at(row, "pre_open")
-    seen = snapshot.at(row, "open" if config.decide == "at_open" else config.decide)
+    seen = snapshot.at(row, MOMENTS[config.decide])
     gone = frozenset(before.delisted_now())
     index = parse_universe(config.universe).of
     stocks = seen.symbols if index == "all" else seen.members(index)
