@@ -1,12 +1,14 @@
 """Running: the same bytes however it is carried out, failures recorded, nothing overwritten, changes seen."""
 
 import shutil
+from importlib import import_module
 
 import msgspec
 import pytest
 import runs_world as world
 
 from tradeassay.account import venues
+from tradeassay.agents import agents
 from tradeassay.benchmarks import benchmarks
 from tradeassay.core.errors import DataError, LedgerError, RunError, TradeassayError, UserError
 from tradeassay.core.events import InterestCharged
@@ -316,6 +318,24 @@ def test_changed_code_of_a_users_agent_is_refused(home, tmp_path):
     text = (done.folder / "manifest.json").read_text()
     (done.folder / "manifest.json").write_text(text.replace(record.sha256, "0" * 64))
     refused(done.folder, home, "the code of agent 'test-provoker' has changed")
+
+
+def test_changed_code_beside_a_users_agent_is_refused(home, tmp_path, monkeypatch):
+    """An agent may be a package, and decide in a file that does not define it."""
+    package = tmp_path / "many_files"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "picks.py").write_text("SYMBOLS = 1\n")
+    (package / "trader.py").write_text(
+        "from many_files.picks import SYMBOLS\nfrom runs_agents import Provoker\nclass Trader(Provoker): ...\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(agents._items, "test-many-files", import_module("many_files.trader").Trader)
+    spec = world.tiny_spec(agents=(AgentSpec(name="test-many-files"),), benchmarks=("tiny-us-v1",), seeds=(0,))
+    done = run(spec, tmp_path / "r", executor="inline", home=home)
+    assert resume(done.folder, executor="inline", home=home).complete
+    (package / "picks.py").write_text("SYMBOLS = 2\n")
+    refused(done.folder, home, "the code of agent 'test-many-files' has changed")
 
 
 def test_which_versions_matter():

@@ -149,7 +149,7 @@ def dataset_name(dataset: str) -> str:
 
 class ProtocolRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What the manifest keeps of a conversation: its settings in full, their hash, and that of every prompt.
-    ``code_sha256`` is the hash of the protocol's file when it is not part of tradeassay."""
+    ``code_sha256`` is the hash of the protocol's code when it is not part of tradeassay."""
 
     protocol: str
     config: dict[str, ParamValue | None]
@@ -195,6 +195,20 @@ def open_protocol(benchmark: Benchmark, overrides: Mapping[str, ParamValue] | No
     return protocol_of(benchmark)(protocol_config(benchmark, overrides))
 
 
+def code_sha256(module: str) -> str | None:
+    """Return the hash of a module's file, or of all Python files of the outermost package that it is in: what it
+    does may be in any of them. None for our own code, which has a version, and for code without a file.
+    """
+    parts = module.split(".")
+    around = (sys.modules.get(".".join(parts[:n])) for n in range(1, len(parts) + 1))
+    file = next((Path(found) for one in around if (found := getattr(one, "__file__", None))), None)  # no namespace
+    if parts[0] == "tradeassay" or file is None or not file.is_file():
+        return None
+    inside = sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
+    hashes = {path.relative_to(file.parent).as_posix(): sha256_file(path) for path in inside}
+    return sha256_of(hashes) if len(hashes) > 1 else sha256_file(file)
+
+
 def describe_protocol(benchmark: Benchmark) -> ProtocolRecord:
     kind, config = protocol_of(benchmark), protocol_config(benchmark)
     package, module = kind.__module__.partition(".")[0], sys.modules.get(kind.__module__)
@@ -210,7 +224,7 @@ def describe_protocol(benchmark: Benchmark) -> ProtocolRecord:
         config=msgspec.to_builtins(config),
         config_sha256=sha256_of(config),
         prompts={name: sha256_bytes(prompt(name)) for name in kind.prompts},
-        code_sha256=sha256_file(file) if package != "tradeassay" and file is not None and file.is_file() else None,
+        code_sha256=code_sha256(kind.__module__),
     )
 
 

@@ -7,7 +7,6 @@ verifying and comparing rely on their ``facts``: everything that decides a resul
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +20,7 @@ from tradeassay.agents.own_file import NAME as OWN_FILE, WITH_FILES, own_files
 from tradeassay.benchmarks import Benchmark, NamedWindow, benchmarks, find_window
 from tradeassay.benchmarks.protocol import protocols
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
-from tradeassay.core.hashing import Beacon, canonical_json, sha256_file, sha256_of
+from tradeassay.core.hashing import Beacon, canonical_json, sha256_of
 from tradeassay.core.measure import Badges, Convention
 from tradeassay.data import PanelFacts, Snapshot, load_dataset, verify_snapshot
 from tradeassay.play import Market, MarketConfig
@@ -29,6 +28,7 @@ from tradeassay.runs.spec.episode import (
     EpisodeSpec,
     ModelRecord,
     ProtocolRecord,
+    code_sha256,
     describe_models,
     describe_protocol,
     with_protocol,
@@ -126,7 +126,7 @@ class BenchmarkRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an agent's code lives. When it is not part of tradeassay, ``sha256`` is the hash of its file and
+    """Where an agent's code lives. When it is not part of tradeassay, ``sha256`` is the hash of its code and
     ``package`` the installed package that it came with, and its version."""
 
     module: str
@@ -448,9 +448,7 @@ def agent_record(name: str) -> AgentRecord:
     module = agents.get(name).__module__
     if (ours := AgentRecord(module=module)).ours:
         return ours
-    file = getattr(sys.modules.get(module), "__file__", None)
-    digest = sha256_file(Path(file)) if file and Path(file).is_file() else None
-    return AgentRecord(module=module, sha256=digest, package=agents.package(name) or msgspec.UNSET)
+    return AgentRecord(module=module, sha256=code_sha256(module), package=agents.package(name) or msgspec.UNSET)
 
 
 def _difference(then: Manifest, now: Manifest) -> str:
