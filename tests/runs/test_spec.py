@@ -291,6 +291,34 @@ def test_a_mistake_is_named_with_its_key(tmp_path, text, message, hint):
     assert hint in str(caught.value.hint)
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"window": "W4"},
+        {"window": {"first": "2024-01-02"}},
+        {"windows": "W4"},
+        {"agents": ("cash",)},
+        {"seeds": 3},
+        {"datasets": {"tiny-us-v1": "tiny-us"}},
+        {"protocol": {"mask": {}}},
+        {"bootstrap": 200},
+        {"beacon": "drand"},
+        {"slug": 5},
+    ],
+)
+def test_a_value_of_another_kind_is_refused_in_one_line(given):
+    with pytest.raises(UserError, match=f"^{next(iter(given))} cannot be ") as caught:
+        world.tiny_spec(**given)
+    assert caught.value.hint and "\n" not in str(caught.value)
+
+
+def test_a_spec_made_of_plain_values_is_the_one_that_a_file_would_give():
+    window = {"first": "2024-01-02", "last": "2024-02-01"}
+    plain = world.tiny_spec(window=window, seeds=[0, 1], agents=[{"name": "cash"}])
+    typed = world.tiny_spec(window=Window(**window), seeds=(0, 1), agents=(AgentSpec(name="cash"),))
+    assert plain == typed and work_sha256(plain) == work_sha256(typed)
+
+
 def test_json_that_is_no_table(tmp_path):
     with pytest.raises(UserError, match="is not a table"):
         load_spec(write(tmp_path, "[1]", "a.json"))

@@ -18,6 +18,7 @@ import msgspec
 from tradeassay.benchmarks.benchmark import benchmarks
 from tradeassay.benchmarks.exhibits import Curves, PaperPage
 from tradeassay.benchmarks.tables import Cell, Table
+from tradeassay.core.arguments import take_fields
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import Beacon, refuse_bad_secret, safe_name
@@ -65,10 +66,11 @@ class CodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     beacon: Beacon | msgspec.UnsetType = msgspec.UNSET
 
     def refuse_bad(self, once: Iterable[str], others: Iterable[str] = (), *, example: str) -> None:
-        """Raise :class:`UserError` for no model, for a bad model name, and for values given twice.
+        """Raise :class:`UserError` for values of another kind, no model, a bad model name, and values given twice.
 
         ``once`` names the fields whose values must differ, ``others`` are models with other roles.
         """
+        take_fields(self)
         if self.secret:
             refuse_bad_secret(self.secret)
         if not self.models:

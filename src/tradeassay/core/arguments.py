@@ -60,7 +60,9 @@ def typed(given: Mapping[str, Any], described: type) -> dict[str, Any]:
         try:
             found[name] = msgspec.convert(plain, kinds[name])
         except msgspec.ValidationError as error:
-            hint = in_words(str(error)).replace("null", "None")
+            hint = in_words(str(error))
+            for theirs, ours in (("null", "None"), ("array", "a tuple"), ("object", "a mapping")):
+                hint = hint.replace(theirs, ours)
             raise UserError(f"{name} cannot be {shown(value)}", hint=hint) from error
     return found
 
@@ -69,6 +71,16 @@ def check_fields(config: msgspec.Struct) -> None:
     """Raise :class:`UserError` for a field that holds another kind of value than it declares: a struct checks what
     it reads from a file, and takes anything from a caller."""
     typed({name: getattr(config, name) for name in config.__struct_fields__}, type(config))
+
+
+def take_fields(spec: msgspec.Struct) -> None:
+    """Have the fields of what a caller made be what a file with the same values would have made of them, such as a
+    list a tuple and a mapping a struct; raises :class:`UserError` for a value that can be none.
+    """
+    given = {name: getattr(spec, name) for name in spec.__struct_fields__}
+    given = {name: value for name, value in given.items() if value is not msgspec.UNSET}
+    for name, value in typed(given, type(spec)).items():
+        msgspec.structs.force_setattr(spec, name, value)
 
 
 @cache

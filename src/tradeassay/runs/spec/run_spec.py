@@ -21,7 +21,7 @@ import msgspec
 from tradeassay.agents.own_file import is_own_file, own_agent
 from tradeassay.benchmarks.benchmark import benchmarks as registered
 from tradeassay.benchmarks.programs import CodeSpec, find_protocol
-from tradeassay.core.arguments import path_from, shown
+from tradeassay.core.arguments import path_from, shown, take_fields
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import NAME_LENGTH, Beacon, refuse_bad_secret, safe_name as safe_name, sha256_of
 from tradeassay.core.measure import Convention
@@ -109,6 +109,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     hardened: HardenedMask | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
+        take_fields(self)
         if self.secret:
             refuse_bad_secret(self.secret)
         if not _SLUG.fullmatch(self.slug) or len(self.slug) > NAME_LENGTH:
