@@ -162,6 +162,17 @@ def test_verify_names_what_was_touched(tmp_path):
     assert any("has not ended" in str(one) for one in verify(tmp_path / "r").violations)
 
 
+def test_a_benchmark_of_somebody_elses_in_another_version_contradicts_nobody(tmp_path):
+    run_spec(ToySpec(tasks=1), tmp_path / "r")
+    fresh(fact="2")
+    found = verify(tmp_path / "r")
+    fresh()
+    assert found.exit_code == 3 and not found.violations, found.summary()
+    (rules,) = [claim for claim in found.claims if claim.claim == "rules"]
+    assert rules.outcome == "cannot be checked"
+    assert rules.why == "these are not the rules of 'test-toy-code': the toy is 1, here it is 2"
+
+
 @pytest.mark.parametrize("failure", [WallTimeout(limit_s=120), CpuTimeout(limit_s=60, used_s=60.02), None])
 def test_a_busy_machine_that_ends_a_program_contradicts_nobody(failure, tmp_path, monkeypatch):
     run_spec(ToySpec(tasks=1), tmp_path / "r", workers=1)

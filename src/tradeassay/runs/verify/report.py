@@ -21,7 +21,7 @@ from tradeassay.account import venues
 from tradeassay.agents import agents
 from tradeassay.agents.own_file import WITH_FILES, named_files
 from tradeassay.benchmarks import Benchmark, benchmarks
-from tradeassay.benchmarks.programs import CodeProtocol, CodeSpec, code_benchmarks
+from tradeassay.benchmarks.programs import CodeProtocol, CodeSpec, code_benchmarks, code_protocols
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.executors import make_executor
 from tradeassay.core.executors.task import Lost, Task, TaskExecutor
@@ -725,14 +725,29 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
             self._say("rules", "re-derived")
 
     def _compare_manifest(self, protocol: CodeProtocol) -> None:
-        """Describe the run again as it would be started now."""
-        manifest = self._manifest
+        """Describe the run again as it would be started now. Somebody else's benchmark with other rules is here in
+        another version: that contradicts nobody, and nothing can be examined by it.
+        """
+        manifest, rules = self._manifest, list[str]()
         try:
+            then, now = manifest.facts, protocol.facts()
+            for name in sorted({*then, *now}):
+                old, new = then.get(name, "missing"), now.get(name, "missing")
+                if old != new and name.startswith("package "):
+                    self._elsewhere.append(f"{name.removeprefix('package ')} {old[:12]}")
+                    self._notes.append(f"programs were examined with {self._elsewhere[-1]}, here with {new[:12]}")
+                elif old != new:
+                    rules.append(f"{name} is {old[:12]}, here it is {new[:12]}")
+            if rules and type(protocol).__module__.partition(".")[0] != "tradeassay":
+                package = code_protocols.package(manifest.benchmark)
+                whose = f"'{manifest.benchmark}'{f' in {package}' if package else ''}"
+                self._closed = f"these are not the rules of {whose}: {'; '.join(rules)}"
+                self._protocol = None
+                return
             if code_episodes(manifest.benchmark, protocol) != manifest.episodes:
                 self._broken("spec", "the episodes are not those that the spec means")
             if protocol.notes != manifest.notes:
                 self._broken("spec", "the notes are not those that the spec means")
-            then, now = manifest.facts, protocol.facts()
         except (TradeassayError, KeyError) as error:
             self._broken("spec", f"the run cannot be described again: {error}")
             return
@@ -743,15 +758,8 @@ class _ProgramsVerifier(_Verifier[CodeManifest]):
                 self._say("model tables", "cannot be checked", what)
             else:
                 self._broken("models", what)
-        for name in sorted({*then, *now}):
-            old, new = then.get(name, "missing"), now.get(name, "missing")
-            if old == new:
-                continue
-            if name.startswith("package "):
-                self._elsewhere.append(f"{name.removeprefix('package ')} {old[:12]}")
-                self._notes.append(f"programs were examined with {self._elsewhere[-1]}, here with {new[:12]}")
-            else:
-                self._broken("benchmark", f"{name} is {old[:12]}, here it is {new[:12]}")
+        for what in rules:
+            self._broken("benchmark", what)
         python = manifest.versions.python.split(".")[:2]
         if python != present_versions().python.split(".")[:2]:
             self._elsewhere.append(f"Python {'.'.join(python)}")
