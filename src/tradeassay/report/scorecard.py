@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tradeassay.benchmarks.programs import SubmissionCard
 from tradeassay.benchmarks.tables import counted
 from tradeassay.report import numbers
 from tradeassay.report.shell import render_page, write_page
 
 if TYPE_CHECKING:
-    from tradeassay.benchmarks.programs import Rated, ReviewForm, Shown, SubmissionCard
+    from tradeassay.benchmarks.programs import Rated, ReviewForm, Shown
     from tradeassay.benchmarks.systrade.examine import AuditStep, LegPath, Mark, SubmissionCheck, Trail
 
 Badges = tuple[tuple[str, str], ...]
@@ -41,7 +42,14 @@ _SHOWN_DIFFERENCES = 30
 def write_check_html(check: SubmissionCheck, path: Path) -> Path:
     """Write the scorecard of a submission that no model was asked for, and return its path."""
     badges = (("plain", check.scorecard.data), ("plain", "no model was asked"))
-    return write_page(path, render_card(check, badges))
+    card = SubmissionCard(
+        scorecard=check.scorecard,
+        trail=check.trail,
+        submission=check.submission,
+        drift=check.drift,
+        years=check.years,
+    )
+    return write_page(path, render_card(card, badges))
 
 
 def write_cards(page: Shown, badges: Badges, place: Path) -> None:

@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeassay.account.shares import DecisionList
-from tradeassay.benchmarks.programs import SubmissionCard
 from tradeassay.benchmarks.systrade import load_spec
 from tradeassay.benchmarks.systrade.data import drawn_year, splits_of, stored_minutes, stored_year, synthetic_year
 from tradeassay.code.bars import TaskBars
-from tradeassay.code.drift import Traced, check_drift
+from tradeassay.code.drift import DriftReport, Traced, check_drift
 from tradeassay.code.gates import CHAIN, GateConfig, GateReport, audit_chains, parse_gate, pass_gates, runner_of
 from tradeassay.code.scores import NEAR, Scorecard, ScoreConfig, broken_bars, robustness_on, score_gated
 from tradeassay.code.semantics.interpreter import calendar_of, indicators
@@ -330,13 +329,18 @@ class Examined:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubmissionCheck(SubmissionCard):
+class SubmissionCheck:
     """The result of ``code eval`` for a folder. ``write_log`` makes its log; None where nothing ran. ``drift`` is
     what became of an earlier submission, None where none was named or this one cannot be parsed. ``years`` is D4
     over several drawn years, the scored one first, with the interval of its mean; None where one was asked for.
     """
 
+    scorecard: Scorecard
+    trail: Trail | None
+    submission: Submission
     write_log: Callable[[], str] | None = None
+    drift: DriftReport | None = None
+    years: Measure | None = None
 
     @property
     def bar_log(self) -> str | None:
