@@ -334,7 +334,7 @@ def test_a_roster_that_lives_is_signed_counted_from_the_day_and_verified(tmp_pat
         (("rule", "fee_bp=much"), "no number"),
         (("rule", "fee_bp=-1"), "makes no sense"),
         (("rule", "fee_bp=3", "window_s=60"), "2 rules at once"),
-        (("rule", "fee_bp=3", "--day", "2022-03-15"), "has been played"),
+        (("rule", "fee_bp=3", "--day", "2022-03-15"), "has been played (name a later one: --day DAY)"),
         (("extend", "2022-04-01"), "lasts until"),
         (("join", "ghost", "architecture=rule", "rule=sell", "--day", "2022-12-01"), "ends on 2022-04-19"),
         (("withdraw", "trend", "--day", "2030-01-01"), "ends on 2022-04-19"),
@@ -351,6 +351,7 @@ def test_a_roster_that_lives_is_signed_counted_from_the_day_and_verified(tmp_pat
     assert amend("withdraw", "bear", sign=tmp_path / "stranger") == 2
     assert "is not the key" in capsys.readouterr().err
     assert main(["arena", "amend", "withdraw", "bear", "--db", str(file)]) == 2
+    assert "give the private key (--sign FILE), or name it in" in capsys.readouterr().err
     # Two at once: who comes second does not write over the first.
     store = Store(open_engine(str(file), durable=False))
     found = read_season(store, "alive")

@@ -114,7 +114,7 @@ def _day(season: Season, asked: Asked, reached: str, *, begins: bool) -> str:
         day = reached or asked.now[:10]
     if reached and (day <= reached if begins else day < reached):
         free = "a later one" if begins else "that day or a later one"
-        raise UserError(f"{reached} has been played", hint=f"name {free}")
+        raise UserError(f"{reached} has been played", hint=f"name {free}: day=DAY")
     if season.last is not None and reached and day > season.last:
         raise UserError(f"season '{season.id}' ends on {season.last}, before {day}", hint="extend it first")
     return day
@@ -226,7 +226,7 @@ _MAKES: dict[str, Callable[[Season, Asked, dict[str, str]], Made]] = {
 def _signature(season: Season, sha256: str, key: Path | None) -> str:
     if key is None:
         if season.operator:
-            hint = "give the private key, or name it in TRADEASSAY_ARENA_KEY"
+            hint = "give the private key (key=FILE), or name it in TRADEASSAY_ARENA_KEY"
             raise UserError(f"amendments of season '{season.id}' are signed", hint=hint)
         return ""
     made = ssh_keygen("sign", "-f", str(key), "-n", NAMESPACE, given=f"{sha256}\n".encode())

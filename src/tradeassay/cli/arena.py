@@ -260,7 +260,7 @@ _AMENDS = {
 }
 _DOORS = {"register": "ENTRY", "revoke": "ENTRY", "approve": "ENTRY", "decline": "ENTRY"}
 _ACTIONS = {
-    **{name: ("day", "by", "sign") for name in (*_AMENDS, "approve")},
+    **{name: ("day", "by", "key") for name in (*_AMENDS, "approve")},
     "register": ("address", "renew"),
     "bar": ("by",),
     "key": ("revoke",),
@@ -282,6 +282,7 @@ _ACTIONS = {
 @click.option("--by", metavar="NAME", help="Who decides or amends. Default: operator.")
 @click.option(
     "--sign",
+    "key",
     metavar="KEY",
     envvar="TRADEASSAY_ARENA_KEY",
     show_envvar=True,
@@ -313,7 +314,7 @@ def amend(action: str, what: tuple[str, ...], id: str | None, db: str, as_json: 
     from tradeassay.arena.queries.seasons import opened_season
 
     for name, value in given.items():
-        if value and name != "sign" and name not in _ACTIONS[action]:
+        if value and name != "key" and name not in _ACTIONS[action]:
             raise click.UsageError(f"--{name} means nothing to 'amend {action}'")
     if action == "key":
         _give_key(what, db, revoke=given["revoke"], as_json=as_json)
@@ -344,7 +345,7 @@ def _amend(
         day=given["day"],
         by=given["by"] or "operator",
         now=iso(WallClock().now()),
-        key=Path(given["sign"]) if given["sign"] else None,
+        key=Path(given["key"]) if given["key"] else None,
     )
     made = amend(store, season, asked)
     if as_json:

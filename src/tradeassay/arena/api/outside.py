@@ -166,7 +166,7 @@ async def refuse_private(season: Season, allow: Sequence[Network]) -> None:
                 await checked_address(parse_target(url), allow, resolve_by_system)
             except Unusable as error:
                 if error.kind == "forbidden":
-                    hint = "allow its network, e.g. 127.0.0.0/8"
+                    hint = "allow its network, e.g. allow='127.0.0.0/8'"
                     raise UserError(f"entry '{entry.id}': {error.text}", hint=hint) from error
 
 
