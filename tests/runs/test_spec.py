@@ -304,6 +304,7 @@ def test_a_mistake_is_named_with_its_key(tmp_path, text, message, hint):
         {"bootstrap": 200},
         {"beacon": "drand"},
         {"slug": 5},
+        {"convention": "papr"},
     ],
 )
 def test_a_value_of_another_kind_is_refused_in_one_line(given):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import operator
 import os
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 
 from tradeassay.core.errors import UserError
+from tradeassay.core.registry import did_you_mean
 
 T = TypeVar("T")
 
@@ -63,8 +65,16 @@ def typed(given: Mapping[str, Any], described: type) -> dict[str, Any]:
             hint = in_words(str(error))
             for theirs, ours in (("null", "None"), ("array", "a tuple"), ("object", "a mapping")):
                 hint = hint.replace(theirs, ours)
+            if wrong := re.match("Invalid enum value '(.*)'", str(error)):
+                words = _words(kinds[name])
+                hint = did_you_mean(wrong[1], words, f"one of {', '.join(words)}")
             raise UserError(f"{name} cannot be {shown(value)}", hint=hint) from error
     return found
+
+
+def _words(kind: Any) -> list[str]:
+    """Return the words that a kind of value, or a part of it, can be."""
+    return [word for part in get_args(kind) for word in ([part] if isinstance(part, str) else _words(part))]
 
 
 def check_fields(config: msgspec.Struct) -> None:

@@ -113,7 +113,7 @@ def test_hours_of_an_exchange_begin_with_its_session():
 def test_what_cannot_be_had_is_refused_in_one_line(tmp_path, coins):
     with pytest.raises(UserError, match="does not have 'DOGE-USD'"):
         on_stored_bars(task(tmp_path, yf_symbol="DOGE-USD"), coins)
-    with pytest.raises(UserError, match=r"no symbol is named .*--symbols"):
+    with pytest.raises(UserError, match=r"no symbol is named .*: name one"):
         on_stored_bars(task(tmp_path, yf_symbol=None), coins)
     with pytest.raises(UserError, match="bars of 5 minutes, the task wants 1m"):
         on_stored_bars(task(tmp_path, timeframe="1m"), coins)
