@@ -31,7 +31,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.executors.task import ExecutorName
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.measure import Convention
-from tradeassay.core.registry import did_you_mean
+from tradeassay.core.settings import refuse_unknown
 from tradeassay.core.time import day_text, parse_day
 from tradeassay.data.tables.account import TableReading
 from tradeassay.metrics import BootstrapConfig
@@ -203,7 +203,7 @@ def assay(
 
     asked = {"trials": trials, "portfolios": portfolios, "watched": watched}
     config = VerdictConfig(**_typed(asked, VerdictConfig))
-    _refuse_unknown("an assay", own, inspect.signature(assay).parameters)
+    refuse_unknown(own, [*inspect.signature(assay).parameters], "an assay", "keyword")
     keywords = _typed(own, AssayFields)
     if isinstance(what, str | Path) and Path(what).is_dir():
         loaded = load_run(what)
@@ -220,7 +220,7 @@ def assay(
         other = str(against) if isinstance(against, Path) else against
         if not isinstance(reading, TableReading):
             described = instance_of("reading", reading or {}, Mapping, "write e.g. reading={'unit': 'percent'}")
-            _refuse_unknown("a reading", described, TableReading.__annotations__)
+            refuse_unknown(described, [*TableReading.__annotations__], "a reading", "part")
             reading = TableReading(**_typed(described, TableReading))
         left_out = {name: keywords.pop(name) for name in ("dividends", "interest") if name in keywords}
         config = msgspec.structs.replace(config, **left_out)
@@ -266,7 +266,7 @@ def make_spec(*what: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSp
     agents' own files included, so that the same description always means the same run. Raises :class:`UserError`
     for anything unknown, with near names.
     """
-    _refuse_unknown("a run", fields, SpecFields.__annotations__)
+    refuse_unknown(fields, [*SpecFields.__annotations__], "a run", "keyword")
     names = _traded((*what, fields.get("benchmarks")))
     chosen = [_benchmarks.get(name) for name in names]
     first, last = day_text(fields.get("first")), day_text(fields.get("last"))
@@ -435,13 +435,6 @@ def _chosen_agents(given: Any, models: Sequence[str]) -> list[Any]:
         return asked or [name for name in _agents.names() if not _converses(name) and _plays_alone(name)]
     several = isinstance(given, Iterable) and not isinstance(given, str | Mapping)
     return [*(given if several else [given]), *asked]
-
-
-def _refuse_unknown(what: str, given: Iterable[str], known: Iterable[str]) -> None:
-    for key in given:
-        if key not in known:
-            hint = did_you_mean(key, known, f"it has {', '.join(known)}")
-            raise UserError(f"{what} has no '{key}'", hint=hint)
 
 
 def _typed(given: Mapping[str, Any], described: type) -> dict[str, Any]:

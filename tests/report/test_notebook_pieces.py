@@ -76,7 +76,7 @@ def test_what_cannot_be_shown_says_what_can(judged, tmp_path, ask, said):
 @pytest.mark.parametrize(
     ("keywords", "said"),
     [
-        ({"colour": 1}, "an assay has no 'colour'"),
+        ({"colour": 1}, "an assay has no keyword 'colour'"),
         ({"trails": 5}, "did you mean trials"),
         ({"trials": "3"}, "trials cannot be '3'"),
         ({"dividends": 3}, "dividends cannot be 3"),

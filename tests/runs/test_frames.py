@@ -169,7 +169,7 @@ def test_making_a_spec():
     assert spec.datasets == {"tiny-us-v1": ("x",)}
     assert (spec.window.first, spec.window.last) == ("2024-02-01", "2024-03-22")
     assert tradeassay.make_spec("tiny-us-v1", seeds=3).seeds == (0, 1, 2)
-    with pytest.raises(UserError, match=r"a run has no 'agent' \(did you mean agents"):
+    with pytest.raises(UserError, match=r"a run has no keyword 'agent' \(did you mean agents"):
         tradeassay.make_spec("tiny-us-v1", agent=["cash"])  # it was left out, and every agent played
     for odd in (1.5, True):
         with pytest.raises(UserError, match=f"{odd} seeds cannot be run"):

@@ -46,35 +46,34 @@ def whole_number(name: str, given: object, least: int = 0) -> int:
     return number
 
 
-def in_words(complaint: str) -> str:
-    """Return what a decoder complains of as a hint."""
+def in_words(complaint: str, kind: Any) -> str:
+    """Return what a decoder complains of as a hint; for a word that ``kind`` does not have, those that it has."""
+    if wrong := re.match("Invalid enum value '(.*)'", complaint):
+        words = _words(kind)
+        return did_you_mean(wrong[1], words, f"it is one of {', '.join(words)}")
     return complaint.replace("`", "").replace("Expected", "it wants")
+
+
+def _words(kind: Any) -> list[str]:
+    return [word for part in get_args(kind) for word in ([part] if isinstance(part, str) else _words(part))]
 
 
 def typed(given: Mapping[str, Any], described: type) -> dict[str, Any]:
     """Return values as fields of ``described`` have them; raises :class:`UserError` for one of another kind."""
     import numpy as np  # slow to load, and every command loads this module
 
-    kinds = _kinds(described)
+    kinds = kinds_of(described)
     found: dict[str, Any] = {}
     for name, value in given.items():
         plain = value.item() if isinstance(value, np.generic) else value
         try:
             found[name] = msgspec.convert(plain, kinds[name])
         except msgspec.ValidationError as error:
-            hint = in_words(str(error))
+            hint = in_words(str(error), kinds[name])
             for theirs, ours in (("null", "None"), ("array", "a tuple"), ("object", "a mapping")):
                 hint = hint.replace(theirs, ours)
-            if wrong := re.match("Invalid enum value '(.*)'", str(error)):
-                words = _words(kinds[name])
-                hint = did_you_mean(wrong[1], words, f"one of {', '.join(words)}")
             raise UserError(f"{name} cannot be {shown(value)}", hint=hint) from error
     return found
-
-
-def _words(kind: Any) -> list[str]:
-    """Return the words that a kind of value, or a part of it, can be."""
-    return [word for part in get_args(kind) for word in ([part] if isinstance(part, str) else _words(part))]
 
 
 def check_fields(config: msgspec.Struct) -> None:
@@ -94,5 +93,5 @@ def take_fields(spec: msgspec.Struct) -> None:
 
 
 @cache
-def _kinds(described: type) -> dict[str, Any]:
+def kinds_of(described: type) -> dict[str, Any]:
     return get_type_hints(described, include_extras=True)

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tradeassay.core.arguments import in_words
+from tradeassay.core.arguments import in_words, kinds_of
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import did_you_mean
 
@@ -32,8 +32,5 @@ def filled(config: type[C], values: Mapping[str, object], whose: str, hint: str)
         if where is None:
             raise UserError(f"{whose}: {error}", hint=hint) from error
         complaint, key = where.groups()
-        wants = in_words(complaint)
-        for field in msgspec.inspect.type_info(config).fields:  # type: ignore[attr-defined]  # a struct has fields
-            if field.encode_name == key and isinstance(field.type, msgspec.inspect.LiteralType):
-                wants = f"it is one of {', '.join(map(str, field.type.values))}"
+        wants = in_words(complaint, kinds_of(config)[key])
         raise UserError(f"{whose} cannot take {key}={values.get(key)!r}", hint=wants) from error
