@@ -83,8 +83,8 @@ def check_fields(config: msgspec.Struct) -> None:
 
 
 def take_fields(spec: msgspec.Struct) -> None:
-    """Have the fields of what a caller made be what a file with the same values would have made of them, such as a
-    list a tuple and a mapping a struct; raises :class:`UserError` for a value that can be none.
+    """Make of a caller's values what would be made of the same values in a file, of a list a tuple, of a mapping a
+    struct; raises :class:`UserError` for one of another kind than its field declares.
     """
     given = {name: getattr(spec, name) for name in spec.__struct_fields__}
     given = {name: value for name, value in given.items() if value is not msgspec.UNSET}

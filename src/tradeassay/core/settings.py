@@ -32,5 +32,5 @@ def filled(config: type[C], values: Mapping[str, object], whose: str, hint: str)
         if where is None:
             raise UserError(f"{whose}: {error}", hint=hint) from error
         complaint, key = where.groups()
-        wants = in_words(complaint, kinds_of(config)[key])
+        wants = in_words(complaint, kinds_of(config).get(key))
         raise UserError(f"{whose} cannot take {key}={values.get(key)!r}", hint=wants) from error

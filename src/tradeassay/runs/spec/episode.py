@@ -201,7 +201,8 @@ def code_sha256(module: str) -> str | None:
     """
     parts = module.split(".")
     around = (sys.modules.get(".".join(parts[:n])) for n in range(1, len(parts) + 1))
-    file = next((Path(found) for one in around if (found := getattr(one, "__file__", None))), None)  # no namespace
+    # A namespace has no file: then the package is the one in it.
+    file = next((Path(found) for one in around if (found := getattr(one, "__file__", None))), None)
     if parts[0] == "tradeassay" or file is None or not file.is_file():
         return None
     inside = sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
