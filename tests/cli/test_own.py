@@ -373,15 +373,16 @@ def test_a_run_of_what_a_package_adds_is_no_forgery_without_it_or_with_another_v
     assert "re-derived: data, decisions, account, scores, page" in said, "it decides as before"
     rule.write_text(rule.read_text().replace("closes[-1] > closes", "closes[-1] < closes"))
     market.write_text(market.read_text().replace("250_000", "500_000"))
-    of_rule, of_market = told_in(package, "verify rule --workers 1", "verify market --workers 1")
-    assert of_rule[0] == of_market[0] == 3
-    assert "they come out otherwise with theirs 2.0" in of_rule[1]
-    assert "the rules of 'their-market-v1' in theirs 2.0: market.cash is 250000.0" in of_market[1]
     venue.write_text(venue.read_text().replace("'Theirs'", "'Theirs', periods_per_year=365"))
     scores = json.loads((runs / "floor" / "scores.json").read_text())
     scores["agents"][1]["measures"]["cumulative_return"]["median"]["value"] = 9.99
     (shutil.copytree(runs / "floor", runs / "forged") / "scores.json").write_text(json.dumps(scores))
-    of_floor, of_forged = told_in(package, "verify floor --workers 1", "verify forged --workers 1")
+    of_rule, of_market, of_floor, of_forged = told_in(
+        package, *(f"verify {slug} --workers 1" for slug in ("rule", "market", "floor", "forged"))
+    )
+    assert of_rule[0] == of_market[0] == 3
+    assert "they come out otherwise with theirs 2.0" in of_rule[1]
+    assert "the rules of 'their-market-v1' in theirs 2.0: market.cash is 250000.0" in of_market[1]
     assert of_floor[0] == 3 and "venue 'their-venue-v1' has other rules in theirs 2.0" in of_floor[1]
     assert of_forged[0] == 1
     assert "follows as" in of_forged[1], "what does not depend on the venue is computed all the same"

@@ -3,24 +3,27 @@
 from pathlib import Path
 
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
-from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
 
 from tradeassay.arena.api.doors import Doors
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.web.app import Arena, create_app
 
-CHECKS = (not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance)
 QUIET = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 
 
 def _check(store: Store, examples: int) -> int:
+    """Try every operation. Schemathesis is imported by the tests that use it: every worker collects this file."""
+    import schemathesis
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.specs.openapi import checks
+
+    wanted = [
+        not_a_server_error,
+        checks.status_code_conformance,
+        checks.content_type_conformance,
+        checks.response_schema_conformance,
+    ]
     app = create_app(Arena(doors=Doors(store), folder=Path("none"), register=True, apply=True))
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
     tried = 0
@@ -36,7 +39,7 @@ def _check(store: Store, examples: int) -> int:
             suppress_health_check=QUIET,
         )
         def one(case: schemathesis.Case) -> None:
-            case.call_and_validate(checks=list(CHECKS))
+            case.call_and_validate(checks=wanted)
 
         given(case=operation.as_strategy())(one)()
         tried += 1
