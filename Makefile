@@ -4,19 +4,20 @@ BIN := .venv/bin
 # Tests start hundreds of Python processes: each module is compiled once, not by each of them.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test system test-all check suite docs lock wheel release clean
+.PHONY: demo test system bytecode test-all check suite docs lock wheel release clean
 demo: .venv/.runtime     ## accounts of known nature, a real model's recorded answers, and a page to open
 	@TRADEASSAY_RECORDINGS=recordings/src/tradeassay_recordings $(BIN)/tradeassay demo
 test:                    ## style, types, import contracts and all tests that are not slow
-	$(MAKE) --no-print-directory -j2 .venv/.test system
-	$(MAKE) --no-print-directory -j2 check suite
+	$(MAKE) --no-print-directory -j3 check suite
 system:
 	scripts/system-packages
+bytecode: | .venv/bin/python
+	@$(BIN)/python -m compileall -q src tests
 # Three workers for two cores: every tenth second a test waits for a server, a signal or a browser. Each of them
 # collects all tests, and rewriting their assertions doubles that: only what failed is run again for its words.
-suite: .venv/.test       ## only the tests that are not slow
+suite: .venv/.compiled bytecode system  ## only the tests that are not slow
 	$(BIN)/python -m pytest -n 3 --dist worksteal --assert=plain || { $(BIN)/python -m pytest --last-failed --last-failed-no-failures none; exit 1; }
-test-all: system .venv/.test-all  ## the same with the slow tests, the live sources, Ray and the factor models
+test-all: system .venv/.test-all .venv/.compiled  ## the same with the slow tests, the live sources, Ray and the factor models
 	$(MAKE) check
 	HYPOTHESIS_PROFILE=search $(BIN)/python -m pytest -n 2 --dist worksteal -m "not network" -o timeout=3600
 check: .venv/.test       ## only style, types and import contracts
@@ -37,10 +38,16 @@ clean:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tradeassay needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	@$(PYTHON) -m venv .venv
 .venv/.runtime: requirements/runtime.txt pyproject.toml | .venv/bin/python
-	@scripts/install $(BIN)/python requirements/runtime.txt
+	@scripts/install $(BIN)/python requirements/runtime.txt && scripts/precompile $(BIN)/python
 	@touch $@
 .venv/.test: requirements/test.txt pyproject.toml | .venv/bin/python
-	scripts/install $(BIN)/python requirements/test.txt && $(BIN)/python -m compileall -q -j 0 src tests
+	scripts/install $(BIN)/python requirements/test.txt
+	touch $@
+# What all workers of the tests import when they start. Types are checked meanwhile.
+SHARED := polars openpyxl numba mcp sqlalchemy.dialects.postgresql exchange_calendars hypothesis gymnasium fastapi.testclient \
+  uvicorn jinja2 nbformat yaml pytest xdist.plugin
+.venv/.compiled: .venv/.test
+	scripts/precompile $(BIN)/python $(SHARED)
 	touch $@ .venv/.runtime
 .venv/.test-all: .venv/.test requirements/test-all.txt requirements/qlib.txt
 	scripts/install $(BIN)/python requirements/test-all.txt
