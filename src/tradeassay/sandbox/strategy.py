@@ -15,7 +15,7 @@ import random
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from types import CodeType, ModuleType
 from typing import Any, Final, Literal
 
@@ -134,9 +134,15 @@ BOM: Final = "\ufeff"
 
 def parse(source: str, allowed: frozenset[str] | None) -> tuple[CodeType | None, Parsed]:
     """Compile ``source`` without running any of it; ``allowed`` None checks no imports."""
+    lines = source.splitlines(keepends=True)
+    linecache.cache[FILE] = (len(source), None, lines, FILE)  # for readable tracebacks
+    return _compiled(source, allowed)
+
+
+@lru_cache(maxsize=32)
+def _compiled(source: str, allowed: frozenset[str] | None) -> tuple[CodeType | None, Parsed]:
+    """Trusted code is called again and again by one process, on other bars each time: it is compiled once."""
     try:
-        lines = source.splitlines(keepends=True)
-        linecache.cache[FILE] = (len(source), None, lines, FILE)  # for readable tracebacks
         tree = syntax_tree(source.removeprefix(BOM), FILE)
         found = None if allowed is None else first_forbidden(tree, allowed)
         if found is not None:
