@@ -5,6 +5,8 @@ import math
 import re
 import sys
 import zipfile
+from functools import cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRADEASSAY_HOME", str(tmp_path_factory.mktemp("home")))
         patch.setenv("INSPECT_DISPLAY", "none")
+        # Inspect reads what every installed package consists of whenever it evaluates a task.
+        patch.setattr("inspect_ai._util.package.packages_distributions", cache(packages_distributions))
         yield
     if tasks := sys.modules.get("tradeassay.frontends.inspect_tasks"):
         tasks._SANDBOX.close()
