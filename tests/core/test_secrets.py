@@ -264,6 +264,7 @@ def written(key: str) -> dict[str, str]:
         "upper-case codes": re.sub(r"(?<=u)[0-9a-f]{4}", lambda code: code[0].upper(), for_html),
         "JSON in JSON": json.dumps(escaped)[1:-1],
         "JSON in JSON, slashes escaped": json.dumps(escaped.replace("/", "\\/"))[1:-1],
+        "JSON in JSON in JSON": json.dumps(json.dumps(for_html)[1:-1])[1:-1],
         "HTML": html.escape(key),
         "an address in base64": base64.b64encode(f"https://h/?key={percent}&a=1".encode()).decode(),
         "JSON in base64": base64.b64encode(json.dumps({"k": key}).encode()).decode(),

@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 from report_sample import cell
 
 from tradeassay.benchmarks.tables import counted
+from tradeassay.core import secrets
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.orders import Order
 from tradeassay.metrics.history import by_month
@@ -29,6 +30,7 @@ from tradeassay.report.charts import (
 )
 from tradeassay.report.formatting import common_scale, in_line, shown
 from tradeassay.report.numbers import order_words
+from tradeassay.report.run_page import PageKept, write_run_page
 from tradeassay.report.shell import script_json, template_text
 
 CELL = cell(0, 120)
@@ -219,3 +221,15 @@ def test_an_account_that_grew_far_has_a_log_axis():
     assert max(rises) - min(rises) <= 1.0
     near = str(plain_chart(days, [("a", "the account", [one / 1e4 for one in grown])], ChartLook(), "near"))
     assert " data-log" not in near and "%</text>" in near
+
+
+def test_a_page_that_a_secret_was_taken_out_of_is_still_this_machines(tmp_path, monkeypatch):
+    known = secrets.Secrets()
+    known.add("a7Bq2Zx9Kd4Wm1Pv")
+    monkeypatch.setattr(secrets, "KNOWN", known)
+    page = write_run_page(tmp_path, None, "<p>it said a7Bq2Zx9Kd4Wm1Pv</p>")
+    assert page.read_text() == f"<p>it said {secrets.REMOVED}</p>"
+    write_run_page(tmp_path, None, "<p>written again</p>")
+    page.write_text("<p>somebody else's</p>")
+    with pytest.raises(PageKept):
+        write_run_page(tmp_path, None, "<p>once more</p>")

@@ -211,8 +211,8 @@ def _writers() -> Iterator[Callable[[str], str]]:
         lambda sign: re.sub(r"(?<=u)[0-9a-f]{4}", lambda code: code[0].upper(), for_html(sign)),
         for_html,
     )
-    yield from in_json
-    yield from map(inside_json, (escaped, *in_json))
+    nested = [inside_json(write) for write in (escaped, *in_json)]
+    yield from (*in_json, *nested, *map(inside_json, nested))  # a server's JSON may quote JSON that quotes JSON
 
 
 def _around(

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tradeassay.core.errors import UserError
+from tradeassay.core.secrets import without_secrets
 from tradeassay.report.shell import write_page
 from tradeassay.runs.verify.attested import vouch, vouched
 
@@ -19,7 +20,7 @@ def write_run_page(folder: Path, path: Path | None, text: str) -> Path:
 
     Without a ``path``, raises :class:`PageKept` where another page is that was not written on this machine.
     """
-    usual, content = folder / "report.html", text.encode("utf-8", "replace")
+    usual, content = folder / "report.html", without_secrets(text.encode("utf-8", "replace"))  # as it is written
     place = path or usual
     if path is None and place.is_file() and (there := place.read_bytes()) != content and not vouched(there):
         hint = "name a file for a new one"
