@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import pytest
@@ -11,7 +11,7 @@ from llm_asking import place
 from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, ToolSpec
 from tradeassay.llm import Access, ModelParams, open_model, scripted_models
 from tradeassay.llm.scripted.model import Question
-from tradeassay.llm.scripted.traders import Slow
+from tradeassay.llm.scripted.traders import Sensible, Slow
 
 NAMES = (
     "broken-json code-judge contrarian future-asker news-reader injector never-submits overspender sensible slow"
@@ -104,6 +104,18 @@ def test_a_strange_observation_breaks_nobody(name):
         for tools, must in (((), None), (TOOLS, None), (SUBMIT, "submit_action")):
             asked = AskModel(purpose="p", messages=messages, tools=tools, must_call=must, given=given)
             assert isinstance(model.answer(asked), ModelReply), observation
+
+
+@pytest.mark.parametrize("way", [lambda asked: asked.payload["nope"], lambda: 1, 3])
+def test_what_is_wrong_with_a_way_of_ones_own_is_told(way):
+    """It was answered with a sentence, as a strange observation is."""
+
+    class Own(Sensible):
+        ways: ClassVar = {"orders": way}
+
+    with pytest.raises((KeyError, TypeError)):
+        Own().answer(AskModel(purpose="orders", messages=(), given=beside(DAY)))
+    assert "nothing here" in Own().answer(AskModel(purpose="other", messages=(), given=beside(DAY))).text
 
 
 def test_the_text_of_a_prompt_is_not_read():

@@ -469,11 +469,16 @@ class Sensible:
     """In what a model that derives from this one differs."""
 
     def answer(self, request: AskModel) -> ModelReply:
-        asked = Question(request)
+        asked, unreadable = Question(request), say("There is nothing here that I can read.")
+        way = {**SENSIBLE, **self.ways}.get(asked.about)
+        if way is None:
+            return unreadable
         try:
-            said = {**SENSIBLE, **self.ways}[asked.about](asked)
+            said = way(asked)
         except (LookupError, TypeError, ValueError, AttributeError):
-            return say("There is nothing here that I can read.")
+            if not getattr(way, "__module__", "").startswith(f"{__package__}."):
+                raise  # whoever wrote a way of their own wants to know what is wrong with it
+            return unreadable
         if isinstance(said, ModelReply):
             return said
         return say(said) if request.must_call is None else call(request, [(request.must_call, said)])
