@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,14 +150,18 @@ def import_command(
     tradeassay data import bars.csv --columns date,open,high,low,close,volume -p calendar=XNYS
     tradeassay data import --layout qlib ~/.qlib/qlib_data/cn_data --name csi300
     """
-    config = _files_config(path, columns, {"name": name, "drop": drop, **dict(map(_pair, options))})
-    if layout is None:
-        _stored_import(config, replace_existing=replace_existing, allow_faults=allow_faults, as_json=as_json)
-        return
+    from tradeassay.data import import_files, preview_files
     from tradeassay.data.tables.layouts import unpacked
 
-    with unpacked(layout, path, config) as made:
-        _stored_import(made, replace_existing=replace_existing, allow_faults=allow_faults, as_json=as_json)
+    config = _files_config(path, columns, {"name": name, "drop": drop, **dict(map(_pair, options))})
+    with nullcontext(config) if layout is None else unpacked(layout, path, config) as read:
+        try:
+            result = import_files(read, allow_faults=allow_faults, replace_existing=replace_existing)
+        except DataRefused:
+            say(str(preview_files(read)))  # a wrong guess is the usual cause, so show what was guessed
+            raise
+    say(str(result.report))
+    _stored(result.manifest, as_json)
 
 
 @data.command()
@@ -204,18 +209,6 @@ def _files_config(path: Path, columns: str | None, options: dict[str, Any]) -> F
     source = make_source("csv", {"path": str(path), **given})
     assert isinstance(source, FilesSource)
     return source.config
-
-
-def _stored_import(config: FilesConfig, *, replace_existing: bool, allow_faults: bool, as_json: bool) -> None:
-    from tradeassay.data import import_files, preview_files
-
-    try:
-        result = import_files(config, allow_faults=allow_faults, replace_existing=replace_existing)
-    except DataRefused:
-        say(str(preview_files(config)))  # a wrong guess is the usual cause, so show what was guessed
-        raise
-    say(str(result.report))
-    _stored(result.manifest, as_json)
 
 
 def _stored(manifest: Manifest, as_json: bool) -> None:

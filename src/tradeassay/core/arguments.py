@@ -86,8 +86,7 @@ def take_fields(spec: msgspec.Struct) -> None:
     """Make of a caller's values what would be made of the same values in a file, of a list a tuple, of a mapping a
     struct; raises :class:`UserError` for one of another kind than its field declares.
     """
-    given = {name: getattr(spec, name) for name in spec.__struct_fields__}
-    given = {name: value for name, value in given.items() if value is not msgspec.UNSET}
+    given = {name: value for name in spec.__struct_fields__ if (value := getattr(spec, name)) is not msgspec.UNSET}
     for name, value in typed(given, type(spec)).items():
         msgspec.structs.force_setattr(spec, name, value)
 
