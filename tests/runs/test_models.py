@@ -178,7 +178,7 @@ def test_a_grid_over_settings_is_one_spec(home, tmp_path):
     ("changes", "complaint"),
     [
         ({"protocol": {"maks": "bright"}}, "has no setting 'maks'.*did you mean mask"),
-        ({"protocol": {"mask": "dark"}}, "cannot take mask='dark'.*blinded, bright"),
+        ({"protocol": {"mask": "dark"}}, "cannot take mask='dark'.*bright, blinded"),
         ({"protocol": {"attempts": "many"}}, "cannot take attempts='many'"),
         ({"protocol": {"mask": ("bright", "bright")}}, "'bright' is given twice"),
         ({"protocol": {"mask": ()}}, "nothing is given"),
