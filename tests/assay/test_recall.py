@@ -32,10 +32,11 @@ from tradeassay.assay.memory.questions import (
     read_answer,
 )
 from tradeassay.assay.memory.recall import RecallPlan, score_recall
+from tradeassay.assay.memory.sizes import sizes_recalled
 from tradeassay.cli import root
 from tradeassay.cli.memory import _ratio
 from tradeassay.core.dialogue import ModelReply
-from tradeassay.core.measure import Measure
+from tradeassay.core.measure import Measure, above
 from tradeassay.data import open_snapshot, write_snapshot
 from tradeassay.data.store.read import read_panel
 from tradeassay.data.synthetic import generate, preset
@@ -181,6 +182,10 @@ def audited(say, rising=0.7):
         about = {"kind": "week", "symbol": "ABC", "title": "Abc (ABC)", "day": f"d{k // 4}", "until": "2021-03-11"}
         asked = RecallQuestion(number=k, fact=k, truth=truth, **about)
         answers.append(read_answer(asked, ModelReply(text=say(truth > 0, rng.random()))))
+    return scored(answers)
+
+
+def scored(answers):
     plan = RecallPlan(questions=800, facts=800, input_tokens=0, output_tokens=0, usd=0.0)
     about = {"model": "m", "dataset": "d", "run": None, "plan": plan, "usd": 0.0}
     return score_recall(answers, config=RecallConfig(), cutoff=None, **about)
@@ -207,6 +212,68 @@ def audited(say, rising=0.7):
 def test_answers_that_tell_nothing_apart_neither_show_recall_nor_exclude_it(say, told, words):
     found = audited(say)
     assert (found.told, words in found.sentence) == (told, True), found.sentence
+
+
+def answered(true, stated, lasts=1, words="{way} {size:.3f}%"):
+    """Return answers about a table of moves, a row a day and a column a name; each lasts so many days."""
+    answers = []
+    for k, ((day, name), truth) in enumerate(np.ndenumerate(true)):
+        first, last = (str(np.datetime64("2021-01-04") + one) for one in (day, day + lasts))
+        about = {"kind": "day", "symbol": f"N{name}", "title": f"N{name}", "day": first, "until": last}
+        asked = RecallQuestion(number=k, fact=k, truth=float(truth), **about)
+        way, size = "up" if stated[day, name] > 0 else "down", abs(stated[day, name]) * 100
+        answers.append(read_answer(asked, ModelReply(text=words.format(way=way, size=size))))
+    return answers
+
+
+def test_sizes_are_correlated_and_days_and_names_left_out_in_turn():
+    """By hand: half of both sides are up, so that scores are +1 and -1. 14 of 16 agree: (14 - 2) / 16 = 0.75.
+    Without a name or a day with a wrong one it is 10/12, without one of the others 8/12: four times 1/12 away, so
+    that the variance is 3/4 * 4/144 from either, 1/24 together, with 3 + 3 degrees of freedom: 2.4469 *
+    sqrt(1/24)."""
+    true = 0.02 * np.array([[1, -1, 1, -1], [-1, 1, 1, -1], [1, -1, -1, 1], [-1, 1, -1, 1]])
+    stated = true / 2.0
+    stated[0, 0], stated[1, 3] = -0.01, 0.01
+    found = sizes_recalled(answered(true, stated), 0.95)
+    assert found.value == pytest.approx(0.75)
+    assert found.low is not None and found.high is not None
+    assert (found.low, found.high) == pytest.approx((0.75 - 0.49947, 0.75 + 0.49947), abs=1e-5)
+    # Moves that overlap are one stretch of days: here all of them are.
+    whole = sizes_recalled(answered(true, stated, lasts=4), 0.95)
+    assert whole.value == found.value and whole.low is None and "one stretch of days" in str(whole.note)
+
+
+def test_one_who_knows_how_names_ended_is_found_by_sizes():
+    """All names rose: that it says "up" of each of them tells nothing, but by how much does."""
+    rng = np.random.default_rng(4)
+    ended = rng.permutation(np.linspace(0.001, 0.02, 20))
+    true = ended + rng.normal(0.0, 0.04, (51, 20))
+    stated = np.broadcast_to(ended, true.shape)
+    found = scored(answered(true, stated))
+    assert found.told == "recalls"
+    assert "the moves that it states go with the true ones, correlated by 0." in found.sentence
+    assert scored(answered(true, stated, words="{way}")).told == "cannot be told"
+    assert scored(answered(true, rng.permuted(stated, axis=1))).told != "recalls"
+
+
+def test_who_says_more_of_names_that_move_more_guesses_that_the_market_rises():
+    rng = np.random.default_rng(5)
+    usual = np.linspace(0.005, 0.05, 20)
+    true = usual * (0.4 + rng.normal(0.0, 1.0, (200, 20)))
+    stated = usual * rng.uniform(0.9, 1.1, true.shape)
+    assert np.corrcoef(true.ravel(), stated.ravel())[0, 1] > 0.15  # by days alone that is certain
+    found = sizes_recalled(answered(true, stated), 0.95)
+    assert found.value is not None and abs(found.value) < 0.05 and not above(found)
+
+
+@pytest.mark.parametrize("by", ["name", "day"])
+def test_one_guess_for_a_name_or_for_a_day_is_one_guess(by):
+    """Of ten that go one way all the time seven are guessed: as by luck, however often they are asked about."""
+    way = np.repeat([1.0, -1.0], 5)
+    true = 0.01 * way + np.random.default_rng(6).normal(0.0, 0.01, (60, 10))
+    stated = np.broadcast_to(0.02 * way * np.where(np.isin(range(10), (2, 6, 8)), -1, 1), true.shape)
+    found = sizes_recalled(answered(true, stated) if by == "name" else answered(true.T, stated.T), 0.95)
+    assert found.value is not None and found.value > 0.2 and not above(found)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from tradeassay.assay.memory.questions import (
     request_of,
 )
 from tradeassay.assay.memory.scoring import clustered_mean, clustered_rate
+from tradeassay.assay.memory.sizes import sizes_recalled
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, above, below, not_scored, plain_sum
@@ -133,7 +134,8 @@ class RecallReport(msgspec.Struct, frozen=True, kw_only=True):
     ``closes`` is the share of closes right beyond what the same answers give when dealt to the other questions.
     ``admitted`` is the share of facts refused when that was allowed and right when an estimate was asked for.
     ``told`` is the finding in a word, ``sentence`` with its numbers: it *recalls* where moves and best names,
-    closes, or log-probabilities show it. The three looks share what one may err: each has a wider interval.
+    closes, or log-probabilities show it. The three looks share what one may err: each has a wider interval. Moves
+    show it by their signs, or by sizes that go with the true ones.
     """
 
     format: str = FORMAT
@@ -421,7 +423,8 @@ def score_recall(
     told, sentence = _tell(
         str(about.get("model")), recall, _beyond_chance(early, _shared(level)), beyond, after, early
     )
-    shown = _shown_otherwise(closes, weighed if isinstance(weighed, Propensity) else None)
+    sizes = sizes_recalled(early, _shared(level))
+    shown = _shown_otherwise(sizes, closes, weighed if isinstance(weighed, Propensity) else None)
     if shown and told != "recalls":
         moves = recall.reason if recall.value is None else f"{recall.value:.0%} of what can be known"
         told, sentence = "recalls", f"{about.get('model')} recalls prices: {shown}; moves and best names: {moves}."
@@ -579,9 +582,14 @@ def _beyond_dealing(answers: Sequence[RecallAnswer], level: float) -> Measure:
     return clustered_mean(np.array(scores), days, level)
 
 
-def _shown_otherwise(closes: Measure, weighed: Propensity | None) -> str:
-    """Return what closes and log-probabilities show, in words; empty where it is nothing."""
+def _shown_otherwise(sizes: Measure, closes: Measure, weighed: Propensity | None) -> str:
+    """Return what sizes of moves, closes and log-probabilities show, in words; empty where it is nothing."""
     found = []
+    if above(sizes) and sizes.high is not None:
+        found.append(
+            f"the moves that it states go with the true ones, correlated by {sizes.value:.2f} "
+            f"({sizes.low:.2f} to {min(sizes.high, 1.0):.2f}), where guesses have 0"
+        )
     if above(closes):
         found.append(
             f"{closes.value:.0%} ({closes.low:.0%} to {closes.high:.0%}) more closes right than by dealing"
