@@ -45,7 +45,7 @@ clean:
 	touch $@
 # What all workers of the tests import when they start. Types are checked meanwhile.
 SHARED := polars openpyxl numba mcp sqlalchemy.dialects.postgresql exchange_calendars hypothesis gymnasium fastapi.testclient \
-  uvicorn jinja2 nbformat yaml pytest xdist.plugin
+  uvicorn jinja2 nbformat yaml pytest xdist.plugin inspect_ai inspect_ai.model._providers.anthropic
 .venv/.compiled: .venv/.test
 	scripts/precompile $(BIN)/python $(SHARED)
 	touch $@ .venv/.runtime
