@@ -1,25 +1,33 @@
 """Runs under disturbance: what must change does, what must not does not, and nothing looks ahead."""
 
+import json
+import shutil
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 import robust_agents  # noqa: F401  # registers the agents
+from click.testing import CliRunner
 
 from tradeassay.account import venues
 from tradeassay.assay import RobustnessConfig, RobustnessReport, RobustnessScore, robustness_of_run
+from tradeassay.assay.leaks import LeakTestConfig
+from tradeassay.assay.leaks.examine import leak_tests
 from tradeassay.assay.luck import luck_of_run
+from tradeassay.assay.memory import counterfactual_study
 from tradeassay.assay.robustness import disturb
 from tradeassay.assay.robustness.study import costlier, replayed
+from tradeassay.assay.verdict import VerdictConfig, assay, record_assay
 from tradeassay.benchmarks import Benchmark, benchmarks
+from tradeassay.cli import root
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import ENCODER
 from tradeassay.data import write_snapshot
 from tradeassay.data.synthetic import generate, preset
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.play import MarketConfig
-from tradeassay.runs import AgentSpec, RunSpec, run
+from tradeassay.runs import AgentSpec, Run, RunSpec, run
 
 NAME = "tiny-robust-v1"
 SESSIONS, WARM = 62, 30
@@ -165,6 +173,26 @@ def test_a_venue_with_other_rules_than_were_played_is_not_used(played, tmp_path,
     assert "\n" not in str(error.value) and not list(tmp_path.iterdir())
     for luck in luck_of_run(played):
         assert luck.place is None and "has other rules here" in luck.sentence
+    with pytest.raises(UserError) as leaks:
+        leak_tests(played, config=LeakTestConfig(sessions=4))
+    with pytest.raises(UserError) as changed:
+        counterfactual_study(played, "test-believer")
+    assert str(leaks.value) == str(changed.value) == str(error.value)
+
+
+@pytest.mark.parametrize("away", ["data", "rules"])
+def test_an_assay_is_not_contradicted_by_what_is_not_here(played, tmp_path, monkeypatch, away):
+    folder = tmp_path / "sent"
+    shutil.copytree(played.folder, folder)
+    sent = Run.load(folder, home=played.home)
+    record_assay(sent, assay(sent, VerdictConfig(portfolios=100)))
+    monkeypatch.setenv("TRADEASSAY_HOME", str(tmp_path if away == "data" else played.home))
+    if away == "rules":
+        monkeypatch.setitem(venues._items, "us-v1", costlier(venues.get("us-v1"), 3.0))
+        monkeypatch.setattr(venues, "package", lambda name: "theirs 1.0")
+    said = json.loads(CliRunner().invoke(root, ["verify", str(folder), "--json"]).stdout)
+    found = {one["claim"]: one["outcome"] for one in said["verification"]["claims"]}
+    assert (found["account"], found["assay"], said["exit_code"]) == ("cannot be checked", "cannot be checked", 3)
 
 
 @pytest.mark.parametrize("wrong", [{"sizes": (1.5,)}, {"costs": (-1.0,)}, {"what": ("weather",)}])

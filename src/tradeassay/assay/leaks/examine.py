@@ -105,8 +105,10 @@ def leak_test_of_episode(
 
     A rule is played again. A model is not asked: its recorded answers are given again, and what it would have been
     shown in other futures is compared with what it was shown. Raises :class:`~tradeassay.core.errors.RunError`
-    when the recorded conversation cannot be played again.
+    when the recorded conversation cannot be played again, and :class:`UserError` where its venue has other rules
+    now.
     """
+    run.manifest.refuse_other_venue(run.episode(key).benchmark)
     config = config or LeakTestConfig()
     episode, snapshot = run.episode(key), run.snapshot(key)
     cut, whole = _window(run.manifest.benchmark(episode), snapshot, None, config.sessions)

@@ -137,7 +137,8 @@ def counterfactual_study(
 ) -> CounterfactualReport:
     """Ask a share of an agent's decisions again in changed markets; a rule is played again.
 
-    Raises :class:`UserError` for an agent the run does not have, :class:`ModelError` when a model is not reached.
+    Raises :class:`UserError` for an agent the run does not have, and where a venue has other rules now than were
+    played by; :class:`ModelError` when a model is not reached.
     """
     config, asking, say = config or CounterfactualConfig(), asking_of(asking), say or (lambda _: None)
     budget = Budget(asking.max_usd)
@@ -182,6 +183,8 @@ def _asked_about(run: Run, agent: str) -> tuple[list[EpisodeSpec], list[str]]:
     # Under a mask nobody can answer by name: only what was played with names and dates in sight is asked again.
     talks = run.manifest.protocols
     bright = [one for one in episodes if one.cell not in talks or arm_of(talks[one.cell].config) == BRIGHT]
+    for episode in bright or episodes:
+        run.manifest.refuse_other_venue(episode.benchmark)
     return bright or episodes, [] if bright else ["every play was masked: answering by name cannot show"]
 
 

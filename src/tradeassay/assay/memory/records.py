@@ -75,10 +75,11 @@ def parse_record(content: bytes) -> MemoryRecord:
     raise ValueError(f"its format is {kind!r}")
 
 
-def check_record(run: Run, record: MemoryRecord) -> tuple[ClaimOutcome, list[str]]:
+def check_record(run: Run, record: MemoryRecord, unsure: bool) -> tuple[ClaimOutcome, list[str]]:
     """Make a record of memory again, and say what becomes of it and how it was asked for otherwise than usual.
 
-    Programs are asked again. What a model said is a claim of the runner: it is read and scored again.
+    Programs are asked again. What a model said is a claim of the runner: it is read and scored again. ``unsure``:
+    the run's data or its venue's rules are not here, so that not being able to contradicts nobody.
     """
     claim, plain = "changed input", msgspec.to_builtins(CounterfactualConfig())
     if isinstance(record, RecallReport):
@@ -100,6 +101,8 @@ def check_record(run: Run, record: MemoryRecord) -> tuple[ClaimOutcome, list[str
         changed = next((f"{where} is {old!r:.60}, here {new!r:.60}" for where, old, new in differences(*pair)), "")
     except TradeassayError as error:
         changed, asked = f"it cannot be made again: {error}", False
+        if unsure:
+            return ClaimOutcome(claim=claim, outcome="cannot be checked", why=changed), notes
     outcome: Word = "contradicted" if changed else "re-derived" if asked else "cannot be checked"
     return ClaimOutcome(claim=claim, outcome=outcome, why=changed or ("" if asked else NOT_REDERIVABLE)), notes
 

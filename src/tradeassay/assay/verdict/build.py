@@ -935,12 +935,13 @@ def check_assay(run: Run, found: VerifyReport) -> VerifyReport:
     """Make the assay that lies beside a run again, as it was asked for, and add what becomes of it to ``found``.
 
     Leak tests are not repeated, and runs that came into the folder later count as tries: an assay that either may
-    have changed is not contradicted.
+    have changed is not contradicted, nor is one of a run whose data or venue's rules are not here.
     """
     from tradeassay.assay.memory.records import check_record, parse_record
 
     notes = [note for note in found.notes if note != NOT_ASSAYED]
     told: list[ClaimOutcome] = []
+    unsure = any(one.claim == "account" and one.outcome == "cannot be checked" for one in found.claims)
     try:
         kept = msgspec.json.decode((run.folder / "assay.json").read_bytes(), type=RecordedAssay)
         records = [parse_record(bytes(one)) for one in kept.memory]
@@ -953,13 +954,13 @@ def check_assay(run: Run, found: VerifyReport) -> VerifyReport:
         chosen = differences(msgspec.to_builtins(VerdictConfig()), msgspec.to_builtins(kept.assay.config))
         notes += [f"the assay was asked for with {name} {new} instead of {old}" for name, old, new in chosen]
         for record in records:
-            claim, said = check_record(run, record)
+            claim, said = check_record(run, record, unsure)
             told.append(claim)
             notes += said
         tested = any(one.leaks.tested for one in kept.assay.agents)
     except (TradeassayError, ValueError, *UNDECODABLE) as error:
         changed, tested = f"it cannot be made again: {error}", False
-    open_ = tested or (found.freedom is not None and (found.freedom.runs or 2) > 1)
+    open_ = tested or unsure or (found.freedom is not None and (found.freedom.runs or 2) > 1)
     outcome: Word = "re-derived" if not changed else "cannot be checked" if open_ else "contradicted"
     if not changed and all(one.outcome != "contradicted" for one in told):
         vouch((run.folder / "assay.json").read_bytes())  # it was made here just now
