@@ -26,12 +26,11 @@ from tradeassay.assay.own import OwnAccount
 from tradeassay.assay.verdict.record import Assay, Share, Verdict, VerdictConfig
 from tradeassay.benchmarks import Benchmark, benchmarks as _benchmarks
 from tradeassay.benchmarks.programs import refuse_other_kind
-from tradeassay.core.arguments import instance_of, path_from, typed
+from tradeassay.core.arguments import instance_of, path_from, refuse_unknown, typed
 from tradeassay.core.errors import UserError
 from tradeassay.core.executors.task import ExecutorName
 from tradeassay.core.hashing import sha256_of
 from tradeassay.core.measure import Convention
-from tradeassay.core.settings import refuse_unknown
 from tradeassay.core.time import day_text, parse_day
 from tradeassay.data.tables.account import TableReading
 from tradeassay.metrics import BootstrapConfig

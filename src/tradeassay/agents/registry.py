@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, get_args
 import msgspec
 
 from tradeassay.core.agent import Agent
+from tradeassay.core.arguments import filled, refuse_unknown
 from tradeassay.core.drive import own_fault
 from tradeassay.core.errors import TradeassayError, UserError, require
 from tradeassay.core.registry import Registry
-from tradeassay.core.settings import filled, refuse_unknown
 
 if TYPE_CHECKING:
     from tradeassay.llm import CassetteStore, Model

@@ -1,11 +1,11 @@
-"""What callers hand in: one of another kind is refused in one line, before it is used."""
+"""What callers hand in and people write as settings: one of another kind is refused in one line that names it."""
 
 from __future__ import annotations
 
 import operator
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -16,6 +16,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.registry import did_you_mean
 
 T = TypeVar("T")
+C = TypeVar("C", bound=msgspec.Struct)
 
 
 def shown(given: object) -> str:
@@ -89,6 +90,29 @@ def take_fields(spec: msgspec.Struct) -> None:
     given = {name: value for name in spec.__struct_fields__ if (value := getattr(spec, name)) is not msgspec.UNSET}
     for name, value in typed(given, type(spec)).items():
         msgspec.structs.force_setattr(spec, name, value)
+
+
+def refuse_unknown(given: Iterable[str], known: Sequence[str], whose: str, what: str) -> None:
+    """Raise :class:`UserError` for the first key that is not known, with near names."""
+    for key in given:
+        if key not in known:
+            hint = did_you_mean(key, known, f"it has {', '.join(known) or 'none'}")
+            raise UserError(f"{whose} has no {what} '{key}'", hint=hint)
+
+
+def filled(config: type[C], values: Mapping[str, object], whose: str, hint: str) -> C:
+    """Return a configuration with these values, as they are written on a command line or in a file.
+
+    Raises :class:`UserError` naming the field that is wrong and what it wants, else with ``hint``."""
+    try:
+        return msgspec.convert(dict(values), config, strict=False)
+    except msgspec.ValidationError as error:
+        where = re.search(r"^(.*) - at `\$\.(\w+)", str(error))
+        if where is None:
+            raise UserError(f"{whose}: {error}", hint=hint) from error
+        complaint, key = where.groups()
+        wants = in_words(complaint, kinds_of(config).get(key))
+        raise UserError(f"{whose} cannot take {key}={values.get(key)!r}", hint=wants) from error
 
 
 @cache

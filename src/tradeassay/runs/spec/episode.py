@@ -18,13 +18,12 @@ import msgspec
 from tradeassay.agents import ModelAgent, ModelConfig, converses, make_conversing, model_params
 from tradeassay.agents.model import NAME as MODEL
 from tradeassay.benchmarks import Benchmark, ModelProtocol, ProtocolConfig, benchmarks, protocols
-from tradeassay.core.arguments import check_fields, instance_of
+from tradeassay.core.arguments import check_fields, filled, instance_of, refuse_unknown
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import MissingExtra, ModelError, TradeassayError, UserError
 from tradeassay.core.executors.task import ExecutorName
 from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
 from tradeassay.core.secrets import remember_address
-from tradeassay.core.settings import filled, refuse_unknown
 from tradeassay.llm import (
     Access,
     ModelParams,
