@@ -5,11 +5,10 @@ Importing this package is cheap; everything heavy is loaded on first use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tradeassay.core import __version__ as __version__
-from tradeassay.core.lazy import lazily
 
+# As in typing, which takes longer to load than all of this: a command that is stopped meanwhile shows a traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tradeassay import plot as plot, reward as reward
     from tradeassay.api import (
@@ -50,5 +49,18 @@ if TYPE_CHECKING:
     from tradeassay.runs.spec.episode import ModelInfo as ModelInfo
     from tradeassay.runs.verify.report import verify as verify
 else:
-    __getattr__, __dir__, __all__ = lazily(__name__)
-    __all__ += ["__version__"]
+
+    def __getattr__(name):
+        _list_names()
+        return __all__ if name == "__all__" else __getattr__(name)
+
+    def __dir__():
+        _list_names()
+        return __dir__()
+
+    def _list_names():
+        global __getattr__, __dir__, __all__
+        from tradeassay.core.lazy import lazily
+
+        __getattr__, __dir__, __all__ = lazily(__name__)
+        __all__ += ["__version__"]

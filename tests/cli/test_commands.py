@@ -69,6 +69,7 @@ def test_version(tell):
         (["run", "daily-us-v9"], 2, "did you mean daily-us-v1"),
         (["run", "daily-us-v1", "-a", "momentum"], 2, "did you mean momentum-12-1"),
         (["run", "daily-us-v1", "-a", "momentum-12-1:top=5"], 2, "has no parameter 'top'"),
+        (["run", "daily-us-v1", "-a", "cash", "--window", "W1"], 2, "--first and --last, or take after-DAY"),
         (["run", "daily-us-v1", "-a", "random:k"], 2, "write name:key=value"),
         (["run", "daily-us-v1", "-a", "mine/mine.py"], 2, "does not say which class (write mine/mine.py:CLASS)"),
         (["run", "daily-us-v1", "-m", "scripted/sensible,openai/gpt-5"], 2, "give each its own -m"),

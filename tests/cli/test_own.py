@@ -441,7 +441,7 @@ import os, runpy, signal, sys
 
 class Stop:
     def find_spec(self, name, path=None, target=None):
-        if name == "click":
+        if name in ("typing", "click"):
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.argv = ["tradeassay", "--version"]

@@ -185,7 +185,7 @@ def test_a_grid_over_settings_is_one_spec(home, tmp_path):
         ({"agents": (talk.model("nobody"),)}, "no scripted model 'nobody'"),
         ({"agents": (AgentSpec(name="model", params={"model": "gpt"}),)}, "'gpt' is not a model name"),
         ({"agents": (talk.model("tiny-good", temperature=9.0),)}, "cannot take temperature"),
-        ({"windows": ("W1",)}, "no window set 'tiny-talk'"),
+        ({"windows": ("W1",)}, "'tiny-talk' has no window 'W1'.*first= and last=, or take after-DAY"),
     ],
 )
 def test_what_makes_no_sense_is_refused(changes, complaint, home, tmp_path):

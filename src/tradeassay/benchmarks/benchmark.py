@@ -138,6 +138,9 @@ def find_window(protocol: str, code: str, snapshot: Snapshot, convention: Conven
             structural=False,
             regime="whatever came after the cutoff",
         )
+    if protocol not in window_sets:
+        hint = "bound it with first= and last=, or take after-DAY, every session after a day"
+        raise UserError(f"'{protocol}' has no window '{code}', nor any other with a name", hint=hint)
     found = window_sets.get(protocol)(snapshot, convention)
     for window in found:
         if window.code.casefold() == code.casefold():

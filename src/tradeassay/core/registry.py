@@ -139,9 +139,10 @@ def newest(name: str, known: Collection[str]) -> str:
     return versions[max(versions)] if versions else name
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
-    """Return ``did you mean a or b?`` for names like ``name`` among ``known``, else ``otherwise``."""
+def did_you_mean(name: str, known: Iterable[str], otherwise: str, *, alike: float = 0.5) -> str:
+    """Return ``did you mean a or b?`` for names ``alike`` enough to ``name`` among ``known``, else
+    ``otherwise``."""
     import difflib
 
-    near = difflib.get_close_matches(str(name), list(dict.fromkeys(known)), n=3, cutoff=0.5)
+    near = difflib.get_close_matches(str(name), list(dict.fromkeys(known)), n=3, cutoff=alike)
     return f"did you mean {' or '.join(near)}?" if near else otherwise

@@ -230,7 +230,8 @@ ALL = "its rounds"
 def _unranked(found: Sequence[EntrySeries], which: str = ALL) -> str | None:
     """Return why an entry has no rank: it kept what it held before, which says nothing about it.
 
-    A round that the arena itself missed is not counted: nobody could decide in it.
+    A round that the arena itself missed is not counted: nobody could decide in it. One that only some missed is:
+    whether a worker died of them or of something else is not on record.
     """
     asked = [status for line in found for status in line.statuses if status != UNASKED]
     if not asked:

@@ -13,7 +13,9 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.errors import UserError
 from tradeassay.core.measure import plain_sum
+from tradeassay.core.registry import did_you_mean
 from tradeassay.llm.prompting import parse_object
 from tradeassay.llm.scripted.model import Calls, Json, Question, as_text, call, number_of, say, scripted_models
 
@@ -466,7 +468,13 @@ class Sensible:
 
     summary: ClassVar[str] = "follows the rules: simple momentum, valid answers"
     ways: ClassVar[Mapping[str, Way]] = {}
-    """In what a model that derives from this one differs."""
+    """In what a model that derives from this one differs: what is done when asked about something."""
+
+    def __init_subclass__(cls) -> None:
+        for about in set(cls.ways) - set(SENSIBLE):
+            # Other packages may ask about other things; what is nearly one of ours would never be asked about.
+            if meant := did_you_mean(about, SENSIBLE, "", alike=0.8):
+                raise UserError(f"scripted model {cls.__name__} has a way for '{about}'", hint=meant)
 
     def answer(self, request: AskModel) -> ModelReply:
         asked, unreadable = Question(request), say("There is nothing here that I can read.")
