@@ -73,6 +73,13 @@ def test_any_piece_of_twelve_goes(start, size, before, after):
     assert piece.encode() not in known.clean(raw)
 
 
+@pytest.mark.parametrize("at", range(20, len(KEY) - 12))
+def test_both_sides_of_a_changed_sign_go(known, at):
+    """Their places are those of one key that is there twice, and they are two pieces."""
+    both = f"{KEY}, {KEY[:at]}*{KEY[at + 1 :]}."
+    assert known.clean(both.encode()).decode() == f"{REMOVED}, {REMOVED}*{REMOVED}."
+
+
 def test_half_of_a_shorter_key_goes():
     known = Secrets()
     known.add("a7Bq2Zx9Kd4Wm1Pv")
@@ -335,9 +342,12 @@ def test_public_keys_and_folders_are_no_secrets():
             "PWD": "C:work-folder-1234",
             "KEYBOARD": "a7Bq2Zx9Kd4Wm1Pv",
             "BYPASS": "a7Bq2Zx9Kd4Wm1Pv",
+            "PARTITION_KEY": "2024-01-31",
         }
     )
     assert not known
+    known.add_settings({"MYSQL_PWD": "2024-01-31"})
+    assert known
 
 
 @pytest.mark.parametrize(

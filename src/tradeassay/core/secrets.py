@@ -85,7 +85,7 @@ class Secrets:
         for name, value in settings.items():
             if "://" in value:
                 self.add_address(value)
-            elif _is_setting(name) and not re.match(_PUBLIC, value):
+            elif _is_setting(name, value) and not re.match(_PUBLIC, value):
                 self.add(value)
 
     def add_address(self, address: str | None) -> None:
@@ -112,12 +112,13 @@ class Secrets:
             return data
         pattern, places, sizes = self._search or self._prepare()
         made: list[bytes] = []
+        known: dict[bytes, tuple[int, int]] = {}
         done = at = 0
         while found := pattern.search(data, at):
             # Of pieces that begin here the pattern finds one; another may be of a key that begins alike.
             here = found.start()
-            pieces = {data[here : here + size] for size in sizes} & places.keys()
-            spans = [span for piece in pieces for span in _around(data, here, piece, places[piece])]
+            pieces = [piece for size in sizes if (piece := data[here : here + size]) in places]
+            spans = [span for piece in pieces for span in _around(data, here, piece, places[piece], known)]
             at = here + 1  # and another one may begin within this one
             if not spans:
                 continue
@@ -216,15 +217,27 @@ def _writers() -> Iterator[Callable[[str], str]]:
 
 
 def _around(
-    data: bytes, at: int, piece: bytes, places: Iterable[tuple[bytes, int, int, bool]]
+    data: bytes,
+    at: int,
+    piece: bytes,
+    places: Iterable[tuple[bytes, int, int, bool]],
+    known: dict[bytes, tuple[int, int]],
 ) -> Iterator[tuple[int, int]]:
-    """Yield from where to where, around a piece of secrets, there is enough of them to give them away."""
+    """Yield from where to where, around a piece of secrets, there is enough of them to give them away. ``known``
+    is where each spelling was found last, as if it were all there, and how far it went: its further pieces tell
+    nothing new.
+    """
     for spelled, low, enough, text in places:
+        begins = at - low
+        before, reached = known.get(spelled, (0, 0))
+        if begins == before and at < reached:
+            continue
         start, end, high = at, at + len(piece), low + len(piece)
         while start and low and data[start - 1] == spelled[low - 1]:
             start, low = start - 1, low - 1
         while end < len(data) and high < len(spelled) and data[end] == spelled[high]:
             end, high = end + 1, high + 1
+        known[spelled] = begins, end
         size = end - start
         if size == len(spelled) or (size >= enough and not (text and re.fullmatch(_PLAIN, data[start:end]))):
             yield start, end
@@ -242,11 +255,12 @@ def names_secret(name: str) -> bool:
     return named or called.endswith(("APIKEY_", "SECRETKEY_", "TOKEN_", "PASSWORD_"))
 
 
-def _is_setting(name: str) -> bool:
-    """Tell the same of a variable or a setting, where whatever ends in KEY is a key unless it is public."""
+def _is_setting(name: str, value: str) -> bool:
+    """Tell the same of a variable or a setting, where whatever ends in KEY is a key unless it is public, or a date
+    or an address: what is sorted or filed by one."""
     called = _called(name)
-    wide = called.endswith(("_KEY_", "_PWD_")) and called != "_PWD_" and "_PUBLIC_" not in called
-    return wide or names_secret(name)
+    wide = called.endswith("_KEY_") and "_PUBLIC_" not in called and any(map(str.isalpha, value))
+    return wide or (called.endswith("_PWD_") and called != "_PWD_") or names_secret(name)
 
 
 def _called(name: str) -> str:
