@@ -283,7 +283,13 @@ def make_spec(*what: str | Sequence[str], **fields: Unpack[SpecFields]) -> RunSp
     if dataset is not None:
         raw["datasets"] = datasets_for(names, str(dataset) if isinstance(dataset, Path) else dataset)
     if fields.get("protocol"):
-        raw["protocol"] = _settings(fields.get("protocol"))
+        protocol = fields.get("protocol")
+        if not isinstance(protocol, Mapping):
+            raise UserError(f"{protocol!r:.60} are no settings", hint="write e.g. protocol={'mask': 'blinded'}")
+        raw["protocol"] = {
+            key: tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
+            for key, value in protocol.items()
+        }
     if fields.get("windows"):
         raw["windows"] = _several("windows", fields.get("windows"))
     for name in ("secret", "index", "universe"):
@@ -451,15 +457,6 @@ def _several(what: str, given: object) -> list[str]:
         if not isinstance(one, str):
             raise UserError(f"{one!r:.60} among the {what} is no name", hint="give a name, or a list of names")
     return listed
-
-
-def _settings(protocol: object) -> dict[str, Any]:
-    if not isinstance(protocol, Mapping):
-        raise UserError(f"{protocol!r:.60} are no settings", hint="write e.g. protocol={'mask': 'blinded'}")
-    return {
-        key: tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else value
-        for key, value in protocol.items()
-    }
 
 
 def _plain(agent: object) -> Any:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import math
 import pickle
 import threading
 from collections import deque
@@ -29,6 +28,7 @@ import msgspec
 import numpy as np
 
 from tradeassay.benchmarks.quantcode import load_task
+from tradeassay.code.collapse import mean_gap
 from tradeassay.code.extraction import extract
 from tradeassay.code.judges.decisions import CLOSENESS
 from tradeassay.code.judges.markets import SHARED_DRAWS
@@ -257,10 +257,8 @@ class Pool:
         others = self.batch([programs[place] for place in far], [known[other] for other in far.values()])
         mine = np.array([self._near(own[place]) for place in far])
         theirs = np.array([self._near(scored) for scored in others])
-        gap = mine - theirs
-        mean, room = float(gap.mean()), 1.96 * float(gap.std(ddof=1)) / math.sqrt(gap.size)
         note = f"{mine.mean():.2f} of the way to their own task, {theirs.mean():.2f} to another"
-        return Measure(value=mean, low=mean - room, high=mean + room, n=gap.size, note=note)
+        return mean_gap(mine - theirs, note)
 
     def _near(self, scored: ScoredAnswer) -> float:
         config, parts = self._rule.config, scored.parts
@@ -324,7 +322,8 @@ def read_answer(answer: object, framework: Framework = "backtrader") -> tuple[st
     """Return an answer's program and how it was found, or what an answer without one is worth."""
     # By type(), and as a plain text: an object may lie about its class, and a kind of text about its methods.
     if not issubclass(type(answer), str):
-        return ScoredAnswer(value=0.0, outcome="no_code", reason=f"the answer is {_kind(answer)}, not text")
+        kind = "None" if answer is None else f"of type {type(answer).__name__}"
+        return ScoredAnswer(value=0.0, outcome="no_code", reason=f"the answer is {kind}, not text")
     text = str.__str__(answer)
     if not text.strip():
         return ScoredAnswer(value=0.0, outcome="no_code", reason="the answer is empty")
@@ -337,10 +336,6 @@ def read_answer(answer: object, framework: Framework = "backtrader") -> tuple[st
 
 def _name(task: str | CodeTask) -> str:
     return task if isinstance(task, str) else sha256_of(task)
-
-
-def _kind(answer: object) -> str:
-    return "None" if answer is None else f"of type {type(answer).__name__}"
 
 
 _OPENED: list[JobExecutor] = []

@@ -13,7 +13,6 @@ from tradeassay.core.orders import Decision
 from tradeassay.play.journal import (
     BATCHED,
     EVERY_LINE,
-    FsyncPolicy,
     Journal,
     encode_line,
     read_lines,
@@ -86,14 +85,14 @@ def test_a_garbled_last_line_is_cut_a_garbled_inner_one_refused(tmp_path):
 def test_every_line_is_durable_at_once_unless_batched(tmp_path, monkeypatch):
     syncs = []
     monkeypatch.setattr(os, "fsync", syncs.append)
-    for policy, expected in ((EVERY_LINE, 5), (FsyncPolicy(lines=2), 3), (BATCHED, 1)):
-        path = tmp_path / f"{policy.lines}.jsonl"
+    for batch, expected in ((EVERY_LINE, 5), (2, 3), (BATCHED, 1)):
+        path = tmp_path / f"{batch}.jsonl"
         with Journal(path) as journal:
             syncs.clear()  # the new file's name was made durable already
-            journal.policy = policy
+            journal.batch = batch
             for step in range(5):
                 journal.append(encode_line(record(step)))
-                if policy is EVERY_LINE:
+                if batch == EVERY_LINE:
                     assert path.read_bytes().count(b"\n") == step + 1
         assert len(syncs) == expected
         assert path.read_bytes().count(b"\n") == 5
@@ -102,7 +101,7 @@ def test_every_line_is_durable_at_once_unless_batched(tmp_path, monkeypatch):
 def test_what_was_decided_is_written_even_when_an_error_follows(tmp_path):
     path = tmp_path / "events.jsonl"
     with pytest.raises(KeyboardInterrupt), Journal(path) as journal:
-        journal.policy = BATCHED
+        journal.batch = BATCHED
         journal.append(encode_line(record(0)))
         raise KeyboardInterrupt
     assert list(read_records(path)) == [record(0)]

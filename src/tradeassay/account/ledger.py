@@ -297,20 +297,17 @@ class Ledger:
         _same_money(event.positions, positions, scale, "marked positions")
         _same_money(event.nav, self.cash + positions, scale, "marked NAV")
         if self._margin:
-            self._check_margin(event.nav)
+            terms = self._deposit.terms
+            required = 0.0
+            for holding in self.holdings.values():
+                value = holding.quantity * holding.mark * holding.multiplier
+                required += value * terms.maintenance_long if value > 0.0 else -value * terms.maintenance_short
+            if not self._called and event.nav < required - TOLERANCE * (abs(event.nav) + required):
+                raise LedgerError(
+                    f"equity {event.nav!r} is below the maintenance margin {required!r} without a margin call"
+                )
         self._called = False
         self.sessions += 1
-
-    def _check_margin(self, equity: float) -> None:
-        terms = self._deposit.terms
-        required = 0.0
-        for holding in self.holdings.values():
-            value = holding.quantity * holding.mark * holding.multiplier
-            required += value * terms.maintenance_long if value > 0.0 else -value * terms.maintenance_short
-        if not self._called and equity < required - TOLERANCE * (abs(equity) + required):
-            raise LedgerError(
-                f"equity {equity!r} is below the maintenance margin {required!r} without a margin call"
-            )
 
     def _recorded(self, event: Event) -> None:
         """Take note of an event that moves neither cash nor a position."""

@@ -219,15 +219,16 @@ def train_baselines(
     work = Workshop(spec, home=home, listen=listen)
     if spread.executor == "inline":  # models that see the same window share its samples
         return tuple(work.baseline(name) for name in spec.models)
-    return tuple(spread.map(partial(_trained, spec, home), spec.models, done=_tell(spec, listen)))
+
+    def tell(place: int, _: object) -> None:
+        if listen is not None:
+            listen(f"{factor_model(spec.models[place]).title} is done")
+
+    return tuple(spread.map(partial(_trained, spec, home), spec.models, done=tell))
 
 
 def _trained(spec: BaselineSpec, home: Path | None, name: str) -> TrainedBaseline:
     return Workshop(spec, home=home).baseline(name)
-
-
-def _tell(spec: BaselineSpec, listen: Listener | None) -> Callable[[int, object], None]:
-    return lambda place, _: None if listen is None else listen(f"{factor_model(spec.models[place]).title} is done")
 
 
 class Workshop:
@@ -259,7 +260,9 @@ class Workshop:
         facts, fitted = stored if stored is not None else self._train(model, recipe, key)
         wanted = None if self.test is None else (self.test.first, self.test.last)
         if facts.test != wanted:
-            facts = msgspec.structs.replace(facts, test=wanted, test_ic=self._test_ic(fitted))
+            daily = self.test_days(fitted)
+            measured = None if daily is None else mean_rank_ic(daily, self.spec.horizon)
+            facts = msgspec.structs.replace(facts, test=wanted, test_ic=measured)
             store_facts(facts, self.home)
         return facts
 
@@ -305,10 +308,6 @@ class Workshop:
             return None
         samples = self.samples("test", fitted.window)
         return daily_rank_ic(score_samples(fitted, samples), samples)
-
-    def _test_ic(self, fitted: FittedModel) -> RankIC | None:
-        daily = self.test_days(fitted)
-        return None if daily is None else mean_rank_ic(daily, self.spec.horizon)
 
     def _train(self, model: FactorModel, recipe: TrainingRecipe, key: str) -> tuple[TrainedBaseline, FittedModel]:
         train, valid = self.samples("train", recipe.window), self.samples("valid", recipe.window)

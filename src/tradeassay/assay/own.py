@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +13,7 @@ from tradeassay.assay.inputs import MarketInputs, MarketQuery, market_inputs
 from tradeassay.assay.luck.luck import USUAL, Luck, LuckConfig, StatedTrades, luck_of_returns
 from tradeassay.assay.staleness import stale_lags
 from tradeassay.core.errors import UserError
-from tradeassay.core.registry import did_you_mean
+from tradeassay.core.registry import refuse_unknown
 from tradeassay.core.view import Floats, Instrument
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.data.tables.account import LongTable, OwnSeries, TableReading, columns_of, read_long, read_series
@@ -118,9 +117,15 @@ def attribute_tables(own: OwnAccount, *, bootstrap: BootstrapConfig | None = Non
     taking = Taking(convention="sound", year=year, bootstrap=bootstrap or BootstrapConfig())
     if table is None:
         title = own.title or (str(given) if isinstance(given, Path) else "returns")
+        assert earned is not None, "without weights there are returns"
+        late = stale_lags(earned, inputs.model.common)
+        found = fit_returns(inputs.model, earned, lags=late)
+        note = f"holdings are unknown: constant exposures explain {found.explained:.0%} of the variance"
+        if late:
+            note += f"; the returns come up to {late} sessions late, which is allowed for"
         nothing = np.zeros(inputs.model.returns.shape)
-        account = Account(source=title, weights=nothing, returns=earned, notes=notes, doubts=doubts)
-        return _from_returns(inputs, account, taking)
+        account = Account(source=title, weights=nothing, returns=earned, notes=(note, *notes), doubts=doubts)
+        return record(inputs, account, found.daily, taking)
     account = Account(
         source=str(own.weights),
         weights=_weights(table, inputs, str(own.weights), own.between),
@@ -167,11 +172,9 @@ def _weights(table: LongTable, inputs: MarketInputs, path: str, between: Between
             raise UserError(
                 f"{path}: {date} is not a session of '{inputs.dataset}'", hint="give weights for sessions"
             )
-    symbols = set(inputs.symbols)
+    symbols, lacking = dict.fromkeys(inputs.symbols), f"'{inputs.dataset}' does not have it"
     for symbol in table.symbols:
-        if symbol not in symbols:
-            hint = did_you_mean(symbol, inputs.symbols, f"'{inputs.dataset}' does not have it")
-            raise UserError(f"{path}: no name '{symbol}' in '{inputs.dataset}'", hint=hint)
+        refuse_unknown(symbol, symbols, f"{path}: no name '{symbol}' in '{inputs.dataset}'", lacking)
     held = np.nan_to_num(table.placed(WEIGHT, inputs.sessions, inputs.symbols), nan=0.0)
     if between is None and _REBALANCED * len(inputs.sessions) < len(table.dates) < len(inputs.sessions):
         raise UserError(
@@ -215,16 +218,6 @@ def _notes(
     if earned is None:
         notes.append("the account's own returns are not given: there is no trading part")
     return tuple(notes)
-
-
-def _from_returns(inputs: MarketInputs, account: Account, taking: Taking) -> Attribution:
-    assert account.returns is not None
-    late = stale_lags(account.returns, inputs.model.common)
-    found = fit_returns(inputs.model, account.returns, lags=late)
-    note = f"holdings are unknown: constant exposures explain {found.explained:.0%} of the variance"
-    if late:
-        note += f"; the returns come up to {late} sessions late, which is allowed for"
-    return record(inputs, replace(account, notes=(note, *account.notes)), found.daily, taking)
 
 
 def luck_of_file(own: OwnAccount, config: LuckConfig = USUAL) -> Luck:

@@ -5,7 +5,8 @@ Its named windows (``W4``) are found on the data at hand.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -103,16 +104,8 @@ def named_window(code: str, sessions: Days, rows: range, regime: str, *, structu
     )
 
 
-class WindowSet(Protocol):
-    """Finds a benchmark's windows on a data set."""
-
-    def __call__(self, snapshot: Snapshot, convention: Convention) -> tuple[NamedWindow, ...]:
-        """Return the windows that the data can hold."""
-        ...
-
-
-window_sets: Registry[WindowSet] = Registry("window set")
-"""Window sets by the protocol they belong to."""
+window_sets: Registry[Callable[[Snapshot, Convention], tuple[NamedWindow, ...]]] = Registry("window set")
+"""By the protocol they belong to: what returns the windows that a data set can hold."""
 AFTER = "after-"
 """``after-2025-06-01`` is every session after a day: after a model's knowledge cutoff, memory cannot help."""
 _HISTORY = 252

@@ -276,7 +276,7 @@ class CodeProtocol(Protocol):
     @property
     def notes(self) -> tuple[str, ...]:
         """What was left out, in words."""
-        ...
+        return ()
 
     def episodes(self) -> tuple[CodeItem, ...]:
         """Return all episodes, in the order in which they are recorded."""
@@ -317,9 +317,8 @@ class CodeProtocol(Protocol):
     @classmethod
     def rows(cls, scores: Any) -> tuple[CodeRow, ...]: ...
 
-    @classmethod
+    @staticmethod
     def tables(
-        cls,
         spec: Any,
         items: Sequence[Item],
         scores: Any,

@@ -17,6 +17,11 @@ _KNOWS = {
     "at_open": "when the session opens. You know every bar up to the previous close, and today's opening prices",
     "close": "at the close. You know today's whole bar",
 }
+_HOLDINGS = (
+    "Dividends are paid in cash on the ex-date; splits change the number of shares; fractions are paid out.",
+    "A name that leaves the exchange is paid out at its last price.",
+    "A suspended name does not trade and is valued at its last price.",
+)
 
 
 def rules_text(benchmark: Benchmark, venue_sha256: str | None = None) -> str:
@@ -35,7 +40,7 @@ def rules_text(benchmark: Benchmark, venue_sha256: str | None = None) -> str:
         ("What is played", _what(benchmark, currency)),
         ("A day", _day(benchmark)),
         about_venue,
-        ("What happens to holdings", _holdings()),
+        ("What happens to holdings", _HOLDINGS),
         ("What counts", _counts(benchmark)),
     )
     title = f"{benchmark.title} ({benchmark.id}, convention: {benchmark.convention})"
@@ -160,12 +165,6 @@ def _limits(venue: Venue) -> str:
         f"Daily price limits ({shown}): within {limits.buffer:.1%} of the limit no purchase on the way up and no "
         "sale on the way down."
     )
-
-
-def _holdings() -> Iterator[str]:
-    yield "Dividends are paid in cash on the ex-date; splits change the number of shares; fractions are paid out."
-    yield "A name that leaves the exchange is paid out at its last price."
-    yield "A suspended name does not trade and is valued at its last price."
 
 
 def _counts(benchmark: Benchmark) -> Iterator[str]:

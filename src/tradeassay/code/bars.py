@@ -23,8 +23,10 @@ from numpy.typing import NDArray
 
 from tradeassay.code.task import Timeframe
 from tradeassay.core.errors import UserError
+from tradeassay.core.hashing import sha256_bytes, sha256_of
 from tradeassay.core.view import Field, Floats
 from tradeassay.data.synthetic.universe import Draws
+from tradeassay.sandbox.strategy import by_table
 
 if TYPE_CHECKING:
     from tradeassay.data.snapshot import Snapshot
@@ -333,12 +335,14 @@ class TaskBars:
         """Return everything flat, ``A/time``, ``A/open`` and so on: what a sandboxed job is given."""
         return {f"{label}/{name}": feed[name] for label, feed in self.feeds.items() for name in FIELDS}
 
+    @property
+    def sha256(self) -> str:
+        """The hash of the bars' name and of every number in them."""
+        content = sha256_bytes(b"".join(column.tobytes() for column in self.columns().values()))
+        return sha256_of([self.name, self.rows, content])
+
     def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> TaskBars:
-        feeds: dict[str, dict[str, NDArray[Any]]] = {}
-        for key, values in columns.items():
-            label, _, name = key.rpartition("/")
-            feeds.setdefault(label, {})[name] = values
-        return TaskBars(feeds, self.timeframe, self.clock, self.name)
+        return TaskBars(by_table(columns), self.timeframe, self.clock, self.name)
 
     def first(self, rows: int) -> TaskBars:
         return self.with_columns({name: values[:rows] for name, values in self.columns().items()})

@@ -21,6 +21,7 @@ from tradeassay.core.arguments import instance_of
 from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.measure import Measure, not_scored
+from tradeassay.core.view import Floats
 
 _PARAMS: Final = frozenset({"p", "params"})
 _API: Final = frozenset(
@@ -201,10 +202,13 @@ def forgetting(before: Mapping[str, float], after: Mapping[str, float]) -> Measu
     are too large, can do that while all programs go on running and differ from each other.
     """
     gaps = np.array([after[task] - before[task] for task in sorted(before.keys() & after.keys())])
-    if gaps.size < 2:
-        return not_scored("fewer than two tasks were examined both times")
+    return mean_gap(gaps) if gaps.size > 1 else not_scored("fewer than two tasks were examined both times")
+
+
+def mean_gap(gaps: Floats, note: str | None = None) -> Measure:
+    """Return the mean of two differences or more with its normal interval."""
     mean, room = float(gaps.mean()), 1.96 * float(gaps.std(ddof=1)) / math.sqrt(gaps.size)
-    return Measure(value=mean, low=mean - room, high=mean + room, n=gaps.size)
+    return Measure(value=mean, low=mean - room, high=mean + room, n=gaps.size, note=note)
 
 
 class EarlyStop:

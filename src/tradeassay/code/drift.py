@@ -31,7 +31,7 @@ AGREEMENT: Final = 1e-6
 """Shares of equity closer than this are the same action."""
 
 
-def trace_distance(left: DecisionList, right: DecisionList, agreement: float = AGREEMENT) -> float:
+def trace_distance(left: DecisionList, right: DecisionList) -> float:
     """Return the edit distance of two lists of actions over the longer one's length. A quiet bar is not an
     action: a strategy that seldom trades could change all its trades and stay under any threshold.
     """
@@ -44,7 +44,7 @@ def trace_distance(left: DecisionList, right: DecisionList, agreement: float = A
     for i, one in enumerate(a, start=1):
         diagonal, row[0] = row[0], i
         for j, other in enumerate(b, start=1):
-            same = one[:2] == other[:2] and one[3] == other[3] and abs(one[2] - other[2]) <= agreement
+            same = one[:2] == other[:2] and one[3] == other[3] and abs(one[2] - other[2]) <= AGREEMENT
             diagonal, row[j] = row[j], min(diagonal + (not same), row[j] + 1, row[j - 1] + 1)
     return row[-1] / longest if longest else 0.0
 

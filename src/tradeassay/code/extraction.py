@@ -90,7 +90,11 @@ def extract(
         told = f"only the first {LONGEST_PROGRAM_ANSWER} characters were read"
         found = msgspec.structs.replace(found, note=told)
     text, _ = _without_thoughts(answer)
-    candidates = _candidates(text)
+    fenced, _ = _blocks(text, every=True)
+    tagged = [textwrap.dedent(found[2].strip("\n")) + "\n" for found in _TAGGED.finditer(text)]
+    body = parse_object(text.strip()) if len(text) <= _PARSED else None
+    quoted = [value for value in (body or {}).values() if isinstance(value, str) and "\n" in value]
+    candidates = [*tagged, *fenced] if fenced or tagged else quoted
     trees = _parsed(candidates)
     wanted = [place for place, tree in enumerate(trees) if tree is not None and _is_program(tree, framework)]
     if not wanted:
@@ -120,14 +124,6 @@ def _whole_class(found: Extraction, framework: Framework) -> Extraction:
         return found
     told = "the statement after the strategy that was cut off is left out"
     return msgspec.structs.replace(found, code="\n".join(lines[:last]) + "\n", note=told)
-
-
-def _candidates(text: str) -> list[str]:
-    fenced, _ = _blocks(text, every=True)
-    tagged = [textwrap.dedent(found[2].strip("\n")) + "\n" for found in _TAGGED.finditer(text)]
-    body = parse_object(text.strip()) if len(text) <= _PARSED else None
-    quoted = [value for value in (body or {}).values() if isinstance(value, str) and "\n" in value]
-    return [*tagged, *fenced] if fenced or tagged else quoted
 
 
 def _parsed(candidates: list[str]) -> list[ast.Module | None]:

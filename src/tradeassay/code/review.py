@@ -21,7 +21,7 @@ from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.agreement import agreement, krippendorff_alpha
-from tradeassay.metrics.ranks import Pairing, ratings
+from tradeassay.metrics.ranks import Pairing, places, ratings
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,20 +129,10 @@ def _standings(reviews: Sequence[Review], authors: Sequence[str]) -> tuple[Revie
     """Return the authors, the best by peers first. Equal means share a place."""
     peers = {a: both_marks([r for r in reviews if r.author == a and not r.own]) for a in authors}
     everyone = {a: both_marks([r for r in reviews if r.author == a]) for a in authors}
-
-    def place(means: Mapping[str, Measure], author: str) -> int | None:
-        own = means[author].value
-        return None if own is None else 1 + sum(m.value is not None and m.value > own for m in means.values())
-
+    by_peers, by_all = (places([means[a].value for a in authors]) for means in (peers, everyone))
     made = [
-        ReviewStanding(
-            author=a,
-            peers=peers[a],
-            everyone=everyone[a],
-            peer_place=place(peers, a),
-            everyone_place=place(everyone, a),
-        )
-        for a in authors
+        ReviewStanding(author=a, peers=peers[a], everyone=everyone[a], peer_place=one, everyone_place=two)
+        for a, one, two in zip(authors, by_peers, by_all, strict=True)
     ]
     return tuple(sorted(made, key=lambda one: (one.peer_place or len(made) + 1, one.author)))
 

@@ -6,7 +6,7 @@ import struct
 import time
 from collections.abc import Mapping, Sequence
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,11 @@ from tradeassay.sandbox.codec import encode, encode_claim
 from tradeassay.sandbox.feed import answer, receive
 from tradeassay.sandbox.strategy import NoEntry, Unreturnable, claim_of, shape
 
-TRADE_TEXTS: Final = ("symbol", "side", "signal", "order_id")
-TRADE_NUMBERS: Final = ("quantity", "price", "pnl", "equity")
-AUDIT_TEXTS: Final = ("kind", "id", "parent", "symbol")
+_LOGS: Final = {
+    "trade": (("symbol", "side", "signal", "order_id"), ("quantity", "price", "pnl", "equity")),
+    "audit": (("kind", "id", "parent", "symbol"), ("value",)),
+}
+"""The columns of texts and of numbers that each log has beside its times."""
 _LONGEST: Final = 200
 _STAMP: Final = np.dtype("M8[ns]")
 
@@ -26,11 +28,8 @@ def run(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any
     if "zone" in params:
         pretend(str(params["zone"]), float(params["later_s"]))
     trades, audit = _called(module, shape(columns, "frames"), float(params["capital"]))
-    return (
-        _trade_columns(trades)
-        if params.get("only") == "trades"
-        else {**_trade_columns(trades), **_audit_columns(audit)}
-    )
+    columns = log_columns("trade", trades)
+    return columns if params.get("only") == "trades" else columns | log_columns("audit", audit)
 
 
 def pretend(zone: str, later_s: float) -> None:
@@ -142,7 +141,7 @@ class GrowingFrames:
 def _answer(module: ModuleType, table: GrowingFrames, rows: int, capital: float) -> bytes:
     try:
         trades, _ = _called(module, table.first(rows), capital)
-        return b"".join(encode(_trade_columns(trades)))
+        return b"".join(encode(log_columns("trade", trades)))
     except Exception as error:
         return encode_claim(claim_of(error))
 
@@ -160,27 +159,12 @@ def _called(module: ModuleType, market: Any, capital: float) -> tuple[Any, Any]:
     return returned[0], returned[1]
 
 
-def _trade_columns(log: Any) -> dict[str, Any]:
-    rows = _table(log, "trade_log")
-    made: dict[str, list[Any]] = {f"trade/{name}": [_text(value) for value in rows(name)] for name in TRADE_TEXTS}
-    made |= {f"trade/{name}": [_number(value) for value in rows(name)] for name in TRADE_NUMBERS}
-    return {"trade/time": _times(rows("time"), "trade_log"), **_typed(made)}
-
-
-def _audit_columns(log: Any) -> dict[str, Any]:
-    rows = _table(log, "audit_log")
-    made: dict[str, list[Any]] = {f"audit/{name}": [_text(value) for value in rows(name)] for name in AUDIT_TEXTS}
-    made["audit/value"] = [_number(value) for value in rows("value")]
-    return {"audit/time": _times(rows("time"), "audit_log"), **_typed(made)}
-
-
-def _typed(columns: dict[str, list[Any]]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
-    for name, values in columns.items():
-        numbers = name.rpartition("/")[2] in (*TRADE_NUMBERS, "value")
-        array = np.empty(len(values), "f8" if numbers else object)
-        array[:] = values
-        made[name] = array
+def log_columns(kind: Literal["trade", "audit"], log: Any) -> dict[str, Any]:
+    """Return a log that a strategy returned as columns ``trade/time`` and so on."""
+    rows, (texts, numbers) = _table(log, f"{kind}_log"), _LOGS[kind]
+    made: dict[str, Any] = {f"{kind}/time": _times(rows("time"), f"{kind}_log")}
+    made |= {f"{kind}/{name}": np.array([_text(value) for value in rows(name)], object) for name in texts}
+    made |= {f"{kind}/{name}": np.array([_number(value) for value in rows(name)], "f8") for name in numbers}
     return made
 
 

@@ -146,3 +146,9 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str, *, alike: floa
 
     near = difflib.get_close_matches(str(name), list(dict.fromkeys(known)), n=3, cutoff=alike)
     return f"did you mean {' or '.join(near)}?" if near else otherwise
+
+
+def refuse_unknown(name: str, known: Collection[str], problem: str, otherwise: str = "") -> None:
+    """Raise :class:`UserError` unless ``name`` is among ``known``; its hint is near names, else ``otherwise``."""
+    if name not in known:
+        raise UserError(problem, hint=did_you_mean(name, known, otherwise or f"one of {', '.join(known)}"))

@@ -47,6 +47,14 @@ class Sessions:
         )
 
 
+def shared_rows(axis: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> tuple[Ints, Bools]:
+    """Return the rows of a sorted axis whose values ``other`` has too, and which of ``other`` they are."""
+    rows = np.searchsorted(axis, other)
+    there = rows < axis.size
+    there[there] = axis[rows[there]] == other[there]
+    return rows[there], there
+
+
 def sessions_between(calendar: CalendarName, first: str | date, last: str | date) -> Sessions:
     """Return the sessions from ``first`` to ``last``; ``24/7`` has one per UTC day. DataError where holidays are
     unknown."""

@@ -225,6 +225,12 @@ class BootstrapConfig(msgspec.Struct, frozen=True, kw_only=True):
             raise UserError(f"an interval from {self.least} observations", hint="set least to 2 or more")
 
 
+def too_few(value: float, n: int, config: BootstrapConfig, what: str = "sessions") -> Measure:
+    """Return a measure without an interval, which ``n`` sessions are too few for."""
+    note = f"no interval: {n} {what}, at least {config.least} are needed"
+    return measure_from(value, None, level=config.level, n=n, note=note)
+
+
 def choose_block(returns: Floats, config: BootstrapConfig) -> float:
     """Return the mean block length for returns of shape (n,).
 

@@ -36,6 +36,12 @@ def tied_ranks(values: Floats) -> Floats:
     return ranks[place]
 
 
+def places(values: Sequence[float | None]) -> list[int | None]:
+    """Return places, 1 for the greatest; equals share the better one, and what has no value has none."""
+    known = [value for value in values if value is not None]
+    return [None if value is None else 1 + sum(other > value for other in known) for value in values]
+
+
 class CriticalDifference(msgspec.Struct, frozen=True, kw_only=True):
     """Friedman's test over markets and Nemenyi's critical difference, as data for a picture.
 

@@ -26,6 +26,7 @@ from tradeassay.metrics.intervals import (
     resamples,
     seed_resamples,
     significant,
+    too_few,
     wilson_interval,
 )
 from tradeassay.metrics.measures import cumulative_return, max_drawdown, simple_returns
@@ -208,8 +209,7 @@ def _one(
     if reason is not None:
         return not_scored(reason)
     if drawn is None:
-        few = f"no interval: {n} sessions, at least {config.least} are needed"
-        return measure_from(values[name], None, level=config.level, n=n, note=few)
+        return too_few(values[name], n, config)
     if name in _CONDUCT and values[name] in (0.0, 1.0):
         return _certain_rate(name, series, values[name], config)
     if name in _MEANS:

@@ -24,6 +24,7 @@ from tradeassay.metrics.intervals import (
     measure_from,
     resamples,
     significant,
+    too_few,
 )
 from tradeassay.metrics.measures import sharpe
 
@@ -60,8 +61,7 @@ def probabilistic_sharpe(
     if not math.isfinite(value):
         return not_scored("fewer than three sessions, or returns that do not vary")
     if n < bootstrap.least:
-        note = f"no interval: {n} sessions, at least {bootstrap.least} are needed"
-        return measure_from(value, None, level=bootstrap.level, n=n, note=note)
+        return too_few(value, n, bootstrap)
     block = choose_block(returns, bootstrap)
     parts = [
         psr(returns[rows], hurdle)

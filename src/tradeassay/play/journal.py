@@ -7,7 +7,7 @@ lines after it is something else (a broken disk, an edit) and is refused.
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
@@ -38,20 +38,15 @@ from tradeassay.core.view import Floats
 from tradeassay.metrics.measures import concentration
 from tradeassay.metrics.score import EpisodeSeries
 
-
-class FsyncPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """How many lines may wait in memory before they are written and made durable. One for agents whose answers
-    cost money or time. Agents that answer at once are asked again when lines are lost, and give the same lines, so
-    they may batch."""
-
-    lines: int = 1
-
-
-EVERY_LINE = FsyncPolicy()
-BATCHED = FsyncPolicy(lines=512)
-
+EVERY_LINE, BATCHED = 1, 512
+"""How many lines may wait in memory before they are written and made durable. One for agents whose answers cost
+money or time. Agents that answer at once are asked again when lines are lost, and give the same lines, so they may
+batch."""
 
 R = TypeVar("R", bound=JournalRecord)
+
+
+encode_line: Callable[[JournalRecord], bytes] = ENCODER.encode
 
 
 class JournalLine(NamedTuple, Generic[R]):
@@ -59,10 +54,6 @@ class JournalLine(NamedTuple, Generic[R]):
 
     record: R
     raw: bytes
-
-
-def encode_line(record: JournalRecord) -> bytes:
-    return ENCODER.encode(record)
 
 
 def read_lines(path: Path) -> tuple[tuple[JournalLine[StepRecord], ...], int]:
@@ -113,7 +104,7 @@ class JournalOf(Generic[R]):
 
     def __init__(self, path: Path, decoder: msgspec.json.Decoder[R], *, patience: float = 15.0) -> None:
         self.lines: tuple[JournalLine[R], ...] = ()
-        self.policy = EVERY_LINE
+        self.batch = EVERY_LINE
         self._path = path
         self._decoder = decoder
         self._patience = patience
@@ -138,9 +129,9 @@ class JournalOf(Generic[R]):
         return self
 
     def append(self, raw: bytes) -> None:
-        """Add one line; it is durable on return when the policy says every line."""
+        """Add one line; it is durable on return when no line may wait."""
         self._waiting.append(without_secrets(raw))
-        if len(self._waiting) >= self.policy.lines:
+        if len(self._waiting) >= self.batch:
             self.flush()
 
     def flush(self) -> None:
@@ -161,7 +152,7 @@ class LinesOf(Protocol[R]):
     """Where the lines of an episode go, and which it has already."""
 
     lines: tuple[JournalLine[R], ...]
-    policy: FsyncPolicy
+    batch: int
 
     def append(self, raw: bytes) -> None: ...
 
@@ -171,7 +162,7 @@ class KeptLines(Generic[R]):
 
     def __init__(self) -> None:
         self.lines: tuple[JournalLine[R], ...] = ()
-        self.policy = EVERY_LINE
+        self.batch = EVERY_LINE
         self.content = bytearray()
 
     def append(self, raw: bytes) -> None:

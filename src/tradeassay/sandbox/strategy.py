@@ -213,11 +213,16 @@ def shape(columns: Mapping[str, Any], pass_as: str) -> Any:
         return dict(columns)
     if pass_as == "frame":
         return _frame(columns)
-    groups: dict[str, dict[str, Any]] = {}
+    return {table: _frame(group) for table, group in by_table(columns).items()}
+
+
+def by_table(columns: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return columns by the table they belong to: ``A/close`` is column ``close`` of table ``A``."""
+    tables: dict[str, dict[str, Any]] = {}
     for name, values in columns.items():
         table, _, column = name.rpartition("/")
-        groups.setdefault(table, {})[column] = values
-    return {table: _frame(group) for table, group in groups.items()}
+        tables.setdefault(table, {})[column] = values
+    return tables
 
 
 def claim_of(error: BaseException) -> ClaimHead:

@@ -18,10 +18,11 @@ from tradeassay.benchmarks.stockbench import (
     size_study,
     standings,
 )
-from tradeassay.benchmarks.stockbench.panel import ranks, z_scores
+from tradeassay.benchmarks.stockbench.panel import z_scores
 from tradeassay.core.events import Marked, StepRecord
 from tradeassay.core.orders import Decision, Failure
 from tradeassay.metrics import EpisodeSeries, series_from_nav
+from tradeassay.metrics.ranks import places
 
 
 def record(step: int, *kinds: str, failed: bool = False) -> StepRecord:
@@ -71,11 +72,11 @@ def test_the_composite_by_hand():
     a, b = math.sqrt(1.5), math.sqrt(0.5)
     found = composite([(0.01, -0.1, 0.0), (0.02, 0.1, 3.0), (0.03, -0.2, 3.0)])
     assert found == pytest.approx([(-a + b - 2 * b) / 3, (0 + b + b) / 3, (a - 2 * b + b) / 3])
-    assert ranks(found) == [3, 1, 2]
+    assert places(found) == [3, 1, 2]
 
 
 def test_a_measure_that_does_not_differ_does_not_count():
-    assert z_scores([0.3, 0.3, 0.3]) == [0.0, 0.0, 0.0] and ranks([1.0, 2.0, 1.0]) == [2, 1, 2]
+    assert z_scores([0.3, 0.3, 0.3]) == [0.0, 0.0, 0.0] and places([1.0, 2.0, 1.0]) == [2, 1, 2]
     assert composite([(0.01, -0.1, 1.0), (0.03, -0.1, 1.0)]) == pytest.approx([-1 / 3, 1 / 3])
 
 

@@ -122,7 +122,7 @@ def test_stored_minutes_are_those_that_all_legs_have(home):
     develop = stored_minutes(str(home), ("ETH",), SPLITS["develop"])
     assert develop.rows == 10 and develop.times[-1] < test.times[0]
     assert stored_minutes(str(home), ("ETH",), SPLITS["develop"], most=3).rows == 3
-    with pytest.raises(UserError, match="no session in the split"):
+    with pytest.raises(UserError, match="no session in 20"):
         stored_minutes(str(home), ("BTC",), DaySpan(name="test", first="2030-01-01", last="2031-01-01"))
 
 

@@ -24,7 +24,7 @@ from tradeassay.code.submission import (
     market_columns,
     read_trades,
 )
-from tradeassay.code.systrade_child import _trade_columns
+from tradeassay.code.systrade_child import log_columns
 from tradeassay.core.errors import UserError
 from tradeassay.sandbox import TrustedCodeInProcess
 
@@ -149,7 +149,7 @@ def decided(source: str, bars: TaskBars, legs: tuple[str, ...], signals: list[st
         for leg in legs
     }
     log, _ = module.TradingStrategy().run(market, 100_000.0)
-    found = {name: np.asarray(values) for name, values in _trade_columns(log).items()}
+    found = {name: np.asarray(values) for name, values in log_columns("trade", log).items()}
     trades = read_trades(found, columns[f"{legs[0]}/time"], legs)
     closes = closes_of(columns, legs)
     got = decisions_of(trades, keep_account(trades, closes, 100_000.0), closes, signals)

@@ -262,10 +262,6 @@ def price_of(order: OrderState, bar: Bar) -> float | None:
     return _RULES[order.kind](order, bar)
 
 
-def _market(order: OrderState, bar: Bar) -> float | None:
-    return bar.open if bar.time > order.created else None
-
-
 def _close(order: OrderState, bar: Bar) -> float | None:
     """At the session's last close. Only the next session's first bar shows that a bar was the last one; the fill
     comes then, at the price that was noted."""
@@ -275,10 +271,6 @@ def _close(order: OrderState, bar: Bar) -> float | None:
         return bar.close
     order.last_close = bar.close
     return None
-
-
-def _plain_limit(order: OrderState, bar: Bar) -> float | None:
-    return _limit(order, bar, order.price)
 
 
 def _limit(order: OrderState, bar: Bar, limit: float) -> float | None:
@@ -313,9 +305,9 @@ def _stop_limit(order: OrderState, bar: Bar) -> float | None:
 
 
 _RULES: dict[str, Callable[[OrderState, Bar], float | None]] = {
-    "market": _market,
+    "market": lambda order, bar: bar.open if bar.time > order.created else None,
     "close": _close,
-    "limit": _plain_limit,
+    "limit": lambda order, bar: _limit(order, bar, order.price),
     "stop": _stop,
     "stop-limit": _stop_limit,
     "trailing": _stop,

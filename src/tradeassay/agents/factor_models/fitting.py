@@ -276,7 +276,9 @@ def fit(name: str, train: Samples, valid: Samples, config: FitConfig) -> FittedM
                         part.device = fitted.device
             fitted.fit(dataset, **_fit_settings(model, config.size, fitted, Path(folder)))
     _strip(fitted)
-    return FittedModel(model, window, _plain(fitted, module, model))
+    # A mended class cannot be found by name in another process: the model gets its original one back.
+    fitted.__class__ = getattr(module, model.cls)
+    return FittedModel(model, window, fitted)
 
 
 def _default_batch(cls: type[Any]) -> int:
@@ -345,14 +347,6 @@ def _strip(fitted: Any) -> None:
         for name in ("train_optimizer", "pretrain_optimizer", "scheduler", "tabnet_decoder"):
             if hasattr(fitted, name):
                 setattr(fitted, name, None)
-
-
-def _plain(fitted: Any, module: Any, model: FactorModel) -> Any:
-    """Give a patched model its original class back, which another process can find by name."""
-    original = getattr(module, model.cls)
-    if type(fitted) is not original:
-        fitted.__class__ = original
-    return fitted
 
 
 FACTS_FILE, MODEL_FILE = "baseline.json", "model.bin"

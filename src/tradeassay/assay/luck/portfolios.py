@@ -16,7 +16,7 @@ from tradeassay.core.errors import UserError, require
 from tradeassay.core.measure import Measure
 from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics import BootstrapConfig, rate_measure, resamples, significant, simple_returns
-from tradeassay.metrics.intervals import choose_block, content_seed, measure_from
+from tradeassay.metrics.intervals import choose_block, content_seed, measure_from, too_few
 
 TOGETHER = 128
 """Portfolios that are played together: enough to share a session's prices, few enough to stay in the cache."""
@@ -198,8 +198,7 @@ def _score(steps: Floats, counts: Floats, by: By) -> Floats:
 def _with_interval(value: float, mine: Floats, theirs: Floats, by: By, config: BootstrapConfig) -> Measure:
     n = mine.shape[1]
     if n < config.least:
-        note = f"no interval: {n} sessions, at least {config.least} are needed"
-        return measure_from(value, None, level=config.level, n=n, note=note)
+        return too_few(value, n, config)
     block, theirs = choose_block(np.ascontiguousarray(mine[0]), config), theirs[:_AMONG]
     counts = np.concatenate(
         [

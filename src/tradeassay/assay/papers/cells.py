@@ -15,7 +15,7 @@ import numpy as np
 from tradeassay.assay.attribute import AgentAttribution, attribute_run
 from tradeassay.benchmarks import Benchmark
 from tradeassay.benchmarks.exhibits import Filled, middle, row
-from tradeassay.benchmarks.tables import Table
+from tradeassay.benchmarks.tables import table
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.llm.cassette import read_cassette
@@ -172,10 +172,10 @@ def latency(runs: Sequence[Run | CodeRun]) -> Filled:
         slow = not_scored(why) if ninety is None else Measure(value=ninety, n=len(known))
         counts = (Measure(value=float(len(known))), "{:,.0f}"), (Measure(value=float(without)), "{:,.0f}")
         rows.append(row(model, ((middle(known, why), "{:.2f}"), (slow, "{:.2f}"), *counts)))
-    table = Table(
-        title="Seconds per answer",
-        columns=("model", "median", "nine of ten within", "answers timed", "answers without a time"),
-        rows=tuple(rows),
+    made = table(
+        "Seconds per answer",
+        ("model", "median", "nine of ten within", "answers timed", "answers without a time"),
+        rows,
         note="with the middle half; waiting for a free connection and attempts that failed are left out",
     )
-    return Filled(tables=(table,)) if rows else Filled(missing="no model was asked")
+    return Filled(tables=(made,)) if rows else Filled(missing="no model was asked")

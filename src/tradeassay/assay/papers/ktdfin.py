@@ -23,7 +23,7 @@ from tradeassay.benchmarks.exhibits import (
     row,
 )
 from tradeassay.benchmarks.ktdfin.ktdfin_config import MODES
-from tradeassay.benchmarks.tables import Cell, Row, Table, amount, figure
+from tradeassay.benchmarks.tables import Cell, Row, Table, amount, figure, table
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
@@ -104,8 +104,8 @@ def _is(group: Group, **settings: str) -> bool:
 
 
 def _plain(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Filled:
-    made = tuple(Row(Cell(head), tuple(map(Cell, cells))) for head, *cells in rows)
-    return Filled(tables=(Table(title=title, columns=columns, rows=made),))
+    made = (Row(Cell(head), tuple(map(Cell, cells))) for head, *cells in rows)
+    return Filled(tables=(table(title, columns, made),))
 
 
 def _windows(groups: Sequence[Group]) -> Filled:
@@ -139,14 +139,9 @@ def _windows(groups: Sequence[Group]) -> Filled:
                 Cell("yes" if window.code in played else "no"),
             )
             rows.append(Row(Cell(window.code), cells, ours=True))
-        tables.append(
-            Table(
-                title=f"Windows of {dataset}",
-                columns=("", "first", "last", "sessions", "index", "regime in the paper", "played"),
-                rows=tuple(rows),
-                note="the index from the first close of a window to its last; –: not the paper's days",
-            )
-        )
+        columns = ("", "first", "last", "sessions", "index", "regime in the paper", "played")
+        note = "the index from the first close of a window to its last; –: not the paper's days"
+        tables.append(table(f"Windows of {dataset}", columns, rows, note=note))
     return Filled(tables=tuple(tables))
 
 
@@ -179,7 +174,7 @@ def _by_mask(groups: Sequence[Group]) -> Filled:
         for (name, mode), by in pooled.items()
     ]
     columns = ("", *(f"{title}, {mask}" for _, title, _ in _BEHAVIOUR for mask in masks))
-    return Filled(tables=(Table(title="By mode and mask", columns=columns, rows=tuple(rows), note=_OVER),))
+    return Filled(tables=(table("By mode and mask", columns, rows, note=_OVER),))
 
 
 def _bright_blinded(groups: Sequence[Group]) -> Filled:
@@ -192,7 +187,7 @@ def _bright_blinded(groups: Sequence[Group]) -> Filled:
     if not rows:
         return Filled(missing="needs open research both bright and blinded: --grid plays them")
     columns = ("", *(title for _, title, _ in _BEHAVIOUR))
-    return Filled(tables=(Table(title="Bright against blinded", columns=columns, rows=tuple(rows), note=_OVER),))
+    return Filled(tables=(table("Bright against blinded", columns, rows, note=_OVER),))
 
 
 def _index(group: Group) -> tuple[tuple[str, ...], Floats] | None:
@@ -265,16 +260,12 @@ def _leaderboards(groups: Sequence[Group], parts: Attributed) -> Filled:
                 )
                 for one in figures
             ]
-        tables.append(
-            Table(
-                title=group.title,
-                columns=("", *(title for _, title, _ in _PANEL), "rank by selection"),
-                rows=tuple(rows),
-                note=f"medians over seeds, convention {group.benchmark.convention}; turnover, HHI, abstention and "
-                "calibration are defined as the convention has them; excess and IR are against the index row",
-                folded=bool(tables),
-            )
+        columns = ("", *(title for _, title, _ in _PANEL), "rank by selection")
+        note = (
+            f"medians over seeds, convention {group.benchmark.convention}; turnover, HHI, abstention and "
+            "calibration are defined as the convention has them; excess and IR are against the index row"
         )
+        tables.append(table(group.title, columns, rows, note=note, folded=bool(tables)))
     return Filled(tables=tuple(tables), reasons=tuple(dict.fromkeys(reasons)))
 
 
@@ -316,9 +307,7 @@ def _attribution(groups: Sequence[Group], parts: Attributed) -> Filled:
             rows.sort(key=lambda one: -(((m := one.cells[-1].measure) and m.value) or -np.inf))
             note = f"means over seeds, convention {group.benchmark.convention}; common, style, selection"
             note += " and trading add up to the total" if "trading" in columns else " add up to the total"
-            tables.append(
-                Table(title=group.title, columns=columns, rows=tuple(rows), note=note, folded=bool(tables))
-            )
+            tables.append(table(group.title, columns, rows, note=note, folded=bool(tables)))
     return Filled(tables=tuple(tables), missing="" if tables else parts.reason)
 
 
@@ -350,7 +339,7 @@ def _exposures(groups: Sequence[Group], parts: Attributed) -> Filled:
         note = "portfolio-weighted z-scores, mean over invested days, then over the cohort"
         if not trained:
             note += "; no factor model was trained on this data, so rules stand in (tradeassay baselines)"
-        tables.append(Table(title=group.title, columns=columns, rows=tuple(rows), note=note, folded=bool(tables)))
+        tables.append(table(group.title, columns, rows, note=note, folded=bool(tables)))
     return Filled(tables=tuple(tables), missing="" if tables else parts.reason)
 
 
@@ -364,7 +353,7 @@ def _factor_models(groups: Sequence[Group]) -> Filled:
             ]
             rows += [Row(one.head, one.cells[:6], ours=True) for one in _index_row(group)]
             columns = ("", *(title for _, title, _ in _PANEL[:6]))
-            tables.append(Table(title=group.title, columns=columns, rows=tuple(rows), folded=bool(tables)))
+            tables.append(table(group.title, columns, rows, folded=bool(tables)))
     why = "needs factor models that were trained on this data: tradeassay baselines"
     return Filled(tables=tuple(tables), missing="" if tables else why)
 
@@ -425,10 +414,10 @@ def _rationales(groups: Sequence[Group]) -> Filled:
     if not rows:
         return Filled(missing="no order had a reason")
     masks = [mask for mask in LEVELS if any(mask in by for by in boxes.values())]
-    side_by_side = Table(
-        title="The first reason under each mask",
-        columns=("", *masks),
-        rows=tuple(
+    side_by_side = table(
+        "The first reason under each mask",
+        ("", *masks),
+        (
             Row(
                 Cell(f"{name}, {mode}"),
                 tuple(Cell(by.get(mask, "no order with a reason")) for mask in masks),
@@ -438,10 +427,10 @@ def _rationales(groups: Sequence[Group]) -> Filled:
         ),
         note="with the session and the name as they really were, which the mask hid from the model",
     )
-    counts = Table(
-        title="What reasons speak of",
-        columns=("", "orders with a reason", "name a company", "name a day", "name a factor"),
-        rows=tuple(rows),
+    counts = table(
+        "What reasons speak of",
+        ("", "orders with a reason", "name a company", "name a day", "name a factor"),
+        rows,
         note="shares of orders; a name is a company's name or brand, not the id the order is given by. What a "
         "masked model named itself was recorded as [name] or [date] and counts",
     )
@@ -470,17 +459,17 @@ def _probed(report: ProbeReport | None, metrics: tuple[str, ...]) -> Filled:
     none = not_scored("lost in our text of the paper")
     printed = [Measure(value=bounds[figures[m]], note="at most") if m in figures else none for m in metrics]
     rows.append(row("printed: strongest attacker, at most", ((one, "share") for one in printed), ours=False))
-    table = Table(
-        title=f"{report.rows[0].probes} probes of {report.dataset}",
-        columns=("", *(METRICS[m] for m in metrics)),
-        rows=tuple(rows),
+    made = table(
+        f"{report.rows[0].probes} probes of {report.dataset}",
+        ("", *(METRICS[m] for m in metrics)),
+        rows,
         note="shares of the probes that were answered; match knows the price archive, which no attacker of the "
         "paper had",
     )
     reasons = ["our data is not the paper's"]
     if not any(one.kind == "model" for one in report.rows):
         reasons.append("the paper's attackers are language models, ours are programs")
-    return Filled(tables=(table,), reasons=tuple(reasons))
+    return Filled(tables=(made,), reasons=tuple(reasons))
 
 
 def _kinds(groups: Sequence[Group]) -> Filled:
@@ -489,6 +478,6 @@ def _kinds(groups: Sequence[Group]) -> Filled:
         models: Mapping[str, tuple[str, list[Measure]]] = {
             line.name: (str(line.model), [line.median(name) for name, _, _ in _PANEL[:6]]) for line in group.asked
         }
-        if (table := grouped(group.title, columns, models)) is not None:
-            return filled_groups(table)
+        if (made := grouped(group.title, columns, models)) is not None:
+            return filled_groups(made)
     return filled_groups()

@@ -15,7 +15,7 @@ from tradeassay.benchmarks import stockbench
 from tradeassay.benchmarks.exhibits import Filled, PaperPage, fill_paper, filled_groups, grouped, row
 from tradeassay.benchmarks.stockbench.panel import StockbenchFigure
 from tradeassay.benchmarks.stockbench.specs import NAMES
-from tradeassay.benchmarks.tables import Row, Table
+from tradeassay.benchmarks.tables import Row, Table, table
 from tradeassay.core.errors import DataError, RunError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.runs import Run
@@ -128,13 +128,13 @@ def _main(groups: Sequence[Group]) -> Filled:
         why for one in figures if not one.frictionless for why in stockbench.compare_with(one, setting)
     )
     rows += _printed(figures, forms)
-    table = Table(
-        title=main.title,
-        columns=("", "return", "max drawdown", "Sortino", "composite", "rank"),
-        rows=tuple(rows),
+    made = table(
+        main.title,
+        ("", "return", "max drawdown", "Sortino", "composite", "rank"),
+        rows,
         note=f"means over seeds, convention {main.benchmark.convention}",
     )
-    return Filled(tables=(table,), reasons=tuple(reasons))
+    return Filled(tables=(made,), reasons=tuple(reasons))
 
 
 def _printed(figures: Sequence[StockbenchFigure], forms: Sequence[str]) -> list[Row]:
@@ -159,14 +159,14 @@ def _kinds(groups: Sequence[Group], wanted: tuple[str, str]) -> Filled:
         )
         for line in (main.asked if main is not None else ())
     }
-    table = grouped("Groups of models", _RESULTS, models)
-    return filled_groups(None if table is None else _only(table, wanted))
+    made = grouped("Groups of models", _RESULTS, models)
+    return filled_groups(None if made is None else _only(made, wanted))
 
 
-def _only(table: Table, wanted: tuple[str, str]) -> Table:
+def _only(groups: Table, wanted: tuple[str, str]) -> Table:
     """Return a table of groups with some of them."""
-    rows = tuple(one for one in table.rows if one.head.text.split(" ")[0] in wanted)
-    return msgspec.structs.replace(table, rows=rows)
+    rows = tuple(one for one in groups.rows if one.head.text.split(" ")[0] in wanted)
+    return msgspec.structs.replace(groups, rows=rows)
 
 
 def _thinking(groups: Sequence[Group]) -> Filled:
@@ -174,9 +174,9 @@ def _thinking(groups: Sequence[Group]) -> Filled:
     figures = [one for one in stockbench.published().figure if one.who.startswith("Qwen3-235B")]
     if not made.tables:
         return made
-    table = made.tables[0]
+    ours = made.tables[0]
     printed = [Row(one.head, one.cells[:3]) for one in _printed(figures, ("change", "change", "signed", "", ""))]
-    whole = msgspec.structs.replace(table, rows=(*table.rows, *printed))
+    whole = msgspec.structs.replace(ours, rows=(*ours.rows, *printed))
     return Filled(tables=(whole,), reasons=("the printed pair is one model in two versions",))
 
 
@@ -193,7 +193,7 @@ def _errors(groups: Sequence[Group]) -> Filled:
             if group is main:
                 pooled[line.name] = (str(line.model), measures)
     titles = ("schema", "arithmetic", "liquidity", "gave up", "no answer")
-    tables = [Table(title="By model", columns=("", *titles), rows=tuple(rows), note="shares of sessions")]
+    tables = [table("By model", ("", *titles), rows, note="shares of sessions")]
     kinds = grouped("By kind of model", [(title, "share") for title in titles], pooled)
     if kinds is not None:
         tables.append(_only(kinds, ("thinking", "instruct")))
@@ -222,7 +222,7 @@ def _sizes(groups: Sequence[Group]) -> Filled:
         rows.append(row(name, cells))
     columns = ("", *(f"return, {size} names" for size in sizes), *(f"variation, {size} names" for size in sizes))
     note = "medians over seeds and standard deviation / mean of them: several seeds are needed for the latter"
-    return Filled(tables=(Table(title="Sizes", columns=columns, rows=tuple(rows), note=note),))
+    return Filled(tables=(table("Sizes", columns, rows, note=note),))
 
 
 def _ablations(groups: Sequence[Group]) -> Filled:
@@ -263,7 +263,7 @@ def _ablations(groups: Sequence[Group]) -> Filled:
             w for one in figures if one.inputs == "all" for w in stockbench.compare_with(one, setting)
         )
         reasons = tuple(dict.fromkeys(found_reasons))
-    return Filled(tables=(Table(title=first.title, columns=columns, rows=tuple(rows)),), reasons=reasons)
+    return Filled(tables=(table(first.title, columns, rows),), reasons=reasons)
 
 
 def _regimes(groups: Sequence[Group]) -> Filled:
@@ -297,7 +297,7 @@ def _regimes(groups: Sequence[Group]) -> Filled:
         rows.append(row(who, cells))
     columns = tuple(f"{what}, {name}" for name in names for what in ("return", "drawdown", "composite", "rank"))
     note = "means over seeds; composite and rank among those who played the window"
-    return Filled(tables=(Table(title="Regimes", columns=("", *columns), rows=tuple(rows), note=note),))
+    return Filled(tables=(table("Regimes", ("", *columns), rows, note=note),))
 
 
 def _days(group: Group) -> tuple[str | None, str | None]:

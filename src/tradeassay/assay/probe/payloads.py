@@ -22,7 +22,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import draw_secret
 from tradeassay.core.measure import Measure
 from tradeassay.core.orders import Decision
-from tradeassay.core.registry import did_you_mean
+from tradeassay.core.registry import refuse_unknown
 from tradeassay.data import Snapshot
 from tradeassay.factors import FACTOR_NAMES
 from tradeassay.llm import QuestionPlace
@@ -81,8 +81,7 @@ class ProbeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             if not given:
                 raise UserError(f"no {what} is given", hint=f"one of {', '.join(known)}")
             for name in given:
-                if name not in known:
-                    raise UserError(f"no {what} '{name}'", hint=did_you_mean(name, known, ", ".join(known)))
+                refuse_unknown(name, known, f"no {what} '{name}'")
         if not self.variants:
             raise UserError(
                 "a bright market cannot be hardened", hint="choose another mask, or hardenings=('plain',)"
@@ -234,7 +233,13 @@ def windows_of(benchmark: Benchmark, snapshot: Snapshot, codes: tuple[str, ...])
 def draw_probes(benchmark: Benchmark, snapshot: Snapshot, config: ProbeConfig) -> tuple[Probe, ...]:
     """Draw the pairs; raises :class:`UserError` when there is nothing to draw from."""
     rng = np.random.default_rng(config.seed)
-    strata = _strata(benchmark, snapshot, windows_of(benchmark, snapshot, config.windows))
+    strata = []
+    for window in windows_of(benchmark, snapshot, config.windows):
+        rows = snapshot.rows(*window[1:])
+        view = snapshot.at(rows[0], "pre_open")
+        universe = Universe(benchmark.market.universe, view)
+        boards = sorted({view.instrument(symbol).board.value for symbol in universe.at(view).symbols})
+        strata += [(window, board, universe) for board in boards]
     if not strata:
         raise UserError("no stock can be bought in any window", hint="choose another data set or window")
     probes: list[Probe] = []
@@ -272,19 +277,6 @@ def draw_probes(benchmark: Benchmark, snapshot: Snapshot, config: ProbeConfig) -
             )
         )
     return tuple(probes)
-
-
-def _strata(
-    benchmark: Benchmark, snapshot: Snapshot, windows: Sequence[ProbeWindow]
-) -> list[tuple[ProbeWindow, str, Universe]]:
-    strata = []
-    for window in windows:
-        rows = snapshot.rows(*window[1:])
-        view = snapshot.at(rows[0], "pre_open")
-        universe = Universe(benchmark.market.universe, view)
-        boards = sorted({view.instrument(symbol).board.value for symbol in universe.at(view).symbols})
-        strata += [(window, board, universe) for board in boards]
-    return strata
 
 
 @dataclass(frozen=True, slots=True)

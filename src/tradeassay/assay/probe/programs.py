@@ -20,9 +20,8 @@ from msgspec import Meta
 from tradeassay.assay.probe.payloads import ProbePayload
 from tradeassay.assay.probe.prompts import PROMPTS
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, schema_text
-from tradeassay.core.errors import UserError
 from tradeassay.core.hashing import sha256_of
-from tradeassay.core.registry import did_you_mean
+from tradeassay.core.registry import refuse_unknown
 from tradeassay.core.view import Bools, Days, Floats, Instrument, Ints
 from tradeassay.data import Snapshot
 from tradeassay.data.names import known_names
@@ -234,10 +233,7 @@ class Program:
 
 def make_program(name: str, archive: PriceArchive) -> Program:
     """Return an attacker by name; raises :class:`UserError` for an unknown one."""
-    if name not in _PROGRAMS:
-        raise UserError(
-            f"no attacker '{name}'", hint=did_you_mean(name, _PROGRAMS, f"programs: {', '.join(_PROGRAMS)}")
-        )
+    refuse_unknown(name, _PROGRAMS, f"no attacker '{name}'", f"programs: {', '.join(_PROGRAMS)}")
     return _PROGRAMS[name](archive)
 
 

@@ -90,6 +90,7 @@ from tradeassay.metrics import (
 )
 from tradeassay.metrics.anytime import level_at
 from tradeassay.metrics.history import history_of
+from tradeassay.metrics.ranks import places
 from tradeassay.runs.score import NET_RETURN
 from tradeassay.runs.store.outcome import ClaimOutcome, Word
 from tradeassay.runs.store.run import shown_title
@@ -507,15 +508,9 @@ def _ranks(rows: Sequence[_Row]) -> dict[tuple[str, str], Ranks]:
         returned = [row.scores.measures["cumulative_return"].median.value for row in inside]
         chosen = [None if row.daily is None else float(np.mean(row.daily["selection"])) for row in inside]
         of = sum(row.daily is not None for row in inside)
-        for row, first, second in zip(inside, _places(returned), _places(chosen), strict=True):
+        for row, first, second in zip(inside, places(returned), places(chosen), strict=True):
             found[cell, row.scores.agent] = Ranks(of=of, by_return=first, by_selection=second)
     return found
-
-
-def _places(values: Sequence[float | None]) -> list[int | None]:
-    """Return places, 1 the highest; None for what has no value."""
-    known = [value for value in values if value is not None]
-    return [None if value is None else 1 + sum(other > value for other in known) for value in values]
 
 
 NO_RUN = "no run was recorded"

@@ -26,7 +26,7 @@ from tradeassay.metrics import (
     resamples,
     score,
 )
-from tradeassay.metrics.intervals import choose_block, content_seed, measure_from
+from tradeassay.metrics.intervals import choose_block, content_seed, measure_from, too_few
 from tradeassay.metrics.score import FEWEST_TO_ANNUALISE
 from tradeassay.play import holdings_from_records
 
@@ -285,8 +285,7 @@ def _mean(values: Floats, series: EpisodeSeries, config: BootstrapConfig) -> Mea
     """Return a mean over sessions, using the same resamples as the episode's other measures."""
     n = len(series.sessions)
     if n < config.least:
-        note = f"no interval: {n} sessions, at least {config.least} are needed"
-        return measure_from(float(values.mean()), None, level=config.level, n=n, note=note)
+        return too_few(float(values.mean()), n, config)
     seed, block = content_seed(config, series.nav), choose_block(series.returns, config)
     drawn = [values[chosen].mean(axis=1) for chosen in resamples(n, config.draws, block, seed)]
     return measure_from(float(values.mean()), np.concatenate(drawn), level=config.level, n=n)

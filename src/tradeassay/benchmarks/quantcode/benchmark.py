@@ -1,6 +1,6 @@
 """QuantCode as a benchmark of programs: what is asked for, its episodes and dialogues, the examination."""
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,7 +19,6 @@ from tradeassay.benchmarks.programs import (
     Examine,
     Item,
     Role,
-    Shown,
     code_protocols,
     installed_versions,
     refuse_large_grid,
@@ -59,7 +58,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import relay
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.hashing import sha256_bytes, sha256_of
-from tradeassay.core.registry import did_you_mean
+from tradeassay.core.registry import refuse_unknown
 from tradeassay.data import load_dataset
 from tradeassay.llm.scripted import teach_coder
 from tradeassay.sandbox import JobExecutor
@@ -151,10 +150,7 @@ class QuantCodeProtocol(CodeProtocol):
         # Only what is set: an option that a run does not have must not change what earlier ones are known by.
         drawn = {name: value for name, value in msgspec.to_builtins(DRAWS).items() if value is not None}
         found["rules"] = sha256_of([self.rules, DECISIONS, drawn])
-        for name, bars in self.stored.items():
-            digest = sha256_bytes(b"".join(column.tobytes() for column in bars.columns().values()))
-            found[f"data {name}"] = sha256_of([bars.name, bars.rows, digest])
-        return found
+        return found | {f"data {name}": bars.sha256 for name, bars in self.stored.items()}
 
     def roles(self, item: Item) -> dict[str, Role]:
         """Return the writer and, where one is named, the judge."""
@@ -245,16 +241,7 @@ class QuantCodeProtocol(CodeProtocol):
     def rows(cls, scores: QuantCodeScores) -> tuple[CodeRow, ...]:
         return tuple(cell.row() for cell in scores.cells)
 
-    @classmethod
-    def tables(
-        cls,
-        spec: QuantCodeSpec,
-        items: Sequence[Item],
-        scores: QuantCodeScores,
-        records: Mapping[str, TaskOutcome],
-        endings: Mapping[str, Ending],
-    ) -> Shown:
-        return quantcode_tables(spec, items, scores, records, endings)
+    tables = staticmethod(quantcode_tables)
 
 
 def tasks_of(spec: QuantCodeSpec) -> tuple[CodeTask, ...]:
@@ -264,9 +251,7 @@ def tasks_of(spec: QuantCodeSpec) -> tuple[CodeTask, ...]:
     for name in spec.tasks:
         if name not in by_id and spec.task_file is None and (drawn := generated_task(name)) is not None:
             by_id[name] = drawn
-        elif name not in by_id:
-            hint = did_you_mean(name, by_id, "see tradeassay code tasks")
-            raise UserError(f"there is no task '{name}'", hint=hint)
+        refuse_unknown(name, by_id, f"there is no task '{name}'", "see tradeassay code tasks")
     chosen = [by_id[name] for name in sorted(spec.tasks)] if spec.tasks else list(tasks)
     filters = {
         "difficulty": spec.difficulties,

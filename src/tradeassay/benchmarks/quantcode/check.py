@@ -21,7 +21,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.executors import Spread
 from tradeassay.core.executors.task import ExecutorName, cores
-from tradeassay.core.registry import did_you_mean
+from tradeassay.core.registry import refuse_unknown
 from tradeassay.llm import ModelParams, QuestionPlace, check_model, open_model
 from tradeassay.sandbox import JobExecutor, TrustedCodeInProcess
 
@@ -189,11 +189,8 @@ def find_task(task_id: str | None, file: Path | None = None) -> CodeTask:
         raise UserError(f"there is no task file {file}", hint="tradeassay new task NAME makes one")
     found = (read_task(_text_of(file), file.name),) if own else load_public_tasks(file)
     known = {task.id: task for task in found}
-    if task_id not in known:
-        raise UserError(
-            f"there is no task '{task_id}' in {file.name}",
-            hint=did_you_mean(task_id, known, f"the first is {next(iter(known))}; see tradeassay code tasks"),
-        )
+    otherwise = f"the first is {next(iter(known))}; see tradeassay code tasks"
+    refuse_unknown(task_id, known, f"there is no task '{task_id}' in {file.name}", otherwise)
     return known[task_id]
 
 

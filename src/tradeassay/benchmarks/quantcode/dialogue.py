@@ -17,7 +17,7 @@ from tradeassay.benchmarks.quantcode.prompts import PROMPTS, judge_prompts
 from tradeassay.code.bars import LABELS
 from tradeassay.code.checks import FailureClass
 from tradeassay.code.evaluation import EvaluateRequest, Evaluation
-from tradeassay.code.extraction import Extraction, exchange, extract, no_answer, total_usage
+from tradeassay.code.extraction import exchange, extract, no_answer, total_usage
 from tradeassay.code.judges.language import JudgePrompts
 from tradeassay.code.task import CodeTask, Framework, Sizing, Wording
 from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, Usage
@@ -88,12 +88,6 @@ def feedback_on(evaluation: Evaluation, settings: QuantCodeSettings, turn: int) 
     findings = "\n".join(f"- {line}" for line in _findings(evaluation))
     advice = _ADVICE.get(evaluation.outcome, "")
     return PROMPTS.fill("feedback", findings=findings, left=_left(settings, turn), advice=advice)
-
-
-def feedback_on_no_code(extraction: Extraction, settings: QuantCodeSettings, turn: int) -> str:
-    problem = _NO_CODE.get(extraction.missing, "the answer holds no program")
-    example = PROMPTS.fill(f"example.{settings.framework}").strip()
-    return PROMPTS.fill("no_code", left=_left(settings, turn), problem=problem, example=example)
 
 
 def _findings(evaluation: Evaluation) -> list[str]:
@@ -207,7 +201,11 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
             break
         last = answer
         if found.code is None:
-            feedback: str | None = feedback_on_no_code(found, settings, number)
+            problem = _NO_CODE.get(found.missing, "the answer holds no program")
+            example = PROMPTS.fill(f"example.{settings.framework}").strip()
+            feedback: str | None = PROMPTS.fill(
+                "no_code", left=_left(settings, number), problem=problem, example=example
+            )
             why = reply.error or f"no code: {found.missing}"
             turn = Turn(number=number, stage="no_code", raw=reply.text, reason=why, usage=reply.usage)
         else:

@@ -35,7 +35,7 @@ from tradeassay.code.task import (
 )
 from tradeassay.core.arguments import instance_of
 from tradeassay.core.errors import UNDECODABLE, DataError, UserError
-from tradeassay.core.registry import did_you_mean
+from tradeassay.core.registry import did_you_mean, refuse_unknown
 from tradeassay.core.time import MINUTE
 from tradeassay.data.snapshot import AsOfView, Snapshot
 from tradeassay.data.tables.bars import ZONES, to_local
@@ -110,9 +110,7 @@ def load_task(task_id: str) -> CodeTask:
     if (drawn := generated_task(task_id)) is not None:
         return drawn
     known = {task.id: task for task in load_tasks()}
-    if task_id not in known:
-        hint = did_you_mean(task_id, known, "see tradeassay code tasks")
-        raise UserError(f"there is no task '{task_id}'", hint=hint)
+    refuse_unknown(task_id, known, f"there is no task '{task_id}'", "see tradeassay code tasks")
     return known[task_id]
 
 

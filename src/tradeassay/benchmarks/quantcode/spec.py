@@ -9,7 +9,7 @@ from tradeassay.benchmarks.quantcode.dialogue import Setting
 from tradeassay.code.evaluation import EvaluateConfig
 from tradeassay.code.task import DIFFICULTIES, FAMILIES, TIMEFRAMES, WORDINGS, Framework, Wording
 from tradeassay.core.errors import UserError
-from tradeassay.core.registry import did_you_mean
+from tradeassay.core.registry import refuse_unknown
 from tradeassay.llm import ModelParams
 
 QUANTCODE = "quantcode-v1"
@@ -65,9 +65,7 @@ class QuantCodeSpec(CodeSpec, frozen=True, kw_only=True):
             if what in ("wording", "framework", "setting") and not given:
                 raise UserError(f"no {what} is named", hint=f"give one of {', '.join(known)}")
             for value in given:
-                if value not in known:
-                    hint = did_you_mean(value, known, f"known: {', '.join(known)}")
-                    raise UserError(f"there is no {what} '{value}'", hint=hint)
+                refuse_unknown(value, known, f"there is no {what} '{value}'")
         if not self.seeds or not 1 <= self.turns <= MOST_TURNS or (self.sample is not None and self.sample < 1):
             words = "seeds, turns and samples count from 1"
             raise UserError(words, hint=f"give 1 or more, and at most {MOST_TURNS} turns")

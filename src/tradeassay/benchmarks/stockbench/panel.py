@@ -29,6 +29,7 @@ from tradeassay.metrics import (
     sortino_stockbench,
     summarise,
 )
+from tradeassay.metrics.ranks import places
 from tradeassay.play import Market, MarketConfig
 
 if TYPE_CHECKING:
@@ -195,11 +196,6 @@ def z_scores(values: Sequence[float]) -> list[float]:
     return [float(value) for value in off / spread]
 
 
-def ranks(values: Sequence[float]) -> list[int]:
-    """Return places, 1 for the greatest; equals share the better place."""
-    return [1 + sum(other > value for other in values) for value in values]
-
-
 def composite(cohort: Sequence[tuple[float, float, float]]) -> list[float]:
     """Return the mean of the z-scores of (cumulative return, -abs(max drawdown), Sortino) for every member."""
     columns = [
@@ -218,7 +214,7 @@ def standings(cohort: Mapping[str, Sequence[EpisodeSeries]], convention: Convent
         if gain.value is not None and fall.value is not None and ratio.value is not None:
             scored[label] = (gain.value, fall.value, ratio.value)
     totals = dict(zip(scored, composite(list(scored.values())), strict=True)) if len(scored) > 1 else {}
-    places = dict(zip(totals, ranks(list(totals.values())), strict=True))
+    placed = dict(zip(totals, places(list(totals.values())), strict=True))
     found = [
         CohortStanding(
             label=label,
@@ -226,7 +222,7 @@ def standings(cohort: Mapping[str, Sequence[EpisodeSeries]], convention: Convent
             max_drawdown=means[label][1],
             sortino=means[label][2],
             composite=_composite(means[label], totals.get(label), len(totals)),
-            rank=places.get(label),
+            rank=placed.get(label),
             seeds=len(episodes),
         )
         for label, episodes in cohort.items()

@@ -1,7 +1,7 @@
 """SysTradeBench as a benchmark of programs: what is asked for, its episodes and dialogues, the examination."""
 
 import threading
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -18,7 +18,6 @@ from tradeassay.benchmarks.programs import (
     Examine,
     Item,
     Role,
-    Shown,
     code_protocols,
     installed_versions,
 )
@@ -103,10 +102,6 @@ class SystradeProtocol(CodeProtocol):
                 hint = f"give {legs} symbols, or leave the strategy out"
                 raise UserError(f"'{name}' has {legs} legs, {len(spec.symbols)} symbols are given", hint=hint)
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return ()
-
     def episodes(self) -> tuple[CodeItem, ...]:
         """Return every combination of model, strategy and seed."""
         spec = self.spec
@@ -124,9 +119,7 @@ class SystradeProtocol(CodeProtocol):
         found["score"] = sha256_of(self.score_config)
         for name in self.spec.chosen:
             for split in SPLITS:
-                year = self.year(name, split)
-                digest = sha256_bytes(b"".join(column.tobytes() for column in year.columns().values()))
-                found[f"data {name} {split}"] = sha256_of([year.name, year.rows, digest])
+                found[f"data {name} {split}"] = self.year(name, split).sha256
             others = self._groups(name)[1:] if self.spec.dataset is not None else ()
             for dataset, symbols in others:
                 closes = (feed["close"] for feed in self._stored(name, "test", dataset, symbols).feeds.values())
@@ -257,16 +250,7 @@ class SystradeProtocol(CodeProtocol):
     def rows(cls, scores: SystradeScores) -> tuple[CodeRow, ...]:
         return tuple(row.row() for row in scores.models)
 
-    @classmethod
-    def tables(
-        cls,
-        spec: SystradeSpec,
-        items: Sequence[Item],
-        scores: SystradeScores,
-        records: Mapping[str, StrategyOutcome],
-        endings: Mapping[str, Ending],
-    ) -> Shown:
-        return systrade_tables(spec, items, scores, records, endings)
+    tables = staticmethod(systrade_tables)
 
     def year(self, strategy: str, split: SplitName) -> TaskBars:
         if (strategy, split) in self._years:

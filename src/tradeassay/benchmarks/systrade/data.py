@@ -16,7 +16,8 @@ from tradeassay.code.submission import StrategySpec
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.hashing import seed_from
 from tradeassay.core.time import parse_day
-from tradeassay.data import AsOfView, load_dataset
+from tradeassay.core.view import Days
+from tradeassay.data import AsOfView, Snapshot, load_dataset
 from tradeassay.data.synthetic import MinuteConfig, generate_minutes
 
 SplitName = Literal["develop", "test"]
@@ -183,12 +184,17 @@ def stored_year(dataset: str, symbols: tuple[str, ...], split: DaySpan) -> TaskB
     They come through the as-of view of the split's last session, so nothing after it can be read.
     """
     snapshot = load_dataset(dataset)
+    inside = _sessions_in(snapshot, split)
+    return bars_from_snapshot(snapshot, symbols, first=str(inside[0]), last=str(inside[-1]))
+
+
+def _sessions_in(snapshot: Snapshot, split: DaySpan) -> Days:
     days = snapshot.sessions
     inside = days[(days >= np.datetime64(split.first)) & (days < np.datetime64(split.last))]
     if not inside.size:
-        first, last = str(days[0]), str(days[-1])
-        raise UserError(f"'{dataset}' has no session in {split.first} to {split.last}", hint=f"{first} to {last}")
-    return bars_from_snapshot(snapshot, symbols, first=str(inside[0]), last=str(inside[-1]))
+        problem = f"'{snapshot.name}' has no session in {split.first} to {split.last}"
+        raise UserError(problem, hint=f"it has {days[0]} to {days[-1]}")
+    return inside
 
 
 def stored_minutes(dataset: str, symbols: tuple[str, ...], split: DaySpan, *, most: int = 0) -> TaskBars:
@@ -198,10 +204,7 @@ def stored_minutes(dataset: str, symbols: tuple[str, ...], split: DaySpan, *, mo
     :class:`UserError` when there is none, DataError for a symbol without minutes.
     """
     snapshot = load_dataset(dataset)
-    days = snapshot.sessions
-    days = days[(days >= np.datetime64(split.first)) & (days < np.datetime64(split.last))]
-    if not days.size:
-        raise UserError(f"'{dataset}' has no session in the split", hint=f"it has {snapshot.sessions[0]} onwards")
+    days = _sessions_in(snapshot, split)
     row = snapshot.rows(str(days[0]), str(days[-1]))[-1]
     view = snapshot.at(row, "close")
     found = {symbol: view.minutes(symbol, np.iinfo(np.int64).max // 2) for symbol in symbols}

@@ -30,7 +30,7 @@ from tradeassay.code.submission import (
 from tradeassay.code.task import Timeframe
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.hashing import sha256_bytes
-from tradeassay.core.registry import did_you_mean
+from tradeassay.core.registry import refuse_unknown
 
 _START: Final = np.datetime64("2024-01-01", "D")
 _OPENING: Final = 570
@@ -217,10 +217,7 @@ def hashes(id: str) -> Locked:
 
 
 def _folder(id: str) -> Traversable:
-    known = (*STRATEGIES, *SYSTB_STRATEGIES)
-    if id not in known:
-        hint = did_you_mean(id, known, f"one of {', '.join(known)}")
-        raise UserError(f"no strategy '{id}'", hint=hint)
+    refuse_unknown(id, (*STRATEGIES, *SYSTB_STRATEGIES), f"no strategy '{id}'")
     return files(__package__).joinpath("strategies", id.replace("-", "_"))
 
 

@@ -15,7 +15,7 @@ from tradeassay.code.scores import Scorecard, ScoreConfig
 from tradeassay.code.submission import Submission
 from tradeassay.core.dialogue import Usage
 from tradeassay.core.errors import UserError
-from tradeassay.core.registry import did_you_mean
+from tradeassay.core.registry import refuse_unknown
 from tradeassay.llm import ModelParams
 
 SYSTRADE: Final = "systrade-v1"
@@ -52,14 +52,9 @@ class SystradeSpec(CodeSpec, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         self.refuse_bad(("strategies", "reviewers"), self.reviewers, example="scripted/builder-gold")
-        known = STRATEGIES_OF.get(self.benchmark)
-        if known is None:
-            hint = did_you_mean(self.benchmark, STRATEGIES_OF, f"one of {', '.join(STRATEGIES_OF)}")
-            raise UserError(f"there is no benchmark '{self.benchmark}'", hint=hint)
+        refuse_unknown(self.benchmark, STRATEGIES_OF, f"there is no benchmark '{self.benchmark}'")
         for strategy in self.strategies:
-            if strategy not in known:
-                hint = did_you_mean(strategy, known, f"one of {', '.join(known)}")
-                raise UserError(f"there is no strategy '{strategy}'", hint=hint)
+            refuse_unknown(strategy, STRATEGIES_OF[self.benchmark], f"there is no strategy '{strategy}'")
         if not 1 <= self.iterations <= 10 or not self.seeds:
             raise UserError("iterations are 1 to 10, seeds at least one", hint="the paper has four iterations")
         if not 0 <= self.minutes <= MOST_MINUTES or not 0 <= self.data_seed < 2**63:

@@ -20,7 +20,7 @@ from tradeassay.code.harness.watch import READ, Print, changes, fingerprint, sha
 from tradeassay.code.harness.wire import ACCOUNT, ACTION, NOTES, PRICES
 from tradeassay.core.order_columns import ACTION_CANCEL, ACTION_SUBMIT, FLOATS, GIVEN, INTEGERS, day_numbers
 from tradeassay.sandbox.feed import answer, receive
-from tradeassay.sandbox.strategy import MODULE, NoEntry
+from tradeassay.sandbox.strategy import MODULE, NoEntry, by_table
 
 _OCO_PLACE: Final = 8
 """The position of ``oco`` among the arguments of the broker's ``buy`` and ``sell``."""
@@ -133,14 +133,10 @@ class ColumnFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no t
 
 def feeds_of(columns: Mapping[str, Any], timeframe: str) -> dict[str, ColumnFeed]:
     """Return one feed per asset from columns called ``A/open`` and so on."""
-    groups: dict[str, dict[str, Any]] = {}
-    for name, values in columns.items():
-        label, _, column = name.rpartition("/")
-        groups.setdefault(label, {})[column] = values
     frame, compression = _FRAMES[timeframe]
     return {
         label: ColumnFeed(dataname=group, name=label, timeframe=frame, compression=compression)
-        for label, group in groups.items()
+        for label, group in by_table(columns).items()
     }
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from tradeassay.code.lookahead.trace import Array, Columns, Flags
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Floats, Ints
+from tradeassay.sandbox.strategy import by_table
 
 TIME: Final = "time"
 PRICES: Final = ("open", "high", "low", "close")
@@ -27,6 +28,8 @@ _NOT_DRAWN: Final = frozenset((*PRICES, TIME, *TIMETABLE))
 _SWAP: Final = {"open": "open", "close": "close", "high": "low", "low": "high"}
 _MOST_DECIMALS: Final = 6
 _LENGTHS: Final = (1, 1, 1, 2, 8, 64)
+_BLOCK: Final = 10
+"""So many bars in a row are drawn together, as they came."""
 _SIZES: Final = (0.5, 4.0)
 _FACTORS: Final = (1.5, 6.0)
 _ALONG: Final = {"close": 0.25, "open": 0.1, "volume": 0.1, "wicks": 0.1}
@@ -53,11 +56,7 @@ class Feeds:
         if len({len(values) for values in columns.values()}) != 1:
             raise UserError("the columns differ in length", hint="give all feeds rows for the same bars")
         table = {name: np.asarray(values) for name, values in columns.items()}
-        groups: dict[str, dict[str, Array]] = {}
-        for name, values in table.items():
-            feed, _, column = name.rpartition("/")
-            groups.setdefault(feed, {})[column] = values
-        return cls(table, groups)
+        return cls(table, by_table(table))
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -131,11 +130,11 @@ def other_future(
     return feeds.join(groups)
 
 
-def _drawn_bars(size: int, count: int, rng: np.random.Generator, block: int = 10) -> Ints:
+def _drawn_bars(size: int, count: int, rng: np.random.Generator) -> Ints:
     if size < 2 or count < 1:
         return np.zeros(max(count, 0), dtype=np.int64)
-    starts = rng.integers(1, size, -(-count // block))
-    bars = (starts[:, None] + np.arange(block)).ravel()[:count]
+    starts = rng.integers(1, size, -(-count // _BLOCK))
+    bars = (starts[:, None] + np.arange(_BLOCK)).ravel()[:count]
     return np.asarray(1 + (bars - 1) % (size - 1), dtype=np.int64)
 
 

@@ -31,7 +31,7 @@ from tradeassay.code.lookahead.futures import (
     false_next_bars,
     other_future,
 )
-from tradeassay.code.lookahead.trace import Array, Columns, Flags, RunFailure, Trace, first_difference
+from tradeassay.code.lookahead.trace import Array, Columns, RunFailure, Trace, first_difference
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Ints
 from tradeassay.sandbox import Job, JobExecutor, JobResult, kind_of
@@ -342,14 +342,11 @@ class Growth:
         self._visited = np.zeros(bars, dtype=bool)
         self._short = _FEWEST_ROWS <= bars <= config.every_bar
         if self._short:
-            self._ask_every_bar(np.asarray(hints, dtype=np.int64))
+            self._false = false_next_bars(self._feeds, self._rng, np.asarray(hints, dtype=np.int64))
+            if self._walk(self._false.first, None):
+                self._walk(self._false.second, self._false.again)
         elif bars >= _FEWEST_ROWS:
             self._ask_at_some(np.asarray(hints, dtype=np.int64))
-
-    def _ask_every_bar(self, hints: Ints) -> None:
-        self._false = false_next_bars(self._feeds, self._rng, hints)
-        if self._walk(self._false.first, None):
-            self._walk(self._false.second, self._false.again)
 
     def _walk(self, false: Columns, rows: Ints | None) -> bool:
         """Grow the table bar by bar; returns whether every answer came and none changed a decision."""
@@ -544,7 +541,11 @@ class ScreenedCuts(NamedTuple):
 
 def screen(made: InPlace, scored: Trace, other: Trace, bars: int) -> ScreenedCuts:
     """Compare what was held before each cut with the scored run."""
-    differs = _held_differently(scored, other, bars)
+    one, two = scored.held(bars), other.held(bars)
+    differs = np.zeros(bars, dtype=bool)
+    for name in one.keys() | two.keys():
+        a, b = one.get(name, np.zeros(bars)), two.get(name, np.zeros(bars))
+        differs |= ~np.isclose(a, b, rtol=_SAME, atol=_SAME, equal_nan=True)
     starts = np.flatnonzero(differs[1:] & ~differs[:-1]) + 1
     ends = made.cuts
     begins = np.concatenate([[0], (made.cuts + made.lengths + made.gap // 2)[:-1]]).astype(np.int64)
@@ -561,15 +562,6 @@ def screen(made: InPlace, scored: Trace, other: Trace, bars: int) -> ScreenedCut
     ordered = sorted(hits)
     near = sum(distance < _NEAR for distance, _ in ordered)
     return ScreenedCuts(tuple(number for _, number in ordered), near, made.cuts[clear])
-
-
-def _held_differently(left: Trace, right: Trace, bars: int) -> Flags:
-    one, two = left.held(bars), right.held(bars)
-    found = np.zeros(bars, dtype=bool)
-    for name in one.keys() | two.keys():
-        a, b = one.get(name, np.zeros(bars)), two.get(name, np.zeros(bars))
-        found |= ~np.isclose(a, b, rtol=_SAME, atol=_SAME, equal_nan=True)
-    return found
 
 
 def spread_cuts(bars: int, count: int, rng: np.random.Generator) -> list[int]:

@@ -357,16 +357,14 @@ class Pins:
     year_shows: bool = True
 
 
-def draw_pins(
-    semantics: Semantics, rng: np.random.Generator, scored: TaskBars | None = None, draws: int = DRAWS
-) -> Pins:
+def draw_pins(semantics: Semantics, rng: np.random.Generator, scored: TaskBars | None = None) -> Pins:
     """Draw paths until every mutant shows on one, or no further one does. ``scored`` are bars that a submission is
     compared on anyway.
     """
     found = list(mutants(semantics))
     left, kept, blanks, sure = found, list[TaskBars](), 0, True
     plain = Mutant(what="", semantics=semantics)
-    for number in range(-1 if scored is not None else 0, draws):
+    for number in range(-1 if scored is not None else 0, DRAWS):
         bars = scored if number < 0 and scored is not None else draw_path(semantics, rng, number)
         alive = _unshown(left, plain, bars, rng)
         if alive is None:
@@ -379,7 +377,7 @@ def draw_pins(
         if len(kept) >= FEWEST and (not left or blanks >= BLANKS):
             break
     # What only a session that turns more than once can show: a high that no close reaches, two rules on one bar.
-    for number in range(0 if "1d" in semantics.inputs.timeframes else draws):
+    for number in range(0 if "1d" in semantics.inputs.timeframes else DRAWS):
         if number >= BLANKS and not any(mutant.number for mutant in left):
             break
         bars = draw_path(semantics, rng, number, turns=3)

@@ -30,6 +30,7 @@ from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.registry import Registry
 from tradeassay.core.time import DAY, HOUR, SECOND, Clock, WallClock, iso, midnight, parse_day
 from tradeassay.core.view import FIELDS, Adjustment, Days, Field, Floats, Fundamental, Instrument, NewsItem
+from tradeassay.data.calendars import shared_rows
 from tradeassay.data.doctor import DataFault
 from tradeassay.data.names import ashare_code, company_name
 from tradeassay.data.source import CalendarName, Listing, Membership, MinutePanel, Panel, PanelFacts
@@ -329,11 +330,9 @@ def build_index_futures(entry: CatalogueEntry, archive: WheelFiles) -> Built:
     bars: dict[Field, Floats] = {}
     for field, table in tables.items():
         bars[field] = np.full(close.values.shape, np.nan)
-        place = np.searchsorted(close.stamps, table.stamps)
-        inside = place < close.stamps.size
-        inside[inside] = close.stamps[place[inside]] == table.stamps[inside]
+        rows, there = shared_rows(close.stamps, table.stamps)
         order = [table.symbols.index(symbol) for symbol in close.symbols]
-        bars[field][place[inside]] = table.values[inside][:, order]
+        bars[field][rows] = table.values[there][:, order]
     told: dict[str, Any] = {"kind": "future", "currency": "CNY", "tick": 0.2}
     instruments = {
         symbol: Instrument(symbol=symbol, name=name, multiplier=points, root=symbol, **told)
@@ -394,10 +393,8 @@ def _plain(symbols: Iterable[str]) -> dict[str, Instrument]:
 def _on(sessions: Days, wide: Wide) -> Floats:
     """Return the only column of a table on the given sessions, NaN where it has no row."""
     result = np.full(sessions.size, np.nan)
-    place = np.searchsorted(sessions, wide.days)
-    inside = place < sessions.size
-    inside[inside] = sessions[place[inside]] == wide.days[inside]
-    result[place[inside]] = wide.values[inside, 0]
+    rows, there = shared_rows(sessions, wide.days)
+    result[rows] = wide.values[there, 0]
     return result
 
 

@@ -74,17 +74,14 @@ class WatchedSocket:
             raise ConnectionError(self.fault)
         self._answer += part
         if self._answer.endswith(END):
-            self._check_body()
+            head = self._answer[:HEADER].decode(errors="replace").split("\1")
+            if len(head) == 3 and head[1] in self._compressed and head[2].isdecimal():
+                try:
+                    zlib.decompress(self._answer[HEADER : HEADER + int(head[2])])
+                except zlib.error as error:
+                    self.fault = common.BROKE_OFF
+                    raise ConnectionError(self.fault) from error
         return part
-
-    def _check_body(self) -> None:
-        head = self._answer[:HEADER].decode(errors="replace").split("\1")
-        if len(head) == 3 and head[1] in self._compressed and head[2].isdecimal():
-            try:
-                zlib.decompress(self._answer[HEADER : HEADER + int(head[2])])
-            except zlib.error as error:
-                self.fault = common.BROKE_OFF
-                raise ConnectionError(self.fault) from error
 
     def close(self) -> None:
         self._raw.close()

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 
 from tradeassay.core.errors import SourceError, UserError, require
-from tradeassay.core.registry import did_you_mean
+from tradeassay.core.registry import did_you_mean, refuse_unknown
 from tradeassay.core.time import DAY, MINUTE, Instant, iso, midnight, parse_day, retry_after_seconds
 from tradeassay.core.view import Days, Field, Floats, Instrument, Ints
 from tradeassay.data.calendars import Sessions
@@ -51,9 +51,8 @@ class CryptoWire:
         library: Any = require("ccxt", "crypto")
         self._ccxt = library
         requests: Any = require("requests", "crypto")
-        if name not in library.exchanges:
-            hint = did_you_mean(name, library.exchanges, "see ccxt.exchanges for the names")
-            raise UserError(f"ccxt knows no exchange '{name}'", hint=hint)
+        problem, otherwise = f"ccxt knows no exchange '{name}'", "see ccxt.exchanges for the names"
+        refuse_unknown(name, library.exchanges, problem, otherwise)
         self.name = name
         self._runtime = runtime
         self._forgive = forgive

@@ -433,10 +433,10 @@ def _listing(
     return Listing(instrument=column.instrument, listed=listed, delisted=delisted), tuple(cut)
 
 
-def shorten(items: Sequence[str], limit: int = 10) -> str:
+def shorten(items: Sequence[str]) -> str:
     """Join a list for a sentence, saying how many were left unnamed."""
-    named = ", ".join(items[:limit])
-    return f"{named} and {len(items) - limit} more" if len(items) > limit else named
+    named = ", ".join(items[:10])
+    return f"{named} and {len(items) - 10} more" if len(items) > 10 else named
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ import numpy as np
 from tradeassay.core.errors import SourceError, UserError, require
 from tradeassay.core.time import MINUTE, moment, parse_day
 from tradeassay.core.view import CorporateAction, Days, Field, Floats, Instrument, Ints
-from tradeassay.data.calendars import Sessions
+from tradeassay.data.calendars import Sessions, shared_rows
 from tradeassay.data.connectors import common
 from tradeassay.data.source import Panel, SourceConfig, sources
 
@@ -361,10 +361,8 @@ def _actions(series: Sequence[YahooSeries], sessions: Sessions) -> tuple[Corpora
 
 def _levels(series: YahooSeries, sessions: Sessions) -> Floats:
     levels = np.full(sessions.days.size, np.nan)
-    rows = np.searchsorted(sessions.days, series.days)
-    inside = rows < sessions.days.size
-    inside[inside] = sessions.days[rows[inside]] == series.days[inside]
-    levels[rows[inside]] = np.round(series.fields["close"][inside], DECIMALS)
+    rows, there = shared_rows(sessions.days, series.days)
+    levels[rows] = np.round(series.fields["close"][there], DECIMALS)
     return levels
 
 

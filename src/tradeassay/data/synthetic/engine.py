@@ -178,18 +178,6 @@ class WorldTape:
     actions: tuple[CorporateMove, ...]
 
 
-def make_tape(loop: _Loop) -> WorldTape:
-    opened, high, close, volume, amount, low = (np.ascontiguousarray(loop.bars[:, k]) for k in range(6))
-    shares = np.broadcast_to(loop.universe.shares, close.shape).copy()
-    scale = np.ones(close.shape)
-    for action in loop.actions:
-        if action.kind == "split":
-            scale[action.ex :, action.column] *= action.value
-            shares[action.ex :, action.column] = int(shares[action.ex - 1, action.column] * action.value)
-    drawn = (loop.trading, loop.exposures, loop.residual, tuple(loop.actions))
-    return WorldTape(opened, high, low, close, volume, amount, _carried(close), shares, scale, *drawn)
-
-
 def _carried(close: Floats) -> Floats:
     """Return the last close present so far; 0 before the first."""
     rows = np.arange(close.shape[0])[:, None]
@@ -293,7 +281,15 @@ def run_days(
     with np.errstate(invalid="ignore", divide="ignore"):
         for row in range(burn + config.sessions):
             loop.session(row)
-    return make_tape(loop)
+    opened, high, close, volume, amount, low = (np.ascontiguousarray(loop.bars[:, k]) for k in range(6))
+    shares = np.broadcast_to(loop.universe.shares, close.shape).copy()
+    scale = np.ones(close.shape)
+    for action in loop.actions:
+        if action.kind == "split":
+            scale[action.ex :, action.column] *= action.value
+            shares[action.ex :, action.column] = int(shares[action.ex - 1, action.column] * action.value)
+    drawn = (loop.trading, loop.exposures, loop.residual, tuple(loop.actions))
+    return WorldTape(opened, high, low, close, volume, amount, _carried(close), shares, scale, *drawn)
 
 
 class _Loop:
@@ -326,10 +322,6 @@ class _Loop:
         self.bars = np.full((rows, 6, n), np.nan)
         self.exposures = np.zeros((rows, len(FACTOR_NAMES), n))
         self.residual = np.zeros((rows, n))
-        self._draw(rows, n, drivers)
-
-    def _draw(self, rows: int, n: int, drivers: Drivers) -> None:
-        config, universe = self.config, self.universe
         draws = Draws(config.seed, "days")
         share, df = config.trading.overnight, config.noise.df
         night = draws.student((rows, n), df) * math.sqrt(share)

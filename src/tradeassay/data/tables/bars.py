@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import DAY, MINUTE
 from tradeassay.core.view import FIELDS, Bools, Days, Field, Floats, Frequency, Instrument, Ints
-from tradeassay.data.calendars import known_range, sessions_between
+from tradeassay.data.calendars import known_range, sessions_between, shared_rows
 from tradeassay.data.dates import is_day
 from tradeassay.data.doctor import DataFault
 from tradeassay.data.names import ashare_code, board_of
@@ -249,10 +249,8 @@ def session_times(calendar: CalendarName, days: Days) -> tuple[Ints, Ints]:
         known = known[known <= np.datetime64(latest)]
     if known.size:
         found = sessions_between(calendar, str(known[0]), str(known[-1]))
-        place = np.searchsorted(days, found.days)
-        inside = place < days.size
-        inside[inside] = days[place[inside]] == found.days[inside]
-        opens[place[inside]], closes[place[inside]] = found.open_time[inside], found.close_time[inside]
+        rows, there = shared_rows(days, found.days)
+        opens[rows], closes[rows] = found.open_time[there], found.close_time[there]
     return opens, closes
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from tradeassay.core.errors import UserError
 from tradeassay.core.lazy import OptionalPackage
 from tradeassay.core.measure import plain_sum
-from tradeassay.core.registry import did_you_mean
+from tradeassay.core.registry import refuse_unknown
 from tradeassay.core.view import FIELDS, Adjustment
 from tradeassay.data.names import ashare_code, company_name
 from tradeassay.data.source import CalendarName
@@ -55,10 +55,7 @@ Unpack = Callable[[Path], Unpacked]
 @contextmanager
 def unpacked(layout: str, path: Path, config: FilesConfig) -> Iterator[FilesConfig]:
     """Rewrite a layout into a temporary folder and yield the configuration that imports it."""
-    if layout not in LAYOUTS:
-        raise UserError(
-            f"no layout '{layout}'", hint=did_you_mean(layout, LAYOUTS, f"one of {', '.join(LAYOUTS)}")
-        )
+    refuse_unknown(layout, LAYOUTS, f"no layout '{layout}'")
     root = path.expanduser()
     if not root.exists():
         raise UserError(f"{path} does not exist", hint="give the folder that holds the layout")

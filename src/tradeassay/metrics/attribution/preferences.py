@@ -11,7 +11,7 @@ from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
 from tradeassay.metrics.attribution.decompose import DailyParts
 from tradeassay.metrics.cosine import cosine_interval
-from tradeassay.metrics.intervals import BootstrapConfig, measure_from, rate_measure
+from tradeassay.metrics.intervals import BootstrapConfig, rate_measure, too_few
 
 INVESTED = 1e-6
 """Gross weight from which a day counts as invested."""
@@ -87,8 +87,7 @@ def _on_invested_days(daily: DailyParts) -> Floats:
 def _mean(values: Floats, config: BootstrapConfig) -> Measure:
     n = values.size
     if n < config.least:
-        note = f"no interval: {n} invested days, at least {config.least} are needed"
-        return measure_from(float(values.mean()), None, level=config.level, n=n, note=note)
+        return too_few(float(values.mean()), n, config, "invested days")
     found = cosine_interval(values, "mean", periods_per_year=1.0, level=config.level, least=config.least)
     if found.low is None:  # the same on every day: nothing about it is uncertain
         return msgspec.structs.replace(found, low=found.value, high=found.value, note="the same on every day")

@@ -111,7 +111,7 @@ async def play_with_model(task: PlayTask, model: Model, answers: Answers, listen
     folder, key = RunFolder(Path(task.folder)), task.episode.key
     folder.episode(key).mkdir(parents=True, exist_ok=True)
     with Journal(folder.events(key)) as journal:
-        journal.policy = EVERY_LINE
+        journal.batch = EVERY_LINE
         remove_temporaries(folder.episode(key))
         with DialogueLog(folder.dialogue(key), len(journal.lines)) as log:
             try:
@@ -206,7 +206,7 @@ def _bounded(records: Iterator[StepRecord]) -> Iterator[StepRecord | Exception]:
 def _records(task: PlayTask, journal: LinesOf[StepRecord]) -> Iterator[StepRecord]:
     snapshot = snapshot_for(task.episode.dataset, task.home, task.data_sha256)
     agent = make_agent(task.episode.agent.name, task.episode.agent.params)
-    journal.policy = EVERY_LINE if isinstance(agent, CostlyAgent) else BATCHED
+    journal.batch = EVERY_LINE if isinstance(agent, CostlyAgent) else BATCHED
     yield from steps(snapshot, task.benchmark, task.episode, agent, journal.lines)
 
 
