@@ -40,6 +40,26 @@ def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
+@pytest.mark.parametrize(("module", "name"), [(os, "pipe2"), (socket, "recv_fds")])
+def test_a_job_that_is_interrupted_leaves_nothing_open(module, name, sandbox, monkeypatch):
+    gives, before = getattr(module, name), descriptors()
+
+    def stop(*given, **more):
+        made = gives(*given, **more)
+        signal.raise_signal(signal.SIGINT)  # as Ctrl-C would, before anybody holds what was made
+        return made
+
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(module, name, stop)
+            sandbox.run(GOOD)
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    assert descriptors() == before
+    assert sandbox.run(GOOD).need()["a"].tolist() == [1.0]
+
+
 def children() -> set[int]:
     """Process ids whose parent is this process."""
     found = set()

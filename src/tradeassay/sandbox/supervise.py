@@ -9,7 +9,8 @@ import signal
 import socket
 import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import msgspec
@@ -43,6 +44,16 @@ class WallsDown(SandboxError):
     """The walls around a child could not be raised, so nothing was run. Says nothing about the job."""
 
 
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Hold Ctrl-C back while descriptors change hands: one that nobody holds yet would stay open for good."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class Supervisor:
     """Owns every descriptor of one job; use as a context manager, call :meth:`run` once."""
 
@@ -66,6 +77,7 @@ class Supervisor:
     def __enter__(self) -> Supervisor:
         return self
 
+    @_undisturbed()
     def __exit__(self, *_: object) -> None:
         # A child whose handle was not read yet is killed by its zygote, when the control line closes.
         if self._exit is None:
@@ -134,6 +146,7 @@ class Supervisor:
         )
         return result, doubt(facts, outcome)
 
+    @_undisturbed()
     def _send_to(self, zygote: socket.socket) -> None:
         job = self._job
         source = job.source.encode("utf-8", "surrogatepass")
@@ -208,6 +221,7 @@ class Supervisor:
             raise ZygoteLost("the sandbox's zygote does not answer")
         return left
 
+    @_undisturbed()
     def _take_message(self) -> None:
         assert self._control is not None
         message, fds, _, _ = socket.recv_fds(self._control, 1 << 16, 1, socket.MSG_CMSG_CLOEXEC)
