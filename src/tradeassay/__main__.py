@@ -1,9 +1,13 @@
 """``python -m tradeassay``, and the installed command."""
 
 import os
-import signal
 import sys
-from types import FrameType
+
+try:
+    import signal
+    from types import FrameType
+except KeyboardInterrupt:  # these take longer to load than all that came before them
+    os._exit(130)
 
 
 def main() -> int:

@@ -435,22 +435,24 @@ STARTED = [
 
 
 @pytest.mark.parametrize("started", STARTED, ids=["module", "script"])
-def test_whoever_stops_a_command_while_it_is_loaded_sees_one_line(place, started):
+@pytest.mark.parametrize(("loading", "line"), [(("signal",), ""), (("typing", "click"), "stopped\n")])
+def test_whoever_stops_a_command_while_it_is_loaded_sees_one_line_at_most(place, started, loading, line):
     script = f"""
-import os, runpy, signal, sys
+import os, runpy, sys
 
 class Stop:
     def find_spec(self, name, path=None, target=None):
-        if name in ("typing", "click"):
-            os.kill(os.getpid(), signal.SIGINT)
+        if name in {loading}:
+            os.kill(os.getpid(), 2)
 
 sys.argv = ["tradeassay", "--version"]
+sys.modules.pop("signal", None)
 sys.meta_path.insert(0, Stop())
 {started}
 """
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert (found.returncode, found.stdout, found.stderr) == (130, "", "stopped\n")
-    ignoring = script.replace("sys.argv", "signal.signal(signal.SIGINT, signal.SIG_IGN)\nsys.argv")
+    assert (found.returncode, found.stdout, found.stderr) == (130, "", line)
+    ignoring = script.replace("sys.argv", "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\nsys.argv")
     assert subprocess.run([sys.executable, "-c", ignoring], capture_output=True, check=False).returncode == 0
 
 
