@@ -184,9 +184,13 @@ def malformed(order: Order) -> Refusal | None:
         return Refusal("bad_amount", f"amount {amount:g} must be positive; the side says the direction")
     elif order.side not in ("BUY", "SELL"):
         return Refusal("bad_amount", f"an order in {unit} needs a side, BUY or SELL")
-    if order.kind == "market" and order.limit_price is None and order.stop_price is None:
-        return None if order.tif in ("day", "gtc") else _no_such_life(order)
-    return _bad_price(order)
+    if order.kind != "market" or order.limit_price is not None or order.stop_price is not None:
+        refusal = _bad_price(order)
+        if refusal is not None:
+            return refusal
+    if order.tif not in ("day", "gtc"):
+        return Refusal("unsupported", f"time in force '{order.tif}' does not exist; use day or gtc")
+    return None
 
 
 def _bad_price(order: Order) -> Refusal | None:
@@ -203,11 +207,7 @@ def _bad_price(order: Order) -> Refusal | None:
                 )
         elif price is not None:
             return Refusal("bad_price", f"a {order.kind} order takes no {name}_price")
-    return None if order.tif in ("day", "gtc") else _no_such_life(order)
-
-
-def _no_such_life(order: Order) -> Refusal:
-    return Refusal("unsupported", f"time in force '{order.tif}' does not exist; use day or gtc")
+    return None
 
 
 def untradable(symbol: str, column: int, session: Session, *, margin: bool) -> Refusal | None:
