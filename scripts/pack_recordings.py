@@ -46,8 +46,8 @@ from tradeassay.runs.store.archive import (
     SEASON,
     OpenRecording,
     RecordingLabel,
-    differences,
     read_members,
+    unlike_recorded,
     write_recording,
 )
 from tradeassay.runs.store.folder import RunFolder, Versions
@@ -134,7 +134,7 @@ def pack_again(file: Path, place: Path, renamed: Callable[[str], str], options: 
         for name in before
         if name != "manifest.json" and (name == "scores.json" or not options.scores)
         if name != "scores.json" or not options.rescore
-        for line in differences(_comparable(json.loads(now[name])), _comparable(before[name]), name)
+        for line in unlike_recorded(_comparable(json.loads(now[name])), _comparable(before[name]), name)
     ]
     if not options.check and not found:
         write_recording(file, {**now, **answers}, python=python, benchmarks=_benchmarks(now), **said)
@@ -240,9 +240,9 @@ def _season(
     packed = taken / file.name
     pack_season(db, packed, engine=label.engine, precision=label.precision)
     now = {name: content for name, content in read_members(packed) if name != LABEL}
-    found = list(differences(_lines(now[DECISIONS]), _lines(old[DECISIONS]), DECISIONS))
+    found = list(unlike_recorded(_lines(now[DECISIONS]), _lines(old[DECISIONS]), DECISIONS))
     if not options.rescore:
-        found += differences(json.loads(now[STANDINGS]), before[STANDINGS], STANDINGS)
+        found += unlike_recorded(json.loads(now[STANDINGS]), before[STANDINGS], STANDINGS)
     tapes = [name for name in old if name.startswith("models/")]
     found += [f"{name} holds other answers" for name in tapes if old[name] != now.get(name)]
     if not options.check and not found:

@@ -16,6 +16,7 @@ import pytest
 
 import tradeassay
 from tradeassay.arena.recording import changed_season_facts, replayed_differences
+from tradeassay.arena.standings.board import Standings
 from tradeassay.cli import main
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.core.hashing import canonical_json
@@ -377,6 +378,9 @@ def test_a_changed_prompt_needs_a_new_recording(one, tmp_path):
     assert not changed, f"{changed[0]} has changed: record again with: {one.label.command}"
     assert not recording_faults(opened)
     assert one.label.complete and one.label.engine != "not stated"
+    if opened.is_season:
+        standings = (opened.folder / "standings.json").read_bytes()
+        assert msgspec.json.encode(msgspec.json.decode(standings, type=Standings)) == standings, "another form"
 
 
 @pytest.mark.parametrize(

@@ -213,7 +213,8 @@ def plan_view() -> dict[str, str]:
     site = f"{LIBRARIES}/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
     for entry in _sites((os.path.dirname(os.__file__),)):
         first = os.path.basename(entry) == "site-packages" and site not in view
-        view[site if first else f"{LIBRARIES}/{len(view)}"] = entry
+        # Texts name a module by what follows this word, in whichever folder of the search path it lies.
+        view[site if first else f"{LIBRARIES}/{len(view)}/site-packages"] = entry
     if fonts := os.environ.get("MPLCONFIGDIR"):
         view[_FONTS] = fonts
     return view
