@@ -43,11 +43,15 @@ def _since_boot() -> float:
     return time.monotonic() if kind is None else time.clock_gettime(kind)
 
 
+BELIEVE_S = 300.0
+"""So many seconds a time that the machine's clock was set to has to stand before it is believed."""
+
+
 class LiveClock:
     """The machine's clock, checked against one that nobody can set (``steady``, in seconds).
 
     When the two part by more than two seconds, time goes on as before until the new time has stood for
-    ``believe_s``: a clock that is wrong for a minute loses nothing. After a start nothing is certain for as long.
+    ``BELIEVE_S``: a clock that is wrong for a minute loses nothing. After a start nothing is certain for as long.
     Waits in short steps, so that a machine that slept wakes up in time.
     """
 
@@ -60,12 +64,11 @@ class LiveClock:
         *,
         step_s: float = 30.0,
         steady: Callable[[], float] | None = None,
-        believe_s: float = 300.0,
     ) -> None:
         self._wall = wall or WallClock()
         # A clock that is given without another one is taken at its word.
         self._steady = steady or (_since_boot if wall is None else lambda: self._wall.now() / SECOND)
-        self._believe_s = believe_s if steady is not None or wall is None else 0.0
+        self._believe_s = BELIEVE_S if steady is not None or wall is None else 0.0
         self._sleep = sleep
         self._step_s = step_s
         told, self._since = self._wall.now(), self._steady()

@@ -18,17 +18,15 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-Names = Callable[[click.Context], Iterable[str]]
 
-
-def _completing(names: Names, *, files: bool = False) -> Callable[..., list[CompletionItem]]:
-    """Return what click asks while somebody types: those of ``names`` that begin so, or files."""
+def _completing(kind: str, *, files: bool = False) -> Callable[..., list[CompletionItem]]:
+    """Return what click asks while somebody types: the names of a kind that begin so, or files."""
 
     def complete(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
         try:
-            known = _runs(context) if names is _runs else _kept(names, context)
+            known = _runs(context) if kind == "runs" else _kept(kind)
             found = [name for name in known if name.startswith(typed)]
         except Exception:  # a completion that raises would write into the line that is being typed
             found = []
@@ -39,7 +37,12 @@ def _completing(names: Names, *, files: bool = False) -> Callable[..., list[Comp
     return complete
 
 
-def _kept(names: Names, context: click.Context) -> list[str]:
+def _runs(context: click.Context) -> list[str]:
+    out = Path(context.params.get("out") or "runs")
+    return sorted(path.parent.name for path in out.glob("*/manifest.json"))
+
+
+def _kept(kind: str) -> list[str]:
     """Return names from the press before, unless a file of ours, a package or a stored data set came since."""
     from tradeassay.core.files import data_home, write_atomic
 
@@ -47,14 +50,14 @@ def _kept(names: Names, context: click.Context) -> list[str]:
     folders = filter(Path.is_dir, (data_home() / "store", *map(Path, sys.path)))
     seen = [*(file for file in inside if file.suffix in (".py", ".toml")), *folders]
     state = [len(seen), max(file.stat().st_mtime_ns for file in seen)]
-    place = data_home() / "completions" / f"{names.__name__.strip('_')}.json"
+    place = data_home() / "completions" / f"{kind}.json"
     try:
         known = json.loads(place.read_bytes())
         if known[:2] == state:
             return list(map(str, known[2]))
     except (OSError, ValueError, LookupError, TypeError):
         pass
-    found = [*names(context)]
+    found = [*_names(kind)]
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(place, json.dumps([*state, found]).encode())
@@ -63,92 +66,74 @@ def _kept(names: Names, context: click.Context) -> list[str]:
     return found
 
 
-def _benchmarks(context: click.Context) -> Iterable[str]:
-    from tradeassay.benchmarks import benchmarks
+def _names(kind: str) -> Iterable[str]:
+    match kind:
+        case "benchmarks":
+            from tradeassay.benchmarks import benchmarks
 
-    return benchmarks.names()
+            return benchmarks.names()
+        case "datasets":
+            from tradeassay.benchmarks import benchmarks
+            from tradeassay.data import list_datasets
 
+            return sorted({info.name for info in list_datasets()} | {one.dataset for _, one in benchmarks.items()})
+        case "obtainable":
+            from tradeassay.data import list_catalogue, sources
 
-def _code_benchmarks(context: click.Context) -> Iterable[str]:
-    from tradeassay.benchmarks.programs import code_benchmarks
+            return [*(entry.name for entry in list_catalogue()), *sources.names()]
+        case "local_models":
+            from tradeassay.llm import local_models
 
-    return code_benchmarks()
+            return local_models.names()
+        case "models":
+            from tradeassay.runs.spec.episode import known_models
 
+            return [model.name for model in known_models()]
+        case "agents":
+            from tradeassay.agents import agents
 
-def _agents(context: click.Context) -> Iterable[str]:
-    from tradeassay.agents import agents
+            return agents.names()
+        case "code_benchmarks":
+            from tradeassay.benchmarks.programs import code_benchmarks
 
-    return agents.names()
+            return code_benchmarks()
+        case "tasks":
+            from tradeassay.benchmarks.quantcode import load_tasks
 
+            return [task.id for task in load_tasks()]
+        case "strategies":
+            from tradeassay.benchmarks.systrade.loading import STRATEGIES, SYSTB_STRATEGIES
 
-def _models(context: click.Context) -> Iterable[str]:
-    from tradeassay.runs.spec.episode import known_models
-
-    return [model.name for model in known_models()]
-
-
-def _local_models(context: click.Context) -> Iterable[str]:
-    from tradeassay.llm import local_models
-
-    return local_models.names()
-
-
-def _datasets(context: click.Context) -> Iterable[str]:
-    from tradeassay.benchmarks import benchmarks
-    from tradeassay.data import list_datasets
-
-    return sorted({info.name for info in list_datasets()} | {one.dataset for _, one in benchmarks.items()})
-
-
-def _obtainable(context: click.Context) -> Iterable[str]:
-    from tradeassay.data import list_catalogue, sources
-
-    return [*(entry.name for entry in list_catalogue()), *sources.names()]
-
-
-def _runs(context: click.Context) -> Iterable[str]:
-    out = Path(context.params.get("out") or "runs")
-    return sorted(path.parent.name for path in out.glob("*/manifest.json"))
-
-
-def _tasks(context: click.Context) -> Iterable[str]:
-    from tradeassay.benchmarks.quantcode import load_tasks
-
-    return [task.id for task in load_tasks()]
-
-
-def _strategies(context: click.Context) -> Iterable[str]:
-    from tradeassay.benchmarks.systrade.loading import STRATEGIES, SYSTB_STRATEGIES
-
-    return (*STRATEGIES, *SYSTB_STRATEGIES)
+            return (*STRATEGIES, *SYSTB_STRATEGIES)
+    raise ValueError(kind)
 
 
 _BY_NAME: dict[str, Callable[..., list[CompletionItem]]] = {
-    "what": _completing(_benchmarks, files=True),
-    "agents": _completing(_agents, files=True),
-    "models": _completing(_models),
-    "model": _completing(_models),
-    "judge": _completing(_models),
-    "dataset": _completing(_datasets),
-    "run": _completing(_runs, files=True),
-    "runs": _completing(_runs, files=True),
-    "task": _completing(_tasks),
-    "ids": _completing(_tasks),
-    "strategy": _completing(_strategies),
-    "spec": _completing(_strategies),
+    "what": _completing("benchmarks", files=True),
+    "agents": _completing("agents", files=True),
+    "models": _completing("models"),
+    "model": _completing("models"),
+    "judge": _completing("models"),
+    "dataset": _completing("datasets"),
+    "run": _completing("runs", files=True),
+    "runs": _completing("runs", files=True),
+    "task": _completing("tasks"),
+    "ids": _completing("tasks"),
+    "strategy": _completing("strategies"),
+    "spec": _completing("strategies"),
 }
 """What a parameter of this name is completed with, whatever its command."""
 
 _OF_COMMAND: dict[tuple[str, str], Callable[..., list[CompletionItem]]] = {
-    ("benchmarks", "name"): _completing(_benchmarks),
-    ("code run", "benchmark"): _completing(_code_benchmarks),
-    ("leak-test", "benchmark"): _completing(_benchmarks),
-    ("memory probe", "benchmark"): _completing(_benchmarks),
-    ("assay file", "benchmark"): _completing(_benchmarks),
-    ("luck", "benchmark"): _completing(_benchmarks),
-    ("data get", "source"): _completing(_obtainable),
-    ("models", "name"): _completing(_local_models),
-    ("code review", "what"): _completing(_runs, files=True),
+    ("benchmarks", "name"): _completing("benchmarks"),
+    ("code run", "benchmark"): _completing("code_benchmarks"),
+    ("leak-test", "benchmark"): _completing("benchmarks"),
+    ("memory probe", "benchmark"): _completing("benchmarks"),
+    ("assay file", "benchmark"): _completing("benchmarks"),
+    ("luck", "benchmark"): _completing("benchmarks"),
+    ("data get", "source"): _completing("obtainable"),
+    ("models", "name"): _completing("local_models"),
+    ("code review", "what"): _completing("runs", files=True),
 }
 """What a parameter is completed with in one command."""
 

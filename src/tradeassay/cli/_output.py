@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tradeassay.benchmarks.programs import CodeSpec
     from tradeassay.code.task import CodeTask, Wording
     from tradeassay.code.validation import ProgramLine, ValidationReport
+    from tradeassay.core.measure import Measure
     from tradeassay.core.registry import Registry
     from tradeassay.runs import CodeRun, Run, RunSpec, VerifyReport
     from tradeassay.runs.summary import RunSummary
@@ -55,6 +56,11 @@ def print_rows(
         print_json(found)
     else:
         print_table(title, columns, rows)
+
+
+def plain_number(measure: Measure | None) -> str:
+    """Return a measure's value without its interval."""
+    return "none" if measure is None or measure.value is None else f"{measure.value:.2f}"
 
 
 def say(text: str) -> None:

@@ -228,16 +228,20 @@ def standings(db: str, id: str | None, rewarded: str | None, as_json: bool, **wa
     if rewarded is not None:
         _show_rewards(db, id, rewarded, as_json)
         return
+    from tradeassay.arena.queries.seasons import opened_season
     from tradeassay.arena.queries.snapshot import board_of
     from tradeassay.arena.season import BASELINE
     from tradeassay.arena.standings import Filter
+    from tradeassay.arena.web.pages import names_of
+    from tradeassay.arena.web.words import words
 
     board = board_of(db, id, Filter(**{name: value or None for name, value in wanted.items()}))
     if as_json:
         print_json(board)
         return
     days = f", {board.first} to {board.last}" if board.first else ""
-    names = _page_names(db, board.season)
+    with opened_season(db, board.season) as (_, season):
+        names = names_of(words("en"), season)  # as its page calls them
     rows = [_row(row, names.get(row.entry, row.label)) for row in board.rows]
     print_table(f"season '{board.season}'{days}", _COLUMNS, rows, heads=2)
     for row in board.rows:
@@ -467,16 +471,6 @@ _COLUMNS = (
     *(">rank", "agent", ">return (95% interval)", ">against buy and hold"),
     *(">Sharpe", ">max drawdown", ">P(first)", ">failed", ">missed"),
 )
-
-
-def _page_names(db: str, season: str) -> dict[str, str]:
-    """Return what the season's page calls every entry."""
-    from tradeassay.arena.queries.seasons import opened_season
-    from tradeassay.arena.web.pages import names_of
-    from tradeassay.arena.web.words import words
-
-    with opened_season(db, season) as (_, found):
-        return names_of(words("en"), found)
 
 
 def _row(row: Standing, name: str) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ from tradeassay.cli._options import (
 from tradeassay.cli._output import (
     finish,
     json_option,
+    plain_number,
     print_json,
     print_rows,
     print_table,
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from tradeassay.code.evaluation import Evaluation
     from tradeassay.code.review import ReviewBoard
     from tradeassay.code.task import Framework
-    from tradeassay.core.measure import Measure
 
 _REPORTS = (
     page_option("scorecard of --spec"),
@@ -637,7 +637,7 @@ def _read_marks(tables: tuple[Path, ...], key: Path, page: Path | None, as_json:
         print_json({"board": board, "agreement": agreed})
         return
     rows = [
-        (author, *(_mark(kind[author]) for kind in (board.fidelity, board.risk)), _mark(board.rating.get(author)))
+        (author, *map(plain_number, (board.fidelity[author], board.risk[author], board.rating.get(author))))
         for author in board.fidelity
     ]
     print_table(
@@ -645,7 +645,7 @@ def _read_marks(tables: tuple[Path, ...], key: Path, page: Path | None, as_json:
     )
     print_desks(board)
     for name, alpha in (("fidelity", agreed.fidelity), ("risk", agreed.risk)):
-        say(f"agreement on {name}: {_mark(alpha)}" + (f" ({alpha.reason})" if alpha.reason else ""))
+        say(f"agreement on {name}: {plain_number(alpha)}" + (f" ({alpha.reason})" if alpha.reason else ""))
 
 
 def print_desks(board: ReviewBoard) -> None:
@@ -653,9 +653,7 @@ def print_desks(board: ReviewBoard) -> None:
     if not board.standings or not board.desks:
         return
     authors = [one.author for one in board.standings]
-    rows = [(desk.reviewer, _mark(desk.mean), *(_mark(desk.marks[a]) for a in authors)) for desk in board.desks]
+    rows = [
+        (desk.reviewer, *map(plain_number, (desk.mean, *(desk.marks[a] for a in authors)))) for desk in board.desks
+    ]
     print_table("mean of both marks", ("reviewer", "mean given", *authors), rows)
-
-
-def _mark(measure: Measure | None) -> str:
-    return "none" if measure is None or measure.value is None else f"{measure.value:.2f}"

@@ -24,7 +24,7 @@ from tradeassay.cli._options import (
     several,
     split_list,
 )
-from tradeassay.cli._output import json_option, print_json, print_table, say
+from tradeassay.cli._output import json_option, plain_number, print_json, print_table, say
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -373,10 +373,10 @@ def _show_probe(report: ProbeReport) -> None:
         say(note)
 
 
-def _listed(things: Iterable[str], most: int = 10) -> str:
+def _listed(things: Iterable[str]) -> str:
     known = [*things]
-    more = f" and {len(known) - most} more" if len(known) > most else ""
-    return (", ".join(known[:most]) or "none") + more
+    more = f" and {len(known) - 10} more" if len(known) > 10 else ""
+    return (", ".join(known[:10]) or "none") + more
 
 
 def _show_hardened(made: Hardened, as_json: bool) -> None:
@@ -384,7 +384,7 @@ def _show_hardened(made: Hardened, as_json: bool) -> None:
         print_json(made)
         return
     rows = [
-        [one.hardening, *map(_share, one.found.values()), *map(_plain_ratio, (one.levels, one.returns))]
+        [one.hardening, *map(_share, one.found.values()), *map(plain_number, (one.levels, one.returns))]
         for one in made.rounds
     ]
     columns = ("mask", "top 1", "top 5", "day ±7", "joint", "levels kept", "returns kept")
@@ -392,10 +392,6 @@ def _show_hardened(made: Hardened, as_json: bool) -> None:
     for one in made.rounds:
         say(f"{one.hardening}: recognised {_listed(one.names)}; days: {_listed(one.days)}")
     say(made.sentence)
-
-
-def _plain_ratio(measure: Measure) -> str:
-    return "none" if measure.value is None else f"{measure.value:.2f}"
 
 
 def _probe_config(masks: str, hardenings: str, windows: str, **rest: Any) -> Any:

@@ -36,14 +36,14 @@ def path_from(name: str, given: object, hint: str = "give a path") -> Path:
     return Path(given)
 
 
-def whole_number(name: str, given: object, least: int = 0) -> int:
+def whole_number(name: str, given: object) -> int:
     """Return a count; whole numbers of numpy are some too."""
     try:
         number = operator.index(given)  # type: ignore[arg-type]  # whether it is one is the question
     except TypeError:
         number = None
-    if number is None or number < least:
-        raise UserError(f"{name} cannot be {shown(given)}", hint=f"give a whole number from {least} on")
+    if number is None or number < 0:
+        raise UserError(f"{name} cannot be {shown(given)}", hint="give a whole number from 0 on")
     return number
 
 

@@ -24,7 +24,7 @@ _Out = TypeVar("_Out")
 
 
 class Compiler:
-    """Compiles the functions of the package in ``sources`` and keeps them under ``home`` (None: the data home).
+    """Compiles the functions of the package in ``sources`` and keeps them in the data home.
 
     ``calls`` are the folders of other packages whose compiled functions are called. Without ``counted`` arrays
     carry no reference counts: several times as fast where small functions hand them to each other, but no function
@@ -34,11 +34,9 @@ class Compiler:
     (extra ``fast``) functions stay plain Python.
     """
 
-    def __init__(
-        self, sources: Path, home: Path | None = None, *, calls: tuple[Path, ...] = (), counted: bool = True
-    ) -> None:
+    def __init__(self, sources: Path, *, calls: tuple[Path, ...] = (), counted: bool = True) -> None:
         self._folders = (sources, *calls)
-        self._home, self._counted = home, counted
+        self._counted = counted
 
     def compiled(self, function: Callable[_Args, _Out]) -> Callable[_Args, _Out]:
         return self._compile(function)
@@ -93,7 +91,7 @@ class Compiler:
         except ImportError:
             return None
         sources = [sha256_file(path) for folder in self._folders for path in sorted(folder.rglob("*.py"))]
-        root = Path(numba.config.CACHE_DIR) if numba.config.CACHE_DIR else data_home(self._home) / "compiled"
+        root = Path(numba.config.CACHE_DIR) if numba.config.CACHE_DIR else data_home() / "compiled"
         folder = root / sha256_of((numba.__version__, sources))[:16]
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -110,12 +110,12 @@ def at_line(file: str, line: int | str | None) -> str:
     return f" ({Path(file).name}, line {line})"
 
 
-def own_fault(error: BaseException, *, longest: int = LONGEST_DETAIL) -> Fault:
+def own_fault(error: BaseException) -> Fault:
     """Return the record of an exception of somebody's own code, with the line of it that was reached last. Only
     the file's name is said: two runs of one spec must not differ by the folder they were made in."""
-    fault = fault_of(error, longest=longest)
+    fault = fault_of(error)
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if not frame.filename.startswith(_INSTALLED):
             where = at_line(frame.filename, frame.lineno)
-            return msgspec.structs.replace(fault, detail=fault.detail[: longest - len(where)] + where)
+            return msgspec.structs.replace(fault, detail=fault.detail[: LONGEST_DETAIL - len(where)] + where)
     return fault

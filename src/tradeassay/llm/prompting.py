@@ -307,23 +307,27 @@ def _said(reply: ModelReply) -> tuple[str, tuple[tuple[str, str], ...]]:
     return " ".join(reply.text.split()), tuple((call.name, call.arguments) for call in reply.calls)
 
 
-def own_words(reply: ModelReply, *, calls: bool = False, longest: int = 6_000) -> Tail:
+_HALF, _COMPLAINTS = 3_000, 12
+"""How much of both ends of a long answer stays in the conversation, and how many complaints are listed."""
+
+
+def own_words(reply: ModelReply, *, calls: bool = False) -> Tail:
     """Return a refused answer as it stays in the conversation, bounded, with its ``calls`` where tools are
     offered. Nothing where it is empty, because providers refuse empty messages."""
     text = reply.text
-    if len(text) > longest:
+    if len(text) > 2 * _HALF:
         # The end of an answer is what was wrong most often, its beginning says what it is about.
-        text = f"{text[: longest // 2]} [...] {text[-(longest // 2) :]}"
+        text = f"{text[:_HALF]} [...] {text[-_HALF:]}"
     made = reply.calls if calls else ()
     return (Message(role="assistant", text=text, calls=made),) if text.strip() or made else ()
 
 
-def listed(complaints: Sequence[str], most: int = 12) -> str:
+def listed(complaints: Sequence[str]) -> str:
     """Return complaints as a list, one line each, not more than a model can make use of."""
     every = list(dict.fromkeys(complaints))
-    lines = [f"- {line}" for line in every[:most]]
-    if len(every) > most:
-        lines.append(f"- and {len(every) - most} more of the same kind")
+    lines = [f"- {line}" for line in every[:_COMPLAINTS]]
+    if len(every) > _COMPLAINTS:
+        lines.append(f"- and {len(every) - _COMPLAINTS} more of the same kind")
     return "\n".join(lines)
 
 

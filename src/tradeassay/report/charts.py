@@ -262,9 +262,7 @@ def holdings_chart(agent: AgentSummary, sessions: Sequence[str]) -> Markup | Non
     if len(order) > _MOST_HELD:
         rows.append((f"{len(order) - _MOST_HELD} others", weights[order[_MOST_HELD:]].sum(axis=0)))
     return area_chart(
-        [sessions[place] for place in places],
-        [(name, picked(row.tolist(), places, 3)) for name, row in rows],
-        "Area chart of the share of the account held in each name",
+        [sessions[place] for place in places], [(name, picked(row.tolist(), places, 3)) for name, row in rows]
     )
 
 
@@ -439,8 +437,11 @@ def _multiples(low: float, high: float, count: int) -> list[tuple[float, str]]:
     return found
 
 
-def area_chart(sessions: Sequence[str], rows: Sequence[tuple[str, Sequence[float | None]]], about: str) -> Markup:
-    """Return shares that add up as areas on top of one another; as lines where some are negative."""
+_HELD = "Area chart of the share of the account held in each name"
+
+
+def area_chart(sessions: Sequence[str], rows: Sequence[tuple[str, Sequence[float | None]]]) -> Markup:
+    """Return shares of an account that add up as areas on top of one another; as lines where some are negative."""
     # In the tenths of a per cent that are read out, so that sums of them are exact.
     days, unit = [_day(session) for session in sessions], 1e-3
     table = np.array([[round(value or 0.0, 3) for value in values] for _, values in rows])
@@ -460,7 +461,7 @@ def area_chart(sessions: Sequence[str], rows: Sequence[tuple[str, Sequence[float
     )
     back = "".join(_grid(frame, ChartLook(size="mid")))
     return Markup(
-        f'<div class="plot mid" role="img" aria-label="{escape(about)}" data-form="share" data-unit="{unit:g}"'
+        f'<div class="plot mid" role="img" aria-label="{_HELD}" data-form="share" data-unit="{unit:g}"'
         f'{" data-stacked" if stacked else ""} style="--wide:0;--thin:0"><svg>{back}'
         f'<svg class="data" viewBox="{frame.view(unit)}" preserveAspectRatio="none">{"".join(body)}</svg></svg>'
         f'</div><ul class="plot-key">{key}</ul>'
@@ -633,13 +634,13 @@ _VERDICT = {
 }
 
 
-def account_charts(curve: AccountCurve, market: str) -> tuple[Markup, Markup]:
-    """Return an account's growth beside its one market's, and its drawdown; ``market`` is what that is called."""
+def account_charts(curve: AccountCurve) -> tuple[Markup, Markup]:
+    """Return an account's growth beside its one market's, and its drawdown."""
     sessions = curve.sessions
-    beside = f", {market} {numbers.difference(curve.market[-1])}" if curve.market else ""
+    beside = f", the market {numbers.difference(curve.market[-1])}" if curve.market else ""
     said = f"The account from {sessions[0]} to {sessions[-1]}: {numbers.difference(curve.account[-1])}{beside}"
     lines = [("account", "the account", curve.account)]
-    lines += [("market", market, curve.market)] if curve.market else []
+    lines += [("market", "the market", curve.market)] if curve.market else []
     return (
         plain_chart(sessions, lines, ChartLook(styles=_VERDICT, size="mid"), said),
         plain_chart(

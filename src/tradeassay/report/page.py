@@ -132,7 +132,7 @@ class AccountOnPage:
         self.rolling = None if self.history is None else rolling_chart(self.history)
         self.curves: tuple[Markup, Markup] | None = None
         if agent is None and assayed is not None and assayed.curve is not None and len(assayed.curve.sessions) > 1:
-            self.curves = account_charts(assayed.curve, "the market")
+            self.curves = account_charts(assayed.curve)
         self.until = "" if assayed is None else until_known(assayed)
         self.badges = () if assayed is None or assayed.badges is None else badge_words(assayed.badges)
         self.mistakes = "" if assayed is None else ", ".join(f"{kind} {n}" for kind, n in assayed.failures.items())

@@ -92,6 +92,7 @@ HISTORY = 258
 DECISIONS = 26
 CUT = 23
 """The decision after which the other future differs: late enough for a second monthly rebalancing."""
+_SEED = 11
 _SIZE = {"names": 18, "sessions": HISTORY + DECISIONS + 16, "new_listings": 1, "delistings": 1}
 
 
@@ -108,8 +109,8 @@ class SmallWorld:
 
 
 @cache
-def small_world(market: str, seed: int = 11) -> SmallWorld:
-    panel = generate(preset(market, seed=seed, **_SIZE)).panel
+def small_world(market: str) -> SmallWorld:
+    panel = generate(preset(market, seed=_SEED, **_SIZE)).panel
     days = [str(day) for day in panel.sessions]
     config = MarketConfig(
         venue="ashare-flat-v1" if market == "ashare" else f"{market}-v1",
@@ -119,11 +120,11 @@ def small_world(market: str, seed: int = 11) -> SmallWorld:
         first=days[HISTORY],
         last=days[HISTORY + DECISIONS - 1],
     )
-    other = rewrite_after(panel, HISTORY + CUT, np.random.default_rng(seed))
+    other = rewrite_after(panel, HISTORY + CUT, np.random.default_rng(_SEED))
     return SmallWorld(
         market=market,
-        snapshot=_stored(panel, f"{market}-{seed}"),
-        other_future=_stored(other, f"{market}-{seed}-other"),
+        snapshot=_stored(panel, market),
+        other_future=_stored(other, f"{market}-other"),
         config=config,
         from_nothing=msgspec.structs.replace(config, first=days[0], last=days[7]),
     )

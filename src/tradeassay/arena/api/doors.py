@@ -436,10 +436,6 @@ class Doors:
         """Whether agents are deciding this moment: what can wait, should."""
         return time.monotonic() - self._moved < BUSY_S
 
-    def open_seats(self) -> frozenset[tuple[str, str]]:
-        """Return the season and entry of everybody who has a decision waiting."""
-        return frozenset((row.season, row.entry) for row in self.store.rows(_SEATS))
-
     def submit(self, agent: RegisteredAgent, nonce: str, offer: Offer) -> None:
         """Take an agent's answer for one of its open slots.
 
@@ -685,5 +681,7 @@ class DoorDesk:
             self._waits -= 1
 
     async def _look(self) -> frozenset[tuple[str, str]]:
+        """Return, after a moment, the season and entry of everybody who has a decision waiting."""
         await asyncio.sleep(LOOK_S)
-        return await run_in_threadpool(self.doors.open_seats)
+        rows = await run_in_threadpool(self.doors.store.rows, _SEATS)
+        return frozenset((row.season, row.entry) for row in rows)

@@ -259,14 +259,14 @@ def is_live(season: Season) -> bool:
     return all(live)
 
 
-def check_data(season: Season, home: Path | None = None) -> None:
+def check_data(season: Season) -> None:
     """Raise an error for stored data and live sources that a season names and that are not here.
 
     Worlds are not made for it, and vendors are not asked.
     """
     for name in sorted({asset.dataset for asset in season.assets}):
         if not name.startswith((PREFIX, "synthetic/")):
-            load_dataset(name, home)
+            load_dataset(name)
     live = [asset.dataset for asset in season.assets if asset.dataset.startswith(PREFIX)]
     for source in (name.removeprefix(PREFIX) for name in (*live, *(a.second for a in season.assets)) if name):
         kind = sources.get(source)

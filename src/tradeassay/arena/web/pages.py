@@ -16,7 +16,7 @@ from tradeassay.arena.queries.seasons import season_rules
 from tradeassay.arena.queries.snapshot import SeasonSnapshot
 from tradeassay.arena.season import BASELINE, Entry, Season
 from tradeassay.arena.standings import Behaviour, Pace, Standing, Standings, pace
-from tradeassay.arena.stream import ItemPage, items, quality
+from tradeassay.arena.stream import items, quality
 from tradeassay.arena.web.words import PageWords
 from tradeassay.core.errors import UNDECODABLE
 from tradeassay.core.hashing import sha256_bytes
@@ -98,17 +98,6 @@ def season_pages(state: SeasonSnapshot, words: PageWords) -> Iterator[Page]:
         for ours in one["ours"]
     }
     yield Page("published/", "published", {"cited": cited, "forms": FORMS, "cells": cells}, cited)
-
-
-def round_page(found: Shown, folders: dict[str, str], before: str | None) -> Page:
-    """Return the page of one asset's session: what everybody was told and what each made of it."""
-    path = f"assets/{folders[found['asset']]}/{found['session']}/"
-    return Page(path, "round", {"round": found, "before": before}, found)
-
-
-def item_page(found: ItemPage) -> Page:
-    """Return the page of a news item: where it was found, what the checks said and what experts say."""
-    return Page(f"items/{found.item.id}/", "item", {"found": found}, found)
 
 
 def _standings(state: SeasonSnapshot, words: PageWords, rows: tuple[BoardRow, ...], drawn: Equity) -> Page:

@@ -133,12 +133,14 @@ def render(
         if shown is None or (asset, day) in shown:
             found = read_round(state.store, season, asset, day, sealed=state.sealed)
             if found is not None:
-                page = pages.round_page(found, asset_folders(season), before.get(asset))
+                path = f"assets/{asset_folders(season)[asset]}/{day}/"
+                page = Page(path, "round", {"round": found, "before": before.get(asset)}, found)
                 for language in LANGUAGES:
                     yield from _files(language, home, page, state)
         before[asset] = day
     for item in sorted(items):
-        page = pages.item_page(read_item(state.store, season.id, item))
+        told = read_item(state.store, season.id, item)
+        page = Page(f"items/{item}/", "item", {"found": told}, told)
         for language in LANGUAGES:
             yield from _files(language, home, page, state)
 

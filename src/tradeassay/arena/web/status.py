@@ -20,6 +20,7 @@ from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import decisions, metadata, rounds
 
 DAY_S = 86_400.0
+_NEWEST = 20
 
 
 class ArenaHealth(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +63,7 @@ class SeasonBooks(msgspec.Struct, frozen=True, kw_only=True):
     skipped: tuple[Skipped, ...]
 
 
-def season_books(store: Store, newest: int = 20) -> tuple[SeasonBooks, ...]:
+def season_books(store: Store) -> tuple[SeasonBooks, ...]:
     """Return what every season has on record; of corrections, bars held back and sessions skipped the newest."""
     counts = _counts(store)
 
@@ -75,9 +76,9 @@ def season_books(store: Store, newest: int = 20) -> tuple[SeasonBooks, ...]:
             rounds=by("rounds", id),
             slots=by("slots", id),
             corrections=sum(by("corrections", id).values()),
-            revisions=revisions(store, id, newest),
-            held=held_bars_of(store, id)[:newest],
-            skipped=store.skipped(id)[-newest:],
+            revisions=revisions(store, id, _NEWEST),
+            held=held_bars_of(store, id)[:_NEWEST],
+            skipped=store.skipped(id)[-_NEWEST:],
         )
         for id in season_ids(store)
     )

@@ -60,9 +60,7 @@ class PageWords:
         return None
 
 
-@cache
-def words(language: Language) -> PageWords:
-    return PageWords(language)
+words = cache(PageWords)
 
 
 @cache

@@ -213,6 +213,6 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         )
 
 
-def load_kinds(override: Path | None = None) -> Mapping[str, Kind]:
-    """Return the packaged kinds of models, overridden by a user's file; raises :class:`UserError` if it is bad."""
-    return read_table(Kind, "kinds", "kinds.toml", override)
+def load_kinds() -> Mapping[str, Kind]:
+    """Return the packaged kinds of models, overridden by the user's; raises :class:`UserError` for a bad file."""
+    return read_table(Kind, "kinds", "kinds.toml", None)

@@ -36,7 +36,7 @@ from inspect_ai.util import JSONSchema, LimitExceededError
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, ToolCall, ToolSpec, Usage
 from tradeassay.core.errors import UserError
 from tradeassay.core.secrets import clean_foreign, remember, remember_address
-from tradeassay.core.time import Clock, WallClock
+from tradeassay.core.time import WallClock
 from tradeassay.llm.budget import LEAST_SHARE, MOST_TOKENS, estimate_reply, estimate_request
 from tradeassay.llm.model import Attempt, ModelParams, QuestionPlace, failed_reply
 from tradeassay.llm.prompting import parse_object
@@ -295,20 +295,11 @@ class InspectProvider:
     is no longer sent to it: the tool is then the only one offered, and enforcing it is left to the protocol.
     Without ``params`` Inspect is the host: its settings, retries, time limits and transcript apply."""
 
-    def __init__(
-        self,
-        name: str,
-        model: InspectModel,
-        params: ModelParams | None,
-        price: Price | None,
-        *,
-        clock: Clock | None = None,
-    ) -> None:
+    def __init__(self, name: str, model: InspectModel, params: ModelParams | None, price: Price | None) -> None:
         self.name = name
         self._model = model
         self._params = params
         self._price = price
-        self._clock = clock or WallClock()
         self._memory = ReasoningMemory()
         self._unwritten = _Unwritten()
         self._can_force = True
@@ -329,7 +320,7 @@ class InspectProvider:
                 if limit.expired():
                     late = f"no answer within {seconds:g} seconds"
                     return Attempt(reply=failed_reply("timeout", late, billed=True))
-                fault = None if isinstance(error, LimitExceededError) else read_fault(error, self._clock)
+                fault = None if isinstance(error, LimitExceededError) else read_fault(error, WallClock())
                 if fault is None:
                     raise
                 if self._learned(fault, request, can_force, can_schema):
