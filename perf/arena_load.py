@@ -59,7 +59,7 @@ def found(db: Path, file: Path, agents: int) -> list[str]:
     now = "2021-01-01T00:00:00Z"
     store.found_season(load_season(file), now)
     doors = Doors(store)
-    made = [doors.register(SEASON, f"agent-{n}", now=now).token for n in range(agents)]
+    made = [doors.register(SEASON, f"agent-{n}", now=now) for n in range(agents)]
     store.engine.dispose()
     return made
 

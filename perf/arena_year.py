@@ -742,7 +742,7 @@ class Play:
             self.store = Store(open_engine(self.stack.db))
             doors = Doors(self.store)
             outside = [entry.id for entry in self.season.entries if entry.architecture == "http"]
-            tokens = {id: doors.register("year", id, now=self._now()).token for id in outside}
+            tokens = {id: doors.register("year", id, now=self._now()) for id in outside}
             for seed, (id, token) in enumerate(tokens.items()):
                 mine = (self.stack.address, token, seed, over, self.told, id.startswith("rogue"))
                 threading.Thread(target=guest, args=mine, daemon=True).start()

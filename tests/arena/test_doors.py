@@ -94,19 +94,20 @@ def through(doors: Doors, talk: Callable[[httpx.AsyncClient], Awaitable[None]], 
 
 def test_a_token_is_shown_once_and_only_its_hash_is_kept(store):
     doors = founded(store)
-    issued = doors.register("doors", "anna", now=NOW)
+    token = doors.register("doors", "anna", now=NOW)
     with store.read() as db:
         kept = repr(db.execute(select(door_agents)).all())
-    secret = issued.token.split("-", 2)[2]
-    assert issued.token not in kept and secret not in kept
-    assert doors.who(issued.token) == issued.agent
-    assert doors.who(issued.token[:-1] + ("A" if issued.token[-1] != "A" else "B")) is None
+    secret = token.split("-", 2)[2]
+    assert token not in kept and secret not in kept
+    agent = doors.who(token)
+    assert agent is not None and (agent.season, agent.entry) == ("doors", "anna")
+    assert doors.who(token[:-1] + ("A" if token[-1] != "A" else "B")) is None
     assert doors.who("") is None and doors.who("ta-000000000000-" + "x" * 43) is None
     with pytest.raises(UserError, match="registered already"):
         doors.register("doors", "anna", now=NOW)
     fresh = doors.renew("doors", "anna")
-    assert doors.who(issued.token) is None and doors.who(fresh.token) is not None
-    assert doors.revoke("doors", "anna", now=NOW) and doors.who(fresh.token) is None
+    assert doors.who(token) is None and doors.who(fresh) is not None
+    assert doors.revoke("doors", "anna", now=NOW) and doors.who(fresh) is None
     assert not doors.revoke("doors", "anna", now=NOW)
 
 
@@ -145,7 +146,7 @@ def test_who_can_be_registered(store):
 
 def test_two_agents_play_a_season_through_the_door(store, feed):
     doors = founded(store)
-    mine = {id: doors.register("doors", id, now=NOW).token for id in ("anna", "bert")}
+    mine = {id: doors.register("doors", id, now=NOW) for id in ("anna", "bert")}
     deciding = {id: DoorAgent(OfferWatch(doors, poll_s=0.01), id) for id in mine}
     stolen: dict[str, Any] = {}
 
@@ -193,7 +194,7 @@ def test_two_agents_play_a_season_through_the_door(store, feed):
 
 def test_when_a_round_opens_the_packets_are_made_once_for_all(store, feed):
     doors = founded(store)
-    anna, bert = (doors.register("doors", id, now=NOW).agent for id in ("anna", "bert"))
+    anna, bert = (doors.who(doors.register("doors", id, now=NOW)) for id in ("anna", "bert"))
 
     async def talk() -> None:
         deciding = {id: DoorAgent(OfferWatch(doors, poll_s=0.01), id) for id in ("anna", "bert")}
@@ -220,7 +221,7 @@ def test_when_a_round_opens_the_packets_are_made_once_for_all(store, feed):
 
 def test_answers_that_come_at_once_are_one_transaction_and_judged_each_by_itself(store, feed):
     doors = founded(store)
-    anna, bert = (doors.register("doors", id, now=NOW).agent for id in ("anna", "bert"))
+    anna, bert = (doors.who(doors.register("doors", id, now=NOW)) for id in ("anna", "bert"))
     commits: list[object] = []
     event.listen(store.engine, "commit", commits.append)
 
@@ -277,7 +278,7 @@ def test_one_question_that_cannot_be_asked_spoils_no_other():
 def test_what_an_agent_is_sent_holds_nothing_of_the_others(store, feed):
     """Bert has decided and left a memory; neither is anywhere in what anna can read before settlement."""
     doors = founded(store)
-    token = doors.register("doors", "anna", now=NOW).token
+    token = doors.register("doors", "anna", now=NOW)
 
     class Bert:
         async def decide(self, packet: Packet) -> AgentChoice:
@@ -304,7 +305,7 @@ def test_what_an_agent_is_sent_holds_nothing_of_the_others(store, feed):
 
 def test_bad_requests_are_refused(store):
     doors = founded(store)
-    token = doors.register("doors", "anna", now=NOW).token
+    token = doors.register("doors", "anna", now=NOW)
 
     async def talk(http: httpx.AsyncClient) -> None:
         anna = Client(http, token)
@@ -351,7 +352,7 @@ def test_bad_requests_are_refused(store):
 def test_an_answer_to_another_packet_is_refused(store, feed):
     season = msgspec.structs.replace(SEASON, id="one", last="2022-06-01")
     doors = founded(store, season)
-    token = doors.register("one", "anna", now=NOW).token
+    token = doors.register("one", "anna", now=NOW)
     script = "<script>alert(1)</script>"
 
     async def talk(http: httpx.AsyncClient) -> None:
@@ -373,7 +374,7 @@ def test_an_answer_to_another_packet_is_refused(store, feed):
 
 def test_an_agent_that_waits_is_sent_away_when_the_arena_stops(store):
     doors = founded(store)
-    token = doors.register("doors", "anna", now=NOW).token
+    token = doors.register("doors", "anna", now=NOW)
 
     async def talk(http: httpx.AsyncClient) -> None:
         waiting = asyncio.create_task(Client(http, token).get("/packet?wait=25"))
@@ -387,7 +388,7 @@ def test_an_agent_that_waits_is_sent_away_when_the_arena_stops(store):
 def test_too_many_requests(store):
     doors = founded(store)
     doors.clock = FixedClock(6000 * SECOND)  # a new minute would begin the count anew
-    token = doors.register("doors", "anna", now=NOW).token
+    token = doors.register("doors", "anna", now=NOW)
 
     async def talk(http: httpx.AsyncClient) -> None:
         anna = Client(http, token)
@@ -404,7 +405,7 @@ def test_too_many_requests(store):
 def test_wrong_tokens_never_lock_a_right_one_out(store):
     doors = founded(store)
     doors.clock = FixedClock(6000 * SECOND)  # a new minute would begin the count anew
-    token = doors.register("doors", "anna", now=NOW).token
+    token = doors.register("doors", "anna", now=NOW)
 
     async def talk(http: httpx.AsyncClient) -> None:
         stranger = Client(http, "ta-000000000000-" + "x" * 43)
@@ -545,7 +546,7 @@ async def missing(season: Season, doors: Doors) -> None:
 def test_nobody_comes_and_the_slot_fails_by_time(store, feed):
     season = msgspec.structs.replace(SEASON, id="late", last="2022-06-01", timeout_s=1)
     doors = founded(store, season)
-    token = doors.register("late", "anna", now=NOW).token
+    token = doors.register("late", "anna", now=NOW)
     deciding = {"anna": DoorAgent(OfferWatch(doors), "anna"), "bert": ConstantAction("HOLD")}
     asyncio.run(runner(store, feed, deciding, season).run())
     (own,) = doors.decisions(doors.who(token))
@@ -556,7 +557,7 @@ def test_an_answer_survives_the_process_that_was_waiting_for_it(store, feed):
     """The choice is in the database: a round that is played again after a crash takes it, and asks nobody."""
     season = msgspec.structs.replace(SEASON, id="crash", last="2022-06-01")
     doors = founded(store, season)
-    agent = doors.who(doors.register("crash", "anna", now=NOW).token)
+    agent = doors.who(doors.register("crash", "anna", now=NOW))
     deciding = {"anna": DoorAgent(OfferWatch(doors), "anna"), "bert": ConstantAction("HOLD")}
 
     async def first() -> None:
@@ -585,7 +586,7 @@ def test_no_page_or_interface_shows_what_is_not_settled(store, feed, tmp_path):
     from tradeassay.arena.web.site import PageWriter
 
     doors = founded(store)
-    token = doors.register("doors", "anna", now=NOW).token
+    token = doors.register("doors", "anna", now=NOW)
     app = create_app(Arena(doors=doors, folder=tmp_path / "site"))
     paths = [path for path, item in app.openapi()["paths"].items() if "get" in item]
 

@@ -53,7 +53,7 @@ def runner(doors: Doors, *outside: str) -> Runner:
 
 
 def test_a_client_plays_its_seat(doors):
-    agent = doors.register("mcp", "anna", now=NOW).agent
+    agent = doors.who(doors.register("mcp", "anna", now=NOW))
 
     async def play() -> None:
         season = asyncio.create_task(runner(doors, "anna").run())
@@ -102,7 +102,7 @@ async def alive(app: Any):
 
 def test_over_http_a_token_reaches_its_own_seat_only(doors):
     doors.clock = FixedClock(6000 * SECOND)  # a new minute would begin the count anew
-    tokens = {id: doors.register("mcp", id, now=NOW).token for id in ("anna", "bert")}
+    tokens = {id: doors.register("mcp", id, now=NOW) for id in ("anna", "bert")}
 
     async def talk() -> None:
         app = mcp_app(doors, limits=DoorLimits(per_minute=9, body=5000))
@@ -138,7 +138,7 @@ def test_over_http_a_token_reaches_its_own_seat_only(doors):
 
 
 def test_behind_a_proxy_only_the_names_that_were_configured_are_answered(doors):
-    token = doors.register("mcp", "anna", now=NOW).token
+    token = doors.register("mcp", "anna", now=NOW)
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 
     async def asked(hosts: tuple[str, ...], host: str) -> int:
@@ -154,7 +154,7 @@ def test_behind_a_proxy_only_the_names_that_were_configured_are_answered(doors):
 
 
 def test_the_command_serves_the_seats_of_a_season_that_is_there(doors, store, tmp_path, capsys):
-    file, token = store.engine.url.database, doors.register("mcp", "anna", now=NOW).token
+    file, token = store.engine.url.database, doors.register("mcp", "anna", now=NOW)
     (empty := tmp_path / "empty.db").touch()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
@@ -186,7 +186,7 @@ def test_the_example_client_plays_a_season(doors):
     assert spec is not None and spec.loader is not None
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
-    agent = doors.register("mcp", "anna", now=NOW).agent
+    agent = doors.who(doors.register("mcp", "anna", now=NOW))
 
     async def play() -> None:
         season = asyncio.create_task(runner(doors, "anna").run())

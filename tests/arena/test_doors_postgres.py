@@ -32,7 +32,7 @@ def play(url: str) -> dict[str, float]:
     store = Store(open_engine(url, durable=False))
     store.found_season(SEASON, NOW)
     doors = Doors(store)
-    agent = doors.who(doors.register(SEASON.id, "anna", now=NOW).token)
+    agent = doors.who(doors.register(SEASON.id, "anna", now=NOW))
     assert agent is not None
     agents = seated(anna=DoorAgent(OfferWatch(doors, poll_s=0.01), "anna"), bert=ConstantAction("SELL"))
     feed = feed_of(SEASON.assets)

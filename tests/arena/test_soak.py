@@ -368,7 +368,7 @@ def behind_a_door(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, .
     monkeypatch.setattr(WallClock, "now", lambda _: time.now())
     monkeypatch.setattr(arena_clock, "_since_boot", lambda: time.passed)
     doors = Doors(store)
-    anna = doors.register("soak", "anna", now=season.first).agent
+    anna = doors.who(doors.register("soak", "anna", now=season.first))
     return season, time, world, store, doors, anna
 
 

@@ -107,17 +107,17 @@ def test_the_terminal_gets_a_table(run, capsys):
 
 def test_the_drawings_are_where_the_numbers_are():
     (leg,) = leg_charts(trail())
-    assert [mark.kind for mark in leg.marks] == ["both", "other-size", "only-submission", "only-frozen"]
-    xs = [mark.x for mark in leg.marks]
+    assert [mark["kind"] for mark in leg["marks"]] == ["both", "other-size", "only-submission", "only-frozen"]
+    xs = [mark["x"] for mark in leg["marks"]]
     assert xs == sorted(xs) and xs[0] == pytest.approx(62 + 5 / 59 * 926, abs=0.1)
     price = trail().paths[0].closes
-    lowest, highest = leg.prices[0].at, leg.prices[-1].at
+    lowest, highest = leg["prices"][0]["at"], leg["prices"][-1]["at"]
     share = (price[5] - min(price)) / (max(price) - min(price))
-    assert leg.marks[0].y == pytest.approx(lowest + share * (highest - lowest), abs=0.2)
-    assert leg.exposure != leg.frozen and leg.exposure.count(",") == leg.frozen.count(",")
+    assert leg["marks"][0]["y"] == pytest.approx(lowest + share * (highest - lowest), abs=0.2)
+    assert leg["exposure"] != leg["frozen"] and leg["exposure"].count(",") == leg["frozen"].count(",")
     chart = cost_chart([(p.cost_bp, p.total) for p in robustness().costs], 9.87)
-    assert chart.even is not None and chart.dots[3].x > chart.even > chart.dots[2].x
-    falling = [dot.y for dot in chart.dots]
+    assert chart["dots"][3]["x"] > chart["even"] > chart["dots"][2]["x"]
+    falling = [dot["y"] for dot in chart["dots"]]
     assert falling == sorted(falling)
     assert cost_chart([(1.0, 0.1)], None) is None
 

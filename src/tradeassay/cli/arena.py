@@ -377,8 +377,10 @@ def _doors(
     if action == "register":
         if given["renew"] and given["address"] is not None:
             raise UserError("an address is given once, at registration", hint="leave out --address or --renew")
-        renewed = doors.renew(season.id, entry) if given["renew"] else None
-        token = (renewed or doors.register(season.id, entry, now=now, address=given["address"])).token
+        if given["renew"]:
+            token = doors.renew(season.id, entry)
+        else:
+            token = doors.register(season.id, entry, now=now, address=given["address"])
         if as_json:
             print_json({"season": season.id, "entry": entry, "token": token})
         else:

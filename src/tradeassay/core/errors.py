@@ -6,6 +6,7 @@ that escapes is a bug in tradeassay and keeps its traceback.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -39,11 +40,7 @@ class TradeassayError(Exception):
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         # Exceptions cross process boundaries in the runner; keyword arguments must survive pickling.
-        return _rebuild, (type(self), self.message, self.hint)
-
-
-def _rebuild(cls: type[TradeassayError], message: str, hint: str | None) -> TradeassayError:
-    return cls(message, hint=hint)
+        return partial(type(self), hint=self.hint), (self.message,)
 
 
 class UserError(TradeassayError):

@@ -21,6 +21,7 @@ import msgspec
 from tradeassay.core import __version__
 from tradeassay.core.errors import UserError
 from tradeassay.core.registry import did_you_mean
+from tradeassay.metrics import BY_ID
 from tradeassay.report import numbers
 from tradeassay.report.cards import results_card
 from tradeassay.report.code_page import paste_table
@@ -309,7 +310,7 @@ def _narrowed(tables: tuple[PasteTable, ...], wanted: Sequence[str]) -> tuple[Pa
 
 def _traded(cell: CellSummary, data: RunSummary) -> PasteTable:
     against = f"against {cell.baseline_phrase}, per year"
-    titles = tuple(numbers.info(name).title for name in _MEASURES)
+    titles = tuple(BY_ID[name].title for name in _MEASURES)
     rows = []
     for rank, agent in enumerate(cell.ranked, 1):
         number = cell.place_of(agent, rank)

@@ -8,6 +8,7 @@ from rich.console import Group
 from rich.text import Text
 
 from tradeassay.core.screen import StackedTable, stdout
+from tradeassay.metrics import BY_ID
 from tradeassay.report import numbers
 from tradeassay.report.formatting import bracketed
 from tradeassay.report.words import (
@@ -111,7 +112,7 @@ def board(cell: CellSummary, level: float) -> StackedTable:
         "agent",
         f">return ({level:.0%} interval)",
         f"against {cell.baseline_phrase}, per year",
-        *(f">{numbers.info(name).title.lower()}" for name in more),
+        *(f">{BY_ID[name].title.lower()}" for name in more),
         *((">tokens", ">dollars") if models else ()),
     )
     rows: list[tuple[str | Text, ...]] = []
@@ -184,7 +185,7 @@ def side_by_side(comparison: RunComparison) -> Group:
         trades = all(name in pair.measures for pair in pairs for name in _COMPARED)
         names = _COMPARED if trades else tuple(pairs[0].measures)
         forms = {name: numbers.form_of(name) if trades else "number" for name in names}
-        titles = [f">{numbers.info(name).title.lower() if trades else name}" for name in names]
+        titles = [f">{BY_ID[name].title.lower() if trades else name}" for name in names]
         rows: list[tuple[str | Text, ...]] = [
             (pair.agent, *(_values(forms[name], pair.measures[name]) for name in names), _paired(pair))
             for pair in pairs

@@ -6,7 +6,7 @@ import math
 
 from tradeassay.core.measure import Measure
 from tradeassay.core.orders import Order
-from tradeassay.metrics import BY_ID, MeasureInfo
+from tradeassay.metrics import BY_ID
 
 MINUS = "\u2212"
 NONE = "n/a"
@@ -103,10 +103,6 @@ def short(value: int) -> str:
             scaled = value / size
             return f"{scaled:,.1f}{letter}" if scaled < 100 else f"{scaled:,.0f}{letter}"
     return f"{value:,}"
-
-
-def info(name: str) -> MeasureInfo:
-    return BY_ID[name]
 
 
 def order_words(order: Order) -> str:

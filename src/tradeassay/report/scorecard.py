@@ -8,9 +8,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import msgspec
+from typing import TYPE_CHECKING, Any
 
 from tradeassay.benchmarks.programs import SubmissionCard
 from tradeassay.benchmarks.tables import counted
@@ -154,66 +152,25 @@ _Place = Callable[[float], float]
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 12.0, 10.0, 22.0
 
 
-class Tick(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the grid and what is written at it."""
-
-    at: float
-    text: str
+Drawing = dict[str, Any]
+"""The parts of a picture as its template names them; places are in the units of the picture."""
 
 
-class DrawnMark(msgspec.Struct, frozen=True, kw_only=True):
-    """One decision: ``kind`` names its style; ``words`` is what a reader is told."""
-
-    x: float
-    y: float
-    kind: str
-    words: str
-
-
-class LegChart(msgspec.Struct, frozen=True, kw_only=True):
-    """One leg: its prices, the decisions on it, and the exposures of both sides below."""
-
-    leg: str
-    line: str
-    marks: tuple[DrawnMark, ...]
-    prices: tuple[Tick, ...]
-    exposure: str
-    frozen: str
-    zero: float
-    full: tuple[Tick, ...]
-    words: str
-
-
-class CostDot(msgspec.Struct, frozen=True, kw_only=True):
-    """One cost level."""
-
-    x: float
-    y: float
-    cost: str
-    total: str
-
-
-class CostChart(msgspec.Struct, frozen=True, kw_only=True):
-    """The year's return by cost. ``even`` is where it crosses zero, None where that is off the chart."""
-
-    line: str
-    dots: tuple[CostDot, ...]
-    zero: float
-    even: float | None
-    even_text: str
-    grid: tuple[Tick, ...]
-
-
-def leg_charts(trail: Trail) -> tuple[LegChart, ...]:
-    """Return a drawing for each leg that was traded by either side, or for the first where nothing was."""
+def leg_charts(trail: Trail) -> tuple[Drawing, ...]:
+    """Return a drawing for each leg that was traded by either side, or for the first where nothing was: prices,
+    the decisions on them, and the exposures of both sides below.
+    """
     legs = {mark.leg for mark in trail.marks}
     chosen = [path for path in trail.paths if path.leg in legs] or list(trail.paths[:1])
     whole = len(trail.marks) == sum(trail.counts.values())
     return tuple(_leg(trail, path, whole) for path in chosen)
 
 
-def cost_chart(points: Sequence[tuple[float, float]], even: float | None) -> CostChart | None:
-    """Return the drawing of (cost in basis points, total return) pairs on a logarithmic scale of costs."""
+def cost_chart(points: Sequence[tuple[float, float]], even: float | None) -> Drawing | None:
+    """Return the drawing of (cost in basis points, total return) pairs on a logarithmic scale of costs.
+
+    ``even`` is where the return crosses zero; it is left out where that is off the chart.
+    """
     if len(points) < 2:
         return None
     low_x, high_x = math.log10(points[0][0]), math.log10(points[-1][0])
@@ -222,30 +179,28 @@ def cost_chart(points: Sequence[tuple[float, float]], even: float | None) -> Cos
     def place_x(cost: float) -> float:
         return 60.0 + (math.log10(cost) - low_x) / (high_x - low_x) * 470.0
 
-    dots = tuple(
-        CostDot(
-            x=round(place_x(cost), 1),
-            y=round(place_y(total), 1),
-            cost=f"{cost:g}",
-            total=numbers.number(total, unit="fraction", signed=True),
-        )
+    dots = [
+        {
+            "x": round(place_x(cost), 1),
+            "y": round(place_y(total), 1),
+            "cost": f"{cost:g}",
+            "total": numbers.number(total, unit="fraction", signed=True),
+        }
         for cost, total in points
-    )
+    ]
     inside = even is not None and points[0][0] <= even <= points[-1][0]
     ends = sorted({min(y for _, y in points), max(y for _, y in points), 0.0})
-    return CostChart(
-        line=" ".join(f"{dot.x},{dot.y}" for dot in dots),
-        dots=dots,
-        zero=round(place_y(0.0), 1),
-        even=round(place_x(even), 1) if inside and even is not None else None,
-        even_text="" if even is None else f"break-even {even:.2f} bp",
-        grid=tuple(
-            Tick(at=round(place_y(y), 1), text=numbers.number(y, unit="fraction", signed=True)) for y in ends
-        ),
-    )
+    return {
+        "line": " ".join(f"{dot['x']},{dot['y']}" for dot in dots),
+        "dots": dots,
+        "zero": round(place_y(0.0), 1),
+        "even": round(place_x(even), 1) if inside and even is not None else None,
+        "even_text": "" if even is None else f"break-even {even:.2f} bp",
+        "grid": [_tick(place_y(y), numbers.number(y, unit="fraction", signed=True)) for y in ends],
+    }
 
 
-def _leg(trail: Trail, path: LegPath, whole: bool) -> LegChart:
+def _leg(trail: Trail, path: LegPath, whole: bool) -> Drawing:
     low, high = min(path.closes), max(path.closes)
     y_of = _scale(low, high, HEIGHT - _BOTTOM, _TOP)
 
@@ -253,33 +208,35 @@ def _leg(trail: Trail, path: LegPath, whole: bool) -> LegChart:
         return _LEFT + row / max(trail.rows - 1, 1) * (WIDTH - _LEFT - _RIGHT)
 
     mine = [mark for mark in trail.marks if mark.leg == path.leg]
-    drawn = tuple(
-        DrawnMark(
-            x=round(x_of(mark.row), 1),
-            y=round(y_of(_price(path, mark.row)), 1),
-            kind=mark.kind.replace(" ", "-"),
-            words=mark_words(mark),
-        )
+    drawn = [
+        {
+            "x": round(x_of(mark.row), 1),
+            "y": round(y_of(_price(path, mark.row)), 1),
+            "kind": mark.kind.replace(" ", "-"),
+            "words": mark_words(mark),
+        }
         for mark in mine
-    )
+    ]
     shares = [abs(x) for mark in mine for x in (mark.share, mark.frozen) if x is not None]
     top = max([1.0, *shares])
     e_of = _scale(-top, top, STRIP - 6.0, 6.0)
-    return LegChart(
-        leg=path.leg,
-        line=" ".join(
+    return {
+        "leg": path.leg,
+        "line": " ".join(
             f"{x_of(row):.1f},{y_of(close):.1f}" for row, close in zip(path.rows, path.closes, strict=True)
         ),
-        marks=drawn,
-        prices=tuple(
-            Tick(at=round(y_of(value), 1), text=f"{value:,.4g}") for value in (low, (low + high) / 2.0, high)
-        ),
-        exposure=_steps([(m.row, m.share) for m in mine], trail.rows, x_of, e_of) if whole else "",
-        frozen=_steps([(m.row, m.frozen) for m in mine], trail.rows, x_of, e_of) if whole else "",
-        zero=round(e_of(0.0), 1),
-        full=tuple(Tick(at=round(e_of(v), 1), text=f"{v:+.2g}") for v in (-top, top)),
-        words=f"{path.leg}: {counted(len(mine), 'decision')} drawn",
-    )
+        "marks": drawn,
+        "prices": [_tick(y_of(value), f"{value:,.4g}") for value in (low, (low + high) / 2.0, high)],
+        "exposure": _steps([(m.row, m.share) for m in mine], trail.rows, x_of, e_of) if whole else "",
+        "frozen": _steps([(m.row, m.frozen) for m in mine], trail.rows, x_of, e_of) if whole else "",
+        "zero": round(e_of(0.0), 1),
+        "full": [_tick(e_of(v), f"{v:+.2g}") for v in (-top, top)],
+        "words": f"{path.leg}: {counted(len(mine), 'decision')} drawn",
+    }
+
+
+def _tick(at: float, text: str) -> Drawing:
+    return {"at": round(at, 1), "text": text}
 
 
 def mark_words(mark: Mark) -> str:

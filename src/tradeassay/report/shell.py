@@ -22,6 +22,7 @@ from tradeassay.benchmarks.tables import counted
 from tradeassay.core import __version__
 from tradeassay.core.errors import UserError
 from tradeassay.core.files import write_atomic
+from tradeassay.metrics import BY_ID
 from tradeassay.report import numbers
 from tradeassay.report.formatting import UNIT, cell_shown, shown
 
@@ -73,7 +74,7 @@ def page_environment(*packages: str) -> Environment:
         spaced=lambda text: str(text).replace("_", " "),
         written=numbers.written,
     )
-    environment.globals.update(count=counted, form_of=numbers.form_of, info=numbers.info, NONE=numbers.NONE)
+    environment.globals.update(count=counted, form_of=numbers.form_of, info=BY_ID.__getitem__, NONE=numbers.NONE)
     environment.globals.update(VERSION=__version__)
     return environment
 

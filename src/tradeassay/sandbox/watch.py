@@ -9,7 +9,7 @@ import errno
 import os
 import posixpath
 import re
-import socket
+from socket import AddressFamily, SocketKind
 from typing import Final
 
 import msgspec
@@ -160,7 +160,7 @@ class ChildWatch:
     def _detail(self, name: str, notice: Notice) -> str:
         first, second, third = notice.arguments[:3]
         if name in ("socket", "socketpair"):
-            return f"{_family(first)}, {_kind(second)}"
+            return f"{_called(AddressFamily, first)}, {_called(SocketKind, second & 0xF)}"
         if name in ("execve", "memfd_create", "truncate", "chmod", "symlink", "link", "mknod", "chown", "lchown"):
             return self._text(first)
         if name in ("fchmodat", "fchownat", "linkat", "execveat", "symlinkat", "utimensat", "mknodat"):
@@ -203,15 +203,8 @@ def _signed(value: int) -> int:
     return value - (1 << 32) if value >> 31 else value
 
 
-def _family(value: int) -> str:
+def _called(kind: type[AddressFamily] | type[SocketKind], value: int) -> str:
     try:
-        return socket.AddressFamily(value).name
+        return kind(value).name
     except ValueError:
-        return f"family {value}"
-
-
-def _kind(value: int) -> str:
-    try:
-        return socket.SocketKind(value & 0xF).name
-    except ValueError:
-        return f"kind {value & 0xF}"
+        return f"{'family' if kind is AddressFamily else 'kind'} {value}"

@@ -165,7 +165,7 @@ def watched(accuse: Callable[[str], None]) -> Iterator[None]:
             if charge is not None:
                 accused.add(charge)
 
-    before = _random_states()
+    before = random_states()
     profiler = sys.getprofile()
     sys.setprofile(hook)
     try:
@@ -174,7 +174,7 @@ def watched(accuse: Callable[[str], None]) -> Iterator[None]:
         sys.setprofile(profiler)
     for charge in sorted(accused):
         accuse(charge)
-    if before[0] != (after := _random_states())[0]:
+    if before[0] != (after := random_states())[0]:
         accuse("uses Python's global random generator")
     if before[1] != after[1]:
         accuse("uses numpy's global random generator")
@@ -191,7 +191,8 @@ def _charge(called: Any) -> str | None:
     return None
 
 
-def _random_states() -> tuple[object, bytes]:
+def random_states() -> tuple[object, bytes]:
+    """Return the states of Python's and numpy's global random generators, to be compared."""
     # Reading numpy's global state is how its use is noticed.
     return random.getstate(), pickle.dumps(np.random.get_state())  # noqa: NPY002
 

@@ -1,6 +1,5 @@
 """``check_source``: whether a data source keeps its contract, tried out rather than trusted."""
 
-import random
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from tradeassay.data.datasets import make_source
 from tradeassay.data.doctor import describe, diagnose_panel
 from tradeassay.data.store.manifest import content_sha256
 from tradeassay.data.store.write import check_form, normalised
+from tradeassay.testing.agent import random_states
 
 
 def check_source(source: str | Source, options: Mapping[str, Any] | None = None) -> Panel:
@@ -40,9 +40,9 @@ def check_source(source: str | Source, options: Mapping[str, Any] | None = None)
     extra = getattr(kind, "extra", "absent")
     if extra is not None and (not isinstance(extra, str) or extra in ("", "absent")):
         raise CheckFailed(f"source '{name}' must say which extra it needs (None for none), it says {extra!r}")
-    before = (random.getstate(), _numpy_state())
+    before = random_states()
     panel = ready.load()
-    if (random.getstate(), _numpy_state()) != before:
+    if random_states() != before:
         raise CheckFailed(f"source '{name}' changes the global random state; it must use a generator of its own")
     if not isinstance(panel, Panel):
         raise CheckFailed(f"source '{name}' returned a {type(panel).__name__}, not a Panel")
@@ -63,11 +63,6 @@ def check_source(source: str | Source, options: Mapping[str, Any] | None = None)
         if first != second:
             raise CheckFailed(f"source '{name}' is synthetic and two loads differ ({first[:12]}, {second[:12]})")
     return panel
-
-
-def _numpy_state() -> str:
-    kind, keys, *rest = np.random.get_state()  # noqa: NPY002 - the very state that must not be touched
-    return f"{kind}{np.asarray(keys).tobytes().hex()}{rest}"
 
 
 def _check_types(name: str, panel: Panel) -> None:

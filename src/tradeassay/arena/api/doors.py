@@ -69,13 +69,6 @@ class RegisteredAgent(msgspec.Struct, frozen=True, kw_only=True):
     address: str | None = None
 
 
-class Issued(msgspec.Struct, frozen=True, kw_only=True):
-    """A registration. This is the only time its token is shown."""
-
-    agent: RegisteredAgent
-    token: str
-
-
 class Notification(msgspec.Struct, frozen=True, kw_only=True):
     """A decision that waits for an agent: what it may know, and what it has to name when it answers."""
 
@@ -213,10 +206,6 @@ def _fits(token: re.Match[str], row: Any) -> bool:
     return hmac.compare_digest(_digest(token[2], row.salt), row.digest)
 
 
-def _issued(token: str, id: str, season: str, entry: str, address: str | None) -> Issued:
-    return Issued(agent=RegisteredAgent(id=id, season=season, entry=entry, address=address), token=token)
-
-
 class Doors:
     """Registration and everything behind it, over one database. Methods may be called from any thread.
 
@@ -235,7 +224,7 @@ class Doors:
 
     # -- registration --------------------------------------------------------------------------------------------
 
-    def register(self, season: str, entry: str, *, now: str, address: str | None = None) -> Issued:
+    def register(self, season: str, entry: str, *, now: str, address: str | None = None) -> str:
         """Register an entry that decides outside and return its token, which is never shown again.
 
         Raises :class:`UserError` for an unknown season or entry, one that decides inside, one that is registered
@@ -256,17 +245,16 @@ class Doors:
                 db.execute(insert(agents).values(**kept, **row))
         except IntegrityError as error:
             raise UserError(f"entry '{entry}' is registered already", hint="renew its token instead") from error
-        return _issued(token, kept["id"], season, entry, address)
+        return token
 
-    def renew(self, season: str, entry: str) -> Issued:
+    def renew(self, season: str, entry: str) -> str:
         """Give an entry a new token; the old one stops working at once. Raises :class:`UserError`."""
         token, kept = _new_token()
         with self.store.change() as db:
-            row = db.execute(select(agents.c.address).filter_by(season=season, entry=entry)).first()
-            if row is None:
+            mine = update(agents).filter_by(season=season, entry=entry)
+            if not db.execute(mine.values(**kept, revoked_at=None)).rowcount:
                 raise UserError(f"entry '{entry}' is not registered", hint="register it first")
-            db.execute(update(agents).filter_by(season=season, entry=entry).values(**kept, revoked_at=None))
-        return _issued(token, kept["id"], season, entry, row.address)
+        return token
 
     def revoke(self, season: str, entry: str, *, now: str) -> bool:
         """Invalidate an entry's token; False when it had none."""

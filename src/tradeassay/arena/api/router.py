@@ -377,8 +377,8 @@ def _letting_in(made: APIRouter, gate: DoorGate, *, operator: bool, apply: bool)
                 raise TurnedAway(403, "only the operator registers")
             asked = await read_json(request, Registration, gate.limits.body)
             given, now = msgspec.structs.asdict(asked), iso(clock.now())
-            issued = await run_in_threadpool(lambda: doors.register(**given, now=now))
-            return NewToken(season=asked.season, entry=asked.entry, token=issued.token)
+            token = await run_in_threadpool(lambda: doors.register(**given, now=now))
+            return NewToken(season=asked.season, entry=asked.entry, token=token)
 
 
 def judging(doors: Doors) -> APIRouter:

@@ -197,7 +197,7 @@ class Runner:
                         await self._play_group(here)
                         continue
                     for number, due in here:
-                        task = tasks.create_task(self._after(running.get(due.asset), due, number))
+                        task = tasks.create_task(self._play_after(running.get(due.asset), due, number))
                         running[due.asset] = task
                         # One that was missed long ago must be dealt with before the next of its kind is due.
                         if self._too_late(due.asset, due.session, due.at):
@@ -213,10 +213,14 @@ class Runner:
                 if not left:
                     await self._wait(self.clock.now() + HOUR)
 
-    async def _after(self, before: asyncio.Task[None] | None, due: Due, number: int) -> None:
+    async def _play_after(self, before: asyncio.Task[None] | None, due: Due, number: int) -> None:
+        """Play a live round once the one before it on the same asset is over."""
         if before is not None:
             await asyncio.wait([before])
-        await self._play(due, self._stage(due, number))
+        round = await self._opened(due, self._stage(due, number))
+        if round is not None and round.phase == "opened":
+            await self._decide(round)
+            await self._execute(round)
 
     async def _play_group(self, group: list[tuple[int, Due]]) -> None:
         """Replay rounds of one time: opened one after another, decided side by side, booked in order.
@@ -301,12 +305,6 @@ class Runner:
         return "warm-up" if warming else "live"
 
     # -- one round -----------------------------------------------------------------------------------------------
-
-    async def _play(self, due: Due, stage: Stage) -> None:
-        round = await self._opened(due, stage)
-        if round is not None and round.phase == "opened":
-            await self._decide(round)
-            await self._execute(round)
 
     async def _execute(self, round: Round) -> None:
         if await self._patiently(lambda: execute(self.store, self.season, round, iso(self.clock.now()))):

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 from fastapi import APIRouter, Response
@@ -14,8 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from tradeassay.arena.queries.seasons import season_ids
 from tradeassay.arena.rounds.health import Health, WorkerHealth, read_workers
-from tradeassay.arena.rounds.prices import HeldBar, Revision, held_bars_of, revisions
-from tradeassay.arena.state.rows import Skipped
+from tradeassay.arena.rounds.prices import held_bars_of, revisions
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.state.tables import decisions, metadata, rounds
 
@@ -51,35 +51,25 @@ def arena_health(store: Store, own: Health | None) -> ArenaHealth:
     return ArenaHealth(ok=fine, database=database, workers=every)
 
 
-class SeasonBooks(msgspec.Struct, frozen=True, kw_only=True):
-    """What a season has on record: rounds by phase, slots by status, and what went wrong on the way."""
-
-    season: str
-    rounds: dict[str, int]
-    slots: dict[str, int]
-    corrections: int
-    revisions: tuple[Revision, ...]
-    held: tuple[HeldBar, ...]
-    skipped: tuple[Skipped, ...]
-
-
-def season_books(store: Store) -> tuple[SeasonBooks, ...]:
-    """Return what every season has on record; of corrections, bars held back and sessions skipped the newest."""
+def season_books(store: Store) -> tuple[dict[str, Any], ...]:
+    """Return what every season has on record: rounds by phase, slots by status, and what went wrong on the way; of
+    corrections, bars held back and sessions skipped the newest.
+    """
     counts = _counts(store)
 
     def by(name: str, id: str) -> dict[str, int]:
         return {value: count for where, value, count in counts[name] if where == id}
 
     return tuple(
-        SeasonBooks(
-            season=id,
-            rounds=by("rounds", id),
-            slots=by("slots", id),
-            corrections=sum(by("corrections", id).values()),
-            revisions=revisions(store, id, _NEWEST),
-            held=held_bars_of(store, id)[:_NEWEST],
-            skipped=store.skipped(id)[-_NEWEST:],
-        )
+        {
+            "season": id,
+            "rounds": by("rounds", id),
+            "slots": by("slots", id),
+            "corrections": sum(by("corrections", id).values()),
+            "revisions": revisions(store, id, _NEWEST),
+            "held": held_bars_of(store, id)[:_NEWEST],
+            "skipped": store.skipped(id)[-_NEWEST:],
+        }
         for id in season_ids(store)
     )
 

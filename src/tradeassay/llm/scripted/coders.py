@@ -225,13 +225,12 @@ class CodeJudge(Sensible):
             failed = {"verdict": "fail", "reason": "the program is no Python"}
             return say(dict.fromkeys(("indicators", "logic", "relevance"), failed))
         # Every name, attribute and function of a program, in lower case without underscores
-        found: set[str] = set()
+        names: set[str] = set()
         for node in ast.walk(tree):
             for field in ("id", "attr", "name", "arg"):
                 value = getattr(node, field, None)
                 if isinstance(value, str):
-                    found.add(value.lower().replace("_", ""))
-        names = found
+                    names.add(value.lower().replace("_", ""))
         return say(
             {
                 "indicators": _indicators(names, asked.payload.get("expected_indicators") or []),

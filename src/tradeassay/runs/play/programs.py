@@ -434,7 +434,7 @@ class _Player:
         self._total = Spending()
         self._digest = hashlib.sha256()
         self._asked = self._step = 0
-        self._scribe = Scribe(0, _turn(0))
+        self._scribe = Scribe(0, "turn 1")
 
     async def to_its_end(self) -> Outcome:
         try:
@@ -523,7 +523,7 @@ class _Player:
                 raise
         self._digest.update(raw + b"\n")
         self._step += 1
-        self._scribe = Scribe(self._step, _turn(self._step))
+        self._scribe = Scribe(self._step, f"turn {self._step + 1}")
         notify(self._listen, Advanced(key=self._episode.key, sessions=1))
         # As it will be read back, so that a live run and a resumed one cannot differ.
         return msgspec.json.decode(result, type=self._protocol.Result)
@@ -536,7 +536,3 @@ class _Player:
         self._log.append(self._scribe.lines)
         self._journal.append(raw)
         return raw, result
-
-
-def _turn(step: int) -> str:
-    return f"turn {step + 1}"
