@@ -17,7 +17,6 @@ from pathlib import Path
 
 from forger import Tried, VerifyCheck, other_value, summed_up
 
-from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.verifying import verify_arena
 from tradeassay.core.errors import TradeassayError
 from tradeassay.core.hashing import sha256_bytes
@@ -47,7 +46,6 @@ def check_season(
     with tempfile.TemporaryDirectory() as place:
         honest, work = Path(place) / "honest.db", Path(place) / "work.db"
         shutil.copyfile(db, honest)
-        open_engine(str(honest), keep=False).dispose()  # brings it to the present format
         before = verify_arena(str(honest), home=home)
         if before.contradicted:
             raise CheckFailed(f"{db} is contradicted before anything is changed: {before.violations[0]}")

@@ -252,11 +252,11 @@ def _slots(store: Store, season: str) -> list[Slot]:
 
 @contextmanager
 def _copied(db: Path, season: str | None) -> Iterator[tuple[Store, Season]]:
-    """Open a copy of a database: reading an old one would rewrite it."""
+    """Open a copy of a database: even a reader leaves files beside one that it opens."""
     with tempfile.TemporaryDirectory() as place:
 
         def opened(url: str) -> Engine:
-            return open_engine(copied_database(url, Path(place)), durable=False, keep=False, called=url)
+            return open_engine(copied_database(url, Path(place)), durable=False, called=url)
 
         with opened_season(str(db), season, opened) as found:
             yield found

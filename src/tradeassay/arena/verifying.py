@@ -72,7 +72,7 @@ def verify_arena(db: str, *, home: Path | None = None, pages: Path | None = None
     with tempfile.TemporaryDirectory() as place:
         try:
             copy = copied_database(db, Path(place))
-            store = Store(open_engine(copy, durable=False, keep="://" in db, called=db))
+            store = Store(open_engine(copy, durable=False, called=db))
             with store.read() as connection:
                 rows = connection.execute(select(t.seasons)).all()
                 found = [_Season(connection, store, row, home) for row in rows]

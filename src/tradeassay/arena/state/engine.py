@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import select as sockets
 import sqlite3
 import time
-import warnings
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select, text, update
+from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, InvalidatePoolError, NoSuchModuleError, OperationalError
 from sqlalchemy.pool import NullPool
 
 from tradeassay.arena.state import tables
-from tradeassay.core.errors import DataError, TradeassayWarning, UserError, require
+from tradeassay.core.errors import DataError, UserError, require
 from tradeassay.core.secrets import remember_address, without_secrets
 
 
@@ -29,12 +26,10 @@ def unreadable(db: str, error: DatabaseError) -> UserError:
     return UserError(f"'{db}' cannot be read: {error.orig}", hint="name another file, or bring a copy back")
 
 
-def open_engine(url: str, *, durable: bool = True, keep: bool = True, called: str | None = None) -> Engine:
+def open_engine(url: str, *, durable: bool = True, called: str | None = None) -> Engine:
     """Return an engine for a database address or the path of an SQLite file; missing tables are created.
 
-    A database of an older format becomes one of this format; of an SQLite file a copy is kept beside it first,
-    unless ``keep`` is False: it is a copy already. Messages call it ``called``.
-    Any number of processes may open an empty one at once.
+    Messages call it ``called``. Any number of processes may open an empty one at once.
 
     ``durable`` waits for the disk at every commit; without it a process can still be killed at any point, but
     a power cut may lose the last commits. Raises :class:`UserError` for an address that makes no sense or cannot
@@ -43,13 +38,11 @@ def open_engine(url: str, *, durable: bool = True, keep: bool = True, called: st
     address = url if "://" in url else f"sqlite:///{Path(url).resolve()}"
     try:
         engine = _engine(address, durable)
-        if keep:
-            _keep_copy(engine)
         with engine.begin() as connection:
             # Nobody else changes the schema meanwhile: SQLite has taken its write lock.
             if connection.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-            _bring_up_to_date(connection)
+            _create_tables(connection)
     except (ArgumentError, NoSuchModuleError) as error:
         raise UserError(
             f"'{url}' is not a database address", hint="name a file, or postgresql+psycopg://user@host/name"
@@ -142,20 +135,10 @@ _LOCK = 0x7461_6172
 """The key of PostgreSQL's advisory lock around the schema."""
 
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {}
-"""What turns a database of a format into one of the next, by the number of the older format.
-
-Nothing has been released, so there is only one format. Each would run inside the transaction that opens the
-database, so that one that raises leaves it as it was.
-"""
-
-
-def _bring_up_to_date(connection: Connection) -> None:
-    version = _version(connection)
-    while version is not None and version in MIGRATIONS:
-        MIGRATIONS[version](connection)
-        version += 1
-        connection.execute(update(tables.schema).values(version=version))
+def _create_tables(connection: Connection) -> None:
+    """Create what is missing; raises :class:`DataError` for a database of another version."""
+    known = inspect(connection).has_table(tables.schema.name)
+    version = connection.execute(select(tables.schema.c.version)).scalar() if known else None
     tables.metadata.create_all(connection)
     if version is None:
         connection.execute(insert(tables.schema).values(version=tables.SCHEMA))
@@ -164,33 +147,3 @@ def _bring_up_to_date(connection: Connection) -> None:
             f"the arena's database has form {version}, this version of tradeassay writes {tables.SCHEMA}",
             hint="start a new one, or use the version that wrote it",
         )
-
-
-def _version(connection: Connection) -> int | None:
-    if not inspect(connection).has_table(tables.schema.name):
-        return None
-    return connection.execute(select(tables.schema.c.version)).scalar()
-
-
-def _keep_copy(engine: Engine) -> None:
-    """Copy an SQLite file of an older format to ``NAME.format-N``, once, and say so."""
-    file = engine.url.database
-    if engine.dialect.name != "sqlite" or not file or not Path(file).is_file():
-        return
-    with engine.connect().execution_options(read_only=True) as connection:
-        version = _version(connection)
-        kept = Path(f"{file}.format-{version}")
-        if version not in MIGRATIONS or kept.exists():
-            return
-        part = kept.with_name(f"{kept.name}.{os.getpid()}")
-        with closing(sqlite3.connect(part)) as copy:
-            source = connection.connection.driver_connection
-            assert source is not None
-            source.backup(copy)
-        os.replace(part, kept)
-    warnings.warn(
-        f"{Path(file).name} is converted from format {version} to {tables.SCHEMA}; "
-        f"the file as it was is kept as {kept.name}",
-        TradeassayWarning,
-        stacklevel=3,
-    )
