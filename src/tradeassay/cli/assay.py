@@ -24,7 +24,7 @@ from tradeassay.cli._options import (
     several,
     workers_option,
 )
-from tradeassay.cli._output import json_option, print_json, print_table, say, written_page
+from tradeassay.cli._output import json_option, print_json, print_rows, print_table, say, written_page
 from tradeassay.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -276,14 +276,12 @@ def self_test(
 
     config = VerdictConfig(trials=trials, portfolios=portfolios)
     found = planted_trial(worlds, config=config, spread=Spread(executor=executor, workers=workers))
-    if as_json:
-        print_json(found)
-        return
     kinds = [kind for kind in next(iter(found.counts.values())) if any(row[kind] for row in found.counts.values())]
     rows = [
         (name, *(str(row[kind]) for kind in kinds), _cell(found.right[name])) for name, row in found.counts.items()
     ]
-    print_table(f"verdicts on planted agents in {found.worlds} worlds", ("planted", *kinds, "right"), rows)
+    title = f"verdicts on planted agents in {found.worlds} worlds"
+    print_rows(found, as_json, title, ("planted", *kinds, "right"), rows)
 
 
 def _show_verdicts(
@@ -435,11 +433,9 @@ def luck(
 
         recorded, spread = Run.load(find_run(run, out)), Spread(executor=executor, workers=workers)
         found = luck_of_run(recorded, agents=agents, config=config, spread=spread)
-    if as_json:
-        print_json(found)
-        return
-    print_table(f"luck of '{path.name}'", _LUCK, [_luck_row(each) for each in found])
-    say("better than: share of random portfolios with the same trades in other names that did worse")
+    print_rows(found, as_json, f"luck of '{path.name}'", _LUCK, map(_luck_row, found))
+    if not as_json:
+        say("better than: share of random portfolios with the same trades in other names that did worse")
 
 
 _LUCK = ("agent", "seed", "result", "random 5 %", "median", "95 %", "better than", "interval", "note")
@@ -510,16 +506,15 @@ def _recorded_power(folder: Path, ir: float, as_json: bool) -> None:
     from tradeassay.runs import Run
 
     found = power_of_run(Run.load(folder), ir=ir)
-    if as_json:
-        print_json(found)
-        return
     rows = []
     for one in found:
         seen = one.power_summary
         shown = ("", "") if seen is None else (f"{seen.smallest:.2f}", f"{seen.chance:.0%}")
         rows.append((one.cell, one.agent, *shown, one.sentence))
-    print_table("power", ("cell", "agent", "smallest ratio", f"chance for {ir:g}", "in words"), rows)
-    say("smallest ratio: the information ratio that would be found with a chance of 80 %")
+    columns = ("cell", "agent", "smallest ratio", f"chance for {ir:g}", "in words")
+    print_rows(found, as_json, "power", columns, rows)
+    if not as_json:
+        say("smallest ratio: the information ratio that would be found with a chance of 80 %")
 
 
 @click.command("leak-test")

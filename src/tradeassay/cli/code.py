@@ -502,9 +502,6 @@ def sweep(
 
     batches = [batch for name in names or _swept() for batch in _batches(name, variants, tapes, seed)]
     rows = run_sweep(batches, workers=workers, executor=executor)
-    if as_json:
-        print_json(rows)
-        return
     found: dict[tuple[str, float], list[float]] = {}
     for row in rows:
         found.setdefault((row.strategy, row.cost_bp), []).append(row.final - 1.0)
@@ -512,7 +509,8 @@ def sweep(
         (strategy, f"{cost:g}", str(len(made)), *(f"{of(made):+.1%}" for of in (min, median_high, max)))
         for (strategy, cost), made in found.items()
     ]
-    print_table("returns", ("strategy", "costs in bp", "backtests", "lowest", "median", "highest"), table)
+    columns = ("strategy", "costs in bp", "backtests", "lowest", "median", "highest")
+    print_rows(rows, as_json, "returns", columns, table)
 
 
 def _swept() -> list[str]:

@@ -125,15 +125,14 @@ class _CleanStream:
 def clean_screen() -> Iterator[None]:
     """Keep secrets out of standard output and standard error while the block runs."""
     streams = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = map(_clean, streams)
+    sys.stdout, sys.stderr = (
+        stream if stream is None or isinstance(stream, _CleanStream) else _CleanStream(stream)
+        for stream in streams
+    )
     try:
         yield
     finally:
         sys.stdout, sys.stderr = streams
-
-
-def _clean(stream: Any) -> Any:
-    return stream if stream is None or isinstance(stream, _CleanStream) else _CleanStream(stream)
 
 
 @contextmanager
