@@ -86,6 +86,23 @@ def notify(listen: Listener, event: ProgressEvent) -> None:
         raise ListenerBroke from error
 
 
+async def ask_and_notify(
+    model: Model, request: AskModel, place: QuestionPlace, episode: EpisodeSpec, session: str, listen: Listener
+) -> ModelReply:
+    """Ask a model, and tell a listener what it is asked and what the answer took."""
+    started = AskStarted(
+        key=episode.key,
+        agent=episode.label,
+        session=session,
+        purpose=request.purpose,
+        attempt=request.attempt,
+    )
+    notify(listen, started)
+    reply = await model.ask(request, place)
+    notify(listen, Answered(key=episode.key, usage=reply.usage, error_kind=reply.error_kind))
+    return reply
+
+
 def play(task: PlayTask, tick: Tick, stopping: Stopping) -> Played:
     """Play an episode whose agent answers at once, and record how it ended. An episode that fails is recorded as
     failed. Raised errors stop the whole run: :class:`LedgerError` (wrong money is worse than no result) and
@@ -316,17 +333,8 @@ class Conversation:
         return self._tally.ended()
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
-        started = AskStarted(
-            key=self._key,
-            agent=self._task.episode.label,
-            session=self._play.market.sessions[place.step],
-            purpose=request.purpose,
-            attempt=request.attempt,
-        )
-        notify(self._listen, started)
-        reply = await self._model.ask(request, place)
-        notify(self._listen, Answered(key=self._key, usage=reply.usage, error_kind=reply.error_kind))
-        return reply
+        session = self._play.market.sessions[place.step]
+        return await ask_and_notify(self._model, request, place, self._task.episode, session, self._listen)
 
     async def _records(self) -> AsyncIterator[StepRecord]:
         task, known = self._task, self._journal.lines

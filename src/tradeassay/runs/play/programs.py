@@ -51,11 +51,12 @@ from tradeassay.runs.play.episodes import (
     ListenerBroke,
     OpenModels,
     all_or_first_error,
+    ask_and_notify,
     notify,
     run_async,
     take_over,
 )
-from tradeassay.runs.play.progress import Advanced, Answered, AskStarted, CountListener, RunWatch
+from tradeassay.runs.play.progress import Advanced, CountListener, RunWatch
 from tradeassay.runs.spec.episode import EpisodeSpec, ModelRecord, Options, record_models, refuse_bad_names
 from tradeassay.runs.spec.run_spec import model_agent, variant_name
 from tradeassay.runs.store.folder import RunFolder, present_versions
@@ -488,16 +489,7 @@ class _Player:
         place = QuestionPlace(
             episode=self._episode.key, step=self._step, sample=self._episode.seed, index=self._asked
         )
-        started = AskStarted(
-            key=self._episode.key,
-            agent=self._episode.label,
-            session=self._episode.task,
-            purpose=ask.request.purpose,
-            attempt=ask.request.attempt,
-        )
-        notify(self._listen, started)
-        reply = await model.ask(ask.request, place)
-        notify(self._listen, Answered(key=self._episode.key, usage=reply.usage, error_kind=reply.error_kind))
+        reply = await ask_and_notify(model, ask.request, place, self._episode, self._episode.task, self._listen)
         self._scribe.note(Asked(ask.request, place), reply)
         return reply
 

@@ -37,6 +37,7 @@ from tradeassay.agents.own_file import NAME as OWN_FILE
 from tradeassay.benchmarks import benchmarks
 from tradeassay.benchmarks.programs import CodeSpec
 from tradeassay.core.errors import UNDECODABLE, RunError, UserError
+from tradeassay.core.files import data_home
 from tradeassay.core.hashing import sha256_bytes, sha256_file, sha256_of
 from tradeassay.core.registry import did_you_mean, newest
 from tradeassay.core.secrets import looks_like_key, without_secrets
@@ -250,6 +251,7 @@ def write_packed(file: Path, content: dict[str, bytes]) -> None:
 
 
 def benchmarks_of(manifest: Manifest) -> tuple[str, ...]:
+    # In the order of the manifest's records, sorted by name, which labels have; a spec's order is its author's.
     return tuple(manifest.benchmarks) if isinstance(manifest, RunManifest) else (manifest.benchmark,)
 
 
@@ -321,9 +323,7 @@ def open_recording(file: Path, home: Path | None = None) -> OpenRecording:
 
     Raises :class:`RunError` when it is damaged or is not what its label says.
     """
-    configured = os.environ.get("TRADEASSAY_HOME")
-    default = Path(configured) if configured else Path.home() / ".local" / "share" / "tradeassay"
-    folder = (home or default) / "recordings" / sha256_file(file)[:16]
+    folder = data_home(home) / "recordings" / sha256_file(file)[:16]
     if _damage(folder) is not None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
