@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import sys
@@ -18,6 +17,7 @@ import msgspec
 from tradeassay.cli._options import program_spec
 from tradeassay.cli._output import json_option, print_json, print_table, say
 from tradeassay.core.drive import fault_of
+from tradeassay.core.executors.task import cores
 
 
 class MachineFinding(msgspec.Struct, frozen=True):
@@ -78,9 +78,7 @@ def examine(*, attack: bool = False) -> tuple[MachineFinding, ...]:
 def _python() -> Iterator[MachineFinding]:
     good = sys.version_info >= (3, 11)
     yield MachineFinding("python", "ok" if good else "broken", f"{platform.python_version()} at {sys.executable}")
-
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    yield MachineFinding("machine", "ok", f"{platform.system()} {platform.machine()}, {cores} cores")
+    yield MachineFinding("machine", "ok", f"{platform.system()} {platform.machine()}, {cores()} cores")
 
 
 def _packages() -> Iterator[MachineFinding]:

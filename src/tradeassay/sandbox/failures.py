@@ -325,14 +325,15 @@ _A_SLICE: Final = re.compile(r"slice\([^()]*\)")
 """From 3.12 on a slice can be looked up in a mapping, where it is not found."""
 
 
+_ATTEMPTS: Final[dict[str, type[NetworkAttempt | ProcessAttempt | FileAttempt]]] = {
+    "network": NetworkAttempt,
+    "process": ProcessAttempt,
+    "file": FileAttempt,
+}
+
+
 def attempt_verdict(attempt: RefusedCall) -> HostVerdict:
-    if attempt.family == "network":
-        return NetworkAttempt(attempt=attempt)
-    if attempt.family == "process":
-        return ProcessAttempt(attempt=attempt)
-    if attempt.family == "file":
-        return FileAttempt(attempt=attempt)
-    return PrivilegedAttempt(attempt=attempt)
+    return _ATTEMPTS.get(attempt.family, PrivilegedAttempt)(attempt=attempt)
 
 
 def _how_it_ended(facts: ChildFacts) -> HostVerdict | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date
 from functools import cache
 from importlib import resources
@@ -68,18 +68,10 @@ def find_model(table: Mapping[str, T], name: str) -> T | None:
     """Return a model's entry: by its whole name, then without the date of a snapshot; None when there is none.
     ``openai/gpt-4o-2024-11-20`` finds ``openai/gpt-4o`` unless the snapshot has an entry of its own. An entry that
     ends in ``/*`` stands for every model of a provider."""
-    for candidate in _candidates(name):
+    for candidate in (name, _SNAPSHOT.sub("", name), f"{name.partition('/')[0]}/*"):
         if candidate in table:
             return table[candidate]
     return None
-
-
-def _candidates(name: str) -> Iterator[str]:
-    yield name
-    plain = _SNAPSHOT.sub("", name)
-    if plain != name:
-        yield plain
-    yield f"{name.partition('/')[0]}/*"
 
 
 def _user_file(path: Path) -> dict[str, object]:

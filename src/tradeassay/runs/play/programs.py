@@ -57,11 +57,12 @@ from tradeassay.runs.play.episodes import (
     take_over,
 )
 from tradeassay.runs.play.progress import Advanced, CountListener, RunWatch
+from tradeassay.runs.score import ended
 from tradeassay.runs.spec.episode import EpisodeSpec, ModelRecord, Options, record_models, refuse_bad_names
 from tradeassay.runs.spec.run_spec import model_agent, variant_name
 from tradeassay.runs.store.folder import RunFolder, present_versions
 from tradeassay.runs.store.manifest import CodeManifest, read_manifest
-from tradeassay.runs.store.outcome import ModelPart, Outcome, Played, ProgramPart, read_outcome, write_outcome
+from tradeassay.runs.store.outcome import ModelPart, Outcome, Played, ProgramPart, write_outcome
 from tradeassay.runs.verify.freedom import refuse_other_rules
 from tradeassay.runs.verify.replay import NotReplayable, RecordedModels, Replayed
 from tradeassay.sandbox import CpuTimeout, Job, JobExecutor, JobResult, Tier, WallTimeout
@@ -310,9 +311,7 @@ def code_scores(protocol: CodeProtocol, manifest: CodeManifest, place: RunFolder
     records: dict[str, msgspec.Struct] = {}
     hashes: dict[str, str] = {}
     for episode in manifest.episodes:
-        found = read_outcome(place.outcome(episode.key))
-        if found is None:
-            raise RunError(f"episode {episode.key} has not ended", hint=f"tradeassay resume {place.path}")
+        found = ended(place, episode)
         hashes[episode.key] = sha256_file(place.outcome(episode.key))
         record = read_record(type(protocol), found)
         if record is not None:
