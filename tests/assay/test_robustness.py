@@ -1,5 +1,6 @@
 """Runs under disturbance: what must change does, what must not does not, and nothing looks ahead."""
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -15,7 +16,7 @@ from tradeassay.assay import RobustnessConfig, RobustnessReport, RobustnessScore
 from tradeassay.assay.leaks import LeakTestConfig
 from tradeassay.assay.leaks.examine import leak_tests
 from tradeassay.assay.luck import luck_of_run
-from tradeassay.assay.memory import counterfactual_study
+from tradeassay.assay.memory import CounterfactualConfig, counterfactual_study
 from tradeassay.assay.robustness import disturb
 from tradeassay.assay.robustness.study import costlier, replayed
 from tradeassay.assay.verdict import VerdictConfig, assay, record_assay
@@ -28,6 +29,7 @@ from tradeassay.data.synthetic import generate, preset
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.play import MarketConfig
 from tradeassay.runs import AgentSpec, Run, RunSpec, run
+from tradeassay.runs.spec.run_spec import Window
 
 NAME = "tiny-robust-v1"
 SESSIONS, WARM = 62, 30
@@ -155,6 +157,22 @@ def test_false_news_is_about_listed_names_and_known_before_the_open(panel):
     assert all(np.diff([item.published_at for item in made.news]) >= 0)
     assert any("false news" in bias for bias in made.facts.biases)
     assert made.news == disturb.with_false_news(panel, first, last, 2, seed=1).news
+
+
+def test_the_past_is_changed_of_data_whose_faults_were_accepted(panel, played, tmp_path):
+    """As of real prices with real jumps: a study of a run's memory is not refused what the run was played on."""
+    bars = {name: values.copy() for name, values in panel.bars.items()}
+    for name in ("open", "high", "low", "close"):
+        bars[name][WARM + 3 :, 0] *= 2.0
+    facts = msgspec.structs.replace(panel.facts, kind="real")  # a synthetic jump is no fault
+    jumping = dataclasses.replace(panel, bars=bars, facts=facts)
+    write_snapshot(jumping, tmp_path / "store" / "tiny-robust", allow_faults=True)
+    model = AgentSpec(name="model", label="asked", params={"model": "scripted/sensible"})
+    window = Window(first=str(panel.sessions[WARM]), last=str(panel.sessions[WARM + 5]))
+    spec = RunSpec(slug="jumpy", benchmarks=(NAME,), agents=(model,), window=window)
+    jumpy = run(spec, tmp_path / "run", executor="inline", home=tmp_path)
+    found = counterfactual_study(jumpy, "asked", config=CounterfactualConfig(share=1.0))
+    assert {arm.arm: arm.asked for arm in found.arms}["prices"] > 0
 
 
 def test_costs_are_multiplied_everywhere():
