@@ -177,8 +177,11 @@ def assay_run(
     if not agents and kept.is_file() and not vouched(kept.read_bytes()):
         say(f"{kept} was not made on this machine and is kept")
     elif not agents:
-        record_assay(recorded, made, memory)
-        usual = None
+        try:
+            record_assay(recorded, made, memory)
+            usual = None
+        except OSError as error:  # what was computed is shown all the same
+            say(f"{kept} cannot be written: {error.strerror}")
     _show_verdicts(made, page, usual, as_json, studies, run=recorded, capacity=capacity)
 
 

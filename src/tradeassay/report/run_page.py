@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 
 from tradeassay.core.errors import UserError
@@ -27,6 +26,5 @@ def write_run_page(folder: Path, path: Path | None, text: str) -> Path:
         raise PageKept(f"{place} was not written on this machine and is kept", hint=hint)
     write_page(place, text)
     if place.resolve() == usual.resolve():
-        with suppress(OSError):  # where nothing can be kept, it will be taken for somebody else's
-            vouch(content)
+        vouch(content)
     return place

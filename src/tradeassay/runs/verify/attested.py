@@ -8,6 +8,7 @@ yet, an agent's file that was edited and put back), so such a run is verified ea
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -61,8 +62,9 @@ def keep(folder: Path, root: str, found: VerifyReport, home: Path | None = None)
         raise RunError(f"{folder} was changed while it was verified", hint="verify it again")
     said = attestation(found, root)
     path = _place(root, home)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(path, canonical_json(said))
+    with suppress(OSError):  # what cannot be kept here is found again next time
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, canonical_json(said))
     return said
 
 
@@ -91,8 +93,9 @@ def seal_beside(folder: Path, root: str) -> Path | None:
 def vouch(content: bytes) -> None:
     """Keep that a file of these bytes was made here, from a run that lay here."""
     path = _made_here(content)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch()
+    with suppress(OSError):  # where nothing can be kept, it will be taken for somebody else's
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
 
 
 def vouched(content: bytes) -> bool:
