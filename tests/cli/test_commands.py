@@ -123,6 +123,26 @@ def test_listings_are_tables_for_people_and_json_for_programs(command, tell):
     assert json.loads(tell([*command, "--json"]).out)
 
 
+def test_what_was_found_is_shown_where_nothing_can_be_kept(small_run, data_home, place, tell, monkeypatch):
+    home = place / "home"
+    home.mkdir()
+    (home / "store").symlink_to(data_home / "store")
+    (home / "verified").write_text("no folder")
+    (small_run / "assay.json").mkdir()
+    monkeypatch.setenv("TRADEASSAY_HOME", str(home))
+    assert "is re-derived" in tell(["verify", "small", "--workers", "1"]).out
+    shown = tell(["assay", "small", "--portfolios", "0"])
+    assert "equal-weight" in shown.out and "assay.json cannot be written: Is a directory" in shown.err
+    assert (place / "small-assay.html").is_file()
+
+
+def test_a_run_whose_streams_are_closed_is_a_run(place, tell):
+    """The next file that is opened must not become what workers print to."""
+    words = [sys.executable, "-m", "tradeassay", "run", *SMALL, "--slug", "closed", "--workers", "2"]
+    assert subprocess.run(["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *words], check=False).returncode == 0
+    assert "is re-derived" in tell(["verify", "closed", "--workers", "1"]).out
+
+
 def test_a_benchmark_shows_its_rules(tell):
     shown = tell(["benchmarks", "daily-ashare-v1"]).out
     assert "T+1" in shown

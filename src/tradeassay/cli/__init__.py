@@ -29,6 +29,7 @@ _MACHINE = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errn
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return the exit status."""
+    _open_streams()
     _speak_plainly()
     # Threads of linear algebra wait for each other longer than our small matrices take: a third of a table's CPU.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -38,6 +39,16 @@ def main(argv: list[str] | None = None) -> int:
         finally:
             if (warning := lookalikes()) is not None:
                 print(warning, file=sys.stderr)
+
+
+def _open_streams() -> None:
+    """Let streams that were closed before the start lead nowhere: otherwise the next file that is opened would take
+    their place, and whatever a worker prints would be written into it."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            nowhere = open(os.devnull, "r+", encoding="utf-8")
+            os.set_inheritable(nowhere.fileno(), True)
+            setattr(sys, name, nowhere)
 
 
 _PLAIN = {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{BOX DRAWINGS LIGHT HORIZONTAL}": "-"}
@@ -109,7 +120,8 @@ def _main(argv: list[str] | None) -> int:
         if error.filename is None and error.errno not in _MACHINE:
             raise
         where = "" if error.filename is None else f"{error.filename}: "
-        hint = "make room, or choose another folder; what was begun can be continued"
+        room = "" if isinstance(error, PermissionError) else "make room, or "
+        hint = f"{room}choose another folder; what was begun can be continued"
         click.echo(f"error: {where}{error.strerror or error} ({hint})", err=True)
         return 2
     return status if isinstance(status, int) else 0
