@@ -26,7 +26,8 @@ def _write(file, lines, torn=""):
 
 
 def test_steps_failures_and_the_latest_refused_answers_are_told(tmp_path):
-    wrong = [{"kind": "schema", "detail": "there is no such stock"}]
+    note = {"kind": "no_target_shares", "detail": "2 of 4 changes come without target_shares"}
+    wrong = [{"kind": "schema", "detail": "there is no such stock"}, note]
     events = [
         {
             "step": at,

@@ -19,6 +19,7 @@ import numpy as np
 from tradeassay.agents.own_file import NAME as OWN_FILE, why_not_again
 from tradeassay.benchmarks import Benchmark, ktdfin, stockbench
 from tradeassay.benchmarks.rules_text import rules_text
+from tradeassay.benchmarks.stockbench.panel import NOTES
 from tradeassay.core.errors import UNDECODABLE, DataError, RunError, TradeassayWarning
 from tradeassay.core.events import Deposited, Filled, Marked, StepRecord
 from tradeassay.core.measure import NOT_REDERIVABLE, Measure, not_scored
@@ -426,11 +427,12 @@ def _ahead(run: Run, episode: EpisodeSpec, paths: Mapping[str, Mapping[str, floa
 def _episode(folder: Path, key: str, steps: Sequence[_Step]) -> EpisodeStatus:
     said = {line.step: line for line in _lines(folder / "dialogue.jsonl", DialogueLine)}
     refused = []
+    failures = {one.step: [line for line in one.decision.failures if line.kind not in NOTES] for one in steps}
     for one in steps:
-        if one.decision.failures and one.step in said:
+        if failures[one.step] and one.step in said:
             reply = said[one.step].reply
             words = (reply.text.strip(), *(f"{call.name}({call.arguments})" for call in reply.calls))
-            reason = "; ".join(f"{failure.kind}: {failure.detail}" for failure in one.decision.failures)
+            reason = "; ".join(f"{failure.kind}: {failure.detail}" for failure in failures[one.step])
             text = " ".join(part for part in words if part)
             refused.append(RefusedAnswer(session=one.session, reason=reason, text=text))
     return EpisodeStatus(
@@ -438,7 +440,7 @@ def _episode(folder: Path, key: str, steps: Sequence[_Step]) -> EpisodeStatus:
         ended=(folder / "outcome.json").is_file(),
         steps=len(steps),
         lost=sum(one.decision.status == "failed" for one in steps),
-        failures=dict(Counter(failure.kind for one in steps for failure in one.decision.failures)),
+        failures=dict(Counter(failure.kind for lines in failures.values() for failure in lines)),
         refused=tuple(refused[-SHOWN:]),
     )
 
