@@ -14,7 +14,7 @@ from tradeassay.account import Ledger
 from tradeassay.assay import OwnAccount, assay
 from tradeassay.assay.trades import attribute_trades, priced
 from tradeassay.assay.verdict import VerdictConfig
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import DataRefused, UserError
 from tradeassay.core.events import Filled
 from tradeassay.data.tables.trades import read_trades
 from tradeassay.metrics import BootstrapConfig
@@ -107,6 +107,19 @@ def test_an_account_by_hand(tmp_path):
         QUICK,
     )
     assert made.agents[0].total.value == pytest.approx(WORTH[-1] / 2000 - 1)
+
+
+def test_refused_prices_are_mended_by_an_import(tmp_path):
+    """An account has no option for a calendar or for accepted faults: the hint names the command that has."""
+    file = prices(tmp_path / "bars.csv")
+    file.write_text(file.read_text().replace("2024-03-08", "2024-03-09"))
+    with pytest.raises(DataRefused, match="bar on a holiday") as refused:
+        assay(OwnAccount(returns=str(write(tmp_path / "log.csv", *LOG)), prices=str(file)), QUICK)
+    assert refused.value.hint is not None
+    assert refused.value.hint.startswith(
+        f"mend or accept them (tradeassay data import {file} --name NAME says how)"
+    )
+    assert "=True" not in str(refused.value)
 
 
 def test_cash_at_start_is_the_least_that_pays(tmp_path):

@@ -27,7 +27,7 @@ from tradeassay.assay.attribute import account_days
 from tradeassay.assay.attribution import Account, Attribution, Taking, build
 from tradeassay.assay.luck.luck import StatedTrades
 from tradeassay.assay.own import OwnAccount
-from tradeassay.core.errors import UserError
+from tradeassay.core.errors import DataRefused, UserError
 from tradeassay.core.events import Event, Filled, MarginCalled, Marked, Rejected, StepRecord
 from tradeassay.core.measure import plain_sum
 from tradeassay.core.orders import Decision, Order
@@ -67,7 +67,11 @@ def priced(own: OwnAccount) -> Iterator[Snapshot | None]:
         yield None if own.dataset is None else own.opened(own.dataset)
         return
     with tempfile.TemporaryDirectory(prefix="tradeassay-") as folder:
-        import_files(FilesConfig(path=own.prices, name="prices"), home=Path(folder))
+        try:
+            import_files(FilesConfig(path=own.prices, name="prices"), home=Path(folder))
+        except DataRefused as refused:  # an import takes a calendar and accepts faults, an account does neither
+            how = f"tradeassay data import {own.prices} --name NAME says how"
+            raise DataRefused(refused.message, hint=f"mend or accept them ({how}), then dataset='NAME'") from None
         yield load_dataset("prices", Path(folder))
 
 

@@ -193,7 +193,7 @@ def counterfactual(
     chosen: Any = split_list(arms)
     report = counterfactual_study(
         played,
-        agent or _only_model(played),
+        agent or _only_model(played, "no model decided in this run: name another run"),
         config=CounterfactualConfig(share=share, seed=seed, arms=chosen),
         asking=Asking(**asking),
         say=say,
@@ -225,11 +225,10 @@ def _write(report: Any, write: Callable[[Any, Path], Path], place: Path | None) 
         write_atomic(place.with_suffix(".json"), msgspec.json.format(msgspec.json.encode(report), indent=1))
 
 
-def _only_model(run: Run | None) -> str:
+def _only_model(run: Run | None, otherwise: str = "e.g. -m openai/gpt-5") -> str:
     models = [] if run is None else [*dict.fromkeys(one.label for one in run.episodes if one.by_model)]
     if len(models) != 1:
-        known = f"one of {', '.join(models)}" if models else "e.g. -m openai/gpt-5"
-        raise UserError("no model is named", hint=known)
+        raise UserError("no model is named", hint=f"one of {', '.join(models)}" if models else otherwise)
     return models[0]
 
 
