@@ -262,6 +262,7 @@ def encodings():
     yield csv("Greek in cp1253", "Ημερομηνία;Απόδοση (%)", rows, encoding="cp1253", off=3e-4)
     crlf = "\r\n".join(["Date,Return,", *(f"{row}," for row in plain), "", ""])
     yield Ugly("line ends of Windows", "account.csv", crlf.encode(), true)
+    yield Ugly("line ends of an old Macintosh", "account.csv", "\r".join(["Date,Return", *plain]).encode(), true)
     yield Ugly(
         "text file",
         "account.txt",

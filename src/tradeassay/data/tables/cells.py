@@ -218,6 +218,8 @@ def read_csv(content: bytes, label: str, header: tuple[str, ...] = ()) -> RawTab
     import pyarrow.csv
 
     text = _utf8(content, label)
+    if b"\n" not in text:  # lines end as on an old Macintosh, which Excel still offers
+        text = text.replace(b"\r", b"\n")
     remarks = 0
     while text.startswith(b"#"):
         _, _, text = text.partition(b"\n")
