@@ -211,8 +211,8 @@ def test_language_and_theme_switch_and_stay(driver, served):
     )
 
 
-@pytest.mark.slow_for("390", "820")
-@pytest.mark.parametrize("width", [390, 820])
+@pytest.mark.slow_for("390", "820", "1110")
+@pytest.mark.parametrize("width", [390, 820, 1110])
 def test_nothing_sticks_out(driver, served, width):
     round = "assets/AAJX/2022-05-27/"
     for path in (
