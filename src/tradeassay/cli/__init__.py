@@ -42,7 +42,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _open_streams() -> None:
-    """Let streams that were closed before the start lead nowhere: otherwise the next file that is opened would take
+    """Let streams that were closed before the start lead nowhere: else the next file that is opened would take
     their place, and whatever a worker prints would be written into it."""
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
