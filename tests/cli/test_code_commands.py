@@ -40,7 +40,7 @@ def test_tasks_are_listed_filtered_and_shown(tell):
     ("argv", "said"),
     [
         (["tasks", "d-sma-cros"], "did you mean d-sma-cross-long"),
-        (["tasks", "--difficulty", "trivial"], "known: easy, medium, hard"),
+        (["tasks", "--difficulty", "trivial"], "one of easy, medium, hard"),
         (["tasks", "--timeframe", "1m", "--family", "calendar", "--difficulty", "hard"], "no task is left"),
         (["tasks", "--task-file", "nowhere.json"], "there is no task file"),
         (["eval", "nowhere.py", "--task", TASK], "cannot be read: No such file"),
