@@ -21,14 +21,14 @@ from typing import NamedTuple
 import msgspec
 
 from stream_pairs import all_pairs
-from tradeassay.arena.stream import check_summary, facts, reviews
+from tradeassay.arena.stream import check_summary, facts, record
+from tradeassay.arena.stream.checks import contradiction, same_story
+from tradeassay.arena.stream.editing import instructs, published_day
 from tradeassay.arena.stream.items import Language, clean, detect, sentences
-from tradeassay.arena.stream.stories import contradiction, same_story
-from tradeassay.arena.stream.summary import instructs, published_day
 from tradeassay.core.measure import Measure
 from tradeassay.metrics.intervals import rate_measure
 
-RECORDED = Path(reviews.__file__).with_name("accuracy.json")
+RECORDED = Path(record.__file__).with_name("accuracy.json")
 LABELLED = Path(__file__).parent / "stream_labelled"
 FILES = {"development": "development", "development_zh": "development", "held_out": "held-out"}
 FILES |= {"held_out_zh": "held-out"}
@@ -188,7 +188,7 @@ def main() -> int:
     print("check         part        items faults alarms caught   precision          recall")
     for check in CHECKS:
         for part in ("all", "development", "held-out"):
-            found = reviews.accuracy(*counts(verdicts, check, part))
+            found = record.accuracy(*counts(verdicts, check, part))
             number = f"{found.items:5d} {found.faults:6d} {found.alarms:6d} {found.caught:6d}"
             print(f"{check:13s} {part:11s} {number}   {shown(found.precision):18s} {shown(found.recall)}")
         for one in verdicts:

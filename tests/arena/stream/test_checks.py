@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tradeassay.arena.stream import check_summary
+from tradeassay.arena.stream.checks import contradiction, same_story
+from tradeassay.arena.stream.editing import MARK, instructs, quote_instructions
 from tradeassay.arena.stream.facts import agree, find_numbers
 from tradeassay.arena.stream.items import clean, detect, parse_stamp, sentences
-from tradeassay.arena.stream.stories import contradiction, same_story
-from tradeassay.arena.stream.summary import MARK, instructs, quote_instructions
 from tradeassay.core.errors import DataError
 from tradeassay.core.time import iso
 

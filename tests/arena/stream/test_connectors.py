@@ -8,7 +8,7 @@ import pytest
 
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.stream.connectors import Connector, WebReader, collect, feed_items, filings
-from tradeassay.arena.stream.store import StreamStore
+from tradeassay.arena.stream.record import StreamStore
 from tradeassay.core.errors import SourceError
 from tradeassay.core.time import DAY, FixedClock, WallClock, parse_iso
 

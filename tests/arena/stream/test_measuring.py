@@ -10,10 +10,9 @@ from tests.arena.stream.stand_ins import raw
 from tradeassay.arena.rounds.feed import Due
 from tradeassay.arena.season import Asset, Entry, Season
 from tradeassay.arena.stream import RawItem, confirm, item_page, quality
+from tradeassay.arena.stream.editing import extract
 from tradeassay.arena.stream.items import StreamItem, clean
-from tradeassay.arena.stream.reviews import recorded_accuracy
-from tradeassay.arena.stream.store import StreamStore
-from tradeassay.arena.stream.summary import extract
+from tradeassay.arena.stream.record import StreamStore, recorded_accuracy
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import parse_iso
 

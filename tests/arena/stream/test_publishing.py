@@ -13,8 +13,8 @@ from tradeassay.arena.season import Asset, Entry, Season, SummaryRules
 from tradeassay.arena.state.engine import open_engine
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream import item_page, items, stream_publisher
-from tradeassay.arena.stream.store import StreamStore
-from tradeassay.arena.stream.summary import MARK
+from tradeassay.arena.stream.editing import MARK
+from tradeassay.arena.stream.record import StreamStore
 from tradeassay.core.arena import NewsShown
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import FutureDataError

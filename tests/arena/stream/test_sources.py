@@ -21,7 +21,7 @@ from tradeassay.arena.rounds.running import Runner
 from tradeassay.arena.season import Season, load_season
 from tradeassay.arena.stream import stream_publisher
 from tradeassay.arena.stream.connectors import Connector, WebReader, collect, connectors_of, feed_items
-from tradeassay.arena.stream.store import StreamStore
+from tradeassay.arena.stream.record import StreamStore
 from tradeassay.arena.web.serving import _collect
 from tradeassay.core.errors import SourceError
 from tradeassay.core.time import DAY, SECOND, FixedClock, parse_iso

@@ -1,15 +1,30 @@
-"""The checks a summary passes before anybody reads it: numbers, dates, names, neutrality, language."""
+"""What one text says of another: the checks a summary passes before anybody reads it (numbers, dates, names,
+neutrality, language), and whether two texts tell the same story or contradict each other.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
+from functools import lru_cache
+from typing import Any
 
 import msgspec
 
-from tradeassay.arena.stream.facts import Claim, DateMention, agree, claims, day_fields, find_mentions, pattern
-from tradeassay.arena.stream.items import HAN, ItemCheck, Language, detect, sentences, vocabulary
+from tradeassay.arena.stream.facts import (
+    Claim,
+    DateMention,
+    agree,
+    claims,
+    day_fields,
+    find_mentions,
+    named_days,
+    pattern,
+)
+from tradeassay.arena.stream.items import HAN, CheckName, ItemCheck, Language, detect, sentences, vocabulary
+from tradeassay.core.errors import require
 from tradeassay.data.dates import MONTH_OF
 from tradeassay.masking.lexicon import GENERIC, LEGAL, ORDINARY
 
@@ -24,21 +39,21 @@ def check_summary(
     """
     written = detect(summary)
     return (
-        ItemCheck.of("numbers", _numbers(summary, source, published)),
-        ItemCheck.of("dates", _dates(summary, source, published)),
-        ItemCheck.of("names", _names(summary, source, known)),
-        ItemCheck.of("neutrality", loaded_words(summary)),
-        ItemCheck.of(
-            "language", [] if written == language else [f"written in '{written}', asked for in '{language}'"]
-        ),
+        check_of("numbers", _numbers(summary, source, published)),
+        check_of("dates", _dates(summary, source, published)),
+        check_of("names", _names(summary, source, known)),
+        check_of("neutrality", loaded_words(summary)),
+        check_of("language", [f"written in '{written}', asked for in '{language}'"] * (written != language)),
     )
 
 
-# -- numbers: the value, the unit, the direction, and what they are said of ---------------------------------------
+def check_of(name: CheckName, issues: Iterable[str]) -> ItemCheck:
+    found = tuple(issues)
+    return ItemCheck(name=name, ok=not found, issues=found)
 
 
 def _numbers(summary: str, source: str, published: date) -> Iterator[str]:
-    """Yield what is wrong with the numbers of a summary.
+    """Yield what is wrong with the numbers of a summary: the value, the unit, the direction, whose they are.
 
     A number is compared with all numbers of the source, so one that belongs to somebody else passes unless the
     quantity it is said of has other numbers there.
@@ -46,37 +61,33 @@ def _numbers(summary: str, source: str, published: date) -> Iterator[str]:
     told = claims(source, published)
     units = frozenset(claim.number.unit for claim in told)
     for claim in claims(summary, published):
-        same = [other for other in told if agree(claim.number, other.number, units)]
-        words = claim.number.words
+        number = claim.number
+        same = [other for other in told if agree(number, other.number, units)]
         # A period that the source does not know is left to the check of dates.
         known_period = claim.part is not None and any(other.part == claim.part for other in told)
+        owners = {other.quantity for other in same}
+        # The source gives this quantity another number of the same unit.
+        rivals = any(
+            other.quantity == claim.quantity
+            and (
+                other.number.unit == number.unit
+                or all(one.money or one.unit is None for one in (other.number, number))
+            )
+            for other in told
+        )
         if not same:
-            yield f"number '{words}' is not in the source"
+            yield f"number '{number.words}' is not in the source"
         elif claim.direction and all(other.direction == -claim.direction for other in same):
-            yield f"'{words}' goes the other way in the source"
+            yield f"'{number.words}' goes the other way in the source"
         elif known_period and all(claim.other_period(other) for other in same):
-            yield f"'{words}' is of another period in the source"
-        elif owner := _swapped(claim, same, told):
-            yield f"'{words}' is the source's {owner}, not its {claim.quantity}"
-
-
-def _swapped(claim: Claim, same: Sequence[Claim], told: Sequence[Claim]) -> str | None:
-    """Return whose number it is when the source gives this quantity another number of the same unit."""
-    owners = {other.quantity for other in same}
-    if claim.quantity is None or claim.quantity in owners or None in owners:
-        return None
-    for rival in told:
-        pair = (rival.number, claim.number)
-        alike = pair[0].unit == pair[1].unit or all(number.money or number.unit is None for number in pair)
-        if rival.quantity == claim.quantity and alike:
-            return "/".join(sorted(name for name in owners if name))
-    return None
-
-
-# -- dates: the same day in any spelling, or something less exact -------------------------------------------------
+            yield f"'{number.words}' is of another period in the source"
+        elif rivals and claim.quantity is not None and not owners & {claim.quantity, None}:
+            owner = "/".join(sorted(name for name in owners if name))
+            yield f"'{number.words}' is the source's {owner}, not its {claim.quantity}"
 
 
 def _dates(summary: str, source: str, published: date) -> Iterator[str]:
+    """Yield the dates of a summary that are not in the source: in any spelling, or less exact."""
     told = find_mentions(source, published)
     # An article that names a day means that day; the day it came out stands in only where it names none.
     own = day_fields(published)
@@ -85,8 +96,14 @@ def _dates(summary: str, source: str, published: date) -> Iterator[str]:
     if any(one.day or one.weekday is not None for one in told):
         del own["day"], own["weekday"]
     known = [*told, DateMention(**own), *_implied(told, published)]
+    fields = ("year", "month", "day", "quarter", "half")
     for one in find_mentions(summary, published):
-        if not any(other.implies(one) for other in known):
+        if one.weekday is not None and one.day is None:
+            stands = any(other.weekday == one.weekday for other in known)
+        else:
+            said = {name: value for name in fields if (value := getattr(one, name)) is not None}
+            stands = any(all(getattr(other, name) == said[name] for name in said) for other in known)
+        if not stands:
             yield f"date '{one.words}' is not in the source"
 
 
@@ -94,10 +111,8 @@ def _implied(told: Sequence[DateMention], published: date) -> Iterator[DateMenti
     """Yield what a reader would take from the source: weekdays as days, quarters as those of the likely year."""
     for one in told:
         if one.weekday is not None and one.day is None:
-            for back in range(-6, 7):
-                day = published - timedelta(days=back)
-                if day.weekday() == one.weekday:
-                    yield DateMention(**day_fields(day))
+            days = (published - timedelta(days=back) for back in range(-6, 7))
+            yield from (DateMention(**day_fields(day)) for day in days if day.weekday() == one.weekday)
         if one.year is None and (one.quarter or one.half):
             for year in (published.year, published.year - 1):
                 yield msgspec.structs.replace(one, year=year)
@@ -106,8 +121,6 @@ def _implied(told: Sequence[DateMention], published: date) -> Iterator[DateMenti
         if one.day is not None and one.month in (3, 6, 9, 12) and one.day >= 28:
             yield DateMention(year=one.year, quarter=one.month // 3)
 
-
-# -- names: in the source, word by word and in order --------------------------------------------------------------
 
 _TOKEN = re.compile(r"(?:[A-Z]\.){2,}|[A-Za-zÀ-ɏ0-9&]+(?:['.-][A-Za-zÀ-ɏ0-9]+)*")
 _NAME = re.compile(r"(?:[A-Z]\.){2,}|[A-Za-z]*[A-ZÀ-Þ][A-Za-zÀ-ɏ0-9&.'-]*")
@@ -128,12 +141,34 @@ _GAP = 2
 
 
 def _names(summary: str, source: str, known: Sequence[str]) -> Iterator[str]:
+    """Yield the names of a summary that a source does not know, word by word and in order."""
     ground = "\n".join((source, *known))
-    words = [_plain(token) for token in _TOKEN.findall(ground)]
-    line = f" {' '.join(words)} "
-    english = (name for name in _english_names(summary, words) if not _stands(name, line, ground))
-    chinese = (name for name in _chinese_names(summary) if name not in ground)
-    for name in dict.fromkeys((*english, *chinese)):
+    low, words = ground.lower(), [_plain(token) for token in _TOKEN.findall(ground)]
+    line, between = f" {' '.join(words)} ", rf"(?: \S+){{0,{_GAP}}} "
+    acronyms: set[str] = set()  # that a reader would make of the capitalised runs of the source
+    for run in re.findall(r"(?:[A-Z][\w&]+(?: (?:of|and|for|the))?[ -]){1,6}[A-Z][\w&]+", ground):
+        letters = "".join(word[0] for word in re.split(r"[ -]", run) if word[:1].isupper()).lower()
+        acronyms |= {letters[a:b] for a in range(len(letters)) for b in range(a + 2, len(letters) + 1)}
+
+    def in_order(tokens: Sequence[str]) -> bool:
+        return re.search(f" {between.join(map(re.escape, tokens))} ", line) is not None
+
+    def stands(name: str) -> bool:
+        tokens = [_plain(token) for token in name.split()]
+        tokens = [token for token in tokens if token not in LEGAL] or tokens
+        joined = " ".join(tokens)
+        spellings = next((group for group in vocabulary()["same"] if joined in group), ())
+        if in_order(tokens):
+            return True
+        if any(re.search(rf"(?<![a-z]){re.escape(one)}(?![a-z])", low) for one in spellings if one != joined):
+            return True
+        if len(tokens) < 3:
+            return len(tokens) == 1 and len(joined) > 1 and joined in acronyms
+        # A long run may be two names side by side ("Acme and Lopez" keeps none of the small words).
+        return any(in_order(tokens[:cut]) and in_order(tokens[cut:]) for cut in range(1, len(tokens)))
+
+    english = [name for name in _english_names(summary, words) if not stands(name)]
+    for name in dict.fromkeys((*english, *(name for name in _chinese_names(summary) if name not in ground))):
         yield f"name '{name}' is not in the source"
 
 
@@ -149,7 +184,12 @@ def _english_names(summary: str, words: Sequence[str]) -> Iterator[str]:
         run: list[str] = []
         last_end = 0
         for place, match in enumerate(_TOKEN.finditer(sentence)):
-            named = _is_name(match[0], first=place == 0, spoken=spoken)
+            plain = _plain(match[0])
+            looks = _NAME.fullmatch(match[0]) and not HAN.search(match[0])
+            named = bool(looks and plain) and plain not in _COMMON and not _CALENDAR.fullmatch(plain)
+            if place == 0 and plain not in spoken:
+                usual = plain in ORDINARY or plain in GENERIC or re.fullmatch(r"\w+(?:ing|ed|ly)", plain)
+                named = named and not usual
             apart = re.search(r"[^\s&-]", sentence[last_end : match.start()]) is not None
             if run and (apart or not named):
                 yield " ".join(run)
@@ -161,49 +201,6 @@ def _english_names(summary: str, words: Sequence[str]) -> Iterator[str]:
             yield " ".join(run)
 
 
-def _is_name(token: str, *, first: bool, spoken: set[str]) -> bool:
-    plain = _plain(token)
-    if not _NAME.fullmatch(token) or HAN.search(token) or not plain:
-        return False
-    if plain in _COMMON or _CALENDAR.fullmatch(plain):
-        return False
-    if first and plain not in spoken:
-        return plain not in ORDINARY and plain not in GENERIC and not re.fullmatch(r"\w+(?:ing|ed|ly)", plain)
-    return True
-
-
-def _stands(name: str, line: str, ground: str) -> bool:
-    """Return whether a source knows a name: ``line`` are its words in one line, ``ground`` is its text."""
-    tokens = [_plain(token) for token in name.split()]
-    tokens = [token for token in tokens if token not in LEGAL] or tokens
-    joined, low = " ".join(tokens), ground.lower()
-    spellings = next((group for group in vocabulary()["same"] if joined in group), ())
-    if _in_order(tokens, line):
-        return True
-    if any(re.search(rf"(?<![a-z]){re.escape(one)}(?![a-z])", low) for one in spellings if one != joined):
-        return True
-    if len(tokens) == 1:
-        return len(joined) > 1 and joined in _initials(ground)
-    # A long run may be two names side by side ("Acme and Lopez" keeps none of the small words).
-    return len(tokens) > 2 and any(
-        _in_order(tokens[:cut], line) and _in_order(tokens[cut:], line) for cut in range(1, len(tokens))
-    )
-
-
-def _in_order(tokens: Sequence[str], line: str) -> bool:
-    between = rf"(?: \S+){{0,{_GAP}}} "
-    return re.search(f" {between.join(map(re.escape, tokens))} ", line) is not None
-
-
-def _initials(ground: str) -> set[str]:
-    """Return the acronyms a reader would make of the capitalised runs of the source."""
-    found: set[str] = set()
-    for run in re.findall(r"(?:[A-Z][\w&]+(?: (?:of|and|for|the))?[ -]){1,6}[A-Z][\w&]+", ground):
-        letters = "".join(word[0] for word in re.split(r"[ -]", run) if word[:1].isupper()).lower()
-        found |= {letters[a:b] for a in range(len(letters)) for b in range(a + 2, len(letters) + 1)}
-    return found
-
-
 def _chinese_names(text: str) -> Iterator[str]:
     return (match[0] for form in _CHINESE_NAMES for match in form.finditer(text))
 
@@ -212,8 +209,6 @@ def _plain(token: str) -> str:
     low = re.sub(r"'s?$", "", token).lower()
     return low.replace(".", "") if re.fullmatch(r"(?:[a-z]\.)+[a-z]?", low) else low.strip(".")
 
-
-# -- neutrality: no loaded words, no superlatives, no advice to trade, no shouting --------------------------------
 
 _SHOUT = re.compile(r"!|\b[A-Z]{4,}(?: [A-Z]{3,})+\b")
 _TO_READER = re.compile(r"\b(?:are|will|should|would|can) you\b|你(?:还|准备|会|该)", re.I)
@@ -230,3 +225,169 @@ def loaded_words(text: str) -> list[str]:
     }
     found = (f"{kind}: '{match[0]}'" for kind, words in kinds.items() for match in words.finditer(text))
     return list(dict.fromkeys(found))
+
+
+# -- two texts about one asset: the same story, or a contradiction? ----------------------------------------------
+#
+# Texts that tell one story share most of their words, and so do texts that say the opposite: "inflows" for
+# "outflows", 批准 for 否决. So the places where the words differ are looked at before two items are merged. A
+# missed repeat shows agents something twice; a wrong merge hides news from them, so a doubt counts against
+# merging. A contradiction about one quantity is flagged, never decided.
+
+REPEAT_DAYS = 14
+"""A story is told again within days. The same words a month later ("beats estimates") are another event."""
+
+ALIKE, ONE_THING = 80.0, 60.0
+"""Similarity (0 to 100) at which two texts may be one story, and two first sentences are about one thing."""
+
+EXCHANGED, HAN_EXCHANGED = 3, 4
+"""How many telling words (Chinese: characters) may be exchanged in one place; more is another wording."""
+
+_STORY_WORD = re.compile(r"[a-z0-9À-ɏ]+(?:['’][a-z]+)?(?:[.,]\d+)*%?|[\u3400-\u9fff]")
+_FURNITURE = re.compile(
+    r"^(?:recap|update\s?\d*|breaking|in case you missed it|correction|快讯|最新|更新)\s*:\s*"
+    r"|\s*-\s*what we know\s*$",
+    re.I | re.M,
+)
+_SMALL = frozenset(vocabulary()["small"])
+_NEUTRAL = frozenset(part for word in vocabulary()["neutral"] for part in (word if HAN.match(word) else (word,)))
+
+
+@lru_cache(maxsize=4096)
+def _words(text: str) -> tuple[str, ...]:
+    """Return the words, figures and Chinese characters of a text, without what wires put around a repeat."""
+    return tuple(_STORY_WORD.findall(_FURNITURE.sub("", text.lower().replace("’", "'"))))
+
+
+@lru_cache(maxsize=4096)
+def _telling(text: str) -> str:
+    return " ".join(word for word in _words(text) if word not in _SMALL)
+
+
+def similarity(one: str, other: str) -> float:
+    """Return how many words two texts share, 0 to 100; a text that is part of the other has 100."""
+    fuzz: Any = require("rapidfuzz.fuzz", "arena")
+    return float(fuzz.token_set_ratio(_telling(one), _telling(other)))
+
+
+def same_story(one: str, other: str, published: date) -> bool:
+    """Return whether two texts tell the same story: alike in words, not differing in a figure, a date or a denial,
+    and no telling word exchanged for another.
+    """
+    if similarity(one, other) < ALIKE:
+        return False
+    short, whole = sorted((_words(one), _words(other)), key=len)
+    # A text that was cut short has the other's figures; the last may have lost its unit ("rose by 75").
+    if whole[: len(short)] != short and not _same_figures(one, other, published):
+        return False
+    days, more_days = sorted((_written_days(text, published) for text in (one, other)), key=len)
+    negations = [len(pattern("negators").findall(_lead(text))) for text in (one, other)]
+    return days <= more_days and negations[0] == negations[1] and not _exchanged(_words(one), _words(other))
+
+
+def _same_figures(one: str, other: str, published: date) -> bool:
+    """The figures of the text with fewer of them must be in the other, and must not go the other way."""
+    fewer, more = sorted((claims(one, published), claims(other, published)), key=len)
+    units = frozenset(claim.number.unit for claim in more)
+    for claim in fewer:
+        unit = frozenset({claim.number.unit})
+        same = [c for c in more if agree(claim.number, c.number, units) or agree(c.number, claim.number, unit)]
+        if not same or (claim.direction and all(c.direction == -claim.direction for c in same)):
+            return False
+    return True
+
+
+def _written_days(text: str, published: date) -> set[tuple[int | None, ...]]:
+    """Return the days that a text writes in figures: relative words depend on when it came out."""
+    told = find_mentions(text, published)
+    return {(one.year, one.month, one.day) for one in told if one.day and re.search(r"\d", one.words)}
+
+
+def _lead(text: str) -> str:
+    return " ".join(sentences(text)[:1])
+
+
+def _exchanged(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Return whether telling words stand in the place of others that are neither forms of them nor neutral.
+
+    A story that is told again is cut, reordered or dressed up; a few words exchanged in an otherwise equal
+    sentence change what is told. English words that the other text has as often were moved, not exchanged.
+    """
+    indel: Any = require("rapidfuzz.distance.Indel", "arena")
+    more, fewer = Counter(one) - Counter(other), Counter(other) - Counter(one)
+    a = b = 0  # where the stretch between two blocks that both texts have begins in each
+    for block in indel.editops(one, other).as_matching_blocks():
+        left, right = one[a : block.a], other[b : block.b]
+        a, b = block.a + block.size, block.b + block.size
+        han = [HAN.match(word) is not None for word in (*left, *right)]
+        if any(han) and not all(han):
+            continue
+        if all(han):
+            mine, theirs, most = set(left) - set(right), set(right) - set(left), HAN_EXCHANGED
+        else:
+            mine, theirs, most = {w for w in left if more[w]}, {w for w in right if fewer[w]}, EXCHANGED
+            stems = {word[:4] for word in mine} & {word[:4] for word in theirs}
+            mine, theirs = ({word for word in words if word[:4] not in stems} for words in (mine, theirs))
+        mine, theirs = mine - _NEUTRAL, theirs - _NEUTRAL
+        figures = any(word[0].isdigit() for word in mine | theirs)  # the figures have been compared already
+        if 0 < len(mine) <= most and 0 < len(theirs) <= most and not figures:
+            return True
+    return False
+
+
+def contradiction(one: str, other: str, published: date) -> str | None:
+    """Return what two texts disagree about, or None.
+
+    Both must speak of the same quantity, and not of different periods, yardsticks or companies. They disagree when
+    they give it opposite directions, or different numbers of one unit that no rounding explains.
+    """
+    first, second = (next(iter(names_of(text)), None) for text in (one, other))
+    if first and second and first not in other and second not in one:
+        if not {word.lower() for word in first.split()} & {word.lower() for word in second.split()}:
+            return None  # each begins with the name of another company
+    theirs = claims(other, published)
+    for claim in claims(one, published):
+        rivals = [c for c in theirs if _comparable(claim, c)]
+        if rivals and claim.quantity is not None and all(_differ(claim, c) for c in theirs):
+            return f"{claim.quantity}: '{claim.number.words}' here, '{rivals[0].number.words}' there"
+    leads = [_lead(text) for text in (one, other)]
+    denials = [pattern("denials").search(lead) for lead in leads]
+    denied = next((found for found in denials if found), None)
+    if denied is None or None not in denials:
+        return None
+    days, others = (named_days(lead, published) for lead in leads)
+    if days and others and not days & others:
+        return None
+    # Are the first sentences about one thing? The name of whom both are about says nothing of that: half of the
+    # other telling words of the shorter must be in the longer.
+    if (name := first if first == second else None) is None:
+        one_thing = similarity(*leads) >= ONE_THING
+    else:
+        rest = [pattern("denials").sub(" ", lead.replace(name, " ")) for lead in leads]
+        told = [{word[:4] for word in _telling(text).split() if word not in _NEUTRAL} for text in rest]
+        one_thing = 2 * len(told[0] & told[1]) >= min(map(len, told)) > 0
+    return f"what happened: '{denied[0]}'" if one_thing else None
+
+
+def _comparable(one: Claim, other: Claim) -> bool:
+    if one.quantity != other.quantity or one.number.unit != other.number.unit or one.other_period(other):
+        return False
+    # Both name their days, part of the business, sort of figure or yardstick, and name others.
+    pairs = ((one.days, other.days), (one.scopes, other.scopes))
+    if any(mine and theirs and not mine & theirs for mine, theirs in pairs):
+        return False
+    named = ((one.kind, other.kind), (one.basis, other.basis))
+    if any(mine and theirs and mine != theirs for mine, theirs in named):
+        return False
+    # A price is another one every day: only what two items say of the same day can disagree.
+    if one.quantity == "price" and not one.days & other.days:
+        return False
+    # A change ("rose 5%") and a level ("a margin of 31%") do not answer the same question.
+    return bool(one.direction) == bool(other.direction) or one.number.money
+
+
+def _differ(one: Claim, other: Claim) -> bool:
+    if one.direction and other.direction and one.direction != other.direction:
+        return True
+    units = frozenset({one.number.unit, other.number.unit})
+    return not (agree(one.number, other.number, units) or agree(other.number, one.number, units))

@@ -17,7 +17,7 @@ import msgspec
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.store import Store
 from tradeassay.arena.stream.items import RawItem, clean, parse_stamp
-from tradeassay.arena.stream.store import StreamStore
+from tradeassay.arena.stream.record import StreamStore
 from tradeassay.core.errors import UNDECODABLE, DataError, SourceError, UserError, require
 from tradeassay.core.hashing import sha256_bytes
 from tradeassay.core.secrets import clean_foreign, remember_address, scrub, without_secrets
@@ -32,24 +32,18 @@ from tradeassay.data.connectors.common import (
     ask_with_retries,
 )
 
-Fetch = Callable[[str], bytes]
-"""Return the document at an address; raises :class:`SourceError`. Injected, so that tests need no network."""
-
-
-# -- documents over HTTP -----------------------------------------------------------------------------------------
-
 LARGEST = 8 * 1024 * 1024
 SECONDS = 20.0
 LEAST_REST_S, USUAL_REST_S = 60.0, 600.0
 """How long a host that has enough of us is left alone: at least, and where it does not say."""
+MOST = 100
+"""How many items of a feed are looked at; the newest stand first."""
+FORMS, NEWEST = ("10-K", "10-Q", "8-K", "20-F", "6-K"), 40
+"""Which filings are shown, and how many of a company's list are looked at."""
+
 _IF_CHANGED = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
-
-
-class _Document(NamedTuple):
-    """A document, and the headers that ask for it again only if it has changed."""
-
-    body: bytes
-    if_changed: dict[str, str]
+_DOCTYPE = re.compile(rb"<!\s*(?:DOCTYPE|ENTITY)", re.I)
+_COLUMNS = "accessionNumber acceptanceDateTime reportDate form primaryDocument primaryDocDescription".split()
 
 
 class WebReader:
@@ -64,11 +58,10 @@ class WebReader:
         # One more try for a broken connection; the next visit is minutes away anyway.
         policy = RetryPolicy(attempts=2, timeout=SECONDS, first_wait=0.5, longest_wait=1.0)
         self._runtime = Runtime(clock=clock, retry=policy)
-        self._kept: dict[str, _Document] = {}
+        self._kept: dict[
+            str, tuple[bytes, dict[str, str]]
+        ] = {}  # with the headers that ask whether it has changed
         self._closed: dict[str, float] = {}
-
-    def _now(self) -> float:
-        return self._runtime.clock.now() / SECOND
 
     def __call__(self, url: str) -> bytes:
         """Return a document of at most 8 MiB; raises :class:`SourceError` for anything but a full answer."""
@@ -76,7 +69,7 @@ class WebReader:
         host = _web_host(url)
         if host is None:
             raise SourceError(f"'{url[:80]}' is not a web address", hint="give one that begins with https://")
-        now = self._now()
+        now = self._runtime.clock.now() / SECOND
         # A clock that was set back since does not shut anybody out for longer than may be asked.
         if 0 < (rest := self._closed.get(host, now) - now) <= LONGEST_REST_S:
             raise SourceError(f"{host} asked not to be visited for another {rest:.0f} s")
@@ -86,20 +79,20 @@ class WebReader:
                 lambda: self._ask(url, shown), vendor=host, what=shown, runtime=self._runtime
             )
         except VendorResting as error:
-            self._closed[host] = self._now() + error.seconds
+            self._closed[host] = self._runtime.clock.now() / SECOND + error.seconds
             raise
-        return self._kept[url].body
+        return self._kept[url][0]
 
-    def _ask(self, url: str, shown: str) -> _Document:
-        known = self._kept.get(url, _Document(b"", {}))
-        headers = {"User-Agent": self._agent, **known.if_changed}
+    def _ask(self, url: str, shown: str) -> tuple[bytes, dict[str, str]]:
+        known = self._kept.get(url, (b"", {}))
+        headers = {"User-Agent": self._agent, **known[1]}
         end, body = time.monotonic() + SECONDS, bytearray()
         try:
             with (
                 httpx.Client(timeout=SECONDS, follow_redirects=True, max_redirects=5) as client,
                 client.stream("GET", url, headers=headers) as answer,
             ):
-                if answer.status_code == 304 and known.if_changed:
+                if answer.status_code == 304 and known[1]:
                     return known
                 told = answer.headers.get("retry-after")
                 if answer.status_code == 429 or (answer.status_code == 503 and told is not None):
@@ -121,7 +114,7 @@ class WebReader:
                 raise Unanswered(reason) from error
             raise SourceError(f"{shown} {reason}") from error
         if_changed = {ask: answer.headers[name] for name, ask in _IF_CHANGED.items() if name in answer.headers}
-        return _Document(clean_foreign(bytes(body)), if_changed)
+        return clean_foreign(bytes(body)), if_changed
 
 
 def _web_host(url: str) -> str | None:
@@ -130,22 +123,13 @@ def _web_host(url: str) -> str | None:
     return parts.hostname if parts.scheme in ("http", "https") else None
 
 
-# -- RSS and Atom ------------------------------------------------------------------------------------------------
-
-MOST = 100
-"""How many items of a feed are looked at; the newest stand first."""
-
-_DOCTYPE = re.compile(rb"<!\s*(?:DOCTYPE|ENTITY)", re.I)
-_LONGEST_ID = 200
-
-
 def feed_items(
     body: bytes, fetched_at: str, *, source: str, words: Mapping[str, Sequence[str]], zone: str | None = None
 ) -> list[RawItem]:
-    """Return a feed's items; raises :class:`SourceError` for what is no feed.
+    """Return the items of an RSS or Atom feed; raises :class:`SourceError` for what is no feed.
 
-    An item is about an asset when it has one of the ``words`` of that asset. ``zone`` is the zone of stamps that
-    have none; without it such items are left out, because hours matter.
+    An item is about an asset when it has one of the ``words`` of that asset, in Latin script as a whole word.
+    ``zone`` is the zone of stamps that have none; without it such items are left out, because hours matter.
     """
     # A document type can hold entities that grow without end; no feed needs one.
     if _DOCTYPE.search(body):
@@ -154,6 +138,15 @@ def feed_items(
     feed = feedparser.parse(body, sanitize_html=False, resolve_relative_uris=False)
     if not feed.get("version"):
         raise SourceError(f"what {source} sends is not a feed")
+    named = {
+        asset: re.compile(
+            "|".join(
+                rf"(?<![A-Za-z0-9])(?i:{re.escape(name)})(?![A-Za-z0-9])" if name.isascii() else re.escape(name)
+                for name in names
+            )
+        )
+        for asset, names in words.items()
+    }
     found = []
     for entry in feed.entries[:MOST]:
         title, link = clean(entry.get("title", "")), entry.get("link", "")
@@ -167,57 +160,43 @@ def feed_items(
             continue  # nobody knows when it came out, so nobody may read it
         link = link[:2000] if link.startswith(("https://", "http://")) else ""
         id = entry.get("id") or link or title
-        found += [
-            RawItem(
-                id=id if len(id) <= _LONGEST_ID else sha256_bytes(id.encode()),
-                kind="news",
-                asset=asset,
-                source=source,
-                url=link,
-                published_at=published_at,
-                fetched_at=fetched_at,
-                title=title,
-                text=text,
-            )
-            for asset, names in words.items()
-            if any(_holds(f"{title} {text}", name) for name in names)
-        ]
+        item = RawItem(
+            id=id if len(id) <= 200 else sha256_bytes(id.encode()),
+            kind="news",
+            asset="",
+            source=source,
+            url=link,
+            published_at=published_at,
+            fetched_at=fetched_at,
+            title=title,
+            text=text,
+        )
+        about = (asset for asset, name in named.items() if name.search(f"{title} {text}"))
+        found += [msgspec.structs.replace(item, asset=asset) for asset in about]
     return found
 
 
-def _holds(text: str, name: str) -> bool:
-    """Return whether a text holds a name: as a whole word where words have ends, anywhere in Chinese."""
-    if not name.isascii():
-        return name in text
-    return re.search(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", text, re.I) is not None
+class _Filings(msgspec.Struct, frozen=True):
+    recent: dict[str, list[Any]] = {}
 
 
-# -- EDGAR: which form was accepted when, according to a company's submissions list -------------------------------
-
-FORMS = ("10-K", "10-Q", "8-K", "20-F", "6-K")
-NEWEST = 40
-"""How many filings of the list are looked at."""
-
-_COLUMNS = "accessionNumber acceptanceDateTime reportDate form primaryDocument primaryDocDescription".split()
-
-
-class _Submissions(msgspec.Struct, frozen=True):
+class _Company(msgspec.Struct, frozen=True):
     name: str
-    filings: dict[str, Any]
+    filings: _Filings
 
 
 def filings(body: bytes, fetched_at: str, *, asset: str, cik: int) -> list[RawItem]:
-    """Return a company's newest filings; raises :class:`SourceError` for a list that cannot be read.
+    """Return a company's newest filings from EDGAR's list of them; ``cik`` is the company's number there.
 
-    ``cik`` is the company's number at the SEC.
+    Raises :class:`SourceError` for a list that cannot be read.
     """
     try:
-        found = msgspec.json.decode(body, type=_Submissions)
-        recent = msgspec.convert(found.filings.get("recent", {}), dict[str, list[Any]])
+        company = msgspec.json.decode(body, type=_Company)
     except UNDECODABLE as error:
         raise SourceError(f"the list of filings of CIK {cik} cannot be read: {error}") from error
-    made = []
-    rows = zip_longest(*(recent.get(name, ()) for name in _COLUMNS))
+    recent = company.filings.recent
+    found = []
+    rows = zip_longest(*(recent.get(column, ()) for column in _COLUMNS))
     for row in islice(rows, NEWEST):
         number, accepted, period, form, document, about = (str(cell or "") for cell in row)
         if form not in FORMS or not number:
@@ -227,7 +206,7 @@ def filings(body: bytes, fetched_at: str, *, asset: str, cik: int) -> list[RawIt
         except DataError:
             continue
         folder = f"{cik}/{number.replace('-', '')}"
-        told = f"{clean(found.name)} filed form {form}" + (f" for the period to {period}" if period else "")
+        told = f"{clean(company.name)} filed form {form}" + (f" for the period to {period}" if period else "")
         item = RawItem(
             id=number[:100],
             kind="filing",
@@ -239,18 +218,17 @@ def filings(body: bytes, fetched_at: str, *, asset: str, cik: int) -> list[RawIt
             title=f"Form {form}",
             text=f"{told}. {clean(about)}".strip(),
         )
-        made.append(item)
-    return made
-
-
-# -- the sources of a season --------------------------------------------------------------------------------------
+        found.append(item)
+    return found
 
 
 class Connector(NamedTuple):
-    """A live source: its document is fetched from ``url``, and ``items`` finds what is in it."""
+    """A live source: its document is fetched from ``url`` (:class:`SourceError` where it cannot be), and ``items``
+    finds what is in it.
+    """
 
     url: str
-    fetch: Fetch
+    fetch: Callable[[str], bytes]
     items: Callable[[bytes, str], list[RawItem]]
 
     @property
@@ -277,13 +255,12 @@ async def collect(store: Store, season: Season, connectors: Sequence[Connector],
     return failed
 
 
-def connectors_of(season: Season, clock: Clock, fetch: Fetch | None = None) -> tuple[Connector, ...]:
+def connectors_of(season: Season, clock: Clock) -> tuple[Connector, ...]:
     """Return a season's live sources: every feed, and EDGAR for the assets with a number there.
 
     Raises :class:`UserError` for an address that is none, and for filings that are wanted of nobody.
     """
-    found: list[Connector] = []
-    reader = fetch or WebReader(clock)
+    found, reader = [], WebReader(clock)
     # An item about an asset has its symbol (of a pair the coin alone) or one of its names.
     words = {asset.symbol: (asset.symbol.partition("/")[0], *asset.names) for asset in season.assets}
     for url in season.news.rss:
@@ -297,9 +274,8 @@ def connectors_of(season: Season, clock: Clock, fetch: Fetch | None = None) -> t
         if not numbers:
             raise UserError("[filings] edgar: no asset has a cik", hint="add cik = 1318605 to TSLA, say")
         # The SEC asks its readers to say who they are.
-        reader = fetch or WebReader(clock, f"tradeassay {season.filings.contact}")
-        office = season.filings.address.rstrip("/")
+        reader = WebReader(clock, f"tradeassay {season.filings.contact}")
         for symbol, cik in numbers.items():
-            url = f"{office}/submissions/CIK{cik:010d}.json"
+            url = f"{season.filings.address.rstrip('/')}/submissions/CIK{cik:010d}.json"
             found.append(Connector(url, reader, partial(filings, asset=symbol, cik=cik)))
     return tuple(found)

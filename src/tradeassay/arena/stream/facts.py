@@ -47,8 +47,8 @@ _ONES = (
     "seventeen eighteen nineteen"
 ).split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_ENGLISH = {word: value for value, word in enumerate(_ONES)}
-_ENGLISH |= {word: 10 * place for place, word in enumerate(_TENS, start=2)} | {"a dozen": 12, "dozen": 12}
+_ENGLISH = {word: value for value, word in enumerate(_ONES)} | {"a dozen": 12, "dozen": 12}
+_ENGLISH |= {word: 10 * place for place, word in enumerate(_TENS, start=2)}
 _ENGLISH_WORDS = (
     rf"(?:{'|'.join(_TENS)})(?:-(?:{'|'.join(_ONES[1:10])}))?|{'|'.join(reversed(_ONES[1:]))}|a dozen|dozen"
 )
@@ -137,23 +137,6 @@ def agree(said: Number, told: Number, units: frozenset[str | None]) -> bool:
     return rounded and abs(one - other) <= said.step / 2 * (1 + 1e-9)
 
 
-def _chinese_value(words: str) -> Decimal:
-    """Return the value of a Chinese numeral: 三千二百万 is 32,000,000, 五点八 is 5.8."""
-    whole, _, decimals = words.replace("两", "二").partition("点")
-    total = section = digit = 0.0
-    for value in map(numeric, whole):
-        if value < 10:
-            digit = 10 * digit + value  # 二〇二五: digits in a row are one number
-        elif value < 10_000:
-            section, digit = section + (digit or 1) * value, 0.0
-        elif value > total:  # 亿 counts all that came before it, 万 only what came after the last 亿
-            total, section, digit = (total + section + digit or 1) * value, 0.0, 0.0
-        else:
-            total, section, digit = total + (section + digit) * value, 0.0, 0.0
-    part = "".join(f"{numeric(one):g}" for one in decimals)
-    return Decimal(f"{total + section + digit:.0f}.{part}")
-
-
 def _number(text: str, match: re.Match[str]) -> Number | None:
     if match["digits"]:
         written = Decimal(match["digits"].replace(",", ""))
@@ -163,8 +146,8 @@ def _number(text: str, match: re.Match[str]) -> Number | None:
         written = Decimal(sum(_ENGLISH[part] for part in match["words"].lower().split("-")))
         if written == 1 and not match["scale"]:
             return None  # "one of the", "one day"
-    elif _is_numeral(text, match):
-        written = _chinese_value(match["numeral"])
+    elif (value := _chinese_value(text, match)) is not None:
+        written = value
     else:
         return None
     factor = 1.0
@@ -172,10 +155,9 @@ def _number(text: str, match: re.Match[str]) -> Number | None:
         factor = _SCALES[scale.lower().removesuffix("s")]
     elif match["chinese"]:
         factor = prod(map(numeric, match["chinese"]))
-    prefix = match["pre"]
     unit = next((name for name in _UNITS if match[name]), None)
-    if unit is None and prefix is not None:
-        unit = _PREFIXES.get(prefix.upper(), prefix.upper())
+    if unit is None and match["pre"] is not None:
+        unit = _PREFIXES.get(match["pre"].upper(), match["pre"].upper())
     if unit == "basis":
         unit, factor = "points", factor / 100
     if unit == "tenths":
@@ -195,16 +177,33 @@ def _number(text: str, match: re.Match[str]) -> Number | None:
     )
 
 
-def _is_numeral(text: str, match: re.Match[str]) -> bool:
-    """Return whether Chinese characters are meant as a number: 一 and 三 are more often parts of words."""
+def _chinese_value(text: str, match: re.Match[str]) -> Decimal | None:
+    """Return the value of a Chinese numeral: 三千二百万 is 32,000,000, 五点八 is 5.8.
+
+    None where the characters are not meant as a number: 一 and 三 are more often parts of words.
+    """
     numeral = match["numeral"]
-    digits = any(char in "一二两三四五六七八九" for char in numeral)
     marked = match["pre"] == "百分之" or any(match[name] for name in _UNITS)
-    if not digits:
-        return marked and numeral == "十"
-    many = any(char in "十百千万亿点" for char in numeral) and numeral[0] not in "万亿千百"
-    behind = text[match.end("numeral") : match.end("numeral") + 1]
-    return marked or many or (numeral != "一" and behind in _COUNTED)
+    if any(char in "一二两三四五六七八九" for char in numeral):
+        many = any(char in "十百千万亿点" for char in numeral) and numeral[0] not in "万亿千百"
+        counted = numeral != "一" and text[match.end("numeral") : match.end("numeral") + 1] in _COUNTED
+        if not (marked or many or counted):
+            return None
+    elif not marked or numeral != "十":
+        return None
+    whole, _, decimals = numeral.replace("两", "二").partition("点")
+    total = section = digit = 0.0
+    for value in map(numeric, whole):
+        if value < 10:
+            digit = 10 * digit + value  # 二〇二五: digits in a row are one number
+        elif value < 10_000:
+            section, digit = section + (digit or 1) * value, 0.0
+        elif value > total:  # 亿 counts all that came before it, 万 only what came after the last 亿
+            total, section, digit = (total + section + digit or 1) * value, 0.0, 0.0
+        else:
+            total, section, digit = total + (section + digit) * value, 0.0, 0.0
+    part = "".join(f"{numeric(one):g}" for one in decimals)
+    return Decimal(f"{total + section + digit:.0f}.{part}")
 
 
 # -- dates -------------------------------------------------------------------------------------------------------
@@ -236,13 +235,6 @@ class DateMention(msgspec.Struct, frozen=True, kw_only=True):
     half: int | None = None
     weekday: int | None = None
 
-    def implies(self, other: DateMention) -> bool:
-        """Return whether the other says the same or less."""
-        if other.weekday is not None and other.day is None:
-            return self.weekday == other.weekday
-        fields = ("year", "month", "day", "quarter", "half")
-        return all(getattr(other, name) in (None, getattr(self, name)) for name in fields)
-
 
 @lru_cache(maxsize=4096)
 def find_mentions(text: str, published: date) -> tuple[DateMention, ...]:
@@ -250,7 +242,12 @@ def find_mentions(text: str, published: date) -> tuple[DateMention, ...]:
     low = text.lower()
     today = (published - _EPOCH).days
     hits = find_dates(text, low, set(_TOKEN.findall(low)), JsonSpans(text).bare, today, _WANTED)
-    found = [_mention(text, hit) for hit in hits if hit.kind != "festival"]
+    found = []
+    for hit in hits:
+        words = text[hit.start : hit.end].strip()
+        if hit.kind != "festival":
+            told = _as_written(words, hit)
+            found.append(DateMention(start=hit.start, end=hit.end, words=words, **told))
     for word in pattern("relative").finditer(text):
         day = published + timedelta(days=_AWAY[word.lastgroup or ""])
         found.append(DateMention(start=word.start(), end=word.end(), words=word[0], **day_fields(day)))
@@ -269,28 +266,25 @@ def find_mentions(text: str, published: date) -> tuple[DateMention, ...]:
     return tuple(joined)
 
 
-def _mention(text: str, hit: DateHit) -> DateMention:
-    words = text[hit.start : hit.end].strip()
-    place = DateMention(start=hit.start, end=hit.end, words=words)
+def _as_written(words: str, hit: DateHit) -> dict[str, Any]:
+    """Return the fields of a mention that its words give."""
     if hit.day is not None:
-        return msgspec.structs.replace(place, **day_fields(_EPOCH + timedelta(days=hit.day)))
+        return day_fields(_EPOCH + timedelta(days=hit.day))
     if hit.kind == "weekday":
-        return msgspec.structs.replace(
-            place, weekday=_WEEKDAYS[words[:3].lower() if words.isascii() else words[-1]]
-        )
+        return {"weekday": _WEEKDAYS[words[:3].lower() if words.isascii() else words[-1]]}
     written, short = re.search(r"(?:19|20)\d\d", words), _SHORT_YEAR.search(words)
     year = int(written[0]) if written else 2000 + int(short[0]) if short else None
     if hit.kind == "month":
         number, name = re.search(r"(\d{1,2})\s*月|\d{4}[-/](\d\d)", words), re.search("[A-Za-z]+", words)
         month = int(number[1] or number[2]) if number else MONTH_OF[name[0].lower()] if name else None
-        return msgspec.structs.replace(place, year=year, month=month)
+        return {"year": year, "month": month}
     nth, half = _NUMBERED.search(words.lower()), re.search("half|半|h[12]|[12]h", words, re.I)
-    part = {"half" if half else "quarter": _NTH[nth[0]]} if nth else {}
-    return msgspec.structs.replace(place, year=year, **part)
+    return {"year": year, **({"half" if half else "quarter": _NTH[nth[0]]} if nth else {})}
 
 
-def named_days(told: Sequence[DateMention]) -> set[str]:
-    """Return the days among dates, whatever their year: ``5-14``, or the number of a weekday."""
+def named_days(text: str, published: date) -> set[str]:
+    """Return the days that a text names, whatever their year: ``5-14``, or the number of a weekday."""
+    told = find_mentions(text, published)
     days = {f"{one.month}-{one.day}" for one in told if one.day is not None}
     return days | {f"{one.weekday}" for one in told if one.day is None and one.weekday is not None}
 
@@ -321,9 +315,9 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     basis: str | None
     year: int | None
     part: str | None
-    days: frozenset[str] = frozenset()
-    scopes: frozenset[str] = frozenset()
-    kind: str | None = None
+    days: frozenset[str]
+    scopes: frozenset[str]
+    kind: str | None
 
     def other_period(self, other: Claim) -> bool:
         """Return whether both state their period, and the periods differ."""
@@ -331,12 +325,6 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
         parts = {self.part, other.part}
         some = "q" in parts and any(part and part[0] == "q" and part != "q" for part in parts)
         return years or (len(parts) == 2 and None not in parts and not some)
-
-    def other_matter(self, other: Claim) -> bool:
-        """Return whether both name their days, part of the business or sort of figure, and name others."""
-        kinds = self.kind is not None and other.kind is not None and self.kind != other.kind
-        pairs = ((self.days, other.days), (self.scopes, other.scopes))
-        return kinds or any(one and two and not one & two for one, two in pairs)
 
 
 @lru_cache(maxsize=2048)
@@ -351,39 +339,33 @@ def _claims_of(sentence: str, published: date) -> Iterator[Claim]:
         return
     ways = list(pattern("up", "down").finditer(sentence))
     named = list(pattern("quantities").finditer(sentence))
-    year, part = _period(sentence, told)
-    days = {m[0].lower() for m in pattern("moments").finditer(sentence)} | named_days(told)
+    days = {m[0].lower() for m in pattern("moments").finditer(sentence)} | named_days(sentence, published)
     scopes = frozenset(m[0].lower() for m in pattern("scopes").finditer(sentence))
+    # The one period that the sentence speaks of; no part where there are several, or none.
+    year = next((one.year for one in told if one.year and one.day is None), None)
+    parts = {f"q{one.quarter}" if one.quarter else f"h{one.half}" for one in told if one.quarter or one.half}
+    if pattern("nine_months").search(sentence):
+        parts = {"9m"}
+    for name, part in (("full_year", "year"), ("some_quarter", "q")):
+        if not parts and pattern(name).search(sentence):
+            parts = {part}
+    parts = parts or {f"m{one.month}" for one in told if one.month is not None and one.day is None}
     for place, number in enumerate(found):
         start = found[place - 1].end if place else 0
         end = found[place + 1].start if place + 1 < len(found) else len(sentence)
         basis = pattern("bases").search(sentence, start, end)
+        kind = pattern("kinds").search(sentence, start, number.start)
         yield Claim(
             number=number,
             quantity=_quantity(sentence, number, named, start),
             direction=_direction(sentence, number, ways, start, end),
             basis=basis.lastgroup if basis else None,
             year=year,
-            part=part,
+            part=next(iter(parts)) if len(parts) == 1 else None,
             days=frozenset(days),
             scopes=scopes,
-            kind=kind[0].lower() if (kind := pattern("kinds").search(sentence, start, number.start)) else None,
+            kind=kind[0].lower() if kind else None,
         )
-
-
-def _period(sentence: str, told: Sequence[DateMention]) -> tuple[int | None, str | None]:
-    """Return the one period a sentence speaks of; a part is None when there are several or none."""
-    year = next((one.year for one in told if one.year and one.day is None), None)
-    found = {f"q{one.quarter}" if one.quarter else f"h{one.half}" for one in told if one.quarter or one.half}
-    if pattern("nine_months").search(sentence):
-        found = {"9m"}
-    if not found and pattern("full_year").search(sentence):
-        found = {"year"}
-    if not found and pattern("some_quarter").search(sentence):
-        found = {"q"}
-    if not found:
-        found = {f"m{one.month}" for one in told if one.month is not None and one.day is None}
-    return year, found.pop() if len(found) == 1 else None
 
 
 def _quantity(sentence: str, number: Number, named: Sequence[re.Match[str]], start: int) -> str | None:
@@ -410,6 +392,4 @@ def _direction(sentence: str, number: Number, ways: Sequence[re.Match[str]], sta
     reach = min(end, number.end + 30, number.end + len(clause))
     behind = [way for way in ways if number.end <= way.start() < reach]
     told = before[-1:] or behind[:1]
-    if not told:
-        return 0
-    return 1 if told[0].lastgroup == "up" else -1
+    return 0 if not told else 1 if told[0].lastgroup == "up" else -1

@@ -10,7 +10,6 @@ import html
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -70,11 +69,6 @@ class ItemCheck(msgspec.Struct, frozen=True, kw_only=True):
     ok: bool
     issues: tuple[str, ...] = ()
 
-    @classmethod
-    def of(cls, name: CheckName, issues: Iterable[str]) -> ItemCheck:
-        found = tuple(issues)
-        return cls(name=name, ok=not found, issues=found)
-
 
 class StreamItem(RawItem, frozen=True, kw_only=True):
     """An item on record, with its provenance. Nothing is ever deleted.
@@ -100,18 +94,11 @@ class StreamItem(RawItem, frozen=True, kw_only=True):
     contradicts: tuple[str, ...] = ()
 
 
-def item_id(season: str, raw: RawItem) -> str:
-    """Return the id under which an item is on record: the same item, the same id, in every process."""
-    named = f"{season}\n{raw.asset}\n{raw.kind}\n{raw.source}\n{raw.id}\n{content_hash(raw)}"
-    return sha256_bytes(named.encode())[:20]
-
-
 def content_hash(raw: RawItem) -> str:
     return sha256_bytes(f"{raw.title}\n{raw.text}".encode())
 
 
-LONGEST = 20_000
-"""Characters that are kept of one text."""
+LONGEST = 20_000  # characters that are kept of one text
 
 _BLOCK = re.compile(r"<(script|style)\b.*?</\1\s*>", re.I | re.S)
 _BREAK = re.compile(r"<(?:br|/p|/div|/li|/h\d)\b[^>]*>", re.I)
@@ -173,8 +160,8 @@ def parse_stamp(text: str, zone: str | None = None) -> Instant:
             found = parsedate_to_datetime(text)
         except ValueError as error:
             raise DataError(f"'{text[:60]}' is not a time stamp that can be read") from error
-        if found.tzinfo is None and text.endswith("-0000"):  # RFC 5322: UTC, of unknown origin
-            return instant(found.replace(tzinfo=ZoneInfo("UTC")))
+        if text.endswith("-0000"):  # RFC 5322: UTC, of unknown origin
+            zone = "UTC"
     if found.tzinfo is None:
         if zone is None:
             raise DataError(f"time stamp '{text}' has no time zone", hint="tell the connector the source's zone")

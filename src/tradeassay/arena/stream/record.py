@@ -1,0 +1,360 @@
+"""The stream on record: what came in, what became of it, what rounds were given, and what experts say about it.
+
+An edition is written once. Experts confirm or reject items, each for themselves. How good the checks are was
+measured on labelled items by ``perf/stream_quality.py``; the counts are in ``accuracy.json``. A *positive* is a
+fault: precision is the share of alarms that are faults, recall the share of faults that raise an alarm.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, Literal, get_args
+
+import msgspec
+from sqlalchemy import and_, bindparam, delete, func, insert, or_, select
+from sqlalchemy.exc import IntegrityError
+
+from tradeassay.arena.rounds.feed import Due
+from tradeassay.arena.state.rows import packed, read_row, unpacked
+from tradeassay.arena.state.store import Store, insert_unless, tell
+from tradeassay.arena.state.tables import stream_calls, stream_inbox, stream_items, stream_reviews, stream_rounds
+from tradeassay.arena.stream.items import CHECKS, ItemCheck, Kind, RawItem, Status, StreamItem, content_hash
+from tradeassay.core.arena import NewsShown
+from tradeassay.core.dialogue import AskModel, ModelReply
+from tradeassay.core.errors import DataError, UserError
+from tradeassay.core.hashing import canonical_json, sha256_bytes, sha256_of
+from tradeassay.core.measure import Measure
+from tradeassay.core.time import Instant, WallClock, iso, parse_iso
+from tradeassay.llm import Model, QuestionPlace
+from tradeassay.metrics.agreement import krippendorff_alpha
+from tradeassay.metrics.intervals import rate_measure
+
+PER_SOURCE = 100
+"""How many items of one source a round looks at."""
+
+# Made once, because building a statement takes longer than running it.
+_OF: dict[str, Any] = {name: bindparam(name) for name in ("season", "asset")}
+_GIVEN = select(stream_rounds.c.news).filter_by(**_OF, session=bindparam("session"))
+_RECENT = and_(stream_items.c.kind == "news", stream_items.c.published_at >= bindparam("since"))
+_KNOWN = select(stream_items).filter_by(**_OF).order_by(stream_items.c.published_at)
+_KNOWN = _KNOWN.where(or_(_RECENT, stream_items.c.id.in_(bindparam("ids", expanding=True))))
+_CAME_IN = select(stream_inbox.c.body).filter_by(**_OF)
+_CAME_IN = _CAME_IN.where(stream_inbox.c.known_at.between(bindparam("since"), bindparam("at")))
+_CAME_IN = _CAME_IN.order_by(stream_inbox.c.known_at, stream_inbox.c.key)
+_ADD_ITEM, _ADD_ROUND = insert(stream_items), insert(stream_rounds)
+_RAW = msgspec.json.Decoder(RawItem)
+
+
+class StreamStore:
+    """One season's stream in the database."""
+
+    def __init__(self, store: Store, season: str) -> None:
+        self._store, self._season = store, season
+
+    def news(self, due: Due) -> tuple[NewsShown, ...] | None:
+        """Return what a round was given before, or None when it was given nothing yet."""
+        given = {"season": self._season, "asset": due.asset, "session": due.session}
+        body = self._store.scalar(_GIVEN, given)
+        return None if body is None else msgspec.json.decode(body, type=tuple[NewsShown, ...])
+
+    def known(self, asset: str, ids: Sequence[str], since: Instant) -> dict[str, StreamItem]:
+        """Return the asset's items on record that matter now: news from ``since`` on, and what came in again."""
+        asked = {"season": self._season, "asset": asset, "since": iso(since), "ids": ids}
+        return {row.id: _read_item(row) for row in self._store.rows(_KNOWN, asked)}
+
+    def write(self, due: Due, added: Sequence[StreamItem], news: tuple[NewsShown, ...]) -> tuple[NewsShown, ...]:
+        """Write what a round adds to the record and shows, or return what is there: the first one counts."""
+        body = canonical_json(news)
+        row = {"season": self._season, "asset": due.asset, "session": due.session, "decision_time": iso(due.at)}
+        items = []
+        for item in added:
+            lists = {name: msgspec.json.encode(getattr(item, name)).decode() for name in ("checks", "contradicts")}
+            items.append({**msgspec.structs.asdict(item), **lists})
+        try:
+            with self._store.write("stream") as db:
+                if items:
+                    db.execute(_ADD_ITEM, items)
+                db.execute(_ADD_ROUND, {**row, "news": body.decode(), "sha256": sha256_bytes(body)})
+                count = {s: sum(item.status == s for item in added) for s in get_args(Status)}
+                event = {"asset": due.asset, "session": due.session, "shown": len(news), **count}
+                tell(db, self._season, "stream", iso(due.at), event)
+        except IntegrityError:  # another worker wrote it at the same moment
+            there = self.news(due)
+            if there is None:
+                raise
+            return there
+        return news
+
+    async def answer(self, item: str, model: Model, request: AskModel, place: QuestionPlace) -> ModelReply:
+        """Ask a model about an item, or return what it answered before; ``place.index`` counts the questions.
+
+        An answer is written down before it is used; of two workers that ask at once the first answer counts.
+        Raises :class:`DataError` if it was another question before.
+        """
+        digest = sha256_of(request)
+
+        def answered() -> ModelReply | None:
+            for found in self._store.rows(select(stream_calls).filter_by(item=item, number=place.index)):
+                if (found.request_sha256, found.model) != (digest, model.name):
+                    raise DataError(
+                        f"item {item} was summarised with another model or prompt before",
+                        hint="run the version and the model that started this season's stream",
+                    )
+                return msgspec.json.decode(unpacked(found.reply), type=ModelReply)
+            return None
+
+        if (known := answered()) is not None:
+            return known
+        reply = await model.ask(request, place)
+        row = {"item": item, "number": place.index, "model": model.name, "request_sha256": digest}
+        try:
+            with self._store.write("summary") as db:
+                db.execute(insert(stream_calls).values(**row, reply=packed(msgspec.json.encode(reply))))
+        except IntegrityError:
+            return answered() or reply
+        return reply
+
+    def put(self, items: Sequence[RawItem]) -> None:
+        """Keep what was fetched; what is there already keeps its ``fetched_at``."""
+        rows = {}
+        for item in items:
+            key = sha256_of((item.kind, item.source, item.id, content_hash(item)))
+            rows[item.asset, key] = {
+                "season": self._season,
+                "asset": item.asset,
+                "key": key,
+                "known_at": max(parse_iso(item.published_at), parse_iso(item.fetched_at)),
+                "body": msgspec.json.encode(item).decode(),
+            }
+        if rows:  # another worker may write the same now; in one order neither waits for the other
+            with self._store.write("inbox") as db:
+                unless_there = insert_unless(db, stream_inbox).on_conflict_do_nothing()
+                db.execute(unless_there, [rows[place] for place in sorted(rows)])
+
+    def inbox(self, asset: str, since: Instant, at: Instant) -> tuple[RawItem, ...]:
+        """Return what was published from ``since`` on and both published and fetched by ``at``.
+
+        Of one source the newest :data:`PER_SOURCE`: every item is compared with every other, so a feed that never
+        ends would hold up the round.
+        """
+        asked = {"season": self._season, "asset": asset, "since": since, "at": at}
+        found = [_RAW.decode(body) for (body,) in self._store.rows(_CAME_IN, asked)]
+        count: Counter[str] = Counter()
+        newest = []
+        for item in reversed(found):
+            if parse_iso(item.published_at) >= since and count[item.source] < PER_SOURCE:
+                count[item.source] += 1
+                newest.append(item)
+        return tuple(reversed(newest))
+
+
+def _read_item(row: Any) -> StreamItem:
+    found = {name: row._mapping[name] for name in StreamItem.__struct_fields__}
+    found["checks"] = msgspec.json.decode(found["checks"], type=tuple[ItemCheck, ...])
+    found["contradicts"] = msgspec.json.decode(found["contradicts"], type=tuple[str, ...])
+    return StreamItem(**found)
+
+
+def items(
+    store: Store, season: str, *, kind: Kind | None = "news", status: Status | None = None, limit: int = 100
+) -> tuple[StreamItem, ...]:
+    """Return items, newest first; None asks for every kind or status."""
+    asked = {name: value for name, value in (("kind", kind), ("status", status)) if value is not None}
+    query = select(stream_items).filter_by(season=season, **asked)
+    query = query.order_by(stream_items.c.published_at.desc(), stream_items.c.id)
+    return tuple(_read_item(row) for row in store.rows(query.limit(limit)))
+
+
+# -- experts -----------------------------------------------------------------------------------------------------
+
+Verdict = Literal["confirm", "reject"]
+_EXPERT = re.compile(r"[\w][\w .@-]{0,63}")
+
+
+class ItemReview(msgspec.Struct, frozen=True, kw_only=True):
+    """One expert's verdict on one item: whether what is shown is a true and fair account of the source."""
+
+    item: str
+    expert: str
+    verdict: Verdict
+    note: str
+    at: str
+
+
+class ItemPage(msgspec.Struct, frozen=True, kw_only=True):
+    """An item with its reviews, and where each telling of its story was found (its own first)."""
+
+    item: StreamItem
+    provenances: tuple[dict[str, str], ...]
+    reviews: tuple[ItemReview, ...]
+
+
+def confirm(
+    store: Store, item: str, expert: str, verdict: Verdict, *, note: str = "", at: str | None = None
+) -> ItemReview:
+    """Write an expert's verdict; a second one of the same expert replaces the first.
+
+    ``at`` is an ISO time (None: now). Raises :class:`UserError` for an unknown item, verdict or expert's name.
+    """
+    if verdict not in get_args(Verdict):
+        raise UserError(f"'{verdict}' is not a verdict", hint="say 'confirm' or 'reject'")
+    if not _EXPERT.fullmatch(expert):
+        raise UserError("an expert needs a name", hint="use up to 64 letters, digits, spaces, dots, @ and dashes")
+    now = at or iso(WallClock().now())
+    review = ItemReview(item=item, expert=expert, verdict=verdict, note=note[:2000], at=now)
+    with store.write("review") as db:
+        season = db.execute(select(stream_items.c.season).filter_by(id=item)).scalar()
+        if season is None:
+            raise UserError(f"there is no item '{item[:40]}'", hint="take an id from the stream's page")
+        db.execute(delete(stream_reviews).filter_by(item=item, expert=expert))
+        db.execute(insert(stream_reviews).values(**msgspec.structs.asdict(review)))
+        tell(db, season, "review", review.at, {"item": item, "expert": expert, "verdict": verdict})
+    return review
+
+
+def _reviews(store: Store, season: str, item: str | None = None) -> tuple[ItemReview, ...]:
+    """Return the verdicts of a season, or of one item, in order of items and experts."""
+    own = stream_reviews.c
+    query = select(stream_reviews).join(stream_items, stream_items.c.id == own.item)
+    query = query.where(stream_items.c.season == season).order_by(own.item, own.expert)
+    if item is not None:
+        query = query.where(own.item == item)
+    return tuple(read_row(ItemReview, row) for row in store.rows(query))
+
+
+def item_page(store: Store, season: str, id: str) -> ItemPage:
+    """Return one item with everything that is known about it; raises :class:`UserError` for an unknown id."""
+    own = stream_items.c
+    query = select(stream_items).where(own.season == season, (own.id == id) | (own.merged_into == id))
+    found = [_read_item(row) for row in store.rows(query.order_by(own.published_at))]
+    item = next((one for one in found if one.id == id), None)
+    if item is None:
+        raise UserError(f"season '{season}' has no item '{id[:40]}'", hint="take an id from the stream's page")
+    copied = ("source", "url", "published_at", "fetched_at", "content_sha256")
+    places = [
+        {"item": one.id, **{name: getattr(one, name) for name in copied}}
+        for one in (item, *(one for one in found if one.id != id))
+    ]
+    return ItemPage(item=item, provenances=tuple(places), reviews=_reviews(store, season, id))
+
+
+# -- the stream in figures ---------------------------------------------------------------------------------------
+
+
+class CheckAccuracy(msgspec.Struct, frozen=True):
+    """A check on one part of the labelled items: counts and measures.
+
+    ``rejection`` takes the five checks of a summary together: is what should not be shown held back?
+    """
+
+    check: str
+    part: str
+    items: int
+    faults: int
+    alarms: int
+    caught: int
+    precision: Measure
+    recall: Measure
+
+
+def accuracy(check: str, part: str, items: int, faults: int, alarms: int, caught: int) -> CheckAccuracy:
+    precision = rate_measure(caught, alarms, nothing="it raised no alarm")
+    recall = rate_measure(caught, faults, nothing="there was nothing to find")
+    return CheckAccuracy(check, part, items, faults, alarms, caught, precision, recall)
+
+
+@lru_cache(maxsize=1)
+def recorded_accuracy() -> tuple[CheckAccuracy, ...]:
+    """Return how good the checks were when they were last measured, on the development and the held-out part.
+
+    The held-out items were written after the checks were finished, so theirs are the figures to trust.
+    """
+    rows = msgspec.json.decode((files(__package__) / "accuracy.json").read_bytes())
+    return tuple(accuracy(*row) for row in rows)
+
+
+class StreamQuality(msgspec.Struct, frozen=True, kw_only=True):
+    """A season's stream in figures. Shares are of news items and have Wilson intervals.
+
+    ``rejections`` counts rejected items by the check that failed first; ``kinds`` all items by kind; ``by`` the
+    published news by who summarised them, ``sources`` each source's items by what became of them. ``confirmed`` is
+    the share of experts' verdicts on published items that confirm, ``rightly_rejected`` the share of verdicts on
+    rejected items that agree with the rejection. ``agreement`` is Krippendorff's alpha; ``checks`` were measured
+    on the labelled set, not on this season.
+    """
+
+    season: str
+    news: int
+    published: Measure
+    merged: Measure
+    rejected: Measure
+    contradicting: Measure
+    kinds: dict[str, int]
+    languages: dict[str, int]
+    by: dict[str, int]
+    rejections: dict[str, int]
+    sources: tuple[dict[str, Any], ...]
+    reviewed: int
+    experts: int
+    confirmed: Measure
+    rightly_rejected: Measure
+    agreement: Measure
+    checks: tuple[CheckAccuracy, ...]
+
+
+def quality(store: Store, season: str) -> StreamQuality:
+    own, found = stream_items.c, _reviews(store, season)
+    picked = (own.source, own.status, own.language, own.summary_by, own.contradicts)
+    news = {"season": season, "kind": "news"}
+    rows = store.rows(select(*picked, func.count().label("n")).filter_by(**news).group_by(*picked))
+    reasons = store.rows(select(own.reason).filter_by(**news, status="rejected"))
+    kinds = store.rows(select(own.kind, func.count()).filter_by(season=season).group_by(own.kind))
+    judged = sorted({review.item for review in found})
+    fates = dict(tuple(row) for row in store.rows(select(own.id, own.status).where(own.id.in_(judged))))
+    total = sum(row.n for row in rows)
+    count: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        count[row.source, row.status] += row.n
+        count[row.source, "contradicting"] += row.n if row.contradicts != "[]" else 0
+    sources = sorted({source for source, _ in count})
+    fate_names = ("published", "merged", "rejected", "contradicting")
+    shares = {
+        name: rate_measure(sum(count[source, name] for source in sources), total, nothing="no news item came in")
+        for name in fate_names
+    }
+    shown = [review.verdict for review in found if fates[review.item] == "published"]
+    held = [review.verdict for review in found if fates[review.item] == "rejected"]
+    rated: dict[str, dict[str, str]] = defaultdict(dict)
+    for review in found:
+        rated[review.item][review.expert] = review.verdict
+    return StreamQuality(
+        season=season,
+        news=total,
+        **shares,
+        kinds=dict(sorted((name, int(n)) for name, n in kinds)),
+        languages=_sums((row.language, row.n) for row in rows),
+        by=_sums((row.summary_by, row.n) for row in rows if row.status == "published"),
+        rejections=_sums((reason.partition(":")[0], 1) for (reason,) in reasons),
+        sources=tuple({"source": one, **{name: count[one, name] for name in fate_names}} for one in sources),
+        reviewed=len(rated),
+        experts=len({review.expert for review in found}),
+        confirmed=rate_measure(shown.count("confirm"), len(shown), nothing="no expert has judged an item"),
+        rightly_rejected=rate_measure(
+            held.count("reject"), len(held), nothing="no expert has judged a rejected item"
+        ),
+        agreement=krippendorff_alpha([rated[item] for item in sorted(rated)], "nominal", draws=500),
+        checks=recorded_accuracy(),
+    )
+
+
+def _sums(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Add up counts by name: checks first and in their order, then everything else by name."""
+    counts: Counter[str] = Counter()
+    for name, n in pairs:
+        counts[name] += n
+    order: dict[str, int] = {name: place for place, name in enumerate(CHECKS)}
+    return dict(sorted(counts.items(), key=lambda pair: (order.get(pair[0], 99), pair[0])))
