@@ -319,11 +319,7 @@ class CodeProtocol(Protocol):
 
     @staticmethod
     def tables(
-        spec: Any,
-        items: Sequence[Item],
-        scores: Any,
-        records: Mapping[str, Any],
-        endings: Mapping[str, Ending],
+        spec: Any, items: Sequence[Item], scores: Any, records: Mapping[str, Any], endings: Mapping[str, Ending]
     ) -> Shown:
         """Return what is shown of a finished run: its totals, its records and how its episodes ended, by key.
 

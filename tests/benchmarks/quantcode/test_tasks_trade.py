@@ -10,13 +10,7 @@ from tradeassay.code.task import CodeTask
 
 SEEDS = (1, 2, 3)
 DAILY = tuple(task for task in load_tasks() if task.timeframe == "1d")
-ONE_OF_A_KIND = (
-    "d-ema-cross-flip",
-    "d-limit-dip",
-    "d-turn-of-month",
-    "d-macd-and-rsi",
-    "d-oco-exits",
-)
+ONE_OF_A_KIND = ("d-ema-cross-flip", "d-limit-dip", "d-turn-of-month", "d-macd-and-rsi", "d-oco-exits")
 
 
 def run(task: CodeTask, source: str, seed: int) -> TrustedRun:

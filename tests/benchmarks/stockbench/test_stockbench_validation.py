@@ -41,10 +41,7 @@ def judge(briefing: Any, **names: Any) -> tuple[Order, ...] | str:
         (do("increase", 500.0), None),
         (do("increase", 400.0), None),  # within 1 % a target is met, and no mistake
         (do("increase", 361.0), None),  # prices have carried it less than a tenth past the target
-        (
-            do("increase", 350.0),
-            "increase with a target_cash_amount of 350.00 contradicts itself",
-        ),
+        (do("increase", 350.0), "increase with a target_cash_amount of 350.00 contradicts itself"),
         (do("increase", 0.0), "increase with a target_cash_amount of 0.00 contradicts itself"),
         (do("increase", 500.0, target_shares=50), None),
         (do("increase", 500.0, target_shares=50.5), None),  # 505.00 is 1 % off, which is allowed
@@ -53,10 +50,7 @@ def judge(briefing: Any, **names: Any) -> tuple[Order, ...] | str:
         (do("increase", 402.0, target_shares=39.9), "39.9 shares are wanted, 40 are held"),
         (do("decrease", 300.0), None),
         (do("decrease", 404.1), None),
-        (
-            do("decrease", 450.0),
-            "decrease with a target_cash_amount of 450.00 contradicts itself",
-        ),
+        (do("decrease", 450.0), "decrease with a target_cash_amount of 450.00 contradicts itself"),
         (do("decrease", 0.0), None),  # which is to close it
         (do("decrease", 300.0, target_shares=29.8), None),
         (do("decrease", 300.0, target_shares=29.6), "29.6 shares at 10 are 296.00"),

@@ -107,8 +107,7 @@ def test_sessions_turn_more_than_once(secret):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "strategy",
-    [pytest.param(one, marks=() if one == "double-ma" else pytest.mark.slow) for one in STRATEGIES],
+    "strategy", [pytest.param(one, marks=() if one == "double-ma" else pytest.mark.slow) for one in STRATEGIES]
 )
 def test_programs_written_from_the_docs(pins, strategy):
     rejected = [id for id, made in right_ones() if id == strategy and _gate(pins, id, made) != (True, True)]

@@ -1,11 +1,7 @@
 """KTD-Fin: what is left of a trading model when it cannot recognise the stocks and the dates?"""
 
 from tradeassay.benchmarks.ktdfin.day import day as day
-from tradeassay.benchmarks.ktdfin.ktdfin_config import (
-    MODES as MODES,
-    KtdfinConfig as KtdfinConfig,
-    Mode as Mode,
-)
+from tradeassay.benchmarks.ktdfin.ktdfin_config import MODES as MODES, KtdfinConfig as KtdfinConfig, Mode as Mode
 from tradeassay.benchmarks.ktdfin.panel import (
     DIAGNOSTICS as DIAGNOSTICS,
     PANEL as PANEL,
