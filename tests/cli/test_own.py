@@ -295,7 +295,7 @@ unlicensed = half_made:Unlicensed
 cash = half_made:Unlicensed
 [tradeassay.benchmarks]
 theirs-v1 = half_made:Half
-mine-v1 = tradeassay.benchmarks.daily.specs:DAILY_US
+mine-v1 = tradeassay.benchmarks:DAILY_US
 [tradeassay.venues]
 mine-v1 = tradeassay.account:US
 [tradeassay.sources]

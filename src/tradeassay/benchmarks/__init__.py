@@ -1,5 +1,6 @@
 """Benchmarks: frozen statements of what is played, and the protocol of a trading day."""
 
+from tradeassay.benchmarks import ktdfin as ktdfin, stockbench as stockbench
 from tradeassay.benchmarks.benchmark import (
     Benchmark as Benchmark,
     NamedWindow as NamedWindow,
@@ -14,24 +15,20 @@ from tradeassay.benchmarks.daily import (
     day as day,
     drive as drive,
 )
-from tradeassay.benchmarks.daily.specs import (
-    DAILY_ASHARE as DAILY_ASHARE,
-    DAILY_CRYPTO as DAILY_CRYPTO,
-    DAILY_US as DAILY_US,
-    DAILY_US_REAL as DAILY_US_REAL,
-)
-from tradeassay.benchmarks.ktdfin import (
-    KTDFIN as KTDFIN,
-    KTDFIN_PAPER as KTDFIN_PAPER,
-    KTDFIN_US as KTDFIN_US,
-    KTDFIN_US_REAL as KTDFIN_US_REAL,
-)
 from tradeassay.benchmarks.protocol import (
     ModelProtocol as ModelProtocol,
     ProtocolConfig as ProtocolConfig,
     protocols as protocols,
 )
-from tradeassay.benchmarks.stockbench import (
+from tradeassay.benchmarks.specs import (
+    DAILY_ASHARE as DAILY_ASHARE,
+    DAILY_CRYPTO as DAILY_CRYPTO,
+    DAILY_US as DAILY_US,
+    DAILY_US_REAL as DAILY_US_REAL,
+    KTDFIN as KTDFIN,
+    KTDFIN_PAPER as KTDFIN_PAPER,
+    KTDFIN_US as KTDFIN_US,
+    KTDFIN_US_REAL as KTDFIN_US_REAL,
     STOCKBENCH as STOCKBENCH,
     STOCKBENCH_DJIA as STOCKBENCH_DJIA,
     STOCKBENCH_PAPER as STOCKBENCH_PAPER,

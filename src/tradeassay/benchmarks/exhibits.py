@@ -8,7 +8,7 @@ The list is data beside the benchmark (``exhibits.toml``). Whoever has scored ru
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -110,15 +110,11 @@ class PaperPage(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(table for one in self.exhibits for table in one.ours.tables)
 
 
-class _List(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    exhibit: tuple[Exhibit, ...]
-
-
 @cache
 def exhibits(paper: str) -> tuple[Exhibit, ...]:
     """Return a paper's tables and figures in its order; what we add to every paper comes last."""
     text = (files(f"tradeassay.benchmarks.{paper}") / "exhibits.toml").read_bytes()
-    return (*msgspec.toml.decode(text, type=_List).exhibit, *BESIDE)
+    return (*msgspec.toml.decode(text, type=dict[str, tuple[Exhibit, ...]])["exhibit"], *BESIDE)
 
 
 BESIDE = (
@@ -216,7 +212,6 @@ def filled_groups(*tables: Table | None) -> Filled:
 
 
 F = TypeVar("F", bound=msgspec.Struct)
-P = TypeVar("P", bound=msgspec.Struct)
 
 
 class Published(msgspec.Struct, Generic[F], frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -227,13 +222,13 @@ class Published(msgspec.Struct, Generic[F], frozen=True, kw_only=True, forbid_un
     figure: tuple[F, ...]
 
 
-class PrintedRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A row of a printed table. Shares are per cent, scores 0 to 10, as printed."""
-
-
-def read_published(package: str, kind: type[P]) -> P:
-    """Return the figures in a benchmark's ``published.toml``."""
-    return msgspec.toml.decode((files(package) / "published.toml").read_bytes(), type=kind)
+@cache
+def printed(paper: str) -> dict[str, Any]:
+    """Return what a paper printed: its ``published.toml``. Shares are per cent and scores 0 to 10, as printed."""
+    found: dict[str, Any] = msgspec.toml.decode(
+        (files(f"tradeassay.benchmarks.{paper}") / "published.toml").read_bytes()
+    )
+    return found
 
 
 def unmet(checks: Iterable[tuple[bool, str]]) -> tuple[str, ...]:

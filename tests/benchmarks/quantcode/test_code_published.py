@@ -2,45 +2,39 @@
 
 import pytest
 
-from tradeassay.benchmarks.quantcode.published import published, why_not_comparable
+from tradeassay.benchmarks.exhibits import printed
+from tradeassay.benchmarks.quantcode.tables import why_not_comparable
 from tradeassay.code.checks import FAILURES, classify_run, failed
 
 
 def test_the_tables_are_whole():
-    tables = published()
-    assert len(tables.single_turn) == len(tables.agentic) == 17
-    assert sum(source.total for source in tables.sources) == tables.tasks == 400
-    assert sum(row.share for row in tables.single_turn_stages) == pytest.approx(100.0)
-    assert sum(row.share for row in tables.agentic_stages) == pytest.approx(100.0)
-    loops = next(row.share for row in tables.single_turn_stages if row.stage == "no_code")
-    solved = next(row.share for row in tables.single_turn_stages if row.stage == "solved")
-    assert sum(row.share for row in tables.failures) == pytest.approx(100.0 - loops - solved)
+    tables = printed("quantcode")
+    assert len(tables["single_turn"]) == len(tables["agentic"]) == 17
+    sources = tables["sources"]
+    assert sum(row[level] for row in sources for level in ("easy", "medium", "hard")) == tables["tasks"] == 400
+    for stages in ("single_turn_stages", "agentic_stages"):
+        assert sum(row["share"] for row in tables[stages]) == pytest.approx(100.0)
+    ends = {row["stage"]: row["share"] for row in tables["single_turn_stages"]}
+    failures = sum(row["share"] for row in tables["failures"])
+    assert failures == pytest.approx(100.0 - ends["no_code"] - ends["solved"])
 
 
 def test_rows_by_hand():
-    tables = published()
-    best = tables.single_turn[0]
-    assert (best.model, best.compile, best.backtest, best.trade, best.judge) == (
-        "claude-opus-4.6",
-        100,
-        98.2,
-        77.2,
-        75.8,
-    )
-    last = tables.agentic[-1]
-    assert (last.model, last.mean_turns, last.t1, last.t10) == ("qwen3-1.7b", 9.2, 7.8, 14.2)
+    tables = printed("quantcode")
+    assert list(tables["single_turn"][0].values()) == ["claude-opus-4.6", 100, 98.2, 77.2, 75.8]
+    last = tables["agentic"][-1]
+    assert [last[name] for name in ("model", "mean_turns", "t1", "t10")] == ["qwen3-1.7b", 9.2, 7.8, 14.2]
     # T1 of the agentic table is the single-turn result, and T10 its judge rate.
-    single = {row.model: row.judge for row in tables.single_turn}
-    assert all(single[row.model] == row.t1 and row.t10 == row.judge for row in tables.agentic)
-    by_class = {row.failure_class: row.share for row in tables.failures}
-    assert all(by_class[row.failure_class] == row.turn_1 for row in tables.failure_turns)
+    single = {row["model"]: row["judge"] for row in tables["single_turn"]}
+    assert all(single[row["model"]] == row["t1"] and row["t10"] == row["judge"] for row in tables["agentic"])
+    by_class = {row["class"]: row["share"] for row in tables["failures"]}
+    assert all(by_class[row["class"]] == row["turn_1"] for row in tables["failure_turns"])
 
 
 def test_every_class_of_the_paper_is_one_of_ours():
-    names = {info.paper for info in FAILURES if info.paper}
-    assert {row.name for row in published().failures} == names
-    by_class = {info.id: info for info in FAILURES}
-    assert all(by_class[row.failure_class].paper == row.name for row in published().failures)
+    ours = {info.id: info.paper for info in FAILURES if info.paper}
+    assert {row["class"]: row["name"] for row in printed("quantcode")["failures"]} == ours
+    assert {row["class"] for row in printed("quantcode")["failure_turns"]} <= ours.keys()
 
 
 def test_it_is_said_why_numbers_are_not_comparable():

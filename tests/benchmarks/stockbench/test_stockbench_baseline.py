@@ -12,12 +12,10 @@ from stockbench_game import PRICES, answer, payload_of, pick, play, protocol, sm
 
 from tradeassay.account import venues
 from tradeassay.agents import make_agent
-from tradeassay.benchmarks import Benchmark, day, drive
+from tradeassay.benchmarks import Benchmark, benchmarks, day, drive
 from tradeassay.benchmarks.stockbench import (
     STOCKBENCH,
-    STOCKBENCH_DJIA_PAPER,
     STOCKBENCH_PAPER,
-    STOCKBENCH_SIZES,
     frictionless_equal_weight,
     measures_of,
     published_baseline,
@@ -137,17 +135,14 @@ def test_every_baseline_plays(world, name):
     assert any(isinstance(event, Filled) for record in records for event in record.events)
 
 
-@pytest.mark.parametrize("size", sorted(STOCKBENCH_SIZES))
-def test_a_universe_has_its_size_and_the_auditor_agrees(world, size):
-    benchmark = STOCKBENCH_SIZES[size]
-    assert len(Market(world, benchmark.market).reset().universe) == size
-    records = as_a_rule(world, benchmark)
-    assert list(audit(records, world, benchmark.market, complete=True)) == []
-
-
-def test_smaller_universes_are_parts_of_larger_ones(world):
-    held = [set(Market(world, STOCKBENCH_SIZES[size].market).reset().universe) for size in (5, 10, 20, 30)]
-    assert held[0] < held[1] < held[2] < held[3]
+def test_a_universe_has_its_size_and_is_part_of_the_next_and_the_auditor_agrees(world):
+    smaller: set[str] = set()
+    for size, name in ((5, "-5"), (10, "-10"), (20, ""), (30, "-30")):
+        benchmark = benchmarks.get(f"stockbench{name}-v1")
+        universe = set(Market(world, benchmark.market).reset().universe)
+        assert len(universe) == size and smaller < universe
+        assert list(audit(as_a_rule(world, benchmark), world, benchmark.market, complete=True)) == []
+        smaller = universe
 
 
 def test_the_published_baseline_is_frictionless():
@@ -168,10 +163,11 @@ def test_the_published_baseline_differs_from_the_played_one_by_costs_dividends_a
 @pytest.mark.network
 def test_on_the_real_prices_it_is_the_paper_s():
     try:
-        snapshot = load_dataset(STOCKBENCH_DJIA_PAPER.dataset)
+        benchmark = benchmarks.get("stockbench-djia-paper-v1")
+        snapshot = load_dataset(benchmark.dataset)
     except UserError:
         pytest.skip("needs the data set djia-2025, which the user fetches (see the StockBench page)")
-    measures = measures_of(published_baseline(snapshot, STOCKBENCH_DJIA_PAPER.market), "paper")
+    measures = measures_of(published_baseline(snapshot, benchmark.market), "paper")
     assert measures["cumulative_return"].value == pytest.approx(0.00408, abs=5e-5)
     assert measures["max_drawdown"].value == pytest.approx(-0.15210, abs=5e-5)
 

@@ -12,10 +12,7 @@ from tradeassay.benchmarks.stockbench import (
     DJIA_20,
     SIZES,
     STOCKBENCH,
-    STOCKBENCH_DOWN,
     STOCKBENCH_PAPER,
-    STOCKBENCH_SIZES,
-    STOCKBENCH_UP,
     Stockbench,
     error_profile,
     windows,
@@ -40,7 +37,7 @@ def test_they_are_registered_and_say_their_rules():
     names = {name for name in benchmarks.names() if name.startswith("stockbench")}
     variants = ("", "-paper", "-5", "-10", "-30", "-down", "-up", "-djia", "-djia-paper")
     assert names == {f"stockbench{variant}-v1" for variant in variants}
-    assert protocols.get("stockbench") is Stockbench and set(STOCKBENCH_SIZES) == set(SIZES)
+    assert protocols.get("stockbench") is Stockbench and set(SIZES) == {5, 10, 20, 30}
     for name in names:
         benchmark = benchmarks.get(name)
         paper = benchmark.convention == "paper"
@@ -69,8 +66,9 @@ def test_the_paper_s_venue_is_an_exchange():
 
 def test_windows_are_the_middle_of_the_planted_regimes(world):
     found = {window.code: window for window in windows(world, "sound")}
-    for code, benchmark in (("main", STOCKBENCH), ("down", STOCKBENCH_DOWN), ("up", STOCKBENCH_UP)):
-        assert (found[code].first, found[code].last) == (benchmark.market.first, benchmark.market.last)
+    for code, name in (("main", "stockbench-v1"), ("down", "stockbench-down-v1"), ("up", "stockbench-up-v1")):
+        market = benchmarks.get(name).market
+        assert (found[code].first, found[code].last) == (market.first, market.last)
         assert found[code].sessions == 83 and found[code].structural
     levels = world.at(len(world.sessions) - 1, "close").index_levels("IDX")
 

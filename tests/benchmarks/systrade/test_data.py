@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tradeassay.benchmarks.exhibits import printed
 from tradeassay.benchmarks.systrade import STRATEGIES
 from tradeassay.benchmarks.systrade.benchmark import SystradeProtocol
 from tradeassay.benchmarks.systrade.data import (
@@ -23,8 +24,8 @@ from tradeassay.benchmarks.systrade.data import (
     synthetic_year,
 )
 from tradeassay.benchmarks.systrade.loading import load_reference, load_spec
-from tradeassay.benchmarks.systrade.published import published, why_not_comparable
 from tradeassay.benchmarks.systrade.spec import SystradeSpec
+from tradeassay.benchmarks.systrade.tables import why_not_comparable
 from tradeassay.core.errors import DataError, UserError
 from tradeassay.core.time import DAY, MINUTE
 from tradeassay.core.view import Instrument
@@ -132,13 +133,14 @@ def test_a_symbol_that_is_not_stored(home):
 
 
 def test_the_papers_figures_are_whole():
-    figures = published()
-    assert len(figures.gates) == figures.models == 17
-    assert {row.strategy for row in figures.by_strategy} == set(STRATEGIES)
-    assert round(float(np.mean([row.overall for row in figures.by_strategy])), 1) == 6.4
-    assert round(float(np.mean([row.valid for row in figures.by_strategy])), 1) == 11.5, "11.6 is printed"
-    for row in figures.by_strategy:
-        assert row.overall == pytest.approx((row.llm + row.qr) / 2, abs=0.011)
+    figures = printed("systrade")
+    rows = figures["by_strategy"]
+    assert len(figures["gates"]) == figures["models"] == 17 and {row["strategy"] for row in rows} == set(
+        STRATEGIES
+    )
+    assert round(float(np.mean([row["overall"] for row in rows])), 1) == 6.4
+    assert round(float(np.mean([row["valid"] for row in rows])), 1) == 11.5, "11.6 is printed"
+    assert all(row["overall"] == pytest.approx((row["llm"] + row["qr"]) / 2, abs=0.011) for row in rows)
     assert len(why_not_comparable(strategies=12, iterations=1, real_data=True, reviewed=True)) == 3
     other = why_not_comparable(strategies=1, iterations=4, real_data=False, reviewed=False, systb=True)
     assert len(other) == 7 and "public repository" in other[0]

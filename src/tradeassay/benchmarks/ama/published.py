@@ -5,13 +5,13 @@ from typing import Literal
 
 import msgspec
 
-from tradeassay.benchmarks.exhibits import PrintedRow, Published, read_published, unmet
+from tradeassay.benchmarks.exhibits import Published, printed, unmet
 from tradeassay.core.measure import Convention
 
 Architecture = Literal["investor", "trade", "hedge-fund", "deep-fund"]
 
 
-class AmaFigure(PrintedRow, frozen=True, kw_only=True):
+class AmaFigure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One figure: a fraction, or a ratio for SR. ``model`` is "not stated" where our source does not name it."""
 
     architecture: Architecture
@@ -43,7 +43,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def published() -> AmaPublished:
-    return read_published(__package__, AmaPublished)
+    return msgspec.convert(printed("ama"), AmaPublished)
 
 
 def compare_with(figure: AmaFigure, ours: Setting) -> tuple[str, ...]:

@@ -14,11 +14,13 @@ from tradeassay.benchmarks.ktdfin.panel import (
 )
 from tradeassay.benchmarks.ktdfin.protocol import Ktdfin as Ktdfin
 from tradeassay.benchmarks.ktdfin.specs import (
-    KTDFIN as KTDFIN,
-    KTDFIN_PAPER as KTDFIN_PAPER,
-    KTDFIN_US as KTDFIN_US,
-    KTDFIN_US_REAL as KTDFIN_US_REAL,
     paper_windows as paper_windows,
     windows as windows,
 )
 from tradeassay.benchmarks.ktdfin.tools import TOOLS as TOOLS
+from tradeassay.benchmarks.specs import (
+    KTDFIN as KTDFIN,
+    KTDFIN_PAPER as KTDFIN_PAPER,
+    KTDFIN_US as KTDFIN_US,
+    KTDFIN_US_REAL as KTDFIN_US_REAL,
+)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from tradeassay.benchmarks.exhibits import Published, read_published, unmet
+from tradeassay.benchmarks.exhibits import Published, printed, unmet
 from tradeassay.core.errors import DataError
 from tradeassay.core.events import StepRecord
 from tradeassay.core.measure import Convention, Measure, not_scored
@@ -118,8 +118,7 @@ class KtdfinSetting(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def published() -> Published[KtdfinFigure]:
-    """Return the figures of the paper."""
-    return read_published(__package__, Published[KtdfinFigure])
+    return msgspec.convert(printed("ktdfin"), Published[KtdfinFigure])
 
 
 def compare_with(figure: KtdfinFigure, ours: KtdfinSetting) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The benchmarks of the family, and their named windows."""
+"""KTD-Fin's windows and its venue."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import msgspec
 import numpy as np
 
 from tradeassay.account import Participation, venues
-from tradeassay.benchmarks.benchmark import Benchmark, NamedWindow, benchmarks, named_window, window_sets
+from tradeassay.benchmarks.benchmark import NamedWindow, named_window, window_sets
 from tradeassay.core.measure import Convention
 from tradeassay.core.view import Days
-from tradeassay.play import MarketConfig
 
 if TYPE_CHECKING:
     from tradeassay.data import Snapshot
@@ -113,77 +112,3 @@ PAPER_VENUE = msgspec.structs.replace(
 )
 """The paper's execution layer: it knows lots, T+1, price limits and costs, and no share of the day's volume."""
 venues.add(PAPER_VENUE.id, PAPER_VENUE)
-
-
-def _market(venue: str, first: str, last: str, *, index: str | None = "IDX") -> MarketConfig:
-    return MarketConfig(
-        venue=venue,
-        universe=index or "all",
-        cash=1_000_000.0,
-        first=first,
-        last=last,
-        max_weight=0.10,
-        max_positions=20,
-        index=index,
-    )
-
-
-def _benchmark(
-    name: str, title: str, description: str, dataset: str, market: MarketConfig, *, news: bool = False
-) -> Benchmark:
-    """Return one of the family; who trades at the paper's venue follows the paper."""
-    convention: Convention = "paper" if market.venue == PAPER_VENUE.id else "sound"
-    return Benchmark(
-        id=f"{name}-v1",
-        # Ids have become -v1; draws keep the word that they were first made from.
-        seed_word=f"{name}-v2",
-        title=title,
-        description=description,
-        dataset=dataset,
-        market=market,
-        convention=convention,
-        protocol="ktdfin",
-        protocol_params={"convention": convention, **({"news": True} if news else {})},
-    )
-
-
-KTDFIN = _benchmark(
-    "ktdfin",
-    "KTD-Fin: memory-controlled trading of A-shares",
-    "A model trades the members of an index of China A-shares while a mask hides names, dates or both. In "
-    "three modes it gets stock ids only, a table of candidates, or six research tools. Without a real "
-    "A-share data set in the store it is played on a synthetic market with the same rules.",
-    "synthetic/ashare:7",
-    _market("ashare-v1", "2022-02-07", "2024-01-31"),
-)
-KTDFIN_PAPER = _benchmark(
-    "ktdfin-paper",
-    "KTD-Fin as the paper has it",
-    "The same task with the paper's own conventions: names that closed at their price limit are no "
-    "candidates, windows as printed, and the paper's definitions of turnover, concentration, abstention "
-    "and calibration.",
-    "synthetic/ashare:7",
-    _market(PAPER_VENUE.id, "2022-02-07", "2024-01-31"),
-)
-KTDFIN_US = _benchmark(
-    "ktdfin-us",
-    "KTD-Fin on US stocks with dated news",
-    "The same masks, modes and tools on a synthetic US market, with headlines that carry the time they "
-    "appeared. What the news is worth was planted and is known.",
-    "synthetic/us:7",
-    _market("us-v1", "2022-01-10", "2023-12-22"),
-    news=True,
-)
-KTDFIN_US_REAL = _benchmark(
-    "ktdfin-us-real",
-    "KTD-Fin on S&P 500 names with real news, 2019-2021",
-    "The same masks, modes and tools on real closing prices of S&P 500 names, with real headlines about "
-    "90 of them. The names were picked with hindsight and only closes exist: good for comparing masks "
-    "with each other, not for saying what could have been earned.",
-    "sp500-news",
-    _market("us-v1", "2019-01-02", "2021-10-14", index=None),
-    news=True,
-)
-
-for _one in (KTDFIN, KTDFIN_PAPER, KTDFIN_US, KTDFIN_US_REAL):
-    benchmarks.add(_one.id, _one)

@@ -3,11 +3,21 @@ paper's tables with our rows in them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-from tradeassay.benchmarks.exhibits import UNTIMED, Curves, Filled, PaperPage, fill_paper, filled_groups, grouped
+from tradeassay.benchmarks.exhibits import (
+    UNTIMED,
+    Curves,
+    Filled,
+    PaperPage,
+    fill_paper,
+    filled_groups,
+    grouped,
+    printed,
+    unmet,
+)
 from tradeassay.benchmarks.programs import (
     Ending,
     Item,
@@ -19,7 +29,6 @@ from tradeassay.benchmarks.programs import (
     play_of,
     reliable_section,
 )
-from tradeassay.benchmarks.quantcode import published as printed
 from tradeassay.benchmarks.quantcode.dialogue import TaskOutcome, Turn
 from tradeassay.benchmarks.quantcode.scores import (
     FAILURE_TITLES,
@@ -432,6 +441,33 @@ def _said(verdict: BehaviourVerdict | LanguageVerdict | None) -> str:
 # The paper's tables
 
 
+def why_not_comparable(
+    *,
+    public_tasks: bool,
+    tasks: int,
+    real_data: bool = False,
+    turns: int = 10,
+    decided_by: str = "behaviour",
+    formal: bool = True,
+) -> tuple[str, ...]:
+    """Return every reason why a rate of ours and one of the paper are not measurements of the same thing.
+
+    It is never empty: the paper does not name its judge, and its harness has neither our sandbox nor our
+    look-ahead check.
+    """
+    checks = (
+        (public_tasks, "our tasks are not the paper's"),
+        (real_data, "our data is synthetic; the paper's is downloaded history"),
+        (not public_tasks or tasks == printed("quantcode")["tasks"], f"we ran {tasks} tasks, the paper 400"),
+        (turns == 10, f"we allow {turns} turns, the paper 10"),
+        (decided_by == "language", "our judge stage is not decided by a language model alone"),
+        (formal, "our wording is the conversational one"),
+        (False, "the paper does not name its judge"),
+        (False, "programs that look ahead or trick score zero here and are not looked for in the paper"),
+    )
+    return unmet(checks)
+
+
 def quantcode_paper(
     runs: Sequence[tuple[QuantCodeSpec, int]], cells: Sequence[CellScores], latency: Filled
 ) -> PaperPage:
@@ -439,7 +475,7 @@ def quantcode_paper(
 
     ``latency`` is how long models took to answer, which only the cassettes say.
     """
-    paper = printed.published()
+    paper = printed("quantcode")
     single, agentic = ([cell for cell in cells if cell.setting == one] for one in ("single-turn", "agentic"))
     why: dict[str, tuple[str, ...]] = {}
     for setting in ("single-turn", "agentic"):
@@ -447,7 +483,7 @@ def quantcode_paper(
             reason
             for spec, tasks in runs
             if setting in spec.settings
-            for reason in printed.why_not_comparable(
+            for reason in why_not_comparable(
                 public_tasks=spec.task_file is not None,
                 tasks=tasks,
                 real_data=bool(spec.dataset),
@@ -458,8 +494,8 @@ def quantcode_paper(
         ]
         why[setting] = tuple(dict.fromkeys(found))
     alone, talking = pooled_rates(single), pooled_rates(agentic)
-    failures = {str(row.failure_class): row.share for row in paper.failures}
-    both = {str(row.failure_class): row for row in paper.failure_turns}
+    failures = {row["class"]: row["share"] for row in paper["failures"]}
+    both = {row["class"]: row for row in paper["failure_turns"]}
     stages = ("Compile", "Backtest", "Trade", "Judge")
     shares = ("Paper", "Ours, all models")
     first_turn = "Ours, turn 1: first answers of agentic conversations; the paper's are its single-turn answers."
@@ -472,7 +508,7 @@ def quantcode_paper(
 
     def passed() -> list[Row]:
         ours = [line(f"{c.model} ({way(c)})", *_stages(c), ours=True) for c in single]
-        return _ranked(ours + [line(r.model, *_printed_stages(r)) for r in paper.single_turn])
+        return _ranked(ours + [line(r["model"], *_printed_stages(r)) for r in paper["single_turn"]])
 
     def failed() -> Iterator[Row]:
         for name, title in FAILURE_TITLES.items():
@@ -482,21 +518,21 @@ def quantcode_paper(
     def failed_by_turn() -> Iterator[Row]:
         for name, title in FAILURE_TITLES.items():
             if name in both or talking.first[name].value or talking.last[name].value:
-                first, last = (both[name].turn_1, both[name].last_turn) if name in both else (None, None)
-                ours = (_share(talking.first[name]), _share(talking.lost[name]))
-                yield line(title, _percent(first), ours[0], _percent(last), ours[1])
+                theirs = both.get(name, {})
+                first = (_percent(theirs.get("turn_1")), _share(talking.first[name]))
+                yield line(title, *first, _percent(theirs.get("last_turn")), _share(talking.lost[name]))
 
     by_turn = (*stages, "Mean turns", *(f"T{n}" for n in _TURNS))
     turns = ("Paper, turn 1", "Ours, turn 1", "Paper, last turn", "Ours, last turn")
     alone_ends, talking_ends = (
-        _ends(paper.single_turn_stages, alone.ends),
-        _ends(paper.agentic_stages, talking.ends),
+        _ends(paper["single_turn_stages"], alone.ends),
+        _ends(paper["agentic_stages"], talking.ends),
     )
     makers: dict[str, Callable[[], Filled]] = {
         "table-1": lambda: _tasks(cells, "source"),
         "table-2": lambda: _tasks(cells, "difficulty"),
         "table-3": lambda: filled("single-turn", "Passed, single-turn", stages, passed()),
-        "table-4": lambda: filled("agentic", "Passed, agentic", by_turn, _by_turn(agentic, paper.agentic)),
+        "table-4": lambda: filled("agentic", "Passed, agentic", by_turn, _by_turn(agentic, paper["agentic"])),
         "table-5": lambda: filled("single-turn", "Ends", shares, alone_ends),
         "table-6": lambda: filled("single-turn", "Failures", shares, failed()),
         "table-7": lambda: filled("agentic", "Ends", shares, talking_ends),
@@ -504,18 +540,18 @@ def quantcode_paper(
         "latency": lambda: latency,
         "groups": lambda: _kinds(cells),
     }
-    return fill_paper("quantcode", makers, source=paper.source, notes=paper.notes)
+    return fill_paper("quantcode", makers, source=paper["source"], notes=paper["notes"])
 
 
-def _by_turn(agentic: Sequence[CellScores], theirs: Sequence[printed.AgenticRates]) -> list[Row]:
+def _by_turn(agentic: Sequence[CellScores], theirs: Sequence[Mapping[str, Any]]) -> list[Row]:
     rows = []
     for c in agentic:
         turns = (_share(c.by_turn[n - 1]) if n <= len(c.by_turn) else _NOTHING for n in _TURNS)
         cells = (*_stages(c), figure(c.mean_turns, "{:.1f}"), *turns)
         rows.append(line(f"{c.model} ({way(c)})", *cells, ours=True))
     for r in theirs:
-        turns = (_percent(getattr(r, f"t{n}")) for n in _TURNS)
-        rows.append(line(r.model, *_printed_stages(r), amount(r.mean_turns, "{:.1f}"), *turns))
+        turns = (_percent(r[f"t{n}"]) for n in _TURNS)
+        rows.append(line(r["model"], *_printed_stages(r), amount(r["mean_turns"], "{:.1f}"), *turns))
     return _ranked(rows)
 
 
@@ -526,11 +562,12 @@ def _tasks(cells: Sequence[CellScores], by: str) -> Filled:
         for group in cell.groups:
             if group.by == by:
                 ours[group.value] = max(ours.get(group.value, 0), group.rates.items + group.rates.failed)
-    printed_rows = printed.published().sources
+    printed_rows = printed("quantcode")["sources"]
+    levels = ("easy", "medium", "hard")
     if by == "source":
-        theirs = {row.source: row.total for row in printed_rows}
+        theirs = {row["source"]: sum(row[name] for name in levels) for row in printed_rows}
     else:
-        theirs = {name: sum(getattr(row, name) for row in printed_rows) for name in ("easy", "medium", "hard")}
+        theirs = {name: sum(row[name] for row in printed_rows) for name in levels}
     names = dict.fromkeys((*theirs, *ours))
     rows = [
         line(name, amount(theirs.get(name), unknown="not in the paper"), amount(ours.get(name), unknown="none"))
@@ -538,9 +575,8 @@ def _tasks(cells: Sequence[CellScores], by: str) -> Filled:
     ]
     tables = [table(f"Tasks by {by}", ("", "Paper", "Ours"), rows)]
     if by == "difficulty":
-        columns = ("", "easy", "medium", "hard")
-        made = [line(row.source, *(amount(getattr(row, name)) for name in columns[1:])) for row in printed_rows]
-        tables.append(table("As printed, by source", columns, made))
+        made = [line(row["source"], *(amount(row[name]) for name in levels)) for row in printed_rows]
+        tables.append(table("As printed, by source", ("", *levels), made))
     return Filled(tables=tuple(tables), reasons=() if ours == theirs else ("our tasks are not the paper's",))
 
 
@@ -560,16 +596,16 @@ def _stages(cell: CellScores) -> tuple[Cell, ...]:
     return tuple(_share(getattr(cell.rates, stage)) for stage in STAGES)
 
 
-def _printed_stages(row: printed.PublishedStageRates) -> tuple[Cell, ...]:
-    return tuple(_percent(getattr(row, stage)) for stage in STAGES)
+def _printed_stages(row: Mapping[str, Any]) -> tuple[Cell, ...]:
+    return tuple(_percent(row[stage]) for stage in STAGES)
 
 
 def _percent(share: float | None) -> Cell:
     return amount(None if share is None else share / 100.0, "share", "not in the paper")
 
 
-def _ends(rows: Sequence[printed.StageShare], ours: Mapping[str, Measure]) -> list[Row]:
-    paper = {row.stage: row.share for row in rows}
+def _ends(rows: Sequence[Mapping[str, Any]], ours: Mapping[str, Measure]) -> list[Row]:
+    paper = {row["stage"]: row["share"] for row in rows}
     return [
         line(words, _percent(paper.get(stage)), _share(ours[stage]))
         for stage, words in _ENDS.items()

@@ -1,5 +1,10 @@
 """StockBench: can a language model trade a portfolio of large US stocks, day by day?"""
 
+from tradeassay.benchmarks.specs import (
+    STOCKBENCH as STOCKBENCH,
+    STOCKBENCH_DJIA as STOCKBENCH_DJIA,
+    STOCKBENCH_PAPER as STOCKBENCH_PAPER,
+)
 from tradeassay.benchmarks.stockbench.day import Stockbench as Stockbench, dialogue as dialogue
 from tradeassay.benchmarks.stockbench.panel import (
     PANEL as PANEL,
@@ -19,14 +24,6 @@ from tradeassay.benchmarks.stockbench.panel import (
 )
 from tradeassay.benchmarks.stockbench.specs import (
     DJIA_20 as DJIA_20,
-    STOCKBENCH as STOCKBENCH,
-    STOCKBENCH_DJIA as STOCKBENCH_DJIA,
-    STOCKBENCH_DJIA_PAPER as STOCKBENCH_DJIA_PAPER,
-    STOCKBENCH_DOWN as STOCKBENCH_DOWN,
-    STOCKBENCH_PAPER as STOCKBENCH_PAPER,
-    STOCKBENCH_SIZES as STOCKBENCH_SIZES,
-    STOCKBENCH_UP as STOCKBENCH_UP,
-    market_of as market_of,
     windows as windows,
 )
 from tradeassay.benchmarks.stockbench.stockbench_config import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from tradeassay.benchmarks.exhibits import Published, read_published, unmet
+from tradeassay.benchmarks.exhibits import Published, printed, unmet
 from tradeassay.benchmarks.stockbench.day import MISTAKES
 from tradeassay.benchmarks.stockbench.specs import DJIA_20
 from tradeassay.benchmarks.stockbench.stockbench_config import Inputs
@@ -119,7 +119,7 @@ class StockbenchSetting(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def published() -> Published[StockbenchFigure]:
-    return read_published(__package__, Published[StockbenchFigure])
+    return msgspec.convert(printed("stockbench"), Published[StockbenchFigure])
 
 
 def compare_with(figure: StockbenchFigure, ours: StockbenchSetting) -> tuple[str, ...]:

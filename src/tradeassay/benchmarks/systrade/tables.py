@@ -15,6 +15,7 @@ from tradeassay.benchmarks.exhibits import (
     filled_groups,
     grouped,
     mean_of,
+    printed,
 )
 from tradeassay.benchmarks.programs import (
     Ending,
@@ -30,7 +31,6 @@ from tradeassay.benchmarks.programs import (
 )
 from tradeassay.benchmarks.systrade.data import DAYS, splits_of
 from tradeassay.benchmarks.systrade.loading import SYSTB
-from tradeassay.benchmarks.systrade.published import published, why_not_comparable
 from tradeassay.benchmarks.systrade.scores import ModelRow, SystradeScores, half_of
 from tradeassay.benchmarks.systrade.spec import SYSTRADE_SYSTB, Iteration, StrategyOutcome, SystradeSpec
 from tradeassay.benchmarks.tables import Cell, Row, Table, amount, counted, figure, figures, line, table
@@ -177,10 +177,10 @@ def _quality(models: Sequence[ModelRow]) -> Table:
         paper = (*figures(row.paper, DIMENSIONS), figure(row.overall_paper))
         worth = (amount(row.usd_per_strategy, "dollars"), Cell(row.paper_tier), Cell(row.worth))
         rows.append(line(row.model, *ours, *paper, *worth))
-    printed = (*(f"{name} as printed" for name in DIMENSIONS), "Overall as printed")
+    as_printed = (*(f"{name} as printed" for name in DIMENSIONS), "Overall as printed")
     return table(
         "Quality and dollars",
-        ("Model", *DIMENSIONS, "Overall", *printed, "Dollars per strategy", "Paper's tier", "Worth"),
+        ("Model", *DIMENSIONS, "Overall", *as_printed, "Dollars per strategy", "Paper's tier", "Worth"),
         rows,
         "Means over counted submissions, 0 to 10: measured, and as the paper's formulas and reviewers "
         "would have it. Overall is the mean of the measured four, for submissions where all four are scored. "
@@ -352,11 +352,41 @@ def _text(measure: Measure) -> str:
 # The paper's tables
 
 
+def why_not_comparable(
+    *, strategies: int, iterations: int, real_data: bool, reviewed: bool, systb: bool = False
+) -> tuple[str, ...]:
+    """Return every reason why a figure of ours and one of the paper are not measurements of the same thing.
+
+    It is never empty: the paper's leak guard finds none of the leaks it is there for.
+    """
+    whose = (
+        "its twelve strategies are stated from the parameters and rules of the authors' public repository "
+        "(YgcCoder/SysTB), in our words and with our semantics; the paper itself prints one Strategy Doc"
+        if systb
+        else "the strategies share the paper's names and defaults, but what it leaves open is pinned by us; "
+        "systrade-systb-v1 has the twelve of the authors' public repository"
+    )
+    found = [
+        whose,
+        "its leak gate is a guard that vectorised code never meets; ours compares runs, so it fails more",
+        "its D3 and D4 count words and patterns in the source; ours in the same column are measured by running it",
+    ]
+    if iterations > 1:
+        found.append("its Table 3 is about first submissions; ours counts each item's last one not set aside")
+    if not real_data:
+        found.append("its data are 14 instruments of 2024 and 2025; these are synthetic")
+    if strategies < (every := printed("systrade")["strategies"]):
+        found.append(f"{strategies} of its {every} strategies {'was' if strategies == 1 else 'were'} run")
+    if not reviewed:
+        found.append("nobody reviewed these submissions, so that the paper's D1 and D2 are not scored")
+    return tuple(found)
+
+
 def systrade_paper(
     spec: SystradeSpec, scores: SystradeScores, records: Mapping[str, StrategyOutcome], latency: Filled
 ) -> PaperPage:
     """Return SysTradeBench with what a run fills of it; ``latency`` is what only the cassettes say."""
-    paper = published()
+    paper = printed("systrade")
     why = why_not_comparable(
         strategies=len(scores.strategies),
         iterations=spec.iterations,
@@ -378,7 +408,7 @@ def systrade_paper(
         "latency": lambda: latency,
         "groups": lambda: _kinds(scores),
     }
-    return fill_paper("systrade", makers, source=paper.source, notes=paper.notes)
+    return fill_paper("systrade", makers, source=paper["source"], notes=paper["notes"])
 
 
 def _stored_data(spec: SystradeSpec) -> bool:
@@ -403,45 +433,42 @@ def _paper_splits(spec: SystradeSpec) -> Filled:
 
 
 def _paper_gates(scores: SystradeScores) -> Table:
-    paper = published()
+    paper = printed("systrade")
     rows = [line(row.model, *figures(row.gates, PAPER_GATES, "share"), ours=True) for row in scores.models]
-    for one in paper.gates:
-        shares = (amount(getattr(one, name) / 100.0, "share") for name in PAPER_GATES)
-        rows.append(line(f"{one.model} ({one.submitted} of {paper.strategies} submitted)", *shares))
+    for one in paper["gates"]:
+        shares = (amount(one[name] / 100.0, "share") for name in PAPER_GATES)
+        rows.append(line(f"{one['model']} ({one['submitted']} of {paper['strategies']} submitted)", *shares))
     note = "Not comparable: parse and schema ask nearly the same, the other gates more than the paper's."
     return table("Submissions that pass each gate", ("", *PAPER_GATES), rows, note=note)
 
 
 def _paper_strategies(scores: SystradeScores, records: Mapping[str, StrategyOutcome]) -> Table:
     """Return the library: LLM is the reviewers' D1 and D2, QR the automatic D3 and D4, by the printed formulas."""
-    paper, found = published(), {row.strategy.removeprefix(SYSTB): row for row in scores.strategies}
+    paper, found = printed("systrade"), {row.strategy.removeprefix(SYSTB): row for row in scores.strategies}
     cards: dict[str, list[Scorecard]] = {}
     for record in records.values():
         if record.last is not None:
             cards.setdefault(record.strategy.removeprefix(SYSTB), []).append(record.last.scorecard)
     not_run = amount(None, unknown="not run")
     rows = []
-    for one in paper.by_strategy:
-        mine = found.get(one.strategy)
-        halves = [
-            mean_of(half_of(card, names) for card in cards.get(one.strategy, ()))
-            for names in (DIMENSIONS[:2], DIMENSIONS[2:])
-        ]
+    for one in paper["by_strategy"]:
+        name = one["strategy"]
+        mine = found.get(name)
+        llm, qr = (
+            figure(mean_of(half_of(card, half) for card in cards.get(name, ())))
+            for half in (DIMENSIONS[:2], DIMENSIONS[2:])
+        )
         cells = (
             not_run if mine is None else amount(mine.complexity, "{:.2f}"),
-            Cell(one.complexity),
-            *(
-                cell
-                for half, value in zip(halves, (one.llm, one.qr), strict=True)
-                for cell in (figure(half), Cell(f"{value:g}"))
-            ),
+            Cell(one["complexity"]),
+            *(llm, Cell(f"{one['llm']:g}"), qr, Cell(f"{one['qr']:g}")),
             not_run if mine is None else figure(mine.overall),
-            Cell(f"{one.overall:.2f}"),
+            Cell(f"{one['overall']:.2f}"),
             not_run if mine is None else figure(mine.valid, "share"),
-            Cell(f"{one.valid}/{paper.attempts}"),
+            Cell(f"{one['valid']}/{paper['attempts']}"),
         )
-        rows.append(line(one.strategy, *cells, ours=mine is not None))
-    rho = (figure(scores.complexity), Cell(f"{paper.complexity.rho:+.2f}", small="printed"), Cell(), Cell())
+        rows.append(line(name, *cells, ours=mine is not None))
+    rho = (figure(scores.complexity), Cell(f"{paper['complexity']['rho']:+.2f}", small="printed"), Cell(), Cell())
     rows.append(line("Spearman's rho of complexity and overall", *[Cell()] * 6, *rho, ours=True))
     note = (
         "Not comparable in value; the order of strategies may be. LLM and QR are of submissions that were "
@@ -451,8 +478,8 @@ def _paper_strategies(scores: SystradeScores, records: Mapping[str, StrategyOutc
 
 
 def _paper_windows(scores: SystradeScores) -> Table:
-    printed = published().out_of_sample
-    words = Cell(f"{printed.passed / printed.tests:.1%}", small=f"{printed.passed} of {printed.tests}")
+    passed, tests = (printed("systrade")["out_of_sample"][name] for name in ("passed", "tests"))
+    words = Cell(f"{passed / tests:.1%}", small=f"{passed} of {tests}")
     rows = [line(row.model, figure(row.windows, "share"), Cell(), ours=True) for row in scores.models]
     rows.append(line("all valid submissions", figure(scores.windows, "share"), words, ours=True))
     note = "Comparable in kind: ours are five pieces of each valid submission's test data, at drawn places."
@@ -497,7 +524,7 @@ def _by_iteration(records: Mapping[str, StrategyOutcome]) -> dict[str, dict[int,
 
 def _paper_returns(records: Mapping[str, StrategyOutcome], why: tuple[str, ...]) -> Filled:
     """Return return and trades on the test data by model and iteration, with what is printed for three models."""
-    printed = {row.iteration: row for row in published().iterations}
+    paper = {row["iteration"]: row for row in printed("systrade")["iterations"]}
     rows = []
     for model, by_number in _by_iteration(records).items():
         for number, these in sorted(by_number.items()):
@@ -506,7 +533,7 @@ def _paper_returns(records: Mapping[str, StrategyOutcome], why: tuple[str, ...])
             total = figure(mean_of(totals, "no account on the test year"), "change")
             counts = [None if one.trail is None else float(one.trail.trades) for one in scored]
             trades = figure(mean_of(counts, "no run on the test year"), "{:.1f}")
-            theirs = Cell(f"{printed[number].test_return:+.1f}%" if number in printed else "")
+            theirs = Cell(f"{paper[number]['test_return']:+.1f}%" if number in paper else "")
             rows.append(line(f"{model}, iteration {number}", amount(len(these)), total, theirs, trades, ours=True))
     if not rows:
         return Filled(missing="nothing was scored")
@@ -560,13 +587,13 @@ def _learning(scores: SystradeScores, records: Mapping[str, StrategyOutcome], wh
 
 
 def _paper_iterations(scores: SystradeScores) -> Table:
-    printed = {row.iteration: row for row in published().iterations}
+    paper = {row["iteration"]: row for row in printed("systrade")["iterations"]}
     rows = []
     for row in (row for row in scores.iterations if row.items):
-        one = printed.get(row.iteration)
+        one = paper.get(row.iteration, {})
         gain = Measure(value=row.gain.value / 10.0, n=row.gain.n) if row.gain.value is not None else row.gain
-        similar = Cell("" if one is None or one.similarity is None else f"{one.similarity:.1f}%")
-        gains = (figure(gain, "{:+.3f}"), Cell("" if one is None else f"{one.gain:+.2f}"))
+        similar = Cell(f"{one['similarity']:.1f}%" if "similarity" in one else "")
+        gains = (figure(gain, "{:+.3f}"), Cell(f"{one['gain']:+.2f}" if one else ""))
         rows.append(line(f"iteration {row.iteration}", *gains, figure(row.alike, "share"), similar, ours=True))
     title = "What iterations bring (scores on 0 to 1)"
     note = "Not comparable: the paper followed three models on one strategy, on windows of ten bars."
@@ -584,7 +611,7 @@ def _token_map(scores: SystradeScores) -> Filled:
 
 
 def _paper_reviews(scores: SystradeScores, why: tuple[str, ...]) -> Filled:
-    paper, board = published().reviews, scores.reviews
+    paper, board = printed("systrade")["reviews"], scores.reviews
     if board is None:
         return Filled(missing="needs reviewers: --reviewer MODEL, twice or more")
 
@@ -594,10 +621,10 @@ def _paper_reviews(scores: SystradeScores, why: tuple[str, ...]) -> Filled:
             return figure(biases[0]) if biases else Cell("n/a")
         return Cell(f"{min(values):+.2f} to {max(values):+.2f}", small=f"{len(values)} authors")
 
-    tau = Cell(f"{paper.tau_mean}", small=f"{paper.tau_low} to {paper.tau_high} pairwise")
+    tau = Cell(f"{paper['tau_mean']}", small=f"{paper['tau_low']} to {paper['tau_high']} pairwise")
     own, vendor = (spread([one.fidelity for one in found]) for found in (board.own_bias, board.vendor_bias))
-    own_printed = Cell(f"{paper.own_bias_low} to {paper.own_bias_high}")
-    vendor_printed = Cell(f"{paper.vendor_bias_low} to {paper.vendor_bias_high}")
+    own_printed = Cell(f"{paper['own_bias_low']} to {paper['own_bias_high']}")
+    vendor_printed = Cell(f"{paper['vendor_bias_low']} to {paper['vendor_bias_high']}")
     rows = (
         line("Agreement (mean Kendall tau)", figure(board.agreement), tau, ours=True),
         line("Own work marked higher by", own, own_printed, ours=True),
@@ -659,10 +686,10 @@ def _paper_costs(scores: SystradeScores) -> Table:
     for row in scores.models:
         dollars = amount(row.usd_per_strategy, "dollars")
         rows.append(line(row.model, dollars, figure(row.overall), Cell(row.paper_tier), ours=True))
-    for tier in published().tiers:
-        dollars = Cell(f"${tier.usd_low:.2f} to ${tier.usd_high:.2f}", small="first iteration")
-        scored = Cell(f"{tier.overall_low} to {tier.overall_high}")
-        rows.append(line(f"tier '{tier.name}'", dollars, scored, Cell(tier.name)))
+    for tier in printed("systrade")["tiers"]:
+        dollars = Cell(f"${tier['usd_low']:.2f} to ${tier['usd_high']:.2f}", small="first iteration")
+        scored = Cell(f"{tier['overall_low']} to {tier['overall_high']}")
+        rows.append(line(f"tier '{tier['name']}'", dollars, scored, Cell(tier["name"])))
     note = "Dollars are comparable at the prices of the day; overall scores are not."
     columns = ("", "dollars per strategy", "overall", "tier")
     return table("Dollars per strategy and what they buy", columns, rows, note=note)
