@@ -11,7 +11,6 @@ from tradeassay.data.connectors.common import (
     Column,
     MinuteColumn,
     action_time,
-    check_minutes,
     join_minutes,
     lay_out,
     sessions_asked,
@@ -28,50 +27,47 @@ def column(symbol: str, rows, sessions=SESSIONS, **facts) -> Column:
     return Column(Instrument(symbol=symbol), sessions.days[rows], fields, **facts)
 
 
+def laid_out(*columns, sessions=SESSIONS, partial=False):
+    return lay_out(columns, sessions, vendor="V", allow_partial=partial)
+
+
 def test_columns_are_sorted_by_listing_then_symbol():
-    columns = [column("C", range(20)), column("B", range(5, 20), listed="2024-01-06"), column("A", range(20))]
-    grid = lay_out(columns, SESSIONS, vendor="V", allow_partial=False)
-    assert [entry.instrument.symbol for entry in grid.listings] == ["A", "C", "B"]
-    assert grid.bars["close"][5, 2] == 15.0 and np.isnan(grid.bars["close"][4, 2])
-    assert np.isnan(grid.bars["amount"]).all()
-    assert grid.notes == ()
+    listings, bars, _, notes = laid_out(
+        column("C", range(20)), column("B", range(5, 20), listed="2024-01-06"), column("A", range(20))
+    )
+    assert [entry.instrument.symbol for entry in listings] == ["A", "C", "B"]
+    assert bars["close"][5, 2] == 15.0 and np.isnan(bars["close"][4, 2])
+    assert np.isnan(bars["amount"]).all()
+    assert notes == []
 
 
 def test_halted_days_are_suspensions_that_need_no_note():
     rows = [row for row in range(20) if row not in (0, 7, 19)]
-    told = column("A", rows, halted=SESSIONS.days[[0, 7, 19]])
-    grid = lay_out([told], SESSIONS, vendor="V", allow_partial=False)
-    assert np.flatnonzero(grid.suspended[:, 0]).tolist() == [0, 7, 19]
-    assert grid.listings[0].delisted is None
-    assert grid.notes == ()
+    listings, _, suspended, notes = laid_out(column("A", rows, halted=SESSIONS.days[[0, 7, 19]]))
+    assert np.flatnonzero(suspended[:, 0]).tolist() == [0, 7, 19]
+    assert listings[0].delisted is None
+    assert notes == []
 
 
-def test_a_bar_before_the_listing_date_moves_the_listing():
-    grid = lay_out([column("A", range(20), listed="2024-01-05")], SESSIONS, vendor="V", allow_partial=False)
-    assert grid.listings[0].listed == "2024-01-01"
-
-
-@pytest.mark.parametrize(("last", "refused"), [(75, False), (60, True)])
-def test_a_delisting_may_trail_the_last_bar_a_little(last, refused):
-    one = column("A", range(last), LONG, delisted="2024-04-05")
-    if refused:
-        with pytest.raises(SourceError, match="end on 2024-02-29"):
-            lay_out([one], LONG, vendor="V", allow_partial=False)
+@pytest.mark.parametrize(
+    ("rows", "sessions", "told", "listing"),
+    [
+        (20, SESSIONS, {"listed": "2024-01-05"}, ("2024-01-01", None)),  # a bar before the listing moves it
+        (20, SESSIONS, {"delisted": "2024-01-10"}, ("2024-01-01", None)),  # bars after a delisting count
+        (75, LONG, {"delisted": "2024-04-05"}, ("2024-01-01", "2024-03-15")),  # the formal act may trail a little
+        (60, LONG, {"delisted": "2024-04-05"}, "end on 2024-02-29"),
+        (90, LONG, {"delisted": "2029-01-01"}, "end on 2024-03-30"),  # long after the range explains nothing
+        (90, LONG, {"delisted": "2024-04-20"}, ("2024-01-01", "2024-03-30")),
+    ],
+)
+def test_a_vendor_s_listing_dates_and_its_bars(rows, sessions, told, listing):
+    one = column("A", range(rows), sessions, **told)
+    if isinstance(listing, str):
+        with pytest.raises(SourceError, match=listing):
+            laid_out(one, sessions=sessions)
     else:
-        assert lay_out([one], LONG, vendor="V", allow_partial=False).listings[0].delisted == "2024-03-15"
-
-
-def test_a_delisting_long_after_the_range_explains_nothing():
-    one = column("A", range(90), LONG, delisted="2029-01-01")
-    with pytest.raises(SourceError, match="end on 2024-03-30"):
-        lay_out([one], LONG, vendor="V", allow_partial=False)
-    soon = column("A", range(90), LONG, delisted="2024-04-20")
-    assert lay_out([soon], LONG, vendor="V", allow_partial=False).listings[0].delisted == "2024-03-30"
-
-
-def test_bars_after_the_delisting_date_count():
-    grid = lay_out([column("A", range(20), delisted="2024-01-10")], SESSIONS, vendor="V", allow_partial=False)
-    assert grid.listings[0].delisted is None
+        found = laid_out(one, sessions=sessions)[0][0]
+        assert (found.listed, found.delisted) == listing
 
 
 @pytest.mark.parametrize("rows", [[0, 0, 1], [1, 0]])
@@ -79,28 +75,26 @@ def test_doubled_and_unsorted_days_are_refused(rows):
     days = SESSIONS.days[rows]
     one = Column(Instrument(symbol="A"), days, {name: np.ones(len(rows)) for name in PRICES})
     with pytest.raises(SourceError, match="A are doubled or out of order at"):
-        lay_out([one], SESSIONS, vendor="V", allow_partial=True)
+        laid_out(one, partial=True)
 
 
 @given(st.data())
 def test_every_bar_arrives_and_the_rest_is_accounted_for(data):
-    columns = []
+    columns = {}
     for symbol in "ABC"[: data.draw(st.integers(1, 3))]:
-        rows = data.draw(st.sets(st.integers(0, 19), min_size=1))
-        columns.append(column(symbol, rows))
-    grid = lay_out(columns, SESSIONS, vendor="V", allow_partial=True)
-    keys = [(entry.listed, entry.instrument.symbol) for entry in grid.listings]
+        columns[symbol] = column(symbol, data.draw(st.sets(st.integers(0, 19), min_size=1)))
+    listings, bars, suspended, _ = laid_out(*columns.values(), partial=True)
+    keys = [(entry.listed, entry.instrument.symbol) for entry in listings]
     assert keys == sorted(keys)
-    for index, entry in enumerate(grid.listings):
-        one = next(c for c in columns if c.instrument.symbol == entry.instrument.symbol)
-        present = np.isfinite(grid.bars["close"][:, index])
+    for index, entry in enumerate(listings):
+        one = columns[entry.instrument.symbol]
+        present = np.isfinite(bars["close"][:, index])
         assert SESSIONS.days[present].tolist() == one.days.tolist()
-        assert grid.bars["close"][present, index].tolist() == one.fields["close"].tolist()
-        listed = (SESSIONS.days >= np.datetime64(entry.listed)) & (
-            SESSIONS.days <= np.datetime64(entry.delisted or "2024-01-20")
-        )
+        assert bars["close"][present, index].tolist() == one.fields["close"].tolist()
+        last = np.datetime64(entry.delisted or "2024-01-20")
+        listed = (SESSIONS.days >= np.datetime64(entry.listed)) & (SESSIONS.days <= last)
         assert (present <= listed).all()
-        assert (grid.suspended[:, index] == (listed & ~present)).all()
+        assert (suspended[:, index] == (listed & ~present)).all()
 
 
 def test_long_lists_are_shortened_with_a_count():
@@ -109,19 +103,17 @@ def test_long_lists_are_shortened_with_a_count():
 
 
 def test_minutes_are_joined_on_their_closing_times():
-    a = MinuteColumn("A", np.array([60, 120], dtype=np.int64), {"close": np.array([1.0, 2.0])})
-    b = MinuteColumn("B", np.array([120, 180], dtype=np.int64), {"close": np.array([3.0, 4.0])})
-    joined = join_minutes([a, b], vendor="V")
-    assert joined.close_time.tolist() == [60, 120, 180]
+    # A minute that ends at midnight belongs to the day before.
+    first, second = SESSIONS.close_time[:2].tolist()
+    a = MinuteColumn("A", np.array([first - 60, first]), {"close": np.array([1.0, 2.0])})
+    b = MinuteColumn("B", np.array([first, second]), {"close": np.array([3.0, 4.0])})
+    daily = [column("A", [0]), column("B", [0, 1])]
+    joined, notes = join_minutes([a, b], daily, vendor="V", allow_partial=False)
+    assert joined.close_time.tolist() == [first - 60, first, second] and notes == []
     assert np.array_equal(joined.bars["close"], [[1.0, np.nan], [2.0, 3.0], [np.nan, 4.0]], equal_nan=True)
+    twice = MinuteColumn("A", np.array([60, 60]), {})
     with pytest.raises(SourceError, match="minutes of A are doubled"):
-        join_minutes([MinuteColumn("A", np.array([60, 60], dtype=np.int64), {})], vendor="V")
-
-
-def test_a_minute_that_ends_at_midnight_belongs_to_the_day_before():
-    midnight = SESSIONS.close_time[:2]
-    minutes = [MinuteColumn("A", midnight, {"close": np.ones(2)})]
-    assert check_minutes(minutes, [column("A", [0, 1])], vendor="V", allow_partial=False) == ()
+        join_minutes([twice], daily, vendor="V", allow_partial=False)
 
 
 def clock(text: str) -> FixedClock:

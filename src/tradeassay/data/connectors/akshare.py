@@ -8,8 +8,7 @@ call that may hang runs in its own thread with a time limit.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -37,7 +36,7 @@ NOTHING_FOUND = 9201
 
 
 class AkshareWire:
-    """A conversation with Eastmoney. Use inside :func:`conversation`."""
+    """A conversation with Eastmoney."""
 
     def __init__(self, library: Any, runtime: common.Runtime) -> None:
         self._library = library
@@ -80,11 +79,8 @@ class AkshareWire:
             except Exception as error:
                 answer = _answer_behind(error)
                 # The library looks for records inside an answer that says there are none.
-                said = (
-                    answer.json()
-                    if nothing_is_fine and isinstance(error, TypeError) and answer is not None
-                    else None
-                )
+                none = nothing_is_fine and isinstance(error, TypeError) and answer is not None
+                said = answer.json() if none else None
                 if isinstance(said, dict) and said.get("code") == NOTHING_FOUND:
                     return None
                 raise self._translated(error, answer, what) from error
@@ -142,14 +138,6 @@ def _within(seconds: float, call: Callable[[str], Any], argument: str) -> Any:
     return results[0]
 
 
-@contextmanager
-def conversation(runtime: common.Runtime) -> Iterator[AkshareWire]:
-    """Open a conversation; raises :class:`~tradeassay.core.errors.MissingExtra` when akshare is not installed."""
-    with common.quietly("akshare"):
-        library: Any = require("akshare", "ashare")
-        yield AkshareWire(library, runtime)
-
-
 COLUMNS: dict[Field, str] = dict(zip(FIELDS, "开盘 最高 最低 收盘 成交量 成交额".split(), strict=True))
 DAY, CHANGE = "日期", "涨跌额"
 LISTED, INDUSTRY = "上市时间", "行业"
@@ -183,7 +171,9 @@ class AkshareSource(common.ConnectorSource):
         common.need_symbols(config, "600000.SH")
         shares = [parse_ashare(text) for text in config.symbols]
         sessions = common.sessions_asked("XSHG", config.first, config.last, self._runtime.clock)
-        with conversation(self._runtime) as wire:
+        with common.quietly("akshare"):
+            library: Any = require("akshare", "ashare")
+            wire = AkshareWire(library, self._runtime)
             stocks = [_stock(wire, share, sessions) for share in shares]
         before = (common.SURVIVORS, "industries as of the time of retrieval")
         columns = [stock.column for stock in stocks]
@@ -196,18 +186,25 @@ def _stock(wire: AkshareWire, share: AShare, sessions: Sessions) -> FetchedStock
     table = wire.bars(share.code, first, last)
     if table is None or len(table) == 0:
         raise common.empty_answer(VENDOR, share.symbol, first, last)
-    facts = wire.facts(share.code)
-    found = _distributions(share, wire.distributions(share.code), first, last)
+    facts, dividends = wire.facts(share.code), wire.distributions(share.code)
+    found: list[Distribution] = []
+    what = f"the dividends of {share.symbol}"
     try:
+        if dividends is not None:
+            per_ten = (dividends[title].to_numpy(dtype=np.float64) for title in (CASH_PER_TEN, SHARES_PER_TEN))
+            for day, *paid in zip(dividends[EX_DATE], *per_ten, strict=True):
+                # A plan that has not been carried out yet has no ex-date; pandas says NaT.
+                if first <= str(day) <= last:
+                    found.append(Distribution(str(day), *(np.nan_to_num(paid) / 10.0).tolist()))
+        what, found = f"the data of {share.symbol}", merged(found)
         days: Days = np.array([str(day) for day in table[DAY]], dtype="datetime64[D]")
         fields = {ours: table[theirs].to_numpy(dtype=np.float64) for ours, theirs in COLUMNS.items()}
         change: Floats = table[CHANGE].to_numpy(dtype=np.float64)
-        listed = str(facts[LISTED])
+        listed, industry = str(facts[LISTED]), str(facts[INDUSTRY])
         if len(listed) != 8 or not listed.isdecimal():
             raise ValueError(f"{LISTED} reads {listed}")
-        industry = str(facts[INDUSTRY])
     except (KeyError, TypeError, ValueError) as error:
-        raise common.changed_format(VENDOR, f"the data of {share.symbol}", repr(error), "akshare") from error
+        raise common.changed_format(VENDOR, what, repr(error), "akshare") from error
     fields["volume"] = fields["volume"] * _volume_unit(share, fields)
     column = common.Column(
         instrument=share.instrument(None if industry in ("", "-") else industry),
@@ -227,36 +224,10 @@ def _volume_unit(share: AShare, fields: dict[Field, Floats]) -> float:
         average = fields["amount"][traded] / (fields["volume"][traded] * unit)
         # Volume is rounded to whole lots, so the average of a thin day may lie a little outside.
         inside = (average >= 0.9 * fields["low"][traded]) & (average <= 1.1 * fields["high"][traded])
-        if bool(np.mean(inside) > 0.5) if inside.size else True:
+        if not inside.size or np.mean(inside) > 0.5:
             return unit
-    raise common.changed_format(
-        VENDOR,
-        f"the volume of {share.symbol}",
-        "amount / volume lies outside the bars in lots and in shares",
-        "akshare",
-    )
-
-
-def _distributions(share: AShare, table: Any, first: str, last: str) -> list[Distribution]:
-    if table is None:
-        return []
-    found: list[Distribution] = []
-    try:
-        rows: Sequence[tuple[Any, Any, Any]] = list(
-            zip(table[EX_DATE], table[CASH_PER_TEN], table[SHARES_PER_TEN], strict=True)
-        )
-        for day, cash, shares in rows:
-            # A plan that has not been carried out yet has no ex-date; pandas says NaT.
-            if first <= str(day) <= last:
-                found.append(Distribution(str(day), _per_share(cash), _per_share(shares)))
-    except (KeyError, TypeError, ValueError) as error:
-        raise common.changed_format(VENDOR, f"the dividends of {share.symbol}", repr(error), "akshare") from error
-    return merged(found)
-
-
-def _per_share(per_ten: Any) -> float:
-    value = float(per_ten)
-    return 0.0 if np.isnan(value) else value / 10.0
+    problem = "amount / volume lies outside the bars in lots and in shares"
+    raise common.changed_format(VENDOR, f"the volume of {share.symbol}", problem, "akshare")
 
 
 sources.add("akshare", AkshareSource)

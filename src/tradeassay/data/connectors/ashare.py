@@ -145,22 +145,17 @@ def dated_members(index: str, sessions: Sessions, ask: Callable[[str], frozenset
             search(middle, high)
 
     last = sessions.days.size - 1
-    looks = [*range(0, last, STRIDE), last]
     at(0)
-    for low, high in pairwise(looks):
+    for low, high in pairwise([*range(0, last, STRIDE), last]):
         search(low, high)
         at(high)
-    return _intervals(index, sessions, known)
-
-
-def _intervals(index: str, sessions: Sessions, known: dict[int, frozenset[str]]) -> tuple[Membership, ...]:
     found: list[Membership] = []
     since: dict[str, str] = {}
     for row in sorted(known):
         for symbol in known[row]:
             since.setdefault(symbol, str(sessions.days[row]))
         for symbol in [name for name in since if name not in known[row]]:
-            last = str(sessions.days[row - 1])
-            found.append(Membership(index=index, symbol=symbol, start=since.pop(symbol), end=last))
+            day = str(sessions.days[row - 1])
+            found.append(Membership(index=index, symbol=symbol, start=since.pop(symbol), end=day))
     found += [Membership(index=index, symbol=symbol, start=start) for symbol, start in since.items()]
     return tuple(sorted(found, key=lambda one: (one.symbol, one.start)))

@@ -8,19 +8,17 @@ wrong, because the library prints its errors and then forgets them.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import socket
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from tradeassay.core.errors import SourceError, UserError, require
-from tradeassay.core.view import Field, Floats, Fundamental
+from tradeassay.core.view import FIELDS, Floats, Fundamental
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors import common
 from tradeassay.data.connectors.ashare import (
@@ -44,9 +42,7 @@ class WatchedSocket:
     """What the library uses of a socket: ``send``, ``recv`` and ``close``. ``fault`` says what went wrong."""
 
     def __init__(self, raw: socket.socket, timeout: float, compressed: tuple[str, ...]) -> None:
-        self._raw = raw
-        self._timeout = timeout
-        self._compressed = compressed
+        self._raw, self._timeout, self._compressed = raw, timeout, compressed
         self._answer = b""
         self.fault: str | None = None
 
@@ -63,11 +59,8 @@ class WatchedSocket:
         """Return the next bytes; raises :class:`OSError` on a time-out, a hang-up or a broken body."""
         try:
             part = self._raw.recv(size)
-        except TimeoutError:
-            self.fault = f"nothing came within {self._timeout:g} s"
-            raise
         except OSError as error:
-            self.fault = f"the connection failed: {error}"
+            self.fault = _broken(error, self._timeout)
             raise
         if not part:
             self.fault = common.BROKE_OFF
@@ -87,6 +80,11 @@ class WatchedSocket:
         self._raw.close()
 
 
+def _broken(error: OSError, timeout: float) -> str:
+    late = isinstance(error, TimeoutError)
+    return f"nothing came within {timeout:g} s" if late else f"the connection failed: {error}"
+
+
 class SocketWatch:
     """Puts watched sockets under the library inside its block, and restores the library afterwards."""
 
@@ -96,43 +94,39 @@ class SocketWatch:
         self._utility: Any = require("baostock.util.socketutil", "ashare")
         self._context: Any = require("baostock.common.context", "ashare")
         self._constants: Any = require("baostock.common.contants", "ashare")
-        self.failed: str | None = None
-        """Why the last connection could not be made, None when it was."""
+        self._failed: str | None = None  # why the last connection could not be made
 
     @property
     def fault(self) -> str | None:
-        if self.failed is not None:
-            return self.failed
         present = getattr(self._context, "default_socket", None)
-        return present.fault if isinstance(present, WatchedSocket) else None
+        return self._failed or (present.fault if isinstance(present, WatchedSocket) else None)
 
     def __enter__(self) -> SocketWatch:
         base = self._utility.SocketUtil
-        connector = type("WatchedConnector", (base,), {"connect": lambda _, api_key="": self.connect(api_key)})
+        connector = type("WatchedConnector", (base,), {"connect": lambda _, api_key="": self._connect(api_key)})
         self._before = base.instance
         base.instance = object.__new__(connector)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.hang_up()
+        self._hang_up()
         self._utility.SocketUtil.instance = self._before
 
-    def connect(self, api_key: str) -> None:
+    def _connect(self, api_key: str) -> None:
         """Connect to the host that the library's own constants name; called by the library when it logs in."""
         names = self._constants
         # Keys, and a separate server for their holders, came with version 0.9.
         host = names.BAOSTOCK_VIP_SERVER_IP if api_key.startswith("bs-") else names.BAOSTOCK_SERVER_IP
-        self.hang_up()
+        self._hang_up()
         try:
             raw = socket.create_connection((host, names.BAOSTOCK_SERVER_PORT), timeout=self._timeout)
         except OSError as error:
-            late = isinstance(error, TimeoutError)
-            self.failed = f"nothing came within {self._timeout:g} s" if late else f"the connection failed: {error}"
+            self._failed = _broken(error, self._timeout)
             return
-        self.failed = None
+        self._failed = None
         self._context.default_socket = WatchedSocket(raw, self._timeout, names.COMPRESSED_MESSAGE_TYPE_TUPLE)
 
-    def hang_up(self) -> None:
+    def _hang_up(self) -> None:
         present = getattr(self._context, "default_socket", None)
         if present is not None:
             present.close()
@@ -148,12 +142,10 @@ WIRE_TROUBLE = ("10002", "10004001", "10004002")
 
 
 class BaostockWire:
-    """A conversation with baostock. Use inside :func:`conversation`."""
+    """A conversation with baostock. It logs in with the first question."""
 
     def __init__(self, library: Any, watch: SocketWatch, runtime: common.Runtime) -> None:
-        self._library = library
-        self._watch = watch
-        self._runtime = runtime
+        self._library, self._watch, self._runtime = library, watch, runtime
         self._logged_in = False
 
     def rows(self, what: str, needed: Sequence[str], method: str, *args: str, **named: str) -> list[Row]:
@@ -162,33 +154,28 @@ class BaostockWire:
 
         def once() -> list[Row]:
             if not self._logged_in:
-                self._refuse("the login", self._attempt("the login", self._library.login))
+                self._attempt("the login", self._library.login)
                 self._logged_in = True
-            return self._read(what, needed, partial(getattr(self._library, method), *args, **named))
+            rows: list[list[str]] = []
+
+            def every_page() -> Any:
+                result = getattr(self._library, method)(*args, **named)
+                # The library fetches the next page inside next(), and ends quietly when that fails.
+                while result.error_code == OK and result.next():
+                    rows.append(result.get_row_data())
+                return result
+
+            fields = self._attempt(what, every_page).fields
+            if missing := [name for name in needed if name not in fields]:
+                raise common.changed_format(VENDOR, what, f"no field {', '.join(missing)}", VENDOR)
+            if short := next((row for row in rows if len(row) != len(fields)), None):
+                raise common.changed_format(VENDOR, what, f"a row reads {short}", VENDOR)
+            return [dict(zip(fields, row, strict=True)) for row in rows]
 
         return common.ask_with_retries(once, vendor=VENDOR, what=what, runtime=self._runtime)
 
-    def _read(self, what: str, needed: Sequence[str], query: Callable[[], Any]) -> list[Row]:
-        rows: list[list[str]] = []
-
-        def every_page() -> Any:
-            result = query()
-            # The library fetches the next page inside next(), and ends quietly when that fails.
-            while result.error_code == OK and result.next():
-                rows.append(result.get_row_data())
-            return result
-
-        result = self._attempt(what, every_page)
-        self._refuse(what, result)
-        missing = [name for name in needed if name not in result.fields]
-        if missing:
-            raise common.changed_format(VENDOR, what, f"no field {', '.join(missing)}", VENDOR)
-        short = next((row for row in rows if len(row) != len(result.fields)), None)
-        if short is not None:
-            raise common.changed_format(VENDOR, what, f"a row reads {short}", VENDOR)
-        return [dict(zip(result.fields, row, strict=True)) for row in rows]
-
     def _attempt(self, what: str, call: Callable[[], Any]) -> Any:
+        """Return what a call answered; raises what went wrong on the wire, or what the server refused."""
         try:
             result = call()
         except json.JSONDecodeError as error:
@@ -199,32 +186,22 @@ class BaostockWire:
         if self._watch.fault is not None:
             self._logged_in = False
             raise common.Unanswered(self._watch.fault)
-        return result
-
-    def _refuse(self, what: str, result: Any) -> None:
-        code, message = str(result.error_code), str(result.error_msg)
-        if code == OK:
-            return
+        code = str(result.error_code)
+        said = f"{result.error_msg} ({code})"
         if code == NOT_LOGGED_IN or code.startswith(WIRE_TROUBLE):
             self._logged_in = False
-            raise common.Unanswered(f"{message} ({code})")
+            raise common.Unanswered(said)
         if code == TOO_MANY_LOGINS:
-            raise common.Throttled(f"too many logins: {message} ({code})")
-        mends = {
-            BANNED: "baostock has barred this address; wait a day and ask for less at once",
-            TOO_OLD: "pip install -U baostock",
-        }
-        raise SourceError(
-            f"baostock refused {what}: {message} ({code})", hint=mends.get(code, "check the code and the days")
-        )
-
-
-@contextlib.contextmanager
-def conversation(runtime: common.Runtime) -> Iterator[BaostockWire]:
-    """Open a conversation; it logs in with the first question and hangs up at the end."""
-    library: Any = require("baostock", "ashare")
-    with common.quietly("baostock"), SocketWatch(runtime.retry.timeout) as watch:
-        yield BaostockWire(library, watch, runtime)
+            raise common.Throttled(f"too many logins: {said}")
+        if code != OK:
+            mends = {
+                BANNED: "baostock has barred this address; wait a day and ask for less at once",
+                TOO_OLD: "pip install -U baostock",
+            }
+            raise SourceError(
+                f"baostock refused {what}: {said}", hint=mends.get(code, "check the code and the days")
+            )
+        return result
 
 
 Index = Literal["hs300", "sz50", "zz500"]
@@ -232,7 +209,6 @@ LEVELS: dict[Index, str] = {"hs300": "sh.000300", "sz50": "sh.000016", "zz500": 
 BAR_FIELDS = tuple("date open high low close preclose volume amount turn tradestatus isST".split())
 KINDS: dict[str, Literal["stock", "index"]] = {"1": "stock", "5": "index"}
 """baostock's types that can be traded here: shares, and exchange-traded funds."""
-NUMBERS: tuple[Field, ...] = ("open", "high", "low", "close", "volume", "amount")
 FEW = 5
 """Up to this many symbols, facts are asked for one by one; beyond it, for the whole market at once."""
 
@@ -269,7 +245,9 @@ class BaostockSource(common.ConnectorSource):
     def load(self) -> Panel:
         config = self._config
         sessions = common.sessions_asked("XSHG", config.first, config.last, self._runtime.clock)
-        with conversation(self._runtime) as wire:
+        library: Any = require("baostock", "ashare")
+        with common.quietly("baostock"), SocketWatch(self._runtime.retry.timeout) as watch:
+            wire = BaostockWire(library, watch, self._runtime)
             memberships = _members(wire, config.index, sessions) if config.index else ()
             shares = [parse_ashare(text) for text in config.symbols]
             shares = shares or [parse_ashare(name) for name in sorted({one.symbol for one in memberships})]
@@ -337,18 +315,25 @@ def _listings(wire: BaostockWire, shares: Sequence[AShare]) -> dict[AShare, Row]
     return {share: found[_their(share)] for share in shares}
 
 
+def _bars(wire: BaostockWire, what: str, code: str, sessions: Sessions) -> list[Row]:
+    asked = {"start_date": sessions.first, "end_date": sessions.last, "frequency": "d"}
+    # Adjustment flag 3: prices as they were traded.
+    method = "query_history_k_data_plus"
+    return wire.rows(what, BAR_FIELDS, method, code, ",".join(BAR_FIELDS), adjustflag="3", **asked)
+
+
 def _stock(
     wire: BaostockWire, share: AShare, listing: Row, sector: str | None, sessions: Sessions
 ) -> FetchedStock:
-    days = (sessions.first, sessions.last)
     what = f"the daily bars of {share.symbol}"
-    rows = _bars(wire, what, _their(share), days)
+    rows = _bars(wire, what, _their(share), sessions)
     if not rows:
-        raise common.empty_answer(VENDOR, share.symbol, *days)
+        raise common.empty_answer(VENDOR, share.symbol, sessions.first, sessions.last)
     traded = [row for row in rows if row["tradestatus"] == "1"]
     halted = [row["date"] for row in rows if row["tradestatus"] != "1"]
+    found: list[Distribution] = []
     try:
-        fields = {name: np.array([float(row[name]) for row in traded], dtype=np.float64) for name in NUMBERS}
+        fields = {name: np.array([float(row[name]) for row in traded], dtype=np.float64) for name in FIELDS}
         column = common.Column(
             instrument=share.instrument(sector, KINDS[listing["type"]]),
             days=np.array([row["date"] for row in traded], dtype="datetime64[D]"),
@@ -357,7 +342,14 @@ def _stock(
             delisted=listing["outDate"] or None,
             halted=np.array(halted, dtype="datetime64[D]"),
         )
-        found = _distributions(wire, share, days)
+        bars, needed = what, ("dividOperateDate", "dividCashPsBeforeTax", "dividStocksPs", "dividReserveToStockPs")
+        for year in range(int(sessions.first[:4]), int(sessions.last[:4]) + 1):
+            what = f"the dividends of {share.symbol} in {year}"
+            for row in wire.rows(what, needed, "query_dividend_data", _their(share), str(year), "operate"):
+                cash, bonus, reserve = (float(row[name] or 0.0) for name in needed[1:])
+                if sessions.first <= row["dividOperateDate"] <= sessions.last:
+                    found.append(Distribution(row["dividOperateDate"], cash, bonus + reserve))
+        what, found = bars, merged(found)
         precloses = np.array([float(row["preclose"]) for row in traded])
         unclear = unexplained(column.days, fields["close"], precloses, found)
         caps = _float_caps(share.symbol, traded, sessions) if column.instrument.kind == "stock" else ()
@@ -381,47 +373,15 @@ def _float_caps(symbol: str, traded: Sequence[Row], sessions: Sessions) -> tuple
     return tuple(found.values())
 
 
-def _bars(wire: BaostockWire, what: str, code: str, days: tuple[str, str]) -> list[Row]:
-    # Adjustment flag 3: prices as they were traded.
-    return wire.rows(
-        what,
-        BAR_FIELDS,
-        "query_history_k_data_plus",
-        code,
-        ",".join(BAR_FIELDS),
-        start_date=days[0],
-        end_date=days[1],
-        frequency="d",
-        adjustflag="3",
-    )
-
-
-def _distributions(wire: BaostockWire, share: AShare, days: tuple[str, str]) -> list[Distribution]:
-    needed = ("dividOperateDate", "dividCashPsBeforeTax", "dividStocksPs", "dividReserveToStockPs")
-    found: list[Distribution] = []
-    for year in range(int(days[0][:4]), int(days[1][:4]) + 1):
-        what = f"the dividends of {share.symbol} in {year}"
-        for row in wire.rows(what, needed, "query_dividend_data", _their(share), str(year), "operate"):
-            try:
-                cash, bonus, reserve = (float(row[name] or 0.0) for name in needed[1:])
-            except ValueError as error:
-                raise common.changed_format(VENDOR, what, str(error), VENDOR) from error
-            if days[0] <= row["dividOperateDate"] <= days[1]:
-                found.append(Distribution(row["dividOperateDate"], cash, bonus + reserve))
-    return merged(found)
-
-
 def _levels(wire: BaostockWire, index: Index, sessions: Sessions) -> Floats:
     code = LEVELS[index]
     what = f"the levels of {code}"
-    rows = _bars(wire, what, code, (sessions.first, sessions.last))
     try:
-        closes = {row["date"]: float(row["close"]) for row in rows}
+        closes = {row["date"]: float(row["close"]) for row in _bars(wire, what, code, sessions)}
     except ValueError as error:
         raise common.changed_format(VENDOR, what, str(error), VENDOR) from error
     levels = np.array([closes.get(str(day), np.nan) for day in sessions.days])
-    if bool(np.isnan(levels).any()):
-        gap = sessions.days[np.isnan(levels)][0]
+    for gap in sessions.days[np.isnan(levels)]:
         raise SourceError(f"baostock has no level of {code} on {gap}", hint="ask for other days or without index")
     return levels
 

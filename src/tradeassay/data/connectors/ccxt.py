@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import closing
+from functools import partial
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -16,12 +17,13 @@ from tradeassay.core.errors import SourceError, UserError, require
 from tradeassay.core.registry import did_you_mean, refuse_unknown
 from tradeassay.core.time import DAY, MINUTE, Instant, iso, midnight, parse_day, retry_after_seconds
 from tradeassay.core.view import Days, Field, Floats, Instrument, Ints
-from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors import common
 from tradeassay.data.source import Panel, SourceConfig, sources
 
 T = TypeVar("T")
 Timeframe = Literal["1d", "1m"]
+Candles = tuple[Ints, dict[Field, Floats]]
+"""Opening instants in order, and one array per field."""
 STEPS: dict[Timeframe, int] = {"1d": DAY, "1m": MINUTE}
 MILLISECOND = 1_000_000
 PAGE = 500
@@ -29,33 +31,18 @@ PAGE = 500
 FIELD_ORDER: tuple[Field, ...] = ("open", "high", "low", "close", "volume")
 
 
-@dataclass(frozen=True, slots=True)
-class Candles:
-    """Opening instants in order, and one array per field."""
-
-    start: Ints
-    fields: dict[Field, Floats]
-
-
 class CryptoWire:
     """A conversation with one exchange. Raises :class:`SourceError` for whatever goes wrong on it."""
 
     def __init__(
-        self,
-        name: str,
-        runtime: common.Runtime,
-        settings: Mapping[str, Any] | None,
-        *,
-        forgive: bool,
+        self, name: str, runtime: common.Runtime, settings: Mapping[str, Any] | None, *, forgive: bool
     ) -> None:
         library: Any = require("ccxt", "crypto")
         self._ccxt = library
         requests: Any = require("requests", "crypto")
         problem, otherwise = f"ccxt knows no exchange '{name}'", "see ccxt.exchanges for the names"
         refuse_unknown(name, library.exchanges, problem, otherwise)
-        self.name = name
-        self._runtime = runtime
-        self._forgive = forgive
+        self.name, self._runtime, self._forgive = name, runtime, forgive
         session = requests.Session()
         session.hooks["response"].append(_refuse_half_a_body)
         options = {
@@ -74,32 +61,24 @@ class CryptoWire:
 
     def instruments(self, symbols: tuple[str, ...]) -> list[Instrument]:
         markets = self._ask("its markets", self._exchange.load_markets)
+        decimals = self._exchange.precisionMode == self._ccxt.DECIMAL_PLACES
         found: list[Instrument] = []
         for symbol in symbols:
             market = markets.get(symbol)
             if market is None or not market.get("spot"):
                 spot = [name for name, one in markets.items() if one.get("spot")]
-                raise SourceError(
-                    f"{self.name} has no spot market {symbol}",
-                    hint=did_you_mean(symbol, spot, "write e.g. BTC/USDT"),
+                hint = did_you_mean(symbol, spot, "write e.g. BTC/USDT")
+                raise SourceError(f"{self.name} has no spot market {symbol}", hint=hint)
+            try:
+                told = [market["precision"][kind] for kind in ("amount", "price")]
+                units = [1e-8 if one is None else float(10.0**-one if decimals else one) for one in told]
+                sizes: dict[str, Any] = {"lot": units[0], "step": units[0], "tick": units[1]}
+                found.append(
+                    Instrument(symbol=symbol, name=symbol, kind="crypto", currency=market["quote"], **sizes)
                 )
-            found.append(self._instrument(symbol, market))
+            except (KeyError, TypeError, ValueError) as error:
+                raise common.changed_format(self.name, f"the market {symbol}", repr(error), "ccxt") from error
         return found
-
-    def _instrument(self, symbol: str, market: Mapping[str, Any]) -> Instrument:
-        try:
-            step, tick = (self._unit(market["precision"][kind]) for kind in ("amount", "price"))
-            return Instrument(
-                symbol=symbol, name=symbol, kind="crypto", currency=market["quote"], lot=step, step=step, tick=tick
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise common.changed_format(self.name, f"the market {symbol}", repr(error), "ccxt") from error
-
-    def _unit(self, precision: float | None) -> float:
-        if precision is None:
-            return 1e-8
-        decimals = self._exchange.precisionMode == self._ccxt.DECIMAL_PLACES
-        return float(10.0**-precision) if decimals else float(precision)
 
     def candles(self, symbol: str, timeframe: Timeframe, begin: Instant, end: Instant) -> Candles:
         """Return every candle in [begin, end), page by page. A history that does not reach back to ``begin`` is
@@ -111,10 +90,15 @@ class CryptoWire:
         since = begin
         while since < end:
             page = self._page(symbol, timeframe, since, limit)
-            if not rows:
-                self._refuse_newest_only(symbol, timeframe, page, since, limit)
+            oldest, newest = (int(page[k][0]) * MILLISECOND if page else since for k in (0, -1))
+            full = len(page) >= limit and oldest > since
+            if not rows and full and newest >= self._runtime.clock.now() - 2 * step:
+                raise SourceError(
+                    f"{self.name} keeps only its newest {len(page)} {timeframe} candles of {symbol}, from "
+                    f"{iso(oldest)} on",
+                    hint="ask for later days, or choose another exchange",
+                )
             rows += [row for row in page if since <= row[0] * MILLISECOND < end]
-            newest = int(page[-1][0]) * MILLISECOND if page else since
             # An empty page is a stretch before the listing or without a trade: look past it.
             since = newest + step if page and newest >= since else since + limit * step
         table = np.array(rows, dtype=np.float64).reshape(len(rows), 6)
@@ -124,26 +108,12 @@ class CryptoWire:
                 f"{self.name}'s {timeframe} candles of {symbol} do not begin at full UTC steps",
                 hint="choose another exchange",
             )
-        return Candles(start, {name: table[:, index + 1] for index, name in enumerate(FIELD_ORDER)})
-
-    def _refuse_newest_only(
-        self, symbol: str, timeframe: Timeframe, page: list[list[float]], since: Instant, limit: int
-    ) -> None:
-        step = STEPS[timeframe]
-        if len(page) < limit or page[0][0] * MILLISECOND <= since:
-            return
-        if page[-1][0] * MILLISECOND >= self._runtime.clock.now() - 2 * step:
-            oldest = iso(int(page[0][0]) * MILLISECOND)
-            raise SourceError(
-                f"{self.name} keeps only its newest {len(page)} {timeframe} candles of {symbol}, from {oldest} on",
-                hint="ask for later days, or choose another exchange",
-            )
+        return start, {name: table[:, index + 1] for index, name in enumerate(FIELD_ORDER)}
 
     def _page(self, symbol: str, timeframe: Timeframe, since: Instant, limit: int) -> list[list[float]]:
         what = f"the {timeframe} candles of {symbol}"
-        page = self._ask(
-            what, lambda: self._exchange.fetch_ohlcv(symbol, timeframe, since=since // MILLISECOND, limit=limit)
-        )
+        asked = partial(self._exchange.fetch_ohlcv, symbol, timeframe, since=since // MILLISECOND, limit=limit)
+        page = self._ask(what, asked)
         empty = 0
         for row in page:
             known = [isinstance(value, int | float) for value in row[:6]]
@@ -204,14 +174,23 @@ class CcxtSource(common.ConnectorSource):
         config = self._config
         common.need_symbols(config, "BTC/USDT")
         sessions = common.sessions_asked("24/7", config.first, config.last, self._runtime.clock)
-        wire = CryptoWire(config.exchange, self._runtime, self._wire.get("settings"), forgive=config.forgive)
-        try:
+        columns, minutes = [], []
+        lacks: dict[Timeframe, str] = {"1d": "", "1m": "no minutes; "} if config.minutes else {"1d": ""}
+        with closing(self._open(forgive=config.forgive)) as wire:
             instruments = wire.instruments(config.symbols)
             currency = common.one_currency({one.currency: one.symbol for one in instruments})
-            columns = [_column(wire, instrument, sessions) for instrument in instruments]
-            minutes = [_minutes(wire, symbol, sessions) for symbol in config.symbols] if config.minutes else []
-        finally:
-            wire.close()
+            for timeframe, lack in lacks.items():
+                for one in instruments:
+                    begin, end = int(sessions.open_time[0]), int(sessions.close_time[-1])
+                    start, fields = wire.candles(one.symbol, timeframe, begin, end)
+                    if start.size == 0:
+                        reason = f"{lack}some exchanges keep only their latest candles"
+                        days = (sessions.first, sessions.last)
+                        raise common.empty_answer(wire.name, one.symbol, *days, reason)
+                    if timeframe == "1d":
+                        columns.append(common.Column(one, _days(start), fields))
+                    else:
+                        minutes.append(common.MinuteColumn(one.symbol, start + MINUTE, fields))
         licence = (
             f"Public market data of {config.exchange} through ccxt (MIT): the numbers are the exchange's, "
             "under the terms of its API; do not redistribute them."
@@ -222,37 +201,17 @@ class CcxtSource(common.ConnectorSource):
 
     def growth_since(self, day: str) -> float | None:
         """Return the newest price over the close of a day, today's unfinished bar included; None without one."""
-        wire = CryptoWire(self._config.exchange, self._runtime, self._wire.get("settings"), forgive=True)
-        try:
-            candles = wire.candles(
-                self._config.symbols[0], "1d", midnight(parse_day(day)), self._runtime.clock.now()
-            )
-        finally:
-            wire.close()
-        return common.newest_over(_days(candles), candles.fields["close"], day)
+        first, now = midnight(parse_day(day)), self._runtime.clock.now()
+        with closing(self._open(forgive=True)) as wire:
+            start, fields = wire.candles(self._config.symbols[0], "1d", first, now)
+        return common.newest_over(_days(start), fields["close"], day)
+
+    def _open(self, *, forgive: bool) -> CryptoWire:
+        return CryptoWire(self._config.exchange, self._runtime, self._wire.get("settings"), forgive=forgive)
 
 
-def _days(candles: Candles) -> Days:
-    return candles.start.astype("datetime64[ns]").astype("datetime64[D]")
-
-
-def _candles(wire: CryptoWire, symbol: str, timeframe: Timeframe, sessions: Sessions, lack: str) -> Candles:
-    begin, end = int(sessions.open_time[0]), int(sessions.close_time[-1])
-    candles = wire.candles(symbol, timeframe, begin, end)
-    if candles.start.size == 0:
-        reason = f"{lack}some exchanges keep only their latest candles"
-        raise common.empty_answer(wire.name, symbol, sessions.first, sessions.last, reason)
-    return candles
-
-
-def _column(wire: CryptoWire, instrument: Instrument, sessions: Sessions) -> common.Column:
-    candles = _candles(wire, instrument.symbol, "1d", sessions, "")
-    return common.Column(instrument=instrument, days=_days(candles), fields=candles.fields)
-
-
-def _minutes(wire: CryptoWire, symbol: str, sessions: Sessions) -> common.MinuteColumn:
-    candles = _candles(wire, symbol, "1m", sessions, "no minutes; ")
-    return common.MinuteColumn(symbol, candles.start + MINUTE, candles.fields)
+def _days(start: Ints) -> Days:
+    return start.astype("datetime64[ns]").astype("datetime64[D]")
 
 
 sources.add("ccxt", CcxtSource)

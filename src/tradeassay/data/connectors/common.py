@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -126,13 +126,12 @@ def ask_with_retries(ask: Callable[[], T], *, vendor: str, what: str, runtime: R
         named = rest(state.outcome.exception())
         return float(backoff(state)) if named is None else named
 
-    def worth_another(error: BaseException) -> bool:
-        return isinstance(error, Unanswered) and (rest(error) or 0.0) <= policy.longest_wait
-
     attempts = tenacity.Retrying(
         stop=tenacity.stop_after_attempt(policy.attempts),
         wait=pause,
-        retry=tenacity.retry_if_exception(worth_another),
+        retry=tenacity.retry_if_exception(
+            lambda error: isinstance(error, Unanswered) and (rest(error) or 0.0) <= policy.longest_wait
+        ),
         sleep=runtime.sleep,
         reraise=True,
     )
@@ -149,11 +148,12 @@ def ask_with_retries(ask: Callable[[], T], *, vendor: str, what: str, runtime: R
             raise refused from error
         made, waited = attempts.statistics["attempt_number"], attempts.statistics["idle_for"]
         effort = f"{made} attempt{'s' if made > 1 else ''}, {waited:.0f} s of waiting between them"
+        said, hint = (
+            "gave no usable answer for",
+            "check the connection (and a proxy, if there is one), then fetch again",
+        )
         if isinstance(error, Throttled):
             said, hint = "refused", "wait some minutes and fetch again, or ask for fewer symbols at once"
-        else:
-            said = "gave no usable answer for"
-            hint = "check the connection (and a proxy, if there is one), then fetch again"
         raise SourceError(f"{vendor} {said} {what}: {error.reason} ({effort})", hint=hint) from error
 
 
@@ -172,11 +172,16 @@ def quietly(module: str) -> Iterator[None]:
         logger.setLevel(level)
 
 
+# -- from a vendor's series to columns ---------------------------------------------------------------------------
+
 DELISTING_SLACK = 30
 """Sessions by which a series may end before its vendor's delisting date, which is the day of the formal act."""
 DELISTING_DAYS = 45
 """The same slack in calendar days, for a formal act after the last session asked for."""
+FORGIVEN = 20
+"""Of so many bars one may be on a day without a session. More of them are days told in another zone, say."""
 PRICES: tuple[Field, ...] = ("open", "high", "low", "close")
+SURVIVORS = "symbols chosen at the time of retrieval: survivorship"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,74 +198,15 @@ class Column:
     halted: Days | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class VendorGrid:
-    """Columns laid out on sessions, sorted by (listed, symbol), with what a reader must know about them."""
+class MinuteColumn(NamedTuple):
+    """One symbol's minute bars: closing instants in order and one array per field."""
 
-    listings: tuple[Listing, ...]
-    bars: dict[Field, Floats]
-    suspended: Bools
-    notes: tuple[str, ...]
+    symbol: str
+    close_time: Ints
+    fields: Mapping[Field, Floats]
 
 
-def lay_out(
-    columns: Sequence[Column], sessions: Sessions, *, vendor: str, allow_partial: bool, forgive: bool = False
-) -> VendorGrid:
-    """Lay vendor series out on a calendar. A session without a bar between listing and delisting becomes a
-    suspension. Refused: a bar on a day without a session, days out of order (``forgive`` a few), a part of the
-    range (``allow_partial``)."""
-    notes: list[str] = []
-    if forgive:
-        columns = [_forgiven(column, sessions, vendor, notes) for column in columns]
-    placed = sorted(
-        (_place(column, sessions, vendor, allow_partial) for column in columns),
-        key=lambda one: (one.listing.listed, one.symbol),
-    )
-    shape = (sessions.days.size, len(placed))
-    bars: dict[Field, Floats] = {name: np.full(shape, np.nan) for name in FIELDS}
-    suspended = np.zeros(shape, dtype=np.bool_)
-    for index, one in enumerate(placed):
-        for name, values in one.fields.items():
-            bars[name][one.rows, index] = values
-        suspended[:, index] = one.suspended
-    said = {
-        f"{vendor} has only part of the range, taken as listing or delisting": [
-            text for one in placed for text in one.cut
-        ],
-        "sessions without a bar, taken as suspensions": [f"{one.symbol} {one.gaps}" for one in placed if one.gaps],
-        "incomplete bars, left out": [f"{one.symbol} {day}" for one in placed for day in one.broken],
-    }
-    told = [f"{what}: {shorten(names)}" for what, names in said.items() if names]
-    return VendorGrid(tuple(one.listing for one in placed), bars, suspended, (*told, *notes))
-
-
-FORGIVEN = 20
-"""Of so many bars one may be on a day without a session. More of them are days told in another zone, say."""
-
-
-def _forgiven(column: Column, sessions: Sessions, vendor: str, notes: list[str]) -> Column:
-    """Return a series in order, without its second copies and a few bars of days without a session."""
-    order = np.argsort(column.days, kind="stable")
-    days = column.days[order]
-    fields = {name: values[order] for name, values in column.fields.items()}
-    twice = np.zeros(days.size, dtype=np.bool_)
-    if days.size > 1:
-        alike = [(v[1:] == v[:-1]) | (np.isnan(v[1:]) & np.isnan(v[:-1])) for v in fields.values()]
-        twice[1:] = (days[1:] == days[:-1]) & np.logical_and.reduce(alike)
-    strange = ~np.isin(days, sessions.days) & ~twice
-    if strange.sum() > max(days.size // FORGIVEN, 1):
-        strange[:] = False
-    if strange.any():
-        named = shorten([f"{column.instrument.symbol} {day}" for day in days[strange]])
-        notes.append(f"{vendor} sent bars on days without a session, left out: {named}")
-    if twice.any():
-        notes.append(f"{vendor} sent bars twice: {column.instrument.symbol} {int(twice.sum())}")
-    keep = ~(twice | strange)
-    return replace(column, days=days[keep], fields={name: values[keep] for name, values in fields.items()})
-
-
-@dataclass(frozen=True, slots=True)
-class Vendor:
+class Vendor(NamedTuple):
     """Where a panel comes from: what messages call it, the source's name, its calendar, its currency, what may be
     done with the data."""
 
@@ -269,9 +215,6 @@ class Vendor:
     calendar: CalendarName
     currency: str
     licence: str
-
-
-SURVIVORS = "symbols chosen at the time of retrieval: survivorship"
 
 
 class ConnectorSource:
@@ -303,8 +246,10 @@ class ConnectorSource:
         """Return the panel of fetched columns; ``before`` and ``after`` the notes on them come other biases."""
         config: ConnectorConfig = self._config
         partial = config.allow_partial
-        grid = lay_out(columns, sessions, vendor=vendor.name, allow_partial=partial, forgive=config.forgive)
-        gaps = check_minutes(minutes, columns, vendor=vendor.name, allow_partial=partial)
+        listings, bars, suspended, notes = lay_out(
+            columns, sessions, vendor=vendor.name, allow_partial=partial, forgive=config.forgive
+        )
+        joined, gaps = join_minutes(minutes, columns, vendor=vendor.name, allow_partial=partial)
         facts = PanelFacts(
             kind="real",
             source=vendor.source,
@@ -312,21 +257,173 @@ class ConnectorSource:
             currency=vendor.currency,
             calendar=vendor.calendar,
             adjusted="none",
-            biases=(*before, *grid.notes, *gaps, *after),
+            biases=(*before, *notes, *gaps, *after),
             licence=vendor.licence,
             retrieved_at=iso(self._runtime.clock.now() // SECOND * SECOND),
         )
         return Panel(
             name=config.name or vendor.source.replace("/", "-"),
             facts=facts,
-            listings=grid.listings,
+            listings=listings,
             sessions=sessions.days,
             open_time=sessions.open_time,
             close_time=sessions.close_time,
-            bars=grid.bars,
-            suspended=grid.suspended,
-            minutes=join_minutes(minutes, vendor=vendor.name) if minutes else None,
+            bars=bars,
+            suspended=suspended,
+            minutes=joined,
         )
+
+
+def lay_out(
+    columns: Sequence[Column], sessions: Sessions, *, vendor: str, allow_partial: bool, forgive: bool = False
+) -> tuple[tuple[Listing, ...], dict[Field, Floats], Bools, list[str]]:
+    """Return vendor series on a calendar: listings sorted by (day, symbol), bars, suspended cells, and notes.
+
+    A session without a bar between listing and delisting becomes a suspension. Refused: a bar on a day without a
+    session, days out of order (``forgive`` a few), a part of the range (``allow_partial``)."""
+    cut, gaps, broken, forgiven = (list[str]() for _ in range(4))
+    placed = []
+    for column in columns:
+        if forgive:
+            column = _forgiven(column, sessions, vendor, forgiven)
+        finite = [np.isfinite(column.fields[name]) for name in PRICES]
+        whole, some = np.all(finite, axis=0), np.any(finite, axis=0)
+        rows = _rows(column, column.days, sessions, vendor)[whole]
+        halted = rows[:0] if column.halted is None else _rows(column, column.halted, sessions, vendor)
+        told = np.union1d(rows, halted)
+        if told.size == 0:
+            raise SourceError(
+                f"{vendor} sent no bar of {column.instrument.symbol} on a session from {sessions.first} to "
+                f"{sessions.last}",
+                hint="check the symbol and the days, or leave it out",
+            )
+        listing, parts = _listing(column, int(told[0]), int(told[-1]), sessions, vendor, allow_partial)
+        placed.append((listing, rows, halted, parts, column.days[some & ~whole], whole, column.fields))
+    placed.sort(key=lambda one: (one[0].listed, one[0].instrument.symbol))
+    shape = (sessions.days.size, len(placed))
+    bars: dict[Field, Floats] = {name: np.full(shape, np.nan) for name in FIELDS}
+    suspended = np.zeros(shape, dtype=np.bool_)
+    for index, (listing, rows, halted, parts, days, whole, fields) in enumerate(placed):
+        symbol, last = listing.instrument.symbol, np.datetime64(listing.delisted or sessions.last, "D")
+        for name, values in fields.items():
+            bars[name][rows, index] = values[whole]
+        silent = (sessions.days >= np.datetime64(listing.listed, "D")) & (sessions.days <= last)
+        silent[rows] = False
+        suspended[:, index] = silent
+        silent[halted] = False  # the vendor itself says that nothing traded
+        cut += parts
+        gaps += [f"{symbol} {silent.sum()}"] if silent.any() else []
+        broken += [f"{symbol} {day}" for day in days]
+    said = {
+        f"{vendor} has only part of the range, taken as listing or delisting": cut,
+        "sessions without a bar, taken as suspensions": gaps,
+        "incomplete bars, left out": broken,
+    }
+    notes = [f"{what}: {shorten(names)}" for what, names in said.items() if names]
+    return tuple(one[0] for one in placed), bars, suspended, notes + forgiven
+
+
+def _forgiven(column: Column, sessions: Sessions, vendor: str, notes: list[str]) -> Column:
+    """Return a series in order, without its second copies and a few bars of days without a session."""
+    order = np.argsort(column.days, kind="stable")
+    days = column.days[order]
+    fields = {name: values[order] for name, values in column.fields.items()}
+    twice = np.zeros(days.size, dtype=np.bool_)
+    if days.size > 1:
+        alike = [(v[1:] == v[:-1]) | (np.isnan(v[1:]) & np.isnan(v[:-1])) for v in fields.values()]
+        twice[1:] = (days[1:] == days[:-1]) & np.logical_and.reduce(alike)
+    strange = ~np.isin(days, sessions.days) & ~twice
+    if strange.sum() > max(days.size // FORGIVEN, 1):
+        strange[:] = False
+    if strange.any():
+        named = shorten([f"{column.instrument.symbol} {day}" for day in days[strange]])
+        notes.append(f"{vendor} sent bars on days without a session, left out: {named}")
+    if twice.any():
+        notes.append(f"{vendor} sent bars twice: {column.instrument.symbol} {int(twice.sum())}")
+    keep = ~(twice | strange)
+    return replace(column, days=days[keep], fields={name: values[keep] for name, values in fields.items()})
+
+
+def _rows(column: Column, days: Days, sessions: Sessions, vendor: str) -> Ints:
+    symbol = column.instrument.symbol
+    back = np.flatnonzero(days[1:] <= days[:-1])
+    if back.size:
+        raise SourceError(
+            f"{vendor}'s days of {symbol} are doubled or out of order at {days[back[0] + 1]}",
+            hint="fetch again; if it stays so, leave the symbol out",
+        )
+    strange = days[~np.isin(days, sessions.days)]
+    if strange.size:
+        raise SourceError(
+            f"{vendor} sent a bar of {symbol} for {strange[0]}, when {sessions.calendar} has no session",
+            hint="leave the symbol out, or fetch it from another source",
+        )
+    return np.searchsorted(sessions.days, days).astype(np.int64)
+
+
+def _listing(
+    column: Column, first_bar: int, last_bar: int, sessions: Sessions, vendor: str, partial: bool
+) -> tuple[Listing, list[str]]:
+    """Return when a series counts as listed, and the parts of the range it lacks (refused unless ``partial``)."""
+    symbol = column.instrument.symbol
+    listed = column.listed or sessions.first
+    delisted = column.delisted if column.delisted is not None and column.delisted <= sessions.last else None
+    begin = int(np.searchsorted(sessions.days, np.datetime64(listed, "D")))
+    end = int(np.searchsorted(sessions.days, np.datetime64(delisted or sessions.last, "D"), side="right")) - 1
+    first_day, last_day = str(sessions.days[first_bar]), str(sessions.days[last_bar])
+    # A delisting is dated by its formal act, some time after the last bar.
+    soon = column.delisted is not None and column.delisted <= str(sessions.days[-1] + DELISTING_DAYS)
+    closing = soon and end - DELISTING_SLACK <= last_bar < end
+    cut = []
+    for missing, side, day, wanted, taken in (
+        (first_bar > begin, "begin", first_day, "first", "listing"),
+        (last_bar < end and not closing, "end", last_day, "last", "delisting"),
+    ):
+        if missing and not partial:
+            asked = f"{sessions.first} to {sessions.last}"
+            raise SourceError(
+                f"{vendor}'s bars of {symbol} {side} on {day}, but {asked} was asked for",
+                hint=f"ask with {wanted}={day}, or with allow_partial=true to take that day as its {taken}",
+            )
+        if missing:
+            cut.append(f"{symbol} {'from' if side == 'begin' else 'to'} {day}")
+    if first_bar != begin:
+        listed = first_day
+    if last_bar != end:
+        delisted = last_day if last_bar < sessions.days.size - 1 else None
+    return Listing(instrument=column.instrument, listed=listed, delisted=delisted), cut
+
+
+def join_minutes(
+    minutes: Sequence[MinuteColumn], daily: Sequence[Column], *, vendor: str, allow_partial: bool
+) -> tuple[MinutePanel | None, list[str]]:
+    """Return minute bars on their common closing times, NaN where a symbol has none, and a note on traded days
+    without any (refused unless ``allow_partial``). Raises :class:`SourceError` for times out of order."""
+    if not minutes:
+        return None, []
+    traded = {column.instrument.symbol: column.days for column in daily}
+    every = np.unique(np.concatenate([column.close_time for column in minutes]))
+    bars: dict[Field, Floats] = {name: np.full((every.size, len(minutes)), np.nan) for name in FIELDS}
+    missing: list[str] = []
+    for index, (symbol, close_time, fields) in enumerate(minutes):
+        if (np.diff(close_time) <= 0).any():
+            raise SourceError(
+                f"{vendor}'s minutes of {symbol} are doubled or out of order",
+                hint="fetch again; if it stays so, leave minutes out",
+            )
+        # A bar that ends at midnight belongs to the day before.
+        days = (close_time - 1).astype("datetime64[ns]").astype("datetime64[D]")
+        gone = np.setdiff1d(traded[symbol], days)
+        if gone.size and not allow_partial:
+            raise SourceError(
+                f"{vendor} has no minutes of {symbol} on {gone[0]} ({gone.size} days in all)",
+                hint="ask for other days, without minutes, or with allow_partial=true",
+            )
+        missing += [f"{symbol} {day}" for day in gone]
+        for name, values in fields.items():
+            bars[name][np.searchsorted(every, close_time), index] = values
+    joined = MinutePanel(tuple(column.symbol for column in minutes), every, bars)
+    return joined, [f"days without minute bars: {shorten(missing)}"] if missing else []
 
 
 def one_currency(symbols: Mapping[str, str]) -> str:
@@ -337,152 +434,13 @@ def one_currency(symbols: Mapping[str, str]) -> str:
     return next(iter(symbols))
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    listing: Listing
-    rows: Ints
-    fields: Mapping[Field, Floats]
-    suspended: Bools
-    gaps: int
-    broken: tuple[str, ...]
-    cut: tuple[str, ...]
-
-    @property
-    def symbol(self) -> str:
-        return self.listing.instrument.symbol
-
-
-def _place(column: Column, sessions: Sessions, vendor: str, allow_partial: bool) -> _Placed:
-    symbol = column.instrument.symbol
-    rows = _rows(symbol, column.days, sessions, vendor)
-    whole = np.all([np.isfinite(column.fields[name]) for name in PRICES], axis=0)
-    some = np.any([np.isfinite(column.fields[name]) for name in PRICES], axis=0)
-    broken = tuple(str(day) for day in column.days[some & ~whole])
-    rows = rows[whole]
-    fields = {name: values[whole] for name, values in column.fields.items()}
-    halted = _rows(symbol, column.halted, sessions, vendor) if column.halted is not None else rows[:0]
-    told = np.union1d(rows, halted)
-    if told.size == 0:
-        raise SourceError(
-            f"{vendor} sent no bar of {symbol} on a session from {sessions.first} to {sessions.last}",
-            hint="check the symbol and the days, or leave it out",
-        )
-    listing, cut = _listing(column, told, sessions, vendor, allow_partial)
-    alive = (sessions.days >= np.datetime64(listing.listed, "D")) & (
-        sessions.days <= np.datetime64(listing.delisted or sessions.last, "D")
-    )
-    suspended = alive.copy()
-    suspended[rows] = False
-    silent = suspended.copy()
-    silent[halted] = False
-    return _Placed(listing, rows, fields, suspended, int(silent.sum()), broken, cut)
-
-
-def _rows(symbol: str, days: Days, sessions: Sessions, vendor: str) -> Ints:
-    if days.size > 1 and bool(np.any(days[1:] <= days[:-1])):
-        at = int(np.argmax(days[1:] <= days[:-1])) + 1
-        raise SourceError(
-            f"{vendor}'s days of {symbol} are doubled or out of order at {days[at]}",
-            hint="fetch again; if it stays so, leave the symbol out",
-        )
-    rows = np.searchsorted(sessions.days, days).astype(np.int64)
-    inside = rows < sessions.days.size
-    strange = ~inside | (sessions.days[np.where(inside, rows, 0)] != days)
-    if bool(strange.any()):
-        raise SourceError(
-            f"{vendor} sent a bar of {symbol} for {days[strange][0]}, when {sessions.calendar} has no session",
-            hint="leave the symbol out, or fetch it from another source",
-        )
-    return rows
-
-
-def _listing(
-    column: Column, told: Ints, sessions: Sessions, vendor: str, partial: bool
-) -> tuple[Listing, tuple[str, ...]]:
-    symbol = column.instrument.symbol
-    listed = column.listed or sessions.first
-    delisted = column.delisted if column.delisted is not None and column.delisted <= sessions.last else None
-    begin = int(np.searchsorted(sessions.days, np.datetime64(listed, "D")))
-    end = int(np.searchsorted(sessions.days, np.datetime64(delisted or sessions.last, "D"), side="right")) - 1
-    first_bar, last_bar = int(told[0]), int(told[-1])
-    first_day, last_day = str(sessions.days[first_bar]), str(sessions.days[last_bar])
-
-    def refuse_part(side: str, day: str, wanted: str, taken: str) -> None:
-        if not partial:
-            asked = f"{sessions.first} to {sessions.last}"
-            raise SourceError(
-                f"{vendor}'s bars of {symbol} {side} on {day}, but {asked} was asked for",
-                hint=f"ask with {wanted}={day}, or with allow_partial=true to take that day as its {taken}",
-            )
-
-    cut: list[str] = []
-    if first_bar > begin:
-        refuse_part("begin", first_day, "first", "listing")
-        cut.append(f"{symbol} from {first_day}")
-    if first_bar != begin:
-        listed = first_day
-    soon = column.delisted is not None and column.delisted <= str(sessions.days[-1] + DELISTING_DAYS)
-    if soon and end - DELISTING_SLACK <= last_bar < end:
-        delisted = last_day
-    elif last_bar < end:
-        refuse_part("end", last_day, "last", "delisting")
-        delisted = last_day
-        cut.append(f"{symbol} to {delisted}")
-    elif last_bar > end:
-        delisted = last_day if last_bar < sessions.days.size - 1 else None
-    return Listing(instrument=column.instrument, listed=listed, delisted=delisted), tuple(cut)
-
-
 def shorten(items: Sequence[str]) -> str:
     """Join a list for a sentence, saying how many were left unnamed."""
     named = ", ".join(items[:10])
     return f"{named} and {len(items) - 10} more" if len(items) > 10 else named
 
 
-@dataclass(frozen=True, slots=True)
-class MinuteColumn:
-    """One symbol's minute bars: closing instants in order and one array per field."""
-
-    symbol: str
-    close_time: Ints
-    fields: Mapping[Field, Floats]
-
-
-def join_minutes(columns: Sequence[MinuteColumn], *, vendor: str) -> MinutePanel:
-    """Join minute bars; NaN where a symbol has none. Raises :class:`SourceError` for times out of order."""
-    for column in columns:
-        steps = np.diff(column.close_time)
-        if bool((steps <= 0).any()):
-            raise SourceError(
-                f"{vendor}'s minutes of {column.symbol} are doubled or out of order",
-                hint="fetch again; if it stays so, leave minutes out",
-            )
-    every = np.unique(np.concatenate([column.close_time for column in columns]))
-    bars: dict[Field, Floats] = {name: np.full((every.size, len(columns)), np.nan) for name in FIELDS}
-    for index, column in enumerate(columns):
-        rows = np.searchsorted(every, column.close_time)
-        for name, values in column.fields.items():
-            bars[name][rows, index] = values
-    return MinutePanel(tuple(column.symbol for column in columns), every, bars)
-
-
-def check_minutes(
-    minutes: Sequence[MinuteColumn], daily: Sequence[Column], *, vendor: str, allow_partial: bool
-) -> tuple[str, ...]:
-    """Refuse a symbol that traded on a day without minutes, or return a note when ``allow_partial``."""
-    traded = {column.instrument.symbol: column.days for column in daily}
-    missing: list[str] = []
-    for column in minutes:
-        # A bar that ends at midnight belongs to the day before.
-        days = np.unique((column.close_time - 1).astype("datetime64[ns]").astype("datetime64[D]"))
-        gone = np.setdiff1d(traded[column.symbol], days)
-        if gone.size and not allow_partial:
-            raise SourceError(
-                f"{vendor} has no minutes of {column.symbol} on {gone[0]} ({gone.size} days in all)",
-                hint="ask for other days, without minutes, or with allow_partial=true",
-            )
-        missing += [f"{column.symbol} {day}" for day in gone]
-    return (f"days without minute bars: {shorten(missing)}",) if missing else ()
+# -- what is asked -----------------------------------------------------------------------------------------------
 
 
 class ConnectorConfig(SourceConfig, frozen=True, kw_only=True):
@@ -548,9 +506,8 @@ def sessions_asked(calendar: CalendarName, first: str, last: str | None, clock: 
             hint=f"ask up to {found.days[over - 1]}" if over else "ask for days that are over",
         )
     if over == 0:
-        raise UserError(
-            f"{calendar} has no finished session from {first} to {last or 'now'}", hint="ask for other days"
-        )
+        asked = f"from {first} to {last or 'now'}"
+        raise UserError(f"{calendar} has no finished session {asked}", hint="ask for other days")
     return found.part(0, over)
 
 
@@ -559,5 +516,4 @@ def action_time(sessions: Sessions, ex_date: str) -> Instant | None:
     day = np.datetime64(ex_date, "D")
     if not sessions.days[0] <= day <= sessions.days[-1]:
         return None
-    row = int(np.searchsorted(sessions.days, day))
-    return action_known_at(int(sessions.open_time[row]))
+    return action_known_at(int(sessions.open_time[np.searchsorted(sessions.days, day)]))

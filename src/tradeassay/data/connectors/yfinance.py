@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -65,19 +65,15 @@ VENDOR = "Yahoo"
 COLUMNS: dict[str, Field] = {"Open": "open", "High": "high", "Low": "low", "Close": "close", "Volume": "volume"}
 
 
-@dataclass(frozen=True, slots=True)
-class YahooSeries:
+class YahooSeries(NamedTuple):
     """One symbol's daily answer, still as Yahoo adjusts it: prices and dividends divided by later splits."""
 
-    symbol: str
-    name: str
-    kind: str
-    currency: str
+    instrument: Instrument
     first_trade: str | None
     days: Days
     fields: dict[Field, Floats]
-    splits: tuple[VendorSplit, ...]
-    dividends: tuple[tuple[np.datetime64, float], ...]
+    splits: list[VendorSplit]
+    dividends: list[tuple[np.datetime64, float]]
     capital_gains: bool
 
 
@@ -108,99 +104,101 @@ class YahooWire:
     """A conversation with Yahoo. Use inside :func:`conversation`."""
 
     def __init__(self, library: Any, session: Any, runtime: common.Runtime) -> None:
-        self._library = library
-        self._session = session
-        self._runtime = runtime
+        self._library, self._session, self._runtime = library, session, runtime
         session.longest = runtime.retry.timeout
 
     def daily(self, symbol: str, first: date, until: date) -> YahooSeries:
-        frame, meta = self._ask(symbol, first, until, "1d")
+        what = f"the daily bars of {symbol}"
+        frame, meta = self._ask(what, symbol, first, until, "1d")
         try:
             days: Days = np.array([stamp.date() for stamp in frame.index], dtype="datetime64[D]")
             fields = {ours: frame[theirs].to_numpy(dtype=np.float64) for theirs, ours in COLUMNS.items()}
             # Rows without any price only carry an event on a day without a bar.
-            priced = np.any([np.isfinite(fields[name]) for name in ("open", "high", "low", "close")], axis=0)
-            first_trade = meta["firstTradeDate"]
-            return YahooSeries(
+            priced = np.any([np.isfinite(fields[name]) for name in common.PRICES], axis=0)
+            events = []
+            for title in ("Stock Splits", "Dividends"):
+                values = frame[title].to_numpy(dtype=np.float64)
+                events.append([(days[row], float(values[row])) for row in np.flatnonzero(np.nan_to_num(values))])
+            instrument = Instrument(
                 symbol=symbol,
                 name=str(meta.get("longName") or meta.get("shortName") or ""),
-                kind=str(meta["instrumentType"]),
+                kind="index" if meta["instrumentType"] in ("ETF", "MUTUALFUND") else "stock",
                 currency=str(meta["currency"]),
-                first_trade=None if first_trade is None else str(first_trade.date()),
-                days=days[priced],
-                fields={name: values[priced] for name, values in fields.items()},
-                splits=tuple(VendorSplit(day, ratio) for day, ratio in _events(days, frame["Stock Splits"])),
-                dividends=tuple(_events(days, frame["Dividends"])),
-                capital_gains="Capital Gains" in frame and bool((frame["Capital Gains"] > 0).any()),
+            )
+            first_trade = meta["firstTradeDate"]
+            return YahooSeries(
+                instrument,
+                None if first_trade is None else str(first_trade.date()),
+                days[priced],
+                {name: values[priced] for name, values in fields.items()},
+                [VendorSplit(day, ratio) for day, ratio in events[0]],
+                events[1],
+                "Capital Gains" in frame and bool((frame["Capital Gains"] > 0).any()),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise common.changed_format(VENDOR, f"the daily bars of {symbol}", repr(error), "yfinance") from error
+            raise common.changed_format(VENDOR, what, repr(error), "yfinance") from error
 
     def minutes(self, symbol: str, first: date, until: date) -> tuple[Ints, dict[Field, Floats]]:
-        frame, _ = self._ask(symbol, first, until, "1m")
+        what = f"the minutes of {symbol}"
+        frame, _ = self._ask(what, symbol, first, until, "1m")
         try:
             frame = frame[frame[list(COLUMNS)[:4]].notna().any(axis=1)]
             starts: Ints = frame.index.as_unit("ns").asi8
             fields = {ours: frame[theirs].to_numpy(dtype=np.float64) for theirs, ours in COLUMNS.items()}
         except (KeyError, TypeError, ValueError) as error:
-            raise common.changed_format(VENDOR, f"the minutes of {symbol}", repr(error), "yfinance") from error
+            raise common.changed_format(VENDOR, what, repr(error), "yfinance") from error
         return starts + MINUTE, fields
 
-    def _ask(self, symbol: str, first: date, until: date, interval: str) -> tuple[Any, Any]:
-        kind = "daily bars" if interval == "1d" else "minutes"
-        return common.ask_with_retries(
-            lambda: self._once(symbol, first, until, interval),
-            vendor=VENDOR,
-            what=f"the {kind} of {symbol}",
-            runtime=self._runtime,
-        )
+    def _ask(self, what: str, symbol: str, first: date, until: date, interval: str) -> tuple[Any, Any]:
+        last = str(until - timedelta(days=1))
 
-    def _once(self, symbol: str, first: date, until: date, interval: str) -> tuple[Any, Any]:
-        try:
-            # Past ranges are answered from a cache inside the library, broken answers included.
-            self._library.data.YfData.cache_get.cache_clear()
-            ticker = self._library.Ticker(symbol, session=self._session)
-            frame = ticker.history(
-                start=first.isoformat(),
-                end=until.isoformat(),
-                interval=interval,
-                auto_adjust=False,
-                back_adjust=False,
-                repair=False,
-                actions=True,
-                timeout=self._runtime.retry.timeout,
-            )
-            meta = ticker.history_metadata
-        except Exception as error:
-            raise self._translated(error, symbol, first, until) from error
-        if frame.empty:
-            raise common.empty_answer(VENDOR, symbol, str(first), str(until - timedelta(days=1)))
-        return frame, meta
+        def once() -> tuple[Any, Any]:
+            try:
+                # Past ranges are answered from a cache inside the library, broken answers included.
+                self._library.data.YfData.cache_get.cache_clear()
+                ticker = self._library.Ticker(symbol, session=self._session)
+                frame = ticker.history(
+                    start=first.isoformat(),
+                    end=until.isoformat(),
+                    interval=interval,
+                    auto_adjust=False,
+                    back_adjust=False,
+                    repair=False,
+                    actions=True,
+                    timeout=self._runtime.retry.timeout,
+                )
+                meta = ticker.history_metadata
+            except Exception as error:
+                raise self._translated(error, symbol, str(first), last) from error
+            if frame.empty:
+                raise common.empty_answer(VENDOR, symbol, str(first), last)
+            return frame, meta
 
-    def _translated(self, error: Exception, symbol: str, first: date, until: date) -> Exception:
+        return common.ask_with_retries(once, vendor=VENDOR, what=what, runtime=self._runtime)
+
+    def _translated(self, error: Exception, symbol: str, first: str, last: str) -> Exception:
         from curl_cffi.requests import exceptions as curl
 
         problems = self._library.exceptions
-        status = self._session.last_status or 0
-        last = str(until - timedelta(days=1))
-        if isinstance(error, problems.YFRateLimitError):
-            status = 429
+        status = 429 if isinstance(error, problems.YFRateLimitError) else self._session.last_status or 0
+        # libcurl ends each message with a pointer to its manual.
+        text = " ".join(str(error).split()).split(" See http")[0][:200]
         if isinstance(error, curl.Timeout) and status != 429:
             return common.Unanswered(self._runtime.late)
         if isinstance(error, curl.IncompleteRead):
             return common.Unanswered(common.BROKE_OFF)
         if isinstance(error, problems.YFTickerMissingError) or status == 404:
-            return common.empty_answer(VENDOR, symbol, str(first), last, _one_line(error))
+            return common.empty_answer(VENDOR, symbol, first, last, text)
         about = (VENDOR, f"the bars of {symbol}")
         if (fault := common.http_fault(status, self._session.retry_after, about, self._runtime)) is not None:
             return fault
         if isinstance(error, json.JSONDecodeError):
             return common.Unanswered(common.NOT_JSON)
         if isinstance(error, OSError):
-            return common.Unanswered(f"the connection failed: {_one_line(error)}")
+            return common.Unanswered(f"the connection failed: {text}")
         if isinstance(error, problems.YFException):
-            return SourceError(f"yfinance could not fetch {symbol}: {_one_line(error)}", hint="see its message")
-        return common.changed_format(VENDOR, f"the bars of {symbol}", repr(error), "yfinance")
+            return SourceError(f"yfinance could not fetch {symbol}: {text}", hint="see its message")
+        return common.changed_format(*about, repr(error), "yfinance")
 
 
 @contextmanager
@@ -219,22 +217,10 @@ def conversation(runtime: common.Runtime, make_session: Callable[[], Any] | None
         session.close()
 
 
-def _events(days: Days, column: Any) -> list[tuple[np.datetime64, float]]:
-    values = column.to_numpy(dtype=np.float64)
-    return [(days[row], float(values[row])) for row in np.flatnonzero(np.nan_to_num(values))]
-
-
-def _one_line(error: Exception) -> str:
-    # libcurl ends each message with a pointer to its manual.
-    return " ".join(str(error).split()).split(" See http")[0][:200]
-
-
 DECIMALS = 4
 """Yahoo sends 32-bit prices; four decimals remove their noise and keep every price a US exchange quotes."""
-
 MINUTE_HISTORY_DAYS = 29
 MINUTE_REQUEST_DAYS = 7
-
 LICENCE = (
     "Yahoo Finance through yfinance (Apache-2.0): the data is Yahoo's and its suppliers', for personal use under "
     "Yahoo's terms of service; do not redistribute the numbers."
@@ -266,27 +252,40 @@ class YFinanceSource(common.ConnectorSource):
         config, clock = self._config, self._runtime.clock
         common.need_symbols(config, "AAPL")
         sessions = common.sessions_asked("XNYS", config.first, config.last, clock)
-        if config.minutes:
-            today = moment(clock.now()).date()
-            oldest = today - timedelta(days=MINUTE_HISTORY_DAYS)
-            if parse_day(sessions.first) < oldest:
-                raise UserError(
-                    f"Yahoo keeps minute bars for 30 days, and {sessions.first} is older",
-                    hint=f"ask with first={oldest} or later, or without minutes",
-                )
-        first, until = parse_day(sessions.first), moment(clock.now()).date() + timedelta(days=1)
+        first, today = parse_day(sessions.first), moment(clock.now()).date()
+        oldest, until = today - timedelta(days=MINUTE_HISTORY_DAYS), today + timedelta(days=1)
+        if config.minutes and first < oldest:
+            raise UserError(
+                f"Yahoo keeps minute bars for 30 days, and {first} is older",
+                hint=f"ask with first={oldest} or later, or without minutes",
+            )
         with conversation(self._runtime, self._wire.get("session")) as wire:
-            series = [_checked(wire.daily(symbol, first, until)) for symbol in config.symbols]
+            series = [wire.daily(symbol, first, until) for symbol in config.symbols]
+            for one in series:
+                for split in not_applied(one.days, one.fields["open"], one.fields["close"], one.splits):
+                    raise SourceError(
+                        f"Yahoo lists a split {split.ratio:g}:1 of {one.instrument.symbol} on {split.day}, "
+                        "but its prices before that day are not adjusted for it",
+                        hint="leave the symbol out or fetch it again in a few days, when Yahoo has mended it",
+                    )
             indices = {name: _levels(wire.daily(name, first, until), sessions) for name in config.indices}
-            minutes = _minutes(wire, series, sessions) if config.minutes else []
+            minutes = [_minutes(wire, one, sessions) for one in series] if config.minutes else []
         lost = {
-            "capital-gain distributions are not stored": [one.symbol for one in series if one.capital_gains],
+            "capital-gain distributions are not stored": [
+                one.instrument.symbol for one in series if one.capital_gains
+            ],
             "index levels with gaps": [name for name, levels in indices.items() if bool(np.isnan(levels).any())],
         }
-        currency = common.one_currency({one.currency: one.symbol for one in series})
+        currency = common.one_currency({one.instrument.currency: one.instrument.symbol for one in series})
+        columns = []
+        for one in series:
+            wanted = one.days <= sessions.days[-1]
+            fields = {name: values[wanted] for name, values in one.fields.items()}
+            traded = _as_traded(fields, factor_after(one.days[wanted], one.splits))
+            columns.append(common.Column(one.instrument, one.days[wanted], traded, listed=one.first_trade))
         panel = self.panel(
             common.Vendor(VENDOR, "yfinance", "XNYS", currency, LICENCE),
-            [_column(one, sessions) for one in series],
+            columns,
             sessions,
             minutes=minutes,
             before=(common.SURVIVORS,),
@@ -302,36 +301,6 @@ class YFinanceSource(common.ConnectorSource):
         return common.newest_over(series.days, series.fields["close"], day)
 
 
-def _checked(series: YahooSeries) -> YahooSeries:
-    """Return the series if every listed split is visibly reflected in it; raises :class:`SourceError` if not."""
-    forgotten = not_applied(series.days, series.fields["open"], series.fields["close"], series.splits)
-    if forgotten:
-        raise SourceError(
-            f"Yahoo lists a split {forgotten[0].ratio:g}:1 of {series.symbol} on {forgotten[0].day}, "
-            "but its prices before that day are not adjusted for it",
-            hint="leave the symbol out or fetch it again in a few days, when Yahoo has mended it",
-        )
-    return series
-
-
-def _column(series: YahooSeries, sessions: Sessions) -> common.Column:
-    wanted = series.days <= sessions.days[-1]
-    days = series.days[wanted]
-    factor = factor_after(days, series.splits)
-    fields = {name: values[wanted] for name, values in series.fields.items()}
-    return common.Column(
-        instrument=Instrument(
-            symbol=series.symbol,
-            name=series.name,
-            kind="index" if series.kind in ("ETF", "MUTUALFUND") else "stock",
-            currency=series.currency,
-        ),
-        days=days,
-        fields=_as_traded(fields, factor),
-        listed=series.first_trade,
-    )
-
-
 def _as_traded(fields: dict[Field, Floats], factor: Floats) -> dict[Field, Floats]:
     traded = {name: np.round(fields[name] * factor, DECIMALS) for name in common.PRICES}
     traded["volume"] = np.rint(fields["volume"] / factor)
@@ -342,20 +311,16 @@ def _actions(series: Sequence[YahooSeries], sessions: Sessions) -> tuple[Corpora
     actions: list[CorporateAction] = []
     for one in series:
         paid = np.array([day for day, _ in one.dividends], dtype="datetime64[D]")
-        scale = factor_after(paid, one.splits, same_day=True)
+        scale = factor_after(paid, one.splits, same_day=True).tolist()
         found: list[tuple[Literal["split", "dividend"], np.datetime64, float]]
         found = [("split", split.day, split.ratio) for split in one.splits]
-        found += [
-            ("dividend", day, round(amount * float(factor), 6))
-            for (day, amount), factor in zip(one.dividends, scale, strict=True)
-        ]
+        dividends = zip(one.dividends, scale, strict=True)
+        found += [("dividend", day, round(amount * factor, 6)) for (day, amount), factor in dividends]
         for kind, day, value in found:
             known_at = common.action_time(sessions, str(day))
             if known_at is not None:
-                action = CorporateAction(
-                    symbol=one.symbol, kind=kind, ex_date=str(day), known_at=known_at, value=value
-                )
-                actions.append(action)
+                told: dict[str, Any] = {"symbol": one.instrument.symbol, "ex_date": str(day), "known_at": known_at}
+                actions.append(CorporateAction(kind=kind, value=value, **told))
     return tuple(sorted(actions, key=lambda action: (action.ex_date, action.symbol, action.kind)))
 
 
@@ -366,35 +331,26 @@ def _levels(series: YahooSeries, sessions: Sessions) -> Floats:
     return levels
 
 
-def _minutes(wire: YahooWire, series: Sequence[YahooSeries], sessions: Sessions) -> list[common.MinuteColumn]:
-    columns: list[common.MinuteColumn] = []
-    end = parse_day(sessions.last) + timedelta(days=1)
-    for one in series:
-        times, parts = [], []
-        start = parse_day(sessions.first)
-        while start < end:
-            stop = min(start + timedelta(days=MINUTE_REQUEST_DAYS), end)
-            # A stretch of weekends and holidays only has no minutes, and asking for it is an error.
-            if bool(((sessions.days >= np.datetime64(start)) & (sessions.days < np.datetime64(stop))).any()):
-                close_time, fields = wire.minutes(one.symbol, start, stop)
-                times.append(close_time)
-                parts.append(fields)
-            start = stop
-        close_time = np.concatenate(times)
-        joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        factor = _minute_factor(one, close_time, joined["close"])
-        columns.append(common.MinuteColumn(one.symbol, close_time, _as_traded(joined, factor)))
-    return columns
-
-
-def _minute_factor(series: YahooSeries, close_time: Ints, closes: Floats) -> Floats:
-    """Return what minute prices must be multiplied by: they are not always adjusted along with the days."""
+def _minutes(wire: YahooWire, series: YahooSeries, sessions: Sessions) -> common.MinuteColumn:
+    times, parts = [], []
+    start, end = parse_day(sessions.first), parse_day(sessions.last) + timedelta(days=1)
+    while start < end:
+        stop = min(start + timedelta(days=MINUTE_REQUEST_DAYS), end)
+        # A stretch of weekends and holidays only has no minutes, and asking for it is an error.
+        if bool(((sessions.days >= np.datetime64(start)) & (sessions.days < np.datetime64(stop))).any()):
+            found, fields = wire.minutes(series.instrument.symbol, start, stop)
+            times.append(found)
+            parts.append(fields)
+        start = stop
+    close_time = np.concatenate(times)
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    # Minute prices are not always adjusted along with the days: whichever lies nearer to the day's close counts.
     days = (close_time - 1).astype("datetime64[ns]").astype("datetime64[D]")
     factor = factor_after(days, series.splits)
-    rows = np.minimum(np.searchsorted(series.days, days), series.days.size - 1)
-    daily = series.fields["close"][rows]
-    traded = np.abs(np.log(closes / (daily * factor))) < np.abs(np.log(closes / daily))
-    return np.where(traded, 1.0, factor)
+    daily = series.fields["close"][np.minimum(np.searchsorted(series.days, days), series.days.size - 1)]
+    traded = np.abs(np.log(joined["close"] / (daily * factor))) < np.abs(np.log(joined["close"] / daily))
+    fields = _as_traded(joined, np.where(traded, 1.0, factor))
+    return common.MinuteColumn(series.instrument.symbol, close_time, fields)
 
 
 sources.add("yfinance", YFinanceSource)

@@ -274,13 +274,7 @@ def read_flows(
 
 
 def _by_day(
-    name: str,
-    title: str,
-    columns: Mapping[str, Sequence[Any]],
-    days: Sequence[str],
-    *,
-    since: bool,
-    value: str,
+    name: str, title: str, columns: Mapping[str, Sequence[Any]], days: Sequence[str], *, since: bool, value: str
 ) -> dict[str, float]:
     """Return a column of flows by day, written as the account's ``value`` is; of what was paid ``since`` the
     beginning, each day's own."""
