@@ -11,7 +11,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.llm import Access, Budget, ModelParams, QuestionPlace, RetryPolicy, open_model
 from tradeassay.llm.model import Attempt, failed_reply
-from tradeassay.llm.retry import AskingModel
+from tradeassay.llm.model import AskingModel
 
 NAME = "openai-api/standin/m"
 

@@ -14,7 +14,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply, ToolSpec
 from tradeassay.core.errors import UserError
 from tradeassay.llm import Access, Budget, CassetteStore, ModelParams, check_model, open_model, parse_name
 from tradeassay.llm.budget import most_request
-from tradeassay.llm.retry import RetryPolicy
+from tradeassay.llm.model import RetryPolicy
 from tradeassay.llm.tables import load_prices
 
 

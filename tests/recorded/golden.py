@@ -26,7 +26,7 @@ import msgspec
 import tradeassay
 from tradeassay.cli import main
 from tradeassay.core.hashing import sha256_of
-from tradeassay.llm.cassette import message_id
+from tradeassay.llm.cassette import content_id
 from tradeassay.play.dialogue_log import whole_messages
 from tradeassay.runs import CodeRun, load_run
 
@@ -163,7 +163,7 @@ def _episode(run: Any, key: str) -> dict[str, Any]:
 def questions(run: Any, key: str) -> list[list[Any]]:
     """Return where each question was asked, what for, and the hash of everything that it said."""
     lines = list(run.dialogue(key))
-    asked = [sha256_of([message_id(one) for one in messages])[:16] for messages in whole_messages(lines)]
+    asked = [sha256_of([content_id(one) for one in messages])[:16] for messages in whole_messages(lines)]
     return [[line.step, line.purpose, line.attempt, one] for line, one in zip(lines, asked, strict=True)]
 
 

@@ -417,10 +417,10 @@ def _cover_cassette(work, path):
         line = cassette.DECODER.decode(text)
         match line:
             case cassette.MessageLine(id=name, message=message):
-                renamed[name] = cassette.message_id(message)
+                renamed[name] = cassette.content_id(message)
                 line = msgspec.structs.replace(line, id=renamed[name])
             case cassette.ToolsLine(id=name, tools=tools):
-                renamed[name] = cassette.tools_id(tools)
+                renamed[name] = cassette.content_id(tools)
                 line = msgspec.structs.replace(line, id=renamed[name])
             case cassette.AnswerLine(asked=asked):
                 names = tuple(renamed.get(name, name) for name in asked.messages)

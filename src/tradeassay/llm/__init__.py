@@ -32,11 +32,11 @@ from tradeassay.llm.model import (
     ModelName as ModelName,
     ModelParams as ModelParams,
     QuestionPlace as QuestionPlace,
+    RetryPolicy as RetryPolicy,
     parse_name as parse_name,
 )
 from tradeassay.llm.open import Access as Access, check_model as check_model, open_model as open_model
 from tradeassay.llm.prompting import fenced_blocks as fenced_blocks, parse_object as parse_object
-from tradeassay.llm.retry import RetryPolicy as RetryPolicy
 from tradeassay.llm.scripted import ScriptedModel as ScriptedModel, scripted_models as scripted_models
 from tradeassay.llm.tables import (
     Cutoff as Cutoff,

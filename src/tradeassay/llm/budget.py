@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
+from dataclasses import dataclass
 from functools import lru_cache
 
 from tradeassay.core.dialogue import AskModel, ModelReply
@@ -85,17 +86,12 @@ def estimate_reply(reply: ModelReply) -> int:
     return sum(map(estimate_tokens, parts))
 
 
-_ROUNDING = 1e-9
-
-
+@dataclass(slots=True)
 class Reservation:
     """Money put aside for one call. It is settled exactly once."""
 
-    __slots__ = ("open", "usd")
-
-    def __init__(self, usd: float) -> None:
-        self.usd = usd
-        self.open = True
+    usd: float
+    open: bool = True
 
 
 class Budget:
@@ -125,13 +121,10 @@ class Budget:
         are served in the order they came: a small call does not slip past a big one that is waiting."""
         if usd < 0:
             raise ValueError(f"cannot reserve {usd} dollars")
-        if not self._waiting and self._fits(usd):
-            return self._take(usd)
-        if self._under_way == 0:
-            return None
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         entry = (usd, answer)
         self._waiting.append(entry)
+        self._serve()
         try:
             granted = await answer
         except asyncio.CancelledError:
@@ -156,33 +149,26 @@ class Budget:
             self.uncertain_usd += reservation.usd
         self._serve()
 
-    def _fits(self, usd: float) -> bool:
-        return self.max_usd is None or self.spent_usd + self.reserved_usd + usd <= self.max_usd + _ROUNDING
-
-    def _take(self, usd: float) -> Reservation:
-        self.reserved_usd += usd
-        self._under_way += 1
-        return Reservation(usd)
-
     def _give_back(self, usd: float) -> None:
         self._under_way -= 1
         # With no call in flight nothing is reserved: rounding must not pile up over thousands of calls.
         self.reserved_usd = self.reserved_usd - usd if self._under_way else 0.0
 
     def _serve(self) -> None:
+        """Grant or refuse those who wait, until one must go on waiting for a call in flight to give money back."""
         while self._waiting:
             usd, answer = self._waiting[0]
-            if answer.done():
-                self._waiting.popleft()
-            elif self._fits(usd):
-                self._waiting.popleft()
-                self._take(usd)
-                answer.set_result(True)
-            elif self._under_way == 0:
-                self._waiting.popleft()
-                answer.set_result(False)
-            else:
-                return
+            if not answer.done():
+                # A billionth of a dollar is rounding.
+                wanted = self.spent_usd + self.reserved_usd + usd
+                fits = self.max_usd is None or wanted <= self.max_usd + 1e-9
+                if not fits and self._under_way:
+                    return
+                if fits:
+                    self.reserved_usd += usd
+                    self._under_way += 1
+                answer.set_result(fits)
+            self._waiting.popleft()
 
 
 class BudgetedProvider:
@@ -229,6 +215,3 @@ class BudgetedProvider:
             if cost is None:
                 self._lost[place] = self._lost.get(place, 0.0) + worst
         return attempt
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()

@@ -16,7 +16,6 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -55,8 +54,8 @@ def asked(model: str, params: ModelParams, request: AskModel, place: QuestionPla
     return RecordedQuestion(
         model=model,
         params=params.sent(),
-        messages=tuple(message_id(message) for message in request.messages),
-        tools=tools_id(request.tools) if request.tools else None,
+        messages=tuple(map(content_id, request.messages)),
+        tools=content_id(request.tools) if request.tools else None,
         must_call=request.must_call,
         answer_schema=request.answer_schema,
         purpose=request.purpose,
@@ -78,13 +77,9 @@ def answer_key(model: str, params: ModelParams, request: AskModel, place: Questi
 ENCODER = msgspec.json.Encoder()
 
 
-def message_id(message: Message) -> str:
-    return hashlib.sha256(ENCODER.encode(message)).hexdigest()
-
-
-def tools_id(tools: tuple[ToolSpec, ...]) -> str:
-    """Return the SHA-256 of a list of tools; their order counts, because a model sees it."""
-    return hashlib.sha256(ENCODER.encode(tools)).hexdigest()
+def content_id(content: Message | tuple[ToolSpec, ...]) -> str:
+    """Return the SHA-256 of a message or of a list of tools; their order counts, because a model sees it."""
+    return hashlib.sha256(ENCODER.encode(content)).hexdigest()
 
 
 ANSWERS = frozenset({None, "refused", "context", "parse", "schema", "status", "too_large", "agent", "stray"})
@@ -194,57 +189,43 @@ def cassette_faults(path: Path) -> Iterator[str]:
     whole = raw[: raw.rfind(b"\n") + 1]
     if whole != raw:
         yield "the last line is torn"
-    texts = whole.split(b"\n")
-    order = _Order()
+    written = whole.split(b"\n")
+    # Whatever is new in a question precedes its answer, and nothing else does.
+    fresh: list[str] = []
+    seen: set[str] = set()
+    final: set[str] = set()
+    texts = True
     for number, line in _lines(path, whole):
-        if ENCODER.encode(line) != texts[number - 1]:
+        if ENCODER.encode(line) != written[number - 1]:
             yield f"line {number} is not written as tradeassay writes it"
-        for what in (_misnamed(line), order.fault(number, line)):
-            if what is not None:
-                yield f"line {number}: {what}"
-    if order.fresh:
+        match line:
+            case HeadLine():
+                texts = line.texts
+                if number > 1:
+                    yield f"line {number}: a second beginning"
+            case MessageLine():
+                fresh.append(line.id)
+                if line.id != content_id(line.message):
+                    yield f"line {number}: the message is not the one that its name says"
+            case ToolsLine():
+                fresh.append(line.id)
+                if line.id != content_id(line.tools):
+                    yield f"line {number}: the tools are not those that their name says"
+            case AnswerLine():
+                if line.key != key_of(line.asked):
+                    yield f"line {number}: the answer belongs to another question"
+                tools = () if line.asked.tools is None else (line.asked.tools,)
+                wanted = [name for name in dict.fromkeys((*line.asked.messages, *tools)) if name not in seen]
+                if fresh != (wanted if texts else []):
+                    yield f"line {number}: what it asks is not what was written before it"
+                elif line.key in final:
+                    yield f"line {number}: the question had its answer already"
+                fresh = []
+                seen.update(wanted)
+                if line.reply.error_kind in ANSWERS:
+                    final.add(line.key)
+    if fresh:
         yield "the last lines belong to no answer"
-
-
-def _misnamed(line: Line) -> str | None:
-    match line:
-        case MessageLine(id=name, message=message) if name != message_id(message):
-            return "the message is not the one that its name says"
-        case ToolsLine(id=name, tools=tools) if name != tools_id(tools):
-            return "the tools are not those that their name says"
-        case AnswerLine(key=key, asked=question) if key != key_of(question):
-            return "the answer belongs to another question"
-        case _:
-            return None
-
-
-class _Order:
-    """Follows the order of lines: whatever is new in a question precedes its answer, and nothing else does."""
-
-    def __init__(self) -> None:
-        self.fresh: list[str] = []
-        self._seen: set[str] = set()
-        self._final: set[str] = set()
-        self._texts = True
-
-    def fault(self, number: int, line: Line) -> str | None:
-        """Take one line; returns what is wrong with its place."""
-        if isinstance(line, MessageLine | ToolsLine):
-            self.fresh.append(line.id)
-            return None
-        if isinstance(line, HeadLine):
-            self._texts = line.texts
-            return "a second beginning" if number > 1 else None
-        tools = () if line.asked.tools is None else (line.asked.tools,)
-        wanted = [name for name in dict.fromkeys((*line.asked.messages, *tools)) if name not in self._seen]
-        misplaced, self.fresh = self.fresh != (wanted if self._texts else []), []
-        self._seen.update(wanted)
-        again = line.key in self._final
-        if line.reply.error_kind in ANSWERS:
-            self._final.add(line.key)
-        if misplaced:
-            return "what it asks is not what was written before it"
-        return "the question had its answer already" if again else None
 
 
 def without_texts(path: Path, wanted: Callable[[RecordedQuestion], bool] = lambda question: True) -> bytes:
@@ -311,7 +292,6 @@ class CassetteStore:
     ) -> None:
         """Append an answer; a durable store must then :meth:`settle` before anything depends on it."""
         with self._lock:
-            tape = self._tape(episode)
             answer = AnswerLine(
                 key=key,
                 asked=question,
@@ -320,8 +300,7 @@ class CassetteStore:
                 seconds=seconds,
                 lost_usd=lost_usd or msgspec.UNSET,
             )
-            tape.write([*tape.unwritten(question, request), answer])
-            tape.replies[key] = reply
+            self._tape(episode).write(question, request, answer)
 
     async def settle(self, episode: str) -> None:
         """Wait until a durable store's answers would survive a power cut; other tasks go on meanwhile."""
@@ -386,62 +365,52 @@ class _Tape:
         self._written = {*contents.messages, *contents.tools}
         self.replies = {line.key: line.reply for line in contents.answers}
 
-    def unwritten(self, question: RecordedQuestion, request: AskModel) -> Iterator[Line]:
-        """Yield the lines that must precede an answer: whatever part of its question is not in the file yet."""
-        if not self._begun:
-            yield HeadLine(format=FORMAT)
-        fresh: set[str] = set()
+    def write(self, question: RecordedQuestion, request: AskModel, answer: AnswerLine) -> None:
+        """Append an answer, and before it whatever part of its question is not in the file yet, in one write."""
+        fresh: dict[str, Line] = {}
         for name, message in zip(question.messages, request.messages, strict=True):
-            if name not in self._written and name not in fresh:
-                fresh.add(name)
-                yield MessageLine(id=name, message=message)
+            if name not in self._written:
+                fresh.setdefault(name, MessageLine(id=name, message=message))
         if question.tools is not None and question.tools not in self._written:
-            yield ToolsLine(id=question.tools, tools=request.tools)
-
-    def write(self, lines: list[Line]) -> None:
-        """Append lines in one write. A file that somebody else began meanwhile is not begun again."""
-        file = self._file if self._file is not None else self._open()
-        with naming(self._path), _alone(file):
-            if isinstance(lines[0], HeadLine) and os.fstat(file).st_size > 0:
-                lines = lines[1:]
-            block = without_secrets(b"".join(ENCODER.encode(line) + b"\n" for line in lines))
-            if os.write(file, block) != len(block):
-                self.close()  # opening it again cuts off the partly written block
-                raise RunError(f"{self._path} could not be written to its end", hint="is the disk full?")
+            fresh[question.tools] = ToolsLine(id=question.tools, tools=request.tools)
+        opened = self._file is None
+        if self._file is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        # Other writers are kept out: what looks like a torn last line may be one that somebody is writing.
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        try:
+            with naming(self._path):
+                size = os.fstat(self._file).st_size
+                if opened and (end := _whole_end(self._file, size)) < size:
+                    os.ftruncate(self._file, end)
+                    size = end
+                # A file that somebody else began meanwhile is not begun again.
+                head = [] if self._begun or size else [HeadLine(format=FORMAT)]
+                lines = [*head, *fresh.values(), answer]
+                block = without_secrets(b"".join(ENCODER.encode(line) + b"\n" for line in lines))
+                if os.write(self._file, block) != len(block):
+                    self.close()  # opening it again cuts off the partly written block
+                    raise RunError(f"{self._path} could not be written to its end", hint="is the disk full?")
+        finally:
+            if self._file is not None:  # to close it gives the lock back too
+                fcntl.flock(self._file, fcntl.LOCK_UN)
         self._begun = True
-        self._written.update(line.id for line in lines if isinstance(line, MessageLine | ToolsLine))
+        self._written.update(fresh)
+        self.replies[answer.key] = answer.reply
 
     def close(self) -> None:
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
-    def _open(self) -> int:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-        with _alone(self._file):
-            end = read_end(self._file)
-            if end < os.fstat(self._file).st_size:
-                os.ftruncate(self._file, end)
-        return self._file
-
     def __del__(self) -> None:
         self.close()
 
 
-@contextmanager
-def _alone(file: int) -> Iterator[None]:
-    """Keep other writers out: what looks like a torn last line may be one that somebody is writing."""
-    fcntl.flock(file, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        with suppress(OSError):  # closed meanwhile, which gives the lock back too
-            fcntl.flock(file, fcntl.LOCK_UN)
-
-
-def read_end(file: int) -> int:
-    at = os.fstat(file).st_size
+def _whole_end(file: int, size: int) -> int:
+    """Return where the last whole line of a file of this size ends."""
+    at = size
     while at > 0:
         start = max(0, at - 65_536)
         newline = os.pread(file, at - start, start).rfind(b"\n")
@@ -453,54 +422,46 @@ def read_end(file: int) -> int:
 
 # Models that record their answers, and models that are only a recording.
 
-_AROUND = 30
-
-
-def first_difference(question: RecordedQuestion, request: AskModel, recorded: RecordedAnswer) -> str:
-    if not recorded.texts:
-        return _hash_difference(question, request, recorded.asked)
-    for number, (now, then) in enumerate(zip(request.messages, recorded.messages, strict=False)):
-        if now != then:
-            return f"message {number} ({now.role}) differs: {_message_difference(now, then)}"
-    ours, theirs = len(request.messages), len(recorded.messages)
-    if ours != theirs:
-        longer, word = (request.messages, "new") if ours > theirs else (recorded.messages, "missing")
-        at = min(ours, theirs)
-        return f"message {at} ({longer[at].role}) is {word}: {_excerpt(longer[at].text, 0)}"
-    if request.tools != recorded.tools:
-        return f"the tools differ: {_tools_difference(request, recorded)}"
-    return _setting_difference(question, recorded.asked)
-
-
 _SETTINGS = ("model", "params", "must_call", "answer_schema", "purpose", "attempt", "step", "sample", "index")
 
 
-def _setting_difference(question: RecordedQuestion, recorded: RecordedQuestion) -> str:
+def first_difference(question: RecordedQuestion, request: AskModel, recorded: RecordedAnswer) -> str:
+    """Return in words where a question first differs from a recorded one; hashes may be all there is."""
+    before = recorded.asked
+    for number, (mine, theirs) in enumerate(zip(question.messages, before.messages, strict=False)):
+        if mine != theirs:
+            now = request.messages[number]
+            if not recorded.texts:
+                return f"message {number} ({now.role}) is another text: {_excerpt(now.text, 0)}"
+            told = _message_difference(now, recorded.messages[number])
+            return f"message {number} ({now.role}) differs: {told}"
+    new, old = len(question.messages), len(before.messages)
+    if new != old and not recorded.texts:
+        return f"it has {new} messages, recorded were {old}"
+    if new != old:
+        longer, word = (request.messages, "new") if new > old else (recorded.messages, "missing")
+        first = longer[min(new, old)]
+        return f"message {min(new, old)} ({first.role}) is {word}: {_excerpt(first.text, 0)}"
+    if question.tools != before.tools:
+        for offered, then in zip(request.tools, recorded.tools, strict=False):
+            if offered.name != then.name:
+                return f"the tools differ: '{offered.name}' stands where '{then.name}' was"
+            if offered != then:
+                part = "description" if offered.description != then.description else "schema"
+                return f"the tools differ: the {part} of '{offered.name}' changed"
+        counts = f": there are {len(request.tools)}, recorded were {len(recorded.tools)}"
+        return "the tools differ" + (counts if recorded.texts else "")
     for field in _SETTINGS:
-        now, then = getattr(question, field), getattr(recorded, field)
-        if now != then:
-            return f"{field} is {now!r}, recorded was {then!r}"
+        if getattr(question, field) != getattr(before, field):
+            return f"{field} is {getattr(question, field)!r}, recorded was {getattr(before, field)!r}"
     return "nothing differs"
-
-
-def _hash_difference(question: RecordedQuestion, request: AskModel, recorded: RecordedQuestion) -> str:
-    for number, (now, then) in enumerate(zip(question.messages, recorded.messages, strict=False)):
-        if now != then:
-            text = _excerpt(request.messages[number].text, 0)
-            return f"message {number} ({request.messages[number].role}) is another text: {text}"
-    if len(question.messages) != len(recorded.messages):
-        return f"it has {len(question.messages)} messages, recorded were {len(recorded.messages)}"
-    if question.tools != recorded.tools:
-        return "the tools differ"
-    return _setting_difference(question, recorded)
 
 
 def _message_difference(now: Message, then: Message) -> str:
     if now.role != then.role:
         return f"recorded was a {then.role} message"
     if now.text != then.text:
-        at = _departure(now.text, then.text)
-        return f"at character {at} it has {_excerpt(now.text, at)}, recorded was {_excerpt(then.text, at)}"
+        return _text_difference("", now.text, then.text)
     if now.calls != then.calls:
         names = ", ".join(call.name for call in now.calls) or "none"
         before = ", ".join(call.name for call in then.calls) or "none"
@@ -508,36 +469,23 @@ def _message_difference(now: Message, then: Message) -> str:
             return f"it calls {names}, recorded was {before}"
         for mine, theirs in zip(now.calls, then.calls, strict=True):
             if mine.arguments != theirs.arguments:
-                at = _departure(mine.arguments, theirs.arguments)
-                return (
-                    f"in the arguments of {mine.name}, at character {at}, it has "
-                    f"{_excerpt(mine.arguments, at)}, recorded was {_excerpt(theirs.arguments, at)}"
-                )
+                return _text_difference(f"in the arguments of {mine.name}, ", mine.arguments, theirs.arguments)
         return "the ids of its calls differ, or where they were found"
     return f"it answers call {now.call_id!r}, recorded was {then.call_id!r}"
 
 
-def _tools_difference(request: AskModel, recorded: RecordedAnswer) -> str:
-    for now, then in zip(request.tools, recorded.tools, strict=False):
-        if now.name != then.name:
-            return f"'{now.name}' stands where '{then.name}' was"
-        if now != then:
-            part = "description" if now.description != then.description else "schema"
-            return f"the {part} of '{now.name}' changed"
-    return f"there are {len(request.tools)}, recorded were {len(recorded.tools)}"
-
-
-def _departure(now: str, then: str) -> int:
+def _text_difference(where: str, now: str, then: str) -> str:
     differ = (at for at, (a, b) in enumerate(zip(now, then, strict=False)) if a != b)
-    return next(differ, min(len(now), len(then)))
+    at = next(differ, min(len(now), len(then)))
+    has = f"{where}at character {at}{',' if where else ''} it has"
+    return f"{has} {_excerpt(now, at)}, recorded was {_excerpt(then, at)}"
 
 
 def _excerpt(text: str, at: int) -> str:
     if at >= len(text):
         return "its end"
-    start = max(0, at - _AROUND // 2)
-    piece = text[start : at + _AROUND]
-    return f"{'…' if start else ''}{piece!r}{'…' if at + _AROUND < len(text) else ''}"
+    start, end = max(0, at - 15), at + 30
+    return f"{'…' if start else ''}{text[start:end]!r}{'…' if end < len(text) else ''}"
 
 
 class RecordingModel:

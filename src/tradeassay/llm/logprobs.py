@@ -22,9 +22,8 @@ from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.secrets import remember, without_secrets
 from tradeassay.llm.cassette import CassetteStore, RecordingModel, ReplayingModel
 from tradeassay.llm.local import LocalSettings
-from tradeassay.llm.model import Attempt, Model, ModelParams, QuestionPlace, failed_reply, parse_name
+from tradeassay.llm.model import AskingModel, Attempt, Model, ModelParams, QuestionPlace, failed_reply, parse_name
 from tradeassay.llm.open import Access
-from tradeassay.llm.retry import AskingModel
 
 PARAMS = ModelParams(temperature=0.0, max_tokens=1)
 _TIMEOUT_S = 120.0
@@ -89,8 +88,6 @@ class EchoProvider:
             return Attempt(reply=failed_reply("rate_limited" if again else "status", words), again=again)
         except (OSError, ValueError) as error:
             return Attempt(reply=failed_reply("unreachable", without_secrets(str(error))), again=True)
-
-    async def aclose(self) -> None: ...
 
 
 def _read(answer: Any, text: str) -> Attempt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -14,8 +14,16 @@ from tradeassay.core.errors import UserError, require
 from tradeassay.llm.budget import Budget, BudgetedProvider
 from tradeassay.llm.cassette import CassetteStore, RecordingModel, ReplayingModel
 from tradeassay.llm.local import LocalSettings, find_local_model, local_models, open_local
-from tradeassay.llm.model import Model, ModelName, ModelParams, Provider, parse_name
-from tradeassay.llm.retry import AskingModel, RetryPolicy, Sleep
+from tradeassay.llm.model import (
+    AskingModel,
+    Model,
+    ModelName,
+    ModelParams,
+    Provider,
+    RetryPolicy,
+    Sleep,
+    parse_name,
+)
 from tradeassay.llm.scripted.model import ScriptedProvider
 from tradeassay.llm.tables import Price, PriceTable, load_prices
 
@@ -64,15 +72,14 @@ async def open_model(
         yield ReplayingModel(name, params, cassette)
         return
     price = (access.prices or load_prices()).of(name)
-    provider = await _open_provider(parsed, params, price, access)
-    try:
+    async with _open_provider(parsed, params, price, access) as provider:
         paid = provider if budget is None else BudgetedProvider(provider, params, budget, price)
         # A scripted model's time-outs cost no time: they are played to the end.
         scripted = parsed.route == "scripted"
         retry = msgspec.structs.replace(access.retry, silences=None) if scripted else access.retry
         model = AskingModel(paid, connections=connections, retry=retry, sleep=access.sleep)
         # A provider's packages take another address from the environment too.
-        named = access.base_url or os.environ.get(f"{name.partition('/')[0].upper().replace('-', '_')}_BASE_URL")
+        named = access.base_url or os.environ.get(f"{parsed.provider.upper().replace('-', '_')}_BASE_URL")
         elsewhere = parsed.route == "inspect" and bool(named)
         if cassette is None:
             yield model
@@ -81,8 +88,25 @@ async def open_model(
         took = None if scripted else model.took
         lost = paid.lost if isinstance(paid, BudgetedProvider) else None
         yield RecordingModel(model, params, cassette, elsewhere=elsewhere, took=took, lost=lost)
-    finally:
-        await provider.aclose()
+
+
+@asynccontextmanager
+async def _open_provider(
+    name: ModelName, params: ModelParams, price: Price | None, access: Access
+) -> AsyncIterator[Provider]:
+    match name.route:
+        case "scripted":
+            yield ScriptedProvider(name.full, name.rest, params, price, sleep=access.sleep)
+        case "local":
+            settings = _local_settings(name, access)
+            async with open_local(name, params, price, home=access.home, settings=settings) as local:
+                yield local
+        case "inspect":
+            require("inspect_ai", "models")
+            from tradeassay.llm.via_inspect.provider import open_provider
+
+            async with aclosing(open_provider(name.full, params, price, base_url=access.base_url)) as provider:
+                yield provider
 
 
 def check_model(name: str, access: Access | None = None) -> None:
@@ -93,9 +117,7 @@ def check_model(name: str, access: Access | None = None) -> None:
         case "scripted":
             ScriptedProvider(name, parsed.rest, ModelParams(), None)
         case "local":
-            settings = _local(access)
-            _require_local(parsed, settings)
-            if settings.server is None:
+            if _local_settings(parsed, access).server is None:
                 find_local_model(parsed, access.home)
         case "inspect":
             require("inspect_ai", "models")
@@ -106,33 +128,15 @@ def check_model(name: str, access: Access | None = None) -> None:
                 raise UserError(f"{name}: {opened.reason}", hint="set it, or choose another model")
 
 
-async def _open_provider(name: ModelName, params: ModelParams, price: Price | None, access: Access) -> Provider:
-    match name.route:
-        case "scripted":
-            return ScriptedProvider(name.full, name.rest, params, price, sleep=access.sleep)
-        case "local":
-            settings = _local(access)
-            _require_local(name, settings)
-            return await open_local(name, params, price, home=access.home, settings=settings)
-        case "inspect":
-            require("inspect_ai", "models")
-            from tradeassay.llm.via_inspect.provider import open_provider
-
-            return open_provider(name.full, params, price, base_url=access.base_url)
-
-
-def _local(access: Access) -> LocalSettings:
-    """Return a local model's settings: a server that was named for all models is meant for this one too."""
+def _local_settings(name: ModelName, access: Access) -> LocalSettings:
+    """Return a local model's settings: a server named for all models is meant for this one too. Refuses an
+    unknown name before it asks for an extra: installing that would not help."""
     settings = access.local or LocalSettings()
-    if access.base_url is None:
-        return settings
-    return msgspec.structs.replace(settings, server=access.base_url)
-
-
-def _require_local(name: ModelName, settings: LocalSettings) -> None:
-    """Refuse an unknown name before asking for an extra: installing it would not help."""
+    if access.base_url is not None:
+        settings = msgspec.structs.replace(settings, server=access.base_url)
     if settings.server is None:
         if name.gguf is None:
             local_models.get(name.rest)
         require("xllamacpp", "local")
     require("inspect_ai", "models")
+    return settings

@@ -80,58 +80,54 @@ def _blocks(text: str, offered: dict[str, ToolSpec]) -> Iterator[tuple[str, Foun
 
 
 def _elements(text: str) -> Iterator[str]:
-    """Yield what stands in elements, each up to the first end of its own name."""
+    """Yield what stands in elements, each up to the first end of its own name that is not inside a JSON text."""
     at = 0
     unended: set[str] = set()
     while (opened := _ELEMENT.search(text, at)) is not None:
-        mark = f"</{opened[1]}>"
-        end = -1 if mark in unended else text.find(mark, opened.end())
-        if end < 0:
+        mark, start = f"</{opened[1]}>", opened.end()
+        first = -1 if mark in unended else text.find(mark, start)
+        if first < 0:
             unended.add(mark)  # it is not looked for again: an answer that loops has thousands of beginnings
-            at = opened.end()
+            at = start
+            continue
+        end = first
+        for _ in range(_QUOTED_ENDS):
+            if end < 0 or parse_object(text[start:end]) is not None:
+                break
+            end = text.find(mark, end + len(mark))
         else:
-            end = _real_end(text, opened.end(), end, mark)
-            yield text[opened.end() : end].strip()
-            at = end + len(mark)
-
-
-def _real_end(text: str, start: int, first: int, mark: str) -> int:
-    """Return where an element ends: a mark inside a JSON text's own strings is passed over."""
-    end = first
-    for _ in range(_QUOTED_ENDS):
-        if end < 0:
-            break
-        if parse_object(text[start:end]) is not None:
-            return end
-        end = text.find(mark, end + len(mark))
-    return first
+            end = -1
+        end = end if end >= 0 else first
+        yield text[start:end].strip()
+        at = end + len(mark)
 
 
 def _calls_in(block: str, offered: dict[str, ToolSpec], only: ToolSpec | None) -> Iterator[tuple[str, str]]:
+    """Yield the calls of a block: an object, an array of them, those under ``tool_calls``, or ``name({...})``."""
     written = _WRITTEN_CALL.fullmatch(block.strip())
     if written is not None and written[1] in offered:
         yield written[1], written[2]
         return
-    bodies = _objects(block)
-    whole = parse_object(block)
-    for body in bodies:
-        named = _named_call(body, offered)
-        if named is not None:
-            yield named
-        elif only is not None and _fits(body, only):
-            yield only.name, block.strip() if body == whole else _text(body)
-
-
-def _objects(block: str) -> list[dict[str, object]]:
-    """Return the objects of a block: one, an array of them, or those under ``tool_calls``."""
     try:
         value = msgspec.json.decode(block.strip())
     except UNDECODABLE:
-        return []
+        return
+    whole = value
     if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):
         value = value["tool_calls"]
-    items = value if isinstance(value, list) else [value]
-    return [item for item in items if isinstance(item, dict)]
+    schema = (parse_object(only.schema) or {}) if only is not None else {}
+    properties, required = schema.get("properties"), schema.get("required")
+    known = set(properties) if isinstance(properties, dict) else set()
+    needed = set(required) if isinstance(required, list) else set()
+    for body in value if isinstance(value, list) else [value]:
+        if not isinstance(body, dict):
+            continue
+        named = _named_call(body, offered)
+        if named is not None:
+            yield named
+        elif only is not None and needed <= body.keys() and (not known or known & body.keys()):
+            # Every field that the tool requires is there, and at least one of its fields.
+            yield only.name, block.strip() if body == whole else _text(body)
 
 
 def _named_call(body: dict[str, object], offered: dict[str, ToolSpec]) -> tuple[str, str] | None:
@@ -151,16 +147,6 @@ def _named_call(body: dict[str, object], offered: dict[str, ToolSpec]) -> tuple[
         if key in offered and isinstance(value, dict):
             return key, _text(value)
     return None
-
-
-def _fits(body: dict[str, object], tool: ToolSpec) -> bool:
-    """Tell whether an object has every required field of a tool, and at least one of its fields."""
-    schema = parse_object(tool.schema) or {}
-    properties = schema.get("properties")
-    required = schema.get("required")
-    known = set(properties) if isinstance(properties, dict) else set()
-    needed = set(required) if isinstance(required, list) else set()
-    return needed <= body.keys() and (not known or bool(known & body.keys()))
 
 
 def _text(value: object) -> str:
@@ -185,13 +171,20 @@ class TextToolsProvider:
         calls = find_calls(attempt.reply.text, request.tools, request.must_call, id_prefix=prefix)
         return msgspec.structs.replace(attempt, reply=msgspec.structs.replace(attempt.reply, calls=calls))
 
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
 
 def tools_into_text(request: AskModel) -> AskModel:
     calls = {call.id: call for message in request.messages for call in message.calls}
-    messages = [_in_words(message, calls) for message in request.messages]
+    messages = []
+    for message in request.messages:
+        if message.role == "tool":
+            call = calls.get(message.call_id or "")
+            words = f"Result of {call.name if call else 'the call'}:\n{message.text}"
+            message = Message(role="user", text=words)
+        elif message.calls:
+            made = [call for call in message.calls if call.found_in == "call"]
+            blocks = [f'```json\n{{"name": "{call.name}", "arguments": {call.arguments}}}\n```' for call in made]
+            message = Message(role=message.role, text="\n".join(part for part in (message.text, *blocks) if part))
+        messages.append(message)
     offered = [tool for tool in request.tools if request.must_call in (None, tool.name)]
     schema = request.answer_schema
     if offered:
@@ -207,14 +200,3 @@ def tools_into_text(request: AskModel) -> AskModel:
     return AskModel(
         purpose=request.purpose, messages=tuple(messages), answer_schema=schema, attempt=request.attempt
     )
-
-
-def _in_words(message: Message, calls: dict[str, ToolCall]) -> Message:
-    if message.role == "tool":
-        call = calls.get(message.call_id or "")
-        return Message(role="user", text=f"Result of {call.name if call else 'the call'}:\n{message.text}")
-    if message.calls:
-        made = [call for call in message.calls if call.found_in == "call"]
-        blocks = [f'```json\n{{"name": "{call.name}", "arguments": {call.arguments}}}\n```' for call in made]
-        return Message(role=message.role, text="\n".join(part for part in (message.text, *blocks) if part))
-    return message

@@ -16,9 +16,8 @@ import msgspec
 
 from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall, Usage
 from tradeassay.core.registry import Registry
-from tradeassay.llm.model import Attempt, ModelParams, QuestionPlace, failed_reply, request_texts
+from tradeassay.llm.model import Attempt, ModelParams, QuestionPlace, Sleep, failed_reply, request_texts
 from tradeassay.llm.prompting import parse_object
-from tradeassay.llm.retry import Sleep
 from tradeassay.llm.tables import Price, Tokens
 
 
@@ -64,8 +63,6 @@ class ScriptedProvider:
         usd = None if self._price is None else self._price.usd(tokens)
         usage = Usage(input_tokens=tokens.plain, output_tokens=tokens.output, usd=usd)
         return Attempt(reply=msgspec.structs.replace(reply, usage=usage))
-
-    async def aclose(self) -> None: ...
 
 
 Calls = Sequence[tuple[str, object]]

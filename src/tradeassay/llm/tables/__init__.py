@@ -32,11 +32,30 @@ _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 def read_table(kind: type[T], section: str, packaged: str, override: Path | None) -> dict[str, T]:
     """Return a packaged table, overridden entry by entry by :func:`own_file`, and that by a named file. Raises
     :class:`UserError` when the named file is missing, or a file is not TOML or has entries of another form."""
-    table = _entries(kind, section, _packaged(packaged), packaged)
+    contents: list[tuple[object, Mapping[str, Any]]] = [(packaged, _packaged(packaged))]
     own = own_file()
     for path in ((own,) if own.is_file() else ()) + (() if override is None else (override,)):
-        table |= _entries(kind, section, _user_file(path), str(path))
-    return table
+        try:
+            contents.append((path, tomllib.loads(path.read_text(encoding="utf-8"))))
+        except OSError as error:
+            raise UserError(f"cannot read {path}: {error.strerror}", hint="check the path") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise UserError(
+                f"{path} is not a TOML file: {error}", hint="see the reference of model prices"
+            ) from error
+    found: dict[str, T] = {}
+    for source, content in contents:
+        table = content.get(section, {})
+        if not isinstance(table, dict):
+            raise UserError(f"'{section}' in {source} is not a table", hint=f'write [{section}."provider/model"]')
+        for name, entry in table.items():
+            try:
+                found[name] = msgspec.convert(entry, kind)
+            except msgspec.ValidationError as error:
+                raise UserError(
+                    f'{source}, {section}."{name}": {error}', hint="see the reference of model prices"
+                ) from None
+    return found
 
 
 @cache
@@ -74,34 +93,6 @@ def find_model(table: Mapping[str, T], name: str) -> T | None:
     return None
 
 
-def _user_file(path: Path) -> dict[str, object]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}", hint="check the path") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is not a TOML file: {error}", hint="see the reference of model prices") from error
-
-
-def _entries(kind: type[T], section: str, content: Mapping[str, object], source: str) -> dict[str, T]:
-    table = content.get(section, {})
-    if not isinstance(table, dict):
-        raise UserError(f"'{section}' in {source} is not a table", hint=f'write [{section}."provider/model"]')
-    found: dict[str, T] = {}
-    for name, entry in table.items():
-        try:
-            found[name] = msgspec.convert(entry, kind)
-        except msgspec.ValidationError as error:
-            raise UserError(
-                f'{source}, {section}."{name}": {error}', hint="see the reference of model prices"
-            ) from None
-    return found
-
-
-Dollars = Annotated[float, Meta(ge=0.0)]
-MILLION = 1_000_000
-
-
 class Tokens(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens by what they cost. ``plain`` input was neither read from a provider's cache nor written to it."""
 
@@ -120,12 +111,12 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ``cache_read`` and ``cache_write`` default to the plain input price. Reasoning tokens are billed as output. The
     price holds for requests of up to ``input_limit`` tokens; beyond it nothing is claimed."""
 
-    input: Dollars
-    output: Dollars
+    input: Annotated[float, Meta(ge=0.0)]
+    output: Annotated[float, Meta(ge=0.0)]
     source: str
     as_of: date
-    cache_read: Dollars | None = None
-    cache_write: Dollars | None = None
+    cache_read: Annotated[float, Meta(ge=0.0)] | None = None
+    cache_write: Annotated[float, Meta(ge=0.0)] | None = None
     input_limit: int | None = None
 
     def usd(self, tokens: Tokens) -> float | None:
@@ -135,12 +126,12 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         read = self.input if self.cache_read is None else self.cache_read
         write = self.input if self.cache_write is None else self.cache_write
         total = tokens.plain * self.input + tokens.cache_read * read + tokens.cache_write * write
-        return (total + tokens.output * self.output) / MILLION
+        return (total + tokens.output * self.output) / 1e6
 
     def worst_usd(self, input_tokens: int, output_tokens: int) -> float:
         """Return the most that a request can cost, all input at the highest rate."""
         dearest = max(self.input, self.cache_read or 0.0, self.cache_write or 0.0)
-        return (input_tokens * dearest + output_tokens * self.output) / MILLION
+        return (input_tokens * dearest + output_tokens * self.output) / 1e6
 
 
 class PriceTable(msgspec.Struct, frozen=True):
@@ -199,10 +190,8 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def groups(self) -> tuple[str, str]:
-        return (
-            "thinking" if self.thinking else "instruct",
-            "general" if self.made_for == "general" else "specialised",
-        )
+        made_for = "general" if self.made_for == "general" else "specialised"
+        return "thinking" if self.thinking else "instruct", made_for
 
 
 def load_kinds() -> Mapping[str, Kind]:

@@ -46,7 +46,6 @@ from tradeassay.llm.via_inspect.wire import (
     RESPONSE,
     SENT,
     ProviderFault,
-    arguments_of,
     keep_raw_responses,
     raw_calls,
     read_fault,
@@ -55,30 +54,9 @@ from tradeassay.llm.via_inspect.wire import (
 
 REMEMBERED = 512
 """How many answers' hidden parts are kept for the rest of their conversations."""
-
-
-class ReasoningMemory:
-    """What came with an answer but is not recorded: reasoning that some providers want back unchanged."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[object, ...], list[Content]] = OrderedDict()
-
-    def keep(self, text: str, calls: tuple[ToolCall, ...], content: list[Content]) -> None:
-        self._kept[(text, calls)] = content
-        while len(self._kept) > REMEMBERED:
-            self._kept.popitem(last=False)
-
-    def recall(self, message: Message) -> list[Content] | None:
-        """Return the content that a message had when it was an answer, or None."""
-        return self._kept.get((message.text, message.calls))
-
-
-def to_choice(request: AskModel, *, can_force: bool) -> ToolChoice | None:
-    if not request.tools:
-        return None
-    if request.must_call is not None and can_force:
-        return ToolFunction(name=request.must_call)
-    return "auto"
+Memory = OrderedDict[tuple[str, tuple[ToolCall, ...]], list[Content]]
+"""By text and calls, what came with an answer but is not recorded: reasoning that some providers want back
+unchanged."""
 
 
 def to_config(request: AskModel, params: ModelParams | None, *, can_schema: bool) -> GenerateConfig:
@@ -102,32 +80,30 @@ def to_config(request: AskModel, params: ModelParams | None, *, can_schema: bool
         reasoning_summary="none",
         response_schema=form,
         max_retries=0,
+        max_connections=MOST_CONNECTIONS,
     )
 
 
-def _message(message: Message, calls: dict[str, ToolCall], memory: ReasoningMemory) -> ChatMessage:
+def _message(message: Message, calls: dict[str, ToolCall], memory: Memory) -> ChatMessage:
     match message.role:
         case "system":
             return ChatMessageSystem(content=message.text)
         case "user":
             return ChatMessageUser(content=message.text)
         case "assistant":
-            return _assistant(message, memory)
+            made = [
+                InspectCall(id=call.id, function=call.name, arguments=parse_object(call.arguments) or {})
+                for call in message.calls
+                if call.found_in == "call"
+            ]
+            kept = memory.get((message.text, message.calls))
+            return ChatMessageAssistant(content=message.text if kept is None else kept, tool_calls=made or None)
         case "tool":
             call = calls.get(message.call_id or "")
             name = call.name if call is not None else None
             if call is not None and call.found_in != "call":
                 return ChatMessageUser(content=f"Result of {name}:\n{message.text}")
             return ChatMessageTool(content=message.text, tool_call_id=message.call_id, function=name)
-
-
-def _assistant(message: Message, memory: ReasoningMemory) -> ChatMessageAssistant:
-    own = [call for call in message.calls if call.found_in == "call"]
-    calls = [
-        InspectCall(id=call.id, function=call.name, arguments=parse_object(call.arguments) or {}) for call in own
-    ]
-    kept = memory.recall(message)
-    return ChatMessageAssistant(content=message.text if kept is None else kept, tool_calls=calls or None)
 
 
 @lru_cache(maxsize=64)
@@ -143,40 +119,53 @@ _STOPS: dict[str, Stop] = {"stop": "stop", "max_tokens": "length", "tool_calls":
 
 
 def to_reply(
-    output: ModelOutput, response: object, request: AskModel, price: Price | None, memory: ReasoningMemory
+    output: ModelOutput, response: object, request: AskModel, price: Price | None, memory: Memory
 ) -> ModelReply:
     """Return what a provider answered, without configured secrets. One without a choice is ``unreadable``."""
-    reply = _read(output, response, request, price, memory)
+    kind, said = _failure(output, response)
+    if kind is not None:
+        reply = ModelReply(stop="filtered" if kind == "refused" else "error", error=said, error_kind=kind)
+    else:
+        calls = _calls(output, response, request)
+        stop = _STOPS.get(output.stop_reason, "tool_calls" if calls else "stop")
+        reply = ModelReply(text=output.message.text, calls=calls, stop=stop)
+        content = output.message.content
+        if not isinstance(content, str) and any(isinstance(part, ContentReasoning) for part in content):
+            memory[(reply.text, reply.calls)] = content
+            while len(memory) > REMEMBERED:
+                memory.popitem(last=False)
+    reply = msgspec.structs.replace(reply, usage=_usage(output.usage, request, reply, price))
     raw = msgspec.json.encode(reply)
     cleaned = clean_foreign(raw)
     return reply if cleaned is raw else msgspec.json.decode(cleaned, type=ModelReply)
 
 
-def _read(
-    output: ModelOutput, response: object, request: AskModel, price: Price | None, memory: ReasoningMemory
-) -> ModelReply:
+def _failure(output: ModelOutput, response: object) -> tuple[str | None, str]:
+    """Return the kind and the words of an answer that is none; a kind of None where it is one."""
     if output.empty:
-        return _translation_failed(
-            "unreadable", output.error or "the provider sent no answer", output, request, price
-        )
-    message = output.message
-    if (broke := _broke_off(response)) is not None and not message.tool_calls:
-        return _translation_failed("unreachable", broke, output, request, price)
-    if output.stop_reason == "content_filter" or _refuses(output):
-        return _translation_failed("refused", _why(output) or "the model refused", output, request, price)
-    if output.stop_reason == "model_length":
-        return _translation_failed(
-            "context", message.text or "the request exceeds the context window", output, request, price
-        )
-    calls = _calls(output, response, request)
-    reply = ModelReply(
-        text=message.text, calls=calls, stop=_STOPS.get(output.stop_reason, "tool_calls" if calls else "stop")
+        return "unreadable", output.error or "the provider sent no answer"
+    message, content = output.message, output.message.content
+    # What a router could not finish is not the model's fault.
+    choices = response.get("choices") if isinstance(response, dict) else None
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if isinstance(first, dict) and not message.tool_calls:
+        said, finish = first.get("error"), first.get("finish_reason")
+        if isinstance(said, dict) and isinstance(said.get("message"), str):  # OpenRouter
+            return "unreachable", f"the provider broke off: {said['message']}"
+        if finish in ("error", "insufficient_system_resource"):  # the latter is DeepSeek's
+            return "unreachable", f"the provider broke off: {finish}"
+    refuses = (
+        not isinstance(content, str)
+        and not message.tool_calls
+        and any(isinstance(part, ContentText) and part.refusal for part in content)
     )
-    if not isinstance(message.content, str) and any(
-        isinstance(part, ContentReasoning) for part in message.content
-    ):
-        memory.keep(reply.text, reply.calls, message.content)
-    return msgspec.structs.replace(reply, usage=_usage(output.usage, request, reply, price))
+    if output.stop_reason == "content_filter" or refuses:
+        details = output.choices[0].stop_details
+        explained = details.explanation if details is not None else None
+        return "refused", message.text or explained or output.error or "the model refused"
+    if output.stop_reason == "model_length":
+        return "context", message.text or "the request exceeds the context window"
+    return None, ""
 
 
 def _calls(output: ModelOutput, response: object, request: AskModel) -> tuple[ToolCall, ...]:
@@ -188,8 +177,11 @@ def _calls(output: ModelOutput, response: object, request: AskModel) -> tuple[To
     taken = {call.id for message in request.messages for call in message.calls}
     calls: list[ToolCall] = []
     for at, call in enumerate(parsed):
-        sent = arguments_of(raw, at, call.id, call.function, len(parsed))
-        arguments = sent if sent is not None else msgspec.json.encode(call.arguments).decode()
+        # As they were sent: those at the same position, else those of the same id, else as they were parsed.
+        same = [one for one in raw if one.id == call.id and one.id]
+        if len(raw) == len(parsed) and raw[at].name == call.function:
+            same = [raw[at]]
+        arguments = same[0].arguments if len(same) == 1 else msgspec.json.encode(call.arguments).decode()
         # Some servers number every answer's calls from 0, or not at all; a result must find its one call.
         name = call.id if call.id and call.id not in taken else f"call-{here}-{at}"
         taken.add(name)
@@ -197,50 +189,26 @@ def _calls(output: ModelOutput, response: object, request: AskModel) -> tuple[To
     return tuple(calls)
 
 
-def _broke_off(response: object) -> str | None:
-    """Return what a router says about an answer that it could not finish. That is not the model's fault."""
-    choices = response.get("choices") if isinstance(response, dict) else None
-    first = choices[0] if isinstance(choices, list) and choices else None
-    if not isinstance(first, dict):
-        return None
-    said = first.get("error")
-    if isinstance(said, dict) and isinstance(said.get("message"), str):  # OpenRouter
-        return f"the provider broke off: {said['message']}"
-    if first.get("finish_reason") in ("error", "insufficient_system_resource"):  # the latter is DeepSeek's
-        return f"the provider broke off: {first['finish_reason']}"
-    return None
-
-
-def _refuses(output: ModelOutput) -> bool:
-    content = output.message.content
-    if isinstance(content, str) or output.message.tool_calls:
-        return False
-    return any(isinstance(part, ContentText) and bool(part.refusal) for part in content)
-
-
-def _why(output: ModelOutput) -> str:
-    details = output.choices[0].stop_details
-    explained = details.explanation if details is not None else None
-    return output.message.text or explained or output.error or ""
-
-
-def _translation_failed(
-    kind: str, error: str, output: ModelOutput, request: AskModel, price: Price | None
-) -> ModelReply:
-    reply = ModelReply(stop="filtered" if kind == "refused" else "error", error=error, error_kind=kind)
-    return msgspec.structs.replace(reply, usage=_usage(output.usage, request, reply, price))
-
-
 def _usage(usage: ModelUsage | None, request: AskModel, reply: ModelReply, price: Price | None) -> Usage:
-    """Return tokens and dollars. A count that is missing, negative or too low to be true never lowers the bill."""
+    """Return tokens and dollars. A count that is missing, negative or too low never lowers the bill: the
+    house's is taken where it is larger."""
     if usage is None and reply.error_kind == "context":
         return Usage(usd=0.0)  # rejected outright: nothing was read, nothing is billed
     asked, said = estimate_request(request), estimate_reply(reply)
-    if usage is None:
-        tokens, counted = Tokens(plain=asked, output=said), False
-    else:
-        tokens, counted = _plausible(usage, asked, said)
-    thought = usage.reasoning_tokens or 0 if usage is not None else 0
+    tokens, thought, counted = Tokens(plain=asked, output=said), 0, False
+    if usage is not None:
+        thought = usage.reasoning_tokens or 0
+        read, written = usage.input_tokens_cache_read or 0, usage.input_tokens_cache_write or 0
+        counts = (usage.input_tokens, read, written, usage.output_tokens)
+        few = sum(counts[:3]) < LEAST_SHARE * asked or usage.output_tokens < LEAST_SHARE * said
+        counted = max(counts) <= MOST_TOKENS and min(counts) >= 0 and not few
+        if counted:
+            tokens = Tokens(
+                plain=usage.input_tokens, cache_read=read, cache_write=written, output=usage.output_tokens
+            )
+        elif max(counts) <= MOST_TOKENS:  # sums of larger counts would break a run when it is scored
+            plain = sum(max(0, count) for count in counts[:3])
+            tokens = Tokens(plain=max(plain, asked), output=max(usage.output_tokens, said))
     return Usage(
         input_tokens=tokens.input,
         output_tokens=tokens.output,
@@ -249,22 +217,6 @@ def _usage(usage: ModelUsage | None, request: AskModel, reply: ModelReply, price
         usd=None if price is None else price.usd(tokens),
         estimated=not counted,
     )
-
-
-def _plausible(usage: ModelUsage, asked: int, said: int) -> tuple[Tokens, bool]:
-    """Return a provider's count, or the house's where it is larger and the provider's cannot be true."""
-    read, written = usage.input_tokens_cache_read or 0, usage.input_tokens_cache_write or 0
-    counts = (usage.input_tokens, read, written, usage.output_tokens)
-    if max(counts) > MOST_TOKENS:  # sums of such counts would break a run when it is scored
-        return Tokens(plain=asked, output=said), False
-    total = usage.input_tokens + read + written
-    few = total < LEAST_SHARE * asked or usage.output_tokens < LEAST_SHARE * said
-    if not (min(counts) < 0 or few):
-        return Tokens(
-            plain=usage.input_tokens, cache_read=read, cache_write=written, output=usage.output_tokens
-        ), True
-    plain = max(0, usage.input_tokens) + max(0, read) + max(0, written)
-    return Tokens(plain=max(plain, asked), output=max(usage.output_tokens, said)), False
 
 
 MOST_CONNECTIONS = 10_000
@@ -300,7 +252,7 @@ class InspectProvider:
         self._model = model
         self._params = params
         self._price = price
-        self._memory = ReasoningMemory()
+        self._memory: Memory = OrderedDict()
         self._unwritten = _Unwritten()
         self._can_force = True
         self._can_schema = True
@@ -315,7 +267,10 @@ class InspectProvider:
             SENT.set(sent)
             try:
                 async with asyncio.timeout(seconds) as limit:
-                    output, response = await self._generate(request, can_force, can_schema)
+                    config = to_config(request, self._params, can_schema=can_schema)
+                    call = self._call(request, can_force, config)
+                    # In a task of its own, whose context ends with it, unless Inspect is the host.
+                    output, response = await (call if self._params is None else asyncio.create_task(call))
             except Exception as error:
                 if limit.expired():
                     late = f"no answer within {seconds:g} seconds"
@@ -335,14 +290,6 @@ class InspectProvider:
     async def aclose(self) -> None:
         await self._model.api.aclose()
 
-    async def _generate(self, request: AskModel, can_force: bool, can_schema: bool) -> tuple[ModelOutput, object]:
-        if self._params is None:
-            return await self._call(request, can_force, to_config(request, None, can_schema=can_schema))
-        config = to_config(request, self._params, can_schema=can_schema)
-        config.max_connections = MOST_CONNECTIONS
-        # In a task of its own, whose context ends with it.
-        return await asyncio.create_task(self._call(request, can_force, config))
-
     async def _call(
         self, request: AskModel, can_force: bool, config: GenerateConfig
     ) -> tuple[ModelOutput, object]:
@@ -356,10 +303,13 @@ class InspectProvider:
             self.said = messages
         else:
             init_transcript(self._unwritten)
+        choice: ToolChoice | None = "auto" if request.tools else None
+        if request.tools and request.must_call is not None and can_force:
+            choice = ToolFunction(name=request.must_call)
         output = await self._model.generate(
             input=messages,
             tools=[_tool(tool) for tool in request.tools if request.must_call in (None, tool.name)],
-            tool_choice=to_choice(request, can_force=can_force),
+            tool_choice=choice,
             config=config,
         )
         if self._params is None and not output.empty:

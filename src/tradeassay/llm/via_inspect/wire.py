@@ -26,31 +26,23 @@ from typing import Any
 
 import msgspec
 
-from tradeassay.core.secrets import (
-    clean_foreign,
-    refresh,
-    remember,
-    scrub,
-    without_secrets,
-)
+from tradeassay.core.secrets import clean_foreign, refresh, remember, scrub, without_secrets
 from tradeassay.core.time import Clock, retry_after_seconds
 from tradeassay.llm.prompting import parse_object
 
-OWN = "tradeassay"
 _CONTEXT = re.compile(
     r"context.{0,20}(length|window|size)|maximum context|too many tokens|(prompt|input) is too long", re.I
 )
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing|credit balance", re.I)
 _CONNECTION = frozenset(
-    """
-APIConnectionError ConnectError ConnectionError RemoteProtocolError ReadError WriteError IncompleteRead
-ProtocolError NetworkError ClientConnectionError NoStreamDataError CloseError EndpointConnectionError
-ClientPayloadError ServerDisconnectedError StreamClosed
-""".split()
+    """APIConnectionError ConnectError ConnectionError RemoteProtocolError ReadError WriteError IncompleteRead
+    ProtocolError NetworkError ClientConnectionError NoStreamDataError CloseError EndpointConnectionError
+    ClientPayloadError ServerDisconnectedError StreamClosed""".split()
 )
 _SOCKET_ERRORS = (ConnectionError, socket.gaierror, ssl.SSLError)
 _TOKENIZERS = ("tiktoken", "tokenizers", "transformers", "huggingface_hub")
 _AGAIN = ("Throttling", "ServiceQuotaExceeded", "TooManyRequests", "LimitExceeded")
+_AWAY = "servererror overloadederror apierror internalservererror timeout vectorstoretimeout".split()
 _NEVER_SENT = ("ConnectError", "ConnectTimeout", "ConnectionRefusedError", "PoolTimeout", "gaierror")
 
 
@@ -70,62 +62,50 @@ def read_fault(error: BaseException, clock: Clock) -> ProviderFault | None:
     clock is read only for a Retry-After that names a date."""
     chain = list(_chain(error))
     status = next((found for link in chain if (found := _status(link)) is not None), None)
-    text = _text(chain)
-    if (tokenizer := _tokenizer(chain)) is not None:
+    text = _text(chain, status)
+    frames = [frame for link in chain for frame, _ in traceback.walk_tb(link.__traceback__)]
+    libraries = [str(frame.f_globals.get("__name__", "")).split(".")[0] for frame in frames]
+    if tokenizer := next((library for library in libraries if library in _TOKENIZERS), None):
         # The answer may be here already: what failed is counting it, on this machine.
         said = f"the tokenizer of {tokenizer} cannot be fetched, and the provider counted nothing: {text}"
         return ProviderFault(kind="unreachable", message=said, billed=True)
     if status is not None:
-        # What Amazon calls an error is in a header and not in the body.
-        headers = (getattr(getattr(link, "response", None), "headers", None) for link in chain)
-        amazon = next((str(found) for one in headers if one and (found := one.get("x-amzn-errortype"))), "")
-        return _by_status(status, text, _retry_after(chain, clock), amazon)
+        return _by_status(status, text, chain, clock)
     names = {kind.__name__ for link in chain for kind in type(link).__mro__}
+    sent = not names & set(_NEVER_SENT)
     if any("Timeout" in name for name in names):
-        sent = not names & set(_NEVER_SENT)
         return ProviderFault(kind="timeout", message=text, billed=sent)
     if names & _CONNECTION or any(isinstance(link, _SOCKET_ERRORS) for link in chain):
-        return ProviderFault(kind="unreachable", message=text, again=True, billed=not names & set(_NEVER_SENT))
+        return ProviderFault(kind="unreachable", message=text, again=True, billed=sent)
     code = next((word for link in chain if isinstance(word := getattr(link, "code", None), str)), None)
     if code is not None:
-        return _by_code(code, text)
-    frames = list(traceback.walk_tb(error.__traceback__))
-    if frames and str(frames[-1][0].f_globals.get("__name__", "")).split(".")[0] == OWN:
+        plain = code.lower().replace("_", "").replace("-", "")
+        if "ratelimit" in plain:
+            return ProviderFault(kind="rate_limited", message=text, again=True)
+        away = plain in _AWAY
+        return ProviderFault(kind="unreachable" if away else "rejected", message=text, again=away, billed=True)
+    own = list(traceback.walk_tb(error.__traceback__))
+    if own and str(own[-1][0].f_globals.get("__name__", "")).split(".")[0] == "tradeassay":
         return None  # raised by the house's own code
     return ProviderFault(kind="unreadable", message=text, billed=True)
 
 
-def _tokenizer(chain: list[BaseException]) -> str | None:
-    """Return the library that failed to get a tokenizer, if that is what failed."""
-    for link in chain:
-        for frame, _ in traceback.walk_tb(link.__traceback__):
-            library = str(frame.f_globals.get("__name__", "")).split(".")[0]
-            if library in _TOKENIZERS:
-                return library
-    return None
-
-
-def _by_status(status: int, text: str, wait_s: float | None, amazon: str) -> ProviderFault:
-    if amazon.startswith(_AGAIN):
-        return ProviderFault(kind="rate_limited", message=text, again=True, wait_s=wait_s, status=status)
-    if status == 429 and wait_s is None and _QUOTA.search(text):
-        return ProviderFault(kind="rejected", message=text, status=status)
-    if status == 429:
-        return ProviderFault(kind="rate_limited", message=text, again=True, wait_s=wait_s, status=status)
-    if status in (408, 409, 424, 425) or status >= 500:
-        return ProviderFault(kind="unreachable", message=text, again=True, wait_s=wait_s, status=status)
-    if status == 413 or (status in (400, 422) and _CONTEXT.search(text)):
-        return ProviderFault(kind="context", message=text, status=status)
-    return ProviderFault(kind="rejected", message=text, status=status)
-
-
-def _by_code(code: str, text: str) -> ProviderFault:
-    plain = code.lower().replace("_", "").replace("-", "")
-    if "ratelimit" in plain:
-        return ProviderFault(kind="rate_limited", message=text, again=True)
-    if plain in "servererror overloadederror apierror internalservererror timeout vectorstoretimeout".split():
-        return ProviderFault(kind="unreachable", message=text, again=True, billed=True)
-    return ProviderFault(kind="rejected", message=text, billed=True)
+def _by_status(status: int, text: str, chain: list[BaseException], clock: Clock) -> ProviderFault:
+    # What Amazon calls an error is in a header and not in the body.
+    headers = (getattr(getattr(link, "response", None), "headers", None) for link in chain)
+    amazon = next((str(found) for one in headers if one and (found := one.get("x-amzn-errortype"))), "")
+    wait_s = _retry_after(chain, clock)
+    out_of_money = wait_s is None and _QUOTA.search(text)
+    if amazon.startswith(_AGAIN) or (status == 429 and not out_of_money):
+        kind = "rate_limited"
+    elif status in (408, 409, 424, 425) or status >= 500:
+        kind = "unreachable"
+    elif status == 413 or (status in (400, 422) and _CONTEXT.search(text)):
+        kind = "context"
+    else:
+        kind = "rejected"
+    again = kind in ("rate_limited", "unreachable")
+    return ProviderFault(kind=kind, message=text, again=again, wait_s=wait_s if again else None, status=status)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -137,9 +117,13 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(link))
         yield link
-        last = getattr(link, "last_attempt", None)  # tenacity's RetryError
-        inner = last.exception() if last is not None and hasattr(last, "exception") else None
-        waiting += [other for other in (inner, link.__cause__, link.__context__) if other is not None]
+        waiting += [one for one in (_retried(link), link.__cause__, link.__context__) if one is not None]
+
+
+def _retried(link: BaseException) -> BaseException | None:
+    """Return what went wrong in the last attempt of tenacity's RetryError."""
+    last = getattr(link, "last_attempt", None)
+    return last.exception() if last is not None and hasattr(last, "exception") else None
 
 
 def _status(link: BaseException) -> int | None:
@@ -158,27 +142,23 @@ def _retry_after(chain: list[BaseException], clock: Clock) -> float | None:
         for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
             if (wait := retry_after_seconds(headers.get(name), clock)) is not None:
                 return wait * unit
-    return next((wait for link in chain if (wait := _google_wait(link, clock)) is not None), None)
-
-
-def _google_wait(link: BaseException, clock: Clock) -> float | None:
-    """Return the wait that Google asks for inside the body of an error."""
-    body = getattr(link, "details", None)
-    inner = body.get("error") if isinstance(body, dict) else None
-    details = inner.get("details") if isinstance(inner, dict) else None
-    for detail in details if isinstance(details, list) else ():
-        delay = detail.get("retryDelay") if isinstance(detail, dict) else None
-        if isinstance(delay, str) and (wait := retry_after_seconds(delay.removesuffix("s"), clock)) is not None:
-            return wait
+    for link in chain:  # Google says it inside the body
+        body = getattr(link, "details", None)
+        inner = body.get("error") if isinstance(body, dict) else None
+        details = inner.get("details") if isinstance(inner, dict) else None
+        for detail in details if isinstance(details, list) else ():
+            delay = detail.get("retryDelay") if isinstance(detail, dict) else None
+            seconds = delay.removesuffix("s") if isinstance(delay, str) else None
+            if (wait := retry_after_seconds(seconds, clock)) is not None:
+                return wait
     return None
 
 
-def _text(chain: list[BaseException]) -> str:
+def _text(chain: list[BaseException], status: int | None) -> str:
     """Return the provider's own words on one line, without secrets, or what the innermost exception says."""
     scrub(chain[0])
     bodies = [getattr(link, name, None) for link in chain for name in ("body", "details")]
     said = _page(chain) or next((words for body in bodies if (words := _words(body))), None) or _innermost(chain)
-    status = next((found for link in chain if (found := _status(link)) is not None), None)
     line = " ".join(clean_foreign(f"{status}: {said}" if status is not None else said).split())
     return line if len(line) <= 400 else line[:397] + "..."
 
@@ -190,47 +170,32 @@ _TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]+>", re.IGNORECASE | re.DOTAL
 
 def _innermost(chain: list[BaseException]) -> str:
     """Return the words of the innermost cause that has any. What merely happened to be handled is no cause."""
-    causes = [chain[0]]
-    while (inner := _cause(causes[-1])) is not None and inner not in causes:
-        causes.append(inner)
-    told = [link for link in reversed(causes) if _tells(link)] or [link for link in chain if _tells(link)]
-    if not told:
-        return type(chain[0]).__name__
-    if isinstance(told[0], ValueError) and type(told[0]).__name__ == "JSONDecodeError":
-        return f"the answer is not JSON: {told[0]}"
-    return str(told[0])
-
-
-def _cause(link: BaseException) -> BaseException | None:
-    last = getattr(link, "last_attempt", None)
-    inner = last.exception() if last is not None and hasattr(last, "exception") else None
-    return inner or link.__cause__ or (None if link.__suppress_context__ else link.__context__)
-
-
-def _tells(link: BaseException) -> bool:
-    text = str(link)
-    return bool(text) and not any(noise in text for noise in _NOISE)
+    causes: list[BaseException] = []
+    link: BaseException | None = chain[0]
+    while link is not None and link not in causes:
+        causes.append(link)
+        link = _retried(link) or link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+    for told in (*reversed(causes), *chain):
+        text = str(told)
+        if text and not any(noise in text for noise in _NOISE):
+            return f"the answer is not JSON: {text}" if type(told).__name__ == "JSONDecodeError" else text
+    return type(chain[0]).__name__
 
 
 def _page(chain: list[BaseException]) -> str | None:
     """Return the text of a page that came instead of an answer: a proxy's or a login's."""
     for link in chain:
-        text = _body_text(link)
-        if text.lstrip()[:200].lower().startswith(("<!doctype", "<html")):
+        body = getattr(link, "body", None)
+        told = getattr(link, "details", None)  # Google's client, of a body that is not JSON
+        if isinstance(told, dict) and isinstance(told.get("message"), str):
+            body = told["message"]
+        try:
+            text = body if isinstance(body, str) else getattr(getattr(link, "response", None), "text", None)
+        except RuntimeError:  # a stream that nobody has read
+            continue
+        if isinstance(text, str) and text.lstrip()[:200].lower().startswith(("<!doctype", "<html")):
             return f"a web page came instead of an answer: {' '.join(_TAG.sub(' ', text).split())[:200]}"
     return None
-
-
-def _body_text(link: BaseException) -> str:
-    body = getattr(link, "body", None)
-    told = getattr(link, "details", None)  # Google's client, of a body that is not JSON
-    if isinstance(told, dict) and isinstance(told.get("message"), str):
-        body = told["message"]
-    try:
-        text = body if isinstance(body, str) else getattr(getattr(link, "response", None), "text", None)
-    except RuntimeError:  # a stream that nobody has read
-        return ""
-    return text if isinstance(text, str) else ""
 
 
 def _words(body: object) -> str | None:
@@ -331,13 +296,8 @@ async def clean_body(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 _PAUSED, _ENDED = re.compile(rb'"stop_reason"\s*:\s*"pause_turn"'), b'"stop_reason":"end_turn"'
 _BEGINNINGS = (b'"message_start"', b'"response.created"', b'"chat.completion.chunk"')
-_ENDS = (
-    b'"message_stop"',
-    b'"response.completed"',
-    b'"response.incomplete"',
-    b'"response.failed"',
-    b"[DONE]",
-    b'"error"',
+_ENDS = tuple(
+    b'"message_stop" "response.completed" "response.incomplete" "response.failed" [DONE] "error"'.split()
 )
 
 
@@ -364,28 +324,21 @@ async def mend_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 def _mend_event(event: bytes, inputs: dict[int, str]) -> list[bytes]:
     data = next((line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:")), b"")
-    if b"content_block_" not in data:
-        return [event]
-    body = parse_object(data.decode("utf-8", "replace"))
-    if body is None:
-        return [event]
-    at = body.get("index")
-    if not isinstance(at, int):
+    body = parse_object(data.decode("utf-8", "replace")) if b"content_block_" in data else None
+    at = body.get("index") if body is not None else None
+    if body is None or not isinstance(at, int):
         return [event]
     delta = body.get("delta")
     if isinstance(delta, dict) and delta.get("type") == "input_json_delta":
         inputs[at] = inputs.get(at, "") + str(delta.get("partial_json") or "")
         return []
-    if body.get("type") == "content_block_stop" and inputs.get(at):
-        return [_input_event(at, inputs.pop(at)), event]
-    return [event]
-
-
-def _input_event(at: int, text: str) -> bytes:
+    if body.get("type") != "content_block_stop" or not inputs.get(at):
+        return [event]
+    text = inputs.pop(at)
     good = text if parse_object(text) is not None else msgspec.json.encode({UNPARSED: text}).decode()
-    delta = {"type": "input_json_delta", "partial_json": good}
-    data = msgspec.json.encode({"type": "content_block_delta", "index": at, "delta": delta})
-    return b"event: content_block_delta\ndata: " + data
+    piece = {"type": "input_json_delta", "partial_json": good}
+    whole = msgspec.json.encode({"type": "content_block_delta", "index": at, "delta": piece})
+    return [b"event: content_block_delta\ndata: " + whole, event]
 
 
 RESPONSE: ContextVar[list[object] | None] = ContextVar("tradeassay_raw_response", default=None)
@@ -437,44 +390,28 @@ def _clean(result: Any) -> Any:
     return result
 
 
-def arguments_of(raw: list[RawCall], at: int, call_id: str, name: str, count: int) -> str | None:
-    """Return the raw arguments of the ``at``-th of ``count`` parsed calls: by position, else by id; else None."""
-    if len(raw) == count and raw[at].name == name:
-        return raw[at].arguments
-    same = [call for call in raw if call.id == call_id and call.id]
-    return same[0].arguments if len(same) == 1 else None
-
-
-def raw_calls(node: object) -> Iterator[RawCall]:
+def raw_calls(node: Any) -> Iterator[RawCall]:
     """Yield the tool calls of a raw response, whichever provider's form it has."""
-    if isinstance(node, list):
-        for item in node:
-            yield from raw_calls(item)
-    elif isinstance(node, dict):
-        call = _call(node)
-        if call is not None:
-            yield call
+    match node:
+        case list():
+            for item in node:
+                yield from raw_calls(item)
             return
-        for value in node.values():
-            if isinstance(value, list | dict):
+        case {"function": {"arguments": arguments, **inner}}:  # OpenAI chat completions and its imitators
+            call_id, name = node.get("id"), inner.get("name")
+        case {"type": "function_call", "arguments": arguments}:  # OpenAI responses
+            call_id, name = node.get("call_id") or node.get("id"), node.get("name")
+        case {"type": "tool_use", "input": arguments}:  # Anthropic messages
+            call_id, name = node.get("id"), node.get("name")
+        case dict():
+            for value in node.values():
                 yield from raw_calls(value)
-
-
-def _call(node: dict[str, object]) -> RawCall | None:
-    inner = node.get("function")
-    if isinstance(inner, dict) and "arguments" in inner:  # OpenAI chat completions and its imitators
-        return _raw(node.get("id"), inner.get("name"), inner["arguments"])
-    if node.get("type") == "function_call" and "arguments" in node:  # OpenAI responses
-        return _raw(node.get("call_id") or node.get("id"), node.get("name"), node["arguments"])
-    if node.get("type") == "tool_use" and "input" in node:  # Anthropic messages
-        return _raw(node.get("id"), node.get("name"), node["input"])
-    return None
-
-
-def _raw(call_id: object, name: object, arguments: object) -> RawCall:
-    if arguments is None:
-        arguments = ""
+            return
+        case _:
+            return
     if isinstance(arguments, dict) and arguments.keys() == {UNPARSED}:
         arguments = arguments[UNPARSED]
+    if arguments is None:
+        arguments = ""
     text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode()
-    return RawCall(str(call_id or ""), str(name or ""), text)
+    yield RawCall(str(call_id or ""), str(name or ""), text)

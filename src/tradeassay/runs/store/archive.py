@@ -46,7 +46,7 @@ from tradeassay.llm.budget import LEAST_SHARE, estimate_reply
 from tradeassay.llm.cassette import (
     RecordedQuestion,
     cassette_faults,
-    message_id,
+    content_id,
     parse_cassette,
     read_cassette,
     without_texts,
@@ -189,7 +189,7 @@ def _asked_in(dialogue: Path) -> Callable[[RecordedQuestion], bool]:
     Without a dialogue, all of them are its own.
     """
     lines = list(read_dialogue(dialogue))
-    ids = [tuple(map(message_id, messages)) for messages in whole_messages(lines)]
+    ids = [tuple(map(content_id, messages)) for messages in whole_messages(lines)]
     left = Counter((line.step, one) for line, one in zip(lines, ids, strict=True))
 
     def asked(question: RecordedQuestion) -> bool:
