@@ -9,7 +9,6 @@ import pytest
 from llm_asking import place
 
 from tradeassay.core.dialogue import AskModel, Given, Message, ModelReply, ToolSpec
-from tradeassay.core.errors import UserError
 from tradeassay.llm import Access, ModelParams, open_model, scripted_models
 from tradeassay.llm.scripted.model import Question
 from tradeassay.llm.scripted.traders import Sensible, Slow
@@ -117,13 +116,6 @@ def test_what_is_wrong_with_a_way_of_ones_own_is_told(way):
     with pytest.raises((KeyError, TypeError)):
         Own().answer(AskModel(purpose="orders", messages=(), given=beside(DAY)))
     assert "nothing here" in Own().answer(AskModel(purpose="other", messages=(), given=beside(DAY))).text
-
-
-@pytest.mark.parametrize("about", ["order", "stockbench.desicion", "submitt"])
-def test_a_way_that_is_misspelt_is_refused(about):
-    with pytest.raises(UserError, match=r"Own has a way for .*did you mean (orders|stockbench.decision|submit)\?"):
-        type("Own", (Sensible,), {"ways": {about: lambda asked: {}}})
-    assert type("Own", (Sensible,), {"ways": {"their.decision": lambda asked: {}}})  # another package's question
 
 
 def test_the_text_of_a_prompt_is_not_read():

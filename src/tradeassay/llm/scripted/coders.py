@@ -18,7 +18,7 @@ from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.syntax import syntax_tree
 from tradeassay.llm.model import failed_reply
 from tradeassay.llm.scripted.model import Question, say, scripted_models
-from tradeassay.llm.scripted.traders import Sensible
+from tradeassay.llm.scripted.traders import Sensible, Way, add_models
 
 _PROGRAMS: Final[dict[str, str]] = dict(
     part.split("\n", 1)
@@ -48,78 +48,44 @@ def teach_coder(programs: Mapping[tuple[str, str], str]) -> None:
     _KEY.update(programs)
 
 
-class _Task:
-    """A coding task, and the answers that can be given to it."""
-
-    def __init__(self, asked: Question) -> None:
-        self.attempt = asked.request.attempt
-        self.name = str(asked.payload.get("task", ""))
-        self.framework = "frame" if asked.payload.get("framework") == "frame" else "backtrader"
-        self.taught = _KEY.get((self.name, self.framework))
-
-    def written(self, name: str) -> str:
-        return _PROGRAMS[f"{name} {self.framework}"]
-
-
 def program(source: str) -> ModelReply:
     return say(f"Here is the program.\n\n```python\n{source}```\n")
 
 
-@scripted_models.register("coder-sma")
-class SmaCoder(Sensible):
-    summary: ClassVar[str] = "answers every coding task with one and the same moving-average cross"
-
-    def answer(self, request: AskModel) -> ModelReply:
-        """Answer one question; anything but a coding task is answered sensibly. All coders do."""
-        asked = Question(request)
-        return self.code(_Task(asked)) if asked.kind == CODE_TASK else super().answer(request)
-
-    def code(self, task: _Task) -> ModelReply:
-        return program(task.written("sma"))
+def hand_in(card: str, source: str) -> ModelReply:
+    return say(f"The card:\n\n```json\n{card.strip()}\n```\n\nThe program:\n\n```python\n{source.strip()}\n```\n")
 
 
-@scripted_models.register("coder-gold")
-class GoldCoder(SmaCoder):
-    summary: ClassVar[str] = "hands in the benchmark's own references: what a perfect coder would get"
-
-    def code(self, task: _Task) -> ModelReply:
-        return say("Nobody has shown me the answer to this one.") if task.taught is None else program(task.taught)
+def _framework(asked: Question) -> str:
+    return "frame" if asked.payload.get("framework") == "frame" else "backtrader"
 
 
-@scripted_models.register("coder-mends")
-class MendingCoder(SmaCoder):
-    summary: ClassVar[str] = "gets a coding task wrong in three ways before it hands in the right program"
-
-    def code(self, task: _Task) -> ModelReply:
-        if task.attempt <= len(BROKEN):
-            return program(task.written(BROKEN[task.attempt - 1]))
-        return program(task.taught or task.written("sma"))
+def same_program(asked: Question) -> ModelReply:
+    return program(_PROGRAMS[f"sma {_framework(asked)}"])
 
 
-@scripted_models.register("coder-silent")
-class SilentCoder(SmaCoder):
-    summary: ClassVar[str] = "reasons about coding tasks without end and hands in no program"
-
-    def code(self, task: _Task) -> ModelReply:
-        loop = "Wait, let me think about the entry once more before I write it down.\n"
-        return say("The strategy has an entry and an exit.\n" + loop * 40)
+def right_program(asked: Question) -> ModelReply:
+    taught = _KEY.get((str(asked.payload.get("task", "")), _framework(asked)))
+    return say("Nobody has shown me the answer to this one.") if taught is None else program(taught)
 
 
-@scripted_models.register("coder-cheat")
-class CheatingCoder(SmaCoder):
-    summary: ClassVar[str] = "cheats at coding tasks, in another way for each: forges, patches, peeks, spies"
+def mended_program(asked: Question) -> ModelReply:
+    turn, framework = asked.request.attempt, _framework(asked)
+    if turn <= len(BROKEN):
+        return program(_PROGRAMS[f"{BROKEN[turn - 1]} {framework}"])
+    taught = _KEY.get((str(asked.payload.get("task", "")), framework))
+    return program(taught) if taught else same_program(asked)
 
-    def code(self, task: _Task) -> ModelReply:
-        ways = CHEATS[task.framework]
-        return program(task.written(ways[hashlib.sha256(task.name.encode()).digest()[0] % len(ways)]))
+
+def no_program(asked: Question) -> ModelReply:
+    loop = "Wait, let me think about the entry once more before I write it down.\n"
+    return say("The strategy has an entry and an exit.\n" + loop * 40)
 
 
-@scripted_models.register("away")
-class AwayCoder(SmaCoder):
-    summary: ClassVar[str] = "cannot be reached: every question ends in an error of the network"
-
-    def answer(self, request: AskModel) -> ModelReply:
-        return failed_reply("unreachable", "nobody answers at that address")
+def cheating_program(asked: Question) -> ModelReply:
+    ways, task = CHEATS[_framework(asked)], str(asked.payload.get("task", ""))
+    way = ways[hashlib.sha256(task.encode()).digest()[0] % len(ways)]
+    return program(_PROGRAMS[f"{way} {_framework(asked)}"])
 
 
 BUILD: Final = "systrade.build"
@@ -135,49 +101,32 @@ def teach_builder(references: Mapping[str, tuple[str, str]]) -> None:
     _KNOWN.update(references)
 
 
-@scripted_models.register("builder-gold")
-class GoldBuilder(Sensible):
-    summary: ClassVar[str] = "hands in the benchmark's own strategies: what a perfect builder would get"
-
-    def answer(self, request: AskModel) -> ModelReply:
-        asked = Question(request)
-        if asked.kind == BUILD:
-            return self.build(_KNOWN.get(str(asked.payload.get("strategy"))), asked.payload.get("iteration"))
-        if asked.kind == REVIEW:
-            # Marks between 5 and 9 made from the text alone: they mean nothing, and stay the same.
-            digest = hashlib.sha256(request.messages[-1].text.encode()).digest()
-            marks = {"fidelity": 5 + digest[0] % 5, "risk": 5 + digest[1] % 5}
-            return say({**marks, "strengths": "it can be read", "weaknesses": "this reviewer cannot read"})
-        return super().answer(request)
-
-    def build(self, known: tuple[str, str] | None, turn: object) -> ModelReply:
-        return say("Nobody has shown me this strategy.") if known is None else hand_in(*known)
+def right_strategy(asked: Question) -> ModelReply:
+    known = _KNOWN.get(str(asked.payload.get("strategy")))
+    return say("Nobody has shown me this strategy.") if known is None else hand_in(*known)
 
 
-@scripted_models.register("builder-mends")
-class MendingBuilder(GoldBuilder):
-    summary: ClassVar[str] = "forgets a file, then hands in a crash, then the right strategy"
-
-    def build(self, known: tuple[str, str] | None, turn: object) -> ModelReply:
-        if known is None or turn == 0:
-            return say("I shall write a class TradingStrategy that follows the document.")
-        card, source = known
-        return hand_in(card, source + "\n\nraise KeyError('close')\n" if turn == 1 else source)
+def mended_strategy(asked: Question) -> ModelReply:
+    known, turn = _KNOWN.get(str(asked.payload.get("strategy"))), asked.payload.get("iteration")
+    if known is None or turn == 0:
+        return say("I shall write a class TradingStrategy that follows the document.")
+    card, source = known
+    return hand_in(card, source + "\n\nraise KeyError('close')\n" if turn == 1 else source)
 
 
-@scripted_models.register("builder-peeps")
-class PeepingBuilder(GoldBuilder):
-    summary: ClassVar[str] = "hands in strategies that read tomorrow's close"
-
-    def build(self, known: tuple[str, str] | None, turn: object) -> ModelReply:
-        if known is None:
-            return super().build(known, turn)
-        honest = known[1].replace("class TradingStrategy", "class _Honest", 1)
-        return hand_in(known[0], honest + _PROGRAMS["reads-later-bars systrade"])
+def peeping_strategy(asked: Question) -> ModelReply:
+    known = _KNOWN.get(str(asked.payload.get("strategy")))
+    if known is None:
+        return right_strategy(asked)
+    honest = known[1].replace("class TradingStrategy", "class _Honest", 1)
+    return hand_in(known[0], honest + _PROGRAMS["reads-later-bars systrade"])
 
 
-def hand_in(card: str, source: str) -> ModelReply:
-    return say(f"The card:\n\n```json\n{card.strip()}\n```\n\nThe program:\n\n```python\n{source.strip()}\n```\n")
+def crude_review(asked: Question) -> ModelReply:
+    """Return marks between 5 and 9 made from the text alone: they mean nothing, and stay the same."""
+    digest = hashlib.sha256(asked.request.messages[-1].text.encode()).digest()
+    marks = {"fidelity": 5 + digest[0] % 5, "risk": 5 + digest[1] % 5}
+    return say({**marks, "strengths": "it can be read", "weaknesses": "this reviewer cannot read"})
 
 
 CODE_JUDGE: Final = "quantcode.judge"
@@ -208,58 +157,52 @@ _SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
-@scripted_models.register("code-judge")
-class CodeJudge(Sensible):
-    summary: ClassVar[str] = "judges programs crudely, by names, calls and numbers in their syntax tree"
-
-    def answer(self, request: AskModel) -> ModelReply:
-        asked = Question(request)
-        if asked.kind != CODE_JUDGE:
-            return super().answer(request)
-        text = next((message.text for message in request.messages if message.role == "user"), "")
-        task = quoted(text, str(asked.payload.get("task_mark", "")))
-        program = quoted(text, str(asked.payload.get("program_mark", "")))
-        try:
-            tree = syntax_tree(program)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            failed = {"verdict": "fail", "reason": "the program is no Python"}
-            return say(dict.fromkeys(("indicators", "logic", "relevance"), failed))
-        # Every name, attribute and function of a program, in lower case without underscores
-        names: set[str] = set()
-        for node in ast.walk(tree):
-            for field in ("id", "attr", "name", "arg"):
-                value = getattr(node, field, None)
-                if isinstance(value, str):
-                    names.add(value.lower().replace("_", ""))
-        return say(
-            {
-                "indicators": _indicators(names, asked.payload.get("expected_indicators") or []),
-                "logic": _logic(names, str(asked.payload.get("direction", "")), asked.payload.get("framework")),
-                "relevance": _relevance(tree, task),
-            }
-        )
+def judgement(asked: Question) -> ModelReply:
+    payload = asked.payload
+    text = next((message.text for message in asked.request.messages if message.role == "user"), "")
+    task = quoted(text, str(payload.get("task_mark", "")))
+    try:
+        tree = syntax_tree(quoted(text, str(payload.get("program_mark", ""))))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        failed = {"verdict": "fail", "reason": "the program is no Python"}
+        return say(dict.fromkeys(("indicators", "logic", "relevance"), failed))
+    # Every name, attribute and function of the program, in lower case without underscores, and every number
+    names: set[str] = set()
+    used: set[float] = set()
+    for node in ast.walk(tree):
+        for field in ("id", "attr", "name", "arg"):
+            if isinstance(value := getattr(node, field, None), str):
+                names.add(value.lower().replace("_", ""))
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            used.add(float(node.value))  # type: ignore[arg-type]  # a number, as the line above says
+    expected: list[str] = payload.get("expected_indicators") or []
+    missing = [name for name in expected if not _knows(names, name)]
+    indicators = f"no trace of {', '.join(missing)} among the names of the program"
+    if not missing:
+        indicators = f"names that stand for {', '.join(expected) or 'the rules'} occur"
+    wrong, logic = _logic(names, str(payload.get("direction", "")), payload.get("framework"))
+    numbers = {float(number) for number in _NUMBER.findall(task)} - {0.0, 1.0}
+    used |= {value * 100.0 for value in used} | {1.0 - value for value in used} | {value - 1.0 for value in used}
+    known = sum(any(abs(number - value) < 1e-9 for value in used) for number in numbers)
+    few = bool(numbers) and known < _ENOUGH_NUMBERS * len(numbers)
+    relevance = f"it uses {known} of the {len(numbers)} numbers that the task names"
+    marks = {
+        "indicators": (bool(missing), indicators),
+        "logic": (wrong, logic),
+        "relevance": (few, relevance),
+    }
+    return say(
+        {name: {"verdict": "fail" if bad else "pass", "reason": reason} for name, (bad, reason) in marks.items()}
+    )
 
 
 def quoted(text: str, mark: str) -> str:
     """Return the text between a mark's two lines, without line numbers; empty when the mark is missing."""
-    found: list[str] = []
-    inside = False
-    for line in text.splitlines():
-        if line == f"<<<{mark}":
-            inside = True
-        elif line == f"{mark}>>>":
-            return "\n".join(found)
-        elif inside:
-            numbered = _LINE.match(line)
-            found.append(numbered[1] if numbered else line)
-    return ""
-
-
-def _indicators(names: set[str], expected: list[str]) -> dict[str, str]:
-    missing = [name for name in expected if not _knows(names, name)]
-    if missing:
-        return _fail(f"no trace of {', '.join(missing)} among the names of the program")
-    return _pass(f"names that stand for {', '.join(expected) or 'the rules'} occur")
+    lines = text.splitlines()
+    if f"<<<{mark}" not in lines or f"{mark}>>>" not in lines:
+        return ""
+    inside = lines[lines.index(f"<<<{mark}") + 1 : lines.index(f"{mark}>>>")]
+    return "\n".join(numbered[1] if (numbered := _LINE.match(line)) else line for line in inside)
 
 
 def _knows(names: set[str], indicator: str) -> bool:
@@ -271,41 +214,62 @@ def _knows(names: set[str], indicator: str) -> bool:
     return True
 
 
-def _logic(names: set[str], direction: str, framework: object) -> dict[str, str]:
+def _logic(names: set[str], direction: str, framework: object) -> tuple[bool, str]:
+    """Return whether a call is missing that a direction needs, and what is said of it."""
     if framework == "frame":
-        return _pass("a frame of positions has no calls to look at")
+        return False, "a frame of positions has no calls to look at"
     targets = any(name.startswith("ordertarget") for name in names)
-    buys = targets or bool(names & {"buy", "buybracket"})
-    sells = targets or bool(names & {"sell", "sellbracket"})
-    leaves = targets or bool(names & {"close", "sell", "buy", "buybracket", "sellbracket"})
-    if direction in ("long", "both") and not buys:
-        return _fail("it never buys, and the task does")
-    if direction in ("short", "both") and not sells:
-        return _fail("it never sells, and the task does")
-    if not leaves:
-        return _fail("it never leaves a position")
-    return _pass("it has the calls that the direction asks for")
+    if direction in ("long", "both") and not (targets or names & {"buy", "buybracket"}):
+        return True, "it never buys, and the task does"
+    if direction in ("short", "both") and not (targets or names & {"sell", "sellbracket"}):
+        return True, "it never sells, and the task does"
+    if not (targets or names & {"close", "sell", "buy", "buybracket", "sellbracket"}):
+        return True, "it never leaves a position"
+    return False, "it has the calls that the direction asks for"
 
 
-def _relevance(tree: ast.AST, task: str) -> dict[str, str]:
-    asked = {float(number) for number in _NUMBER.findall(task)} - {0.0, 1.0}
-    used = {
-        float(node.value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant)
-        and isinstance(node.value, int | float)
-        and not isinstance(node.value, bool)
-    }
-    used |= {value * 100.0 for value in used} | {1.0 - value for value in used} | {value - 1.0 for value in used}
-    known = {number for number in asked if any(abs(number - value) < 1e-9 for value in used)}
-    if asked and len(known) < _ENOUGH_NUMBERS * len(asked):
-        return _fail(f"it uses {len(known)} of the {len(asked)} numbers that the task names")
-    return _pass(f"it uses {len(known)} of the {len(asked)} numbers that the task names")
+CODERS: Final[Mapping[str, tuple[str, Mapping[str, Way]]]] = {
+    "coder-sma": (
+        "answers every coding task with one and the same moving-average cross",
+        {CODE_TASK: same_program},
+    ),
+    "coder-gold": (
+        "hands in the benchmark's own references: what a perfect coder would get",
+        {CODE_TASK: right_program},
+    ),
+    "coder-mends": (
+        "gets a coding task wrong in three ways before it hands in the right program",
+        {CODE_TASK: mended_program},
+    ),
+    "coder-silent": ("reasons about coding tasks without end and hands in no program", {CODE_TASK: no_program}),
+    "coder-cheat": (
+        "cheats at coding tasks, in another way for each: forges, patches, peeks, spies",
+        {CODE_TASK: cheating_program},
+    ),
+    "builder-gold": (
+        "hands in the benchmark's own strategies: what a perfect builder would get",
+        {BUILD: right_strategy, REVIEW: crude_review},
+    ),
+    "builder-mends": (
+        "forgets a file, then hands in a crash, then the right strategy",
+        {BUILD: mended_strategy, REVIEW: crude_review},
+    ),
+    "builder-peeps": (
+        "hands in strategies that read tomorrow's close",
+        {BUILD: peeping_strategy, REVIEW: crude_review},
+    ),
+    "code-judge": (
+        "judges programs crudely, by names, calls and numbers in their syntax tree",
+        {CODE_JUDGE: judgement},
+    ),
+}
+"""What each is about, and what it does when asked for a program; anything else is answered sensibly."""
+add_models(CODERS)
 
 
-def _pass(reason: str) -> dict[str, str]:
-    return {"verdict": "pass", "reason": reason}
+@scripted_models.register("away")
+class AwayCoder(Sensible):
+    summary: ClassVar[str] = "cannot be reached: every question ends in an error of the network"
 
-
-def _fail(reason: str) -> dict[str, str]:
-    return {"verdict": "fail", "reason": reason}
+    def answer(self, request: AskModel) -> ModelReply:
+        return failed_reply("unreachable", "nobody answers at that address")

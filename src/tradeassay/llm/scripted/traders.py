@@ -10,12 +10,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tradeassay.core.dialogue import AskModel, ModelReply
-from tradeassay.core.errors import UserError
 from tradeassay.core.measure import plain_sum
-from tradeassay.core.registry import did_you_mean
 from tradeassay.llm.prompting import parse_object
 from tradeassay.llm.scripted.model import Calls, Json, Question, as_text, call, number_of, say, scripted_models
 
@@ -52,33 +50,24 @@ def daily_orders(asked: Question) -> Json:
 # It holds the names that rank highest by momentum, equally weighted, and sells a holding only when it has dropped
 # out of the top twice as many: enough of a policy to trade, hold, sell and abstain.
 
-KTDFIN_NAMES, KTDFIN_INVESTED = 8, 0.9
+KTDFIN_NAMES, KTDFIN_INVESTED, LEAST_REASON = 8, 0.9, 40
 FACTORS = ("MOM_12_1", "HIGH_52W")
 SPENDABLE = 0.95
 """The share of the available cash that is spent: tomorrow's open may be above today's close."""
-LEAST_REASON = 40
 
 
 def ktdfin_research(asked: Question, enough: str = "I have seen enough.") -> ModelReply:
-    calls = _research_calls(asked)
-    return call(asked.request, calls) if calls else say(enough)
-
-
-def _research_calls(asked: Question) -> Calls:
-    """Return the research calls to make now; none means that the research is done."""
     called = [name for name, _, _ in asked.results]
     left = [name for name in asked.tools if name not in called]
-    first: Calls = [
-        ("portfolio_state", {}),
-        ("screen_candidates", {"factors": list(FACTORS), "top_k": 2 * KTDFIN_NAMES}),
-    ]
-    if look := [one for one in first if one[0] in left]:
-        return look
-    ranked = ktdfin_ranking(asked)
-    if "compare_candidates" in left and len(ranked) >= 2:
-        return [("compare_candidates", {"stock_ids": ranked[:KTDFIN_NAMES], "dims": list(FACTORS)})]
-    targets = ktdfin_targets(asked)[1] if "risk_check" in left else {}
-    return [("risk_check", {"target_weights": targets})] if targets else []
+    screen = {"factors": list(FACTORS), "top_k": 2 * KTDFIN_NAMES}
+    calls: Calls = [one for one in (("portfolio_state", {}), ("screen_candidates", screen)) if one[0] in left]
+    if not calls:
+        ranked = ktdfin_ranking(asked)
+        if "compare_candidates" in left and len(ranked) >= 2:
+            calls = [("compare_candidates", {"stock_ids": ranked[:KTDFIN_NAMES], "dims": list(FACTORS)})]
+        elif "risk_check" in left and (targets := ktdfin_targets(asked)[1]):
+            calls = [("risk_check", {"target_weights": targets})]
+    return call(asked.request, calls) if calls else say(enough)
 
 
 def ktdfin_ranking(asked: Question) -> list[str]:
@@ -86,16 +75,11 @@ def ktdfin_ranking(asked: Question) -> list[str]:
     screened = asked.last("screen_candidates").get("candidates")
     rows = screened or asked.payload.get("candidates") or []
     if not screened:
-        momentum = {row["stock_id"]: row["factors"].get(FACTORS[0]) for row in rows}
-        unknown = float("-inf")
+        unknown, momentum = float("-inf"), FACTORS[0]
         rows = sorted(
-            rows, key=lambda row: unknown if (m := momentum[row["stock_id"]]) is None else m, reverse=True
+            rows, key=lambda row: unknown if (m := row["factors"].get(momentum)) is None else m, reverse=True
         )
     return [row["stock_id"] for row in rows] or list(asked.payload.get("universe") or [])
-
-
-def ktdfin_action(asked: Question) -> Json:
-    return ktdfin_targets(asked)[0]
 
 
 def ktdfin_targets(asked: Question) -> tuple[Json, dict[str, float]]:
@@ -141,14 +125,17 @@ def ktdfin_targets(asked: Question) -> tuple[Json, dict[str, float]]:
     return {"orders": orders, "overall_reason": overall.ljust(LEAST_REASON, ".")}, targets
 
 
+def ktdfin_action(asked: Question) -> Json:
+    return ktdfin_targets(asked)[0]
+
+
 # StockBench: look at what moved, then tilt towards what rose
 # It holds the better half of the names by the return over the closes it is shown, equally weighted, trades only
 # when a target is worth the cost, and keeps a twentieth in cash.
 
-INVESTED = 0.95
+INVESTED, LEAST_HOLDING_DAYS = 0.95, 5
 WORTH_TRADING = 0.2
 """A position is moved when it is off its target by more than this share of it."""
-LEAST_HOLDING_DAYS = 5
 
 
 def stockbench_rows(asked: Question) -> list[Json]:
@@ -164,16 +151,13 @@ def stockbench_rows(asked: Question) -> list[Json]:
     return rows
 
 
-def stockbench_pick(asked: Question) -> list[str]:
+def stockbench_overview(asked: Question) -> Json:
     """Return the names to analyse: those that moved most, what is held first."""
     ordered = sorted(
         stockbench_rows(asked), key=lambda row: (row["value"] <= 0, -abs(row["change"]), row["symbol"])
     )
-    return [row["symbol"] for row in ordered[: max(0, int(asked.payload.get("max_names", 10)))]]
-
-
-def stockbench_overview(asked: Question) -> Json:
-    return {"analyse": stockbench_pick(asked), "reason": "they moved most, or are held"}
+    most = max(0, int(asked.payload.get("max_names", 10)))
+    return {"analyse": [row["symbol"] for row in ordered[:most]], "reason": "they moved most, or are held"}
 
 
 def stockbench_analysis(asked: Question) -> Json:
@@ -252,7 +236,18 @@ def arena_answer(asked: Question) -> Json:
             allowed = {"allow_long": True, "allow_short": not bad, "max_exposure": 0.5 if bad else 1.0}
             return {**allowed, "reason": "three bad days" if bad else "nothing unusual"}
         case "ama.verdict":
-            return _verdict(seen, trend + mood)
+            signs = {"bullish": 1.0, "bearish": -1.0}
+            said = seen.get("opinions") or ()
+            votes = [signs.get(one.get("view"), 0.0) * one.get("confidence", 0.5) for one in said]
+            lean = plain_sum(votes) / 2 if votes else trend + mood
+            for item in seen.get("memory") or ():
+                lean += 0.05 * _tone(str(item.get("text", "")))
+            lean += {"BUY": 0.2, "SELL": -0.2}.get(str((seen.get("proposal") or {}).get("action")), 0.0)
+            action = "BUY" if lean > 0.1 else "SELL" if lean < -0.1 else "HOLD"
+            if action == "SELL" and (seen.get("risk") or {}).get("allow_short") is False:
+                action = "HOLD"
+            decided = {"action": action, "confidence": _sure(lean), "reasoning": f"all in all {lean:+.2f}"}
+            return {**decided, "allocation": _sure(lean), "message": None}
         case "ama.lesson":
             word = "paid" if plain_sum(earned) > 0 else "cost money"
             weight = min(1.0, 0.3 + 5 * abs(plain_sum(earned)))
@@ -260,20 +255,6 @@ def arena_answer(asked: Question) -> Json:
         case _:  # of an item of the stream its title and its first sentence, verbatim
             first = str(seen.get("text", "")).replace("。", "。\n").replace(". ", ".\n").split("\n")[0]
             return {"title": seen.get("title", ""), "summary": first[:400] or seen.get("title", "")}
-
-
-def _verdict(seen: Json, own: float) -> Json:
-    signs = {"bullish": 1.0, "bearish": -1.0}
-    votes = [signs.get(one.get("view"), 0.0) * one.get("confidence", 0.5) for one in seen.get("opinions") or ()]
-    lean = plain_sum(votes) / 2 if votes else own
-    for item in seen.get("memory") or ():
-        lean += 0.05 * _tone(str(item.get("text", "")))
-    lean += {"BUY": 0.2, "SELL": -0.2}.get(str((seen.get("proposal") or {}).get("action")), 0.0)
-    action = "BUY" if lean > 0.1 else "SELL" if lean < -0.1 else "HOLD"
-    if action == "SELL" and (seen.get("risk") or {}).get("allow_short") is False:
-        action = "HOLD"
-    decided = {"action": action, "confidence": _sure(lean), "reasoning": f"all in all {lean:+.2f}"}
-    return {**decided, "allocation": _sure(lean), "message": None}
 
 
 def _tone(text: str) -> int:
@@ -294,36 +275,31 @@ CHEAP = 12.0
 """A price of less than this many yearly earnings speaks for a stock."""
 
 
-def news_overview(asked: Question) -> Json:
-    told = [row["symbol"] for row in asked.payload["symbols"] if row.get("news")]
-    rest = [name for name in stockbench_pick(asked) if name not in told]
-    most = int(asked.payload.get("max_names", 10))
-    return {"analyse": [*told, *rest][:most], "reason": "there is news about them"}
-
-
-def news_analysis(asked: Question) -> Json:
-    return {"notes": {row["symbol"]: f"score {_news_score(row):+.1f}" for row in asked.payload["symbols"]}}
-
-
-def _news_score(row: Json) -> float:
-    texts = [f"{item.get('title', '')} {item.get('text') or ''}".lower() for item in row.get("news") or ()]
-    tone = sum(word in text for text in texts for word in _GOOD_NEWS)
-    tone -= sum(word in text for text in texts for word in _BAD_NEWS)
-    return tone + (0.5 if 0.0 < ((row.get("fundamentals") or {}).get("pe") or 0.0) < CHEAP else 0.0)
-
-
-def news_decision(asked: Question) -> Json:
-    """Hold what has a score above 0, equally weighted, and sell what fell below it."""
+def read_news(asked: Question) -> Json:
+    """Give every name a score for its news and figures; hold those above 0, equally weighted, sell those below."""
+    if asked.about == "stockbench.overview":
+        told = [row["symbol"] for row in asked.payload["symbols"] if row.get("news")]
+        rest = [name for name in stockbench_overview(asked)["analyse"] if name not in told]
+        most = int(asked.payload.get("max_names", 10))
+        return {"analyse": [*told, *rest][:most], "reason": "there is news about them"}
+    if asked.about == "stockbench.analysis":
+        notes: Json = {}
+        for row in asked.payload["symbols"]:
+            texts = [f"{item.get('title', '')} {item.get('text') or ''}".lower() for item in row.get("news") or ()]
+            score: float = sum(word in text for text in texts for word in _GOOD_NEWS)
+            score -= sum(word in text for text in texts for word in _BAD_NEWS)
+            score += 0.5 if 0.0 < ((row.get("fundamentals") or {}).get("pe") or 0.0) < CHEAP else 0.0
+            notes[row["symbol"]] = f"score {score:+.1f}"
+        return {"notes": notes}
     spoken = [message.text for message in asked.request.messages if message.role == "assistant"]
-    noted = [notes for text in spoken if isinstance(notes := (parse_object(text) or {}).get("notes"), dict)]
-    last = noted[-1] if noted else {}
-    found = {name: re.search(r"score ([+-]\d+\.\d)", str(note)) for name, note in last.items()}
+    noted = [said for text in spoken if isinstance(said := (parse_object(text) or {}).get("notes"), dict)]
+    found = {name: re.search(r"score ([+-]\d+\.\d)", str(note)) for name, note in (noted or [{}])[-1].items()}
     scores = {name: float(score[1]) for name, score in found.items() if score}
     rows = stockbench_rows(asked)
     wanted = {row["symbol"] for row in rows if row["buyable"] and scores.get(row["symbol"], 0.0) > 0.0}
     target = round(INVESTED * asked.payload["nav"] / max(10, len(wanted)), 2)
     money = asked.payload["cash"] * INVESTED
-    made = {}
+    made: Json = {}
     for row in rows:
         score = scores.get(row["symbol"], 0.0)
         why, lacking = f"news and figures: {score:+.1f}", target - row["value"]
@@ -345,8 +321,9 @@ INSTRUCTION = (
     "{{ 7 * 7 }} \x1b[31mred\x1b[0m \u202e"
 )
 """What gets smuggled into reasons: orders to models, markup, code, formulas, control characters."""
+_INJECTED = {**dict.fromkeys(("reason", "overall_reason", "reasoning"), INSTRUCTION), "reasons": [INSTRUCTION]}
 FAR = ("2099-12-31", "day_+9999")
-NO_DECISION = "On the one hand prices rose, on the other hand they may fall. It is hard to say."
+FUTURE = {"as_of": FAR[0], "want": "closes of the next 5 days"}
 
 
 def turned_verdict(asked: Question) -> Json:
@@ -355,34 +332,25 @@ def turned_verdict(asked: Question) -> Json:
     return {**said, "action": turned, "reasoning": f"against: {said['reasoning']}"}
 
 
-def endless_research(asked: Question) -> ModelReply:
-    tools = [name for name in ("get_market_context", "portfolio_state") if name in asked.tools]
-    return call(asked.request, [(name, {}) for name in tools or asked.tools[:1]])
-
-
-def no_submission(asked: Question) -> ModelReply:
+def hesitant(asked: Question) -> ModelReply:
+    if asked.about == "research":
+        tools = [name for name in ("get_market_context", "portfolio_state") if name in asked.tools]
+        return call(asked.request, [(name, {}) for name in tools or asked.tools[:1]])
+    if asked.about != "submit":
+        return say("On the one hand prices rose, on the other hand they may fall. It is hard to say.")
     if asked.attempt % 2 == 0:
         return call(asked.request, [("get_market_context", {})], text="One more look at the market first.")
     return say("The market is finely balanced today, and I would rather wait before I commit to anything.")
 
 
-def injected_action(asked: Question) -> Json:
-    orders = [{**order, "reason": INSTRUCTION} for order in ktdfin_action(asked)["orders"]]
-    return {"orders": orders, "overall_reason": INSTRUCTION}
-
-
-def injected_orders(asked: Question) -> Json:
-    orders = [{**order, "reason": INSTRUCTION} for order in daily_orders(asked)["orders"]]
-    return {"orders": orders, "reason": INSTRUCTION}
-
-
-def injected_verdict(asked: Question) -> Json:
-    return {**arena_answer(asked), "reasoning": INSTRUCTION}
-
-
-def injected_decision(asked: Question) -> Json:
-    decisions = stockbench_decision(asked)["decisions"]
-    return {"decisions": {symbol: {**one, "reasons": [INSTRUCTION]} for symbol, one in decisions.items()}}
+def injected(said: Any) -> Any:
+    """Return an answer with orders to the reader in place of every reason."""
+    match said:
+        case dict():
+            return {name: _INJECTED.get(name) or injected(value) for name, value in said.items()}
+        case list():
+            return [injected(one) for one in said]
+    return said
 
 
 def future_research(asked: Question) -> ModelReply:
@@ -402,50 +370,32 @@ def future_research(asked: Question) -> ModelReply:
     return ktdfin_research(asked, "I have seen enough of the past.")
 
 
-def future_overview(asked: Question) -> Json:
-    return {**stockbench_overview(asked), "as_of": FAR[0], "want": "closes of the next 5 days"}
-
-
-def overspent_action(asked: Question) -> Json:
-    if _listens(asked):
+def overspent(asked: Question) -> object:
+    """Ask for more than can be paid; on every other third attempt give in, and want what is sensible."""
+    if asked.about != "orders" and asked.attempt >= 3 and len(as_text(asked.payload)) % 2 == 0:
         asked.attempt = 1
-        return ktdfin_action(asked)
-    reason = "this one cannot lose, so as much of it as can be had"
-    order = {"side": "BUY", "confidence": 1.0, "reason": reason, "target_weight": 0.6}
-    orders = [{"stock_id": stock, **order} for stock in ktdfin_ranking(asked)[:KTDFIN_NAMES]]
-    return {"orders": orders, "overall_reason": "all in, on everything, with borrowed money if need be"}
-
-
-def overspent_orders(asked: Question) -> Json:
-    order = {"unit": "target_weight", "amount": 0.6, "reason": "this one cannot lose"}
-    names = [name["symbol"] for name in asked.payload["names"] if name["tradable"]]
-    return {"orders": [{"symbol": name, **order} for name in names[:DAILY_NAMES]], "reason": "all in"}
-
-
-def overspent_decision(asked: Question) -> Json:
-    if _listens(asked):
-        asked.attempt = 1
-        return stockbench_decision(asked)
+        return SENSIBLE[asked.about](asked)
+    why = "this one cannot lose"
+    if asked.about == "orders":
+        names = [name["symbol"] for name in asked.payload["names"] if name["tradable"]][:DAILY_NAMES]
+        order: Json = {"unit": "target_weight", "amount": 0.6, "reason": why}
+        return {"orders": [{"symbol": name, **order} for name in names], "reason": "all in"}
+    if asked.about == "submit":
+        order = {"side": "BUY", "confidence": 1.0, "reason": f"{why}, so as much of it as can be had"}
+        names = ktdfin_ranking(asked)[:KTDFIN_NAMES]
+        orders = [{"stock_id": name, **order, "target_weight": 0.6} for name in names]
+        return {"orders": orders, "overall_reason": "all in, on everything, with borrowed money if need be"}
     targets = {row["symbol"]: round(row["value"] + asked.payload["nav"], 2) for row in stockbench_rows(asked)}
-    made = {name: _decided("increase", aim, "this one cannot lose", 1.0) for name, aim in targets.items()}
-    return {"decisions": made}
+    return {"decisions": {name: _decided("increase", aim, why, 1.0) for name, aim in targets.items()}}
 
 
-def _listens(asked: Question) -> bool:
-    return asked.attempt >= 3 and len(as_text(asked.payload)) % 2 == 0
-
-
-def broken(way: Way) -> Way:
-    """Return a way that breaks the JSON of another, and on two days out of three mends it when asked again."""
-
-    def answer(asked: Question) -> str:
-        mended, asked.attempt = asked.attempt > 1 and asked.day % 3 != 0, 1
-        text = as_text(way(asked))
-        cut = text[: max(1, len(text) * 2 // 3)]
-        ways = (cut, text.replace('"', "'"), text[:-1] + ",}", f"Of course! {text[:-1]}")
-        return text if mended else ways[(asked.request.attempt - 1 + number_of(text)) % len(ways)]
-
-    return answer
+def broken(asked: Question) -> str:
+    """Break the JSON of what is sensible, and on two days out of three mend it when asked again."""
+    mended, asked.attempt = asked.attempt > 1 and asked.day % 3 != 0, 1
+    text = as_text(SENSIBLE[asked.about](asked))
+    cut = text[: max(1, len(text) * 2 // 3)]
+    ways = (cut, text.replace('"', "'"), text[:-1] + ",}", f"Of course! {text[:-1]}")
+    return text if mended else ways[(asked.request.attempt - 1 + number_of(text)) % len(ways)]
 
 
 # the models: which way each of them has of answering
@@ -469,12 +419,6 @@ class Sensible:
     summary: ClassVar[str] = "follows the rules: simple momentum, valid answers"
     ways: ClassVar[Mapping[str, Way]] = {}
     """In what a model that derives from this one differs: what is done when asked about something."""
-
-    def __init_subclass__(cls) -> None:
-        for about in set(cls.ways) - set(SENSIBLE):
-            # Other packages may ask about other things; what is nearly one of ours would never be asked about.
-            if meant := did_you_mean(about, SENSIBLE, "", alike=0.8):
-                raise UserError(f"scripted model {cls.__name__} has a way for '{about}'", hint=meant)
 
     def answer(self, request: AskModel) -> ModelReply:
         asked, unreadable = Question(request), say("There is nothing here that I can read.")
@@ -501,14 +445,16 @@ class Slow(Sensible):
         return 86_400.0 if number_of(text) % 7 == 0 else 0.02
 
 
+def add_models(models: Mapping[str, tuple[str, Mapping[str, Way]]]) -> None:
+    """Register models that differ from the sensible one: what each is about, and its ways, by name."""
+    for name, (summary, ways) in models.items():
+        scripted_models.add(name, type(name, (Sensible,), {"summary": summary, "ways": ways}))
+
+
 MODELS: Mapping[str, tuple[str, Mapping[str, Way]]] = {
     "news-reader": (
         "trades in StockBench on news and fundamentals alone: its profit goes away with them; sensible elsewhere",
-        {
-            "stockbench.overview": news_overview,
-            "stockbench.analysis": news_analysis,
-            "stockbench.decision": news_decision,
-        },
+        dict.fromkeys(("stockbench.overview", "stockbench.analysis", "stockbench.decision"), read_news),
     ),
     "contrarian": (
         "decides against what its analysts suggest in the arena; sensible elsewhere",
@@ -516,35 +462,31 @@ MODELS: Mapping[str, tuple[str, Mapping[str, Way]]] = {
     ),
     "never-submits": (
         "researches without end and never submits a decision",
-        {
-            "research": endless_research,
-            "submit": no_submission,
-            **dict.fromkeys(("orders", "stockbench.decision", "ama.verdict"), lambda asked: NO_DECISION),
-        },
+        dict.fromkeys(("research", "submit", "orders", "stockbench.decision", "ama.verdict"), hesitant),
     ),
     "injector": (
         "puts instructions, markup and code into its reasons",
-        {
-            "submit": injected_action,
-            "orders": injected_orders,
-            "stockbench.decision": injected_decision,
-            "ama.verdict": injected_verdict,
-        },
+        dict.fromkeys(
+            ("submit", "orders", "stockbench.decision", "ama.verdict"),
+            lambda asked: injected(SENSIBLE[asked.about](asked)),
+        ),
     ),
     "future-asker": (
         "asks tools for future dates, where there are tools, before it plays sensibly",
-        {"research": future_research, "stockbench.overview": future_overview},
+        {
+            "research": future_research,
+            "stockbench.overview": lambda asked: {**stockbench_overview(asked), **FUTURE},
+        },
     ),
     "overspender": (
         "orders far more than its cash and its limits allow; sensible in the arena, where nothing is ordered",
-        {"submit": overspent_action, "orders": overspent_orders, "stockbench.decision": overspent_decision},
+        dict.fromkeys(("submit", "orders", "stockbench.decision"), overspent),
     ),
     "broken-json": (
         "writes broken JSON, and fixes it when asked again on two days out of three",
-        {about: broken(way) for about, way in SENSIBLE.items() if about != "research"},
+        {about: broken for about in SENSIBLE if about != "research"},
     ),
 }
 """The others: what each is about, and in which ways it differs from the sensible one."""
 
-for _name, (_summary, _ways) in MODELS.items():
-    scripted_models.add(_name, type(_name, (Sensible,), {"summary": _summary, "ways": _ways}))
+add_models(MODELS)
