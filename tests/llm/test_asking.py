@@ -10,8 +10,7 @@ from llm_servers import StandIn, chat, openai_error
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
 from tradeassay.core.errors import RunError, UserError
 from tradeassay.llm import Access, Budget, ModelParams, QuestionPlace, RetryPolicy, open_model
-from tradeassay.llm.model import Attempt, failed_reply
-from tradeassay.llm.model import AskingModel
+from tradeassay.llm.model import AskingModel, Attempt, failed_reply
 
 NAME = "openai-api/standin/m"
 
