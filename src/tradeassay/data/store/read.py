@@ -295,8 +295,6 @@ class History:
             if day is not None:
                 after = np.searchsorted(self.sessions, np.datetime64(day, "D"), side="right")
                 self.last_rows[place] = after - 1 if after < self.sessions.size else NOT_DELISTED
-        self._gone_columns = np.flatnonzero(self.last_rows < NOT_DELISTED)
-        self._gone_order = sorted(self.last_rows[self._gone_columns].tolist())
         self._load_adjustment(bars)
         self._load_indices()
         self._minutes: pa.Table | None = None
@@ -310,7 +308,6 @@ class History:
         self.members = lru_cache(maxsize=1024)(self._members)
         self.symbols = lru_cache(maxsize=None)(self._symbols)
         self.instruments = lru_cache(maxsize=None)(self._instruments)
-        self.gone = lru_cache(maxsize=None)(self._gone)
         self.minute_bars = lru_cache(maxsize=256)(self._minute_bars)
 
     def _table(self, name: str) -> pa.Table:
@@ -340,14 +337,8 @@ class History:
         return self.every_instrument[:visible]
 
     def gone_by(self, row: int) -> tuple[str, ...]:
-        return self.gone(bisect_right(self._gone_order, row - 1)) if self._gone_order else ()
-
-    def _gone(self, count: int) -> tuple[str, ...]:
-        if not count:
-            return ()
-        latest = self._gone_order[count - 1]
-        columns = self._gone_columns[self.last_rows[self._gone_columns] <= latest]
-        return tuple(self.every_instrument[column].symbol for column in columns.tolist())
+        gone = np.flatnonzero(self.last_rows < row).tolist()
+        return tuple(self.every_instrument[column].symbol for column in gone)
 
     # -- adjustment ----------------------------------------------------------------------------------------------
 

@@ -6,7 +6,8 @@ import errno
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import pyarrow as pa
 from tradeassay.core import __version__
 from tradeassay.core.errors import DataError, DataRefused, UserError
 from tradeassay.core.files import naming, sync_path
+from tradeassay.core.hashing import sha256_file
 from tradeassay.core.view import FIELDS
 from tradeassay.data.doctor import DROPS, DataFault, accept, describe, diagnose_panel
 from tradeassay.data.source import MinutePanel, Panel, action_known_at, ex_rows, factors, previous_close
@@ -25,11 +27,10 @@ from tradeassay.data.store.manifest import (
     FORMAT,
     FORMAT_VERSION,
     MANIFEST_FILE,
+    FileEntry,
     Manifest,
     Shapes,
     content_sha256,
-    file_entry,
-    indices_table,
     listings_table,
     matrix_column,
     numbers,
@@ -93,15 +94,20 @@ def write_snapshot(
 
 
 def _write_files(panel: Panel, folder: Path, found: tuple[DataFault, ...]) -> Manifest:
-    _write_table(folder / "bars.arrow", _bars_table(panel))
-    _write_table(folder / "listings.arrow", listings_table(panel.listings))
-    _write_table(folder / "indices.arrow", indices_table(panel.sessions, panel.indices))
     records = record_tables(panel)
-    for name, table in records.items():
-        _write_table(folder / f"{name}.arrow", table)
-    if panel.minutes is not None:
-        _write_table(folder / "minutes.arrow", _minutes_table(panel))
+    indices = {"session": numbers(panel.sessions)} | {k: numbers(panel.indices[k]) for k in sorted(panel.indices)}
+    tables = {"bars": _bars_table(panel), "listings": listings_table(panel.listings), "indices": pa.table(indices)}
     minutes = panel.minutes
+    if minutes is not None:
+        columns = {"close_time": numbers(minutes.close_time)}
+        for index, symbol in enumerate(minutes.symbols):
+            columns |= {f"{symbol}/{name}": numbers(minutes.bars[name][:, index]) for name in FIELDS}
+        tables["minutes"] = pa.table(columns)
+    for kind, table in (tables | records).items():
+        path = folder / f"{kind}.arrow"
+        # One batch per file: a column is then one contiguous piece of the memory map.
+        with naming(path), pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table.combine_chunks(), max_chunksize=max(1, table.num_rows))
     manifest = Manifest(
         format=FORMAT,
         format_version=FORMAT_VERSION,
@@ -123,7 +129,10 @@ def _write_files(panel: Panel, folder: Path, found: tuple[DataFault, ...]) -> Ma
         first_session=str(panel.sessions[0]),
         last_session=str(panel.sessions[-1]),
         faults=accept(found),
-        files={path.name: file_entry(path) for path in sorted(folder.glob("*.arrow"))},
+        files={
+            path.name: FileEntry(bytes=path.stat().st_size, sha256=sha256_file(path))
+            for path in sorted(folder.glob("*.arrow"))
+        },
     )
     with naming(folder / MANIFEST_FILE):
         manifest = write_manifest(folder, manifest)
@@ -137,35 +146,15 @@ def _bars_table(panel: Panel) -> pa.Table:
     adjustment = factors(panel)
     days = panel.sessions[:, None]
     listed = np.array([entry.listed for entry in panel.listings], dtype="datetime64[D]")
-    never = np.datetime64("9999-12-31", "D")
-    delisted = np.array([entry.delisted or never for entry in panel.listings], dtype="datetime64[D]")
-    trading = (days >= listed) & (days <= delisted) & ~panel.suspended
-    columns = {"session": numbers(panel.sessions), "open_time": numbers(panel.open_time)}
-    columns["close_time"] = numbers(panel.close_time)
-    columns |= {name: matrix_column(panel.bars[name]) for name in FIELDS}
-    columns["suspended"] = matrix_column(panel.suspended)
-    columns["trading"] = matrix_column(trading)
-    columns["prev_close"] = matrix_column(previous_close(panel.bars["close"], adjustment.total))
-    if adjustment.split is not None:
-        columns["split_factor"] = matrix_column(adjustment.split)
-    if adjustment.total is not None:
-        columns["total_factor"] = matrix_column(adjustment.total)
-    return pa.table(columns)
-
-
-def _minutes_table(panel: Panel) -> pa.Table:
-    assert panel.minutes is not None
-    columns = {"close_time": numbers(panel.minutes.close_time)}
-    for index, symbol in enumerate(panel.minutes.symbols):
-        for name in FIELDS:
-            columns[f"{symbol}/{name}"] = numbers(panel.minutes.bars[name][:, index])
-    return pa.table(columns)
-
-
-def _write_table(path: Path, table: pa.Table) -> None:
-    # One batch per file: a column is then one contiguous piece of the memory map.
-    with naming(path), pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table.combine_chunks(), max_chunksize=max(1, table.num_rows))
+    delisted = np.array([entry.delisted or "9999-12-31" for entry in panel.listings], dtype="datetime64[D]")
+    matrices: dict[str, Any] = {name: panel.bars[name] for name in FIELDS}
+    matrices["suspended"] = panel.suspended
+    matrices["trading"] = (days >= listed) & (days <= delisted) & ~panel.suspended
+    matrices["prev_close"] = previous_close(panel.bars["close"], adjustment.total)
+    matrices |= {"split_factor": adjustment.split, "total_factor": adjustment.total}
+    times = {"session": panel.sessions, "open_time": panel.open_time, "close_time": panel.close_time}
+    columns = {name: numbers(one) for name, one in times.items()}
+    return pa.table(columns | {name: matrix_column(one) for name, one in matrices.items() if one is not None})
 
 
 def _move_into_place(temporary: Path, folder: Path, manifest: Manifest, replace_existing: bool) -> Manifest:
@@ -239,83 +228,70 @@ def _canonical(values: np.ndarray[Any, Any]) -> bool:
 
 def check_form(panel: Panel) -> None:
     """Raise :class:`DataError` naming the first array, listing or record that has the wrong form."""
-    if panel.sessions.size == 0 or not panel.listings:
-        raise _wrong(panel, f"it has {panel.sessions.size} sessions and {len(panel.listings)} instruments")
+    for problem in _problems(panel):
+        raise DataError(f"panel '{panel.name}': {problem}", hint="the source that made it must be corrected")
+
+
+def _problems(panel: Panel) -> Iterator[str]:
+    """Yield what is wrong. Whatever comes after a problem may rely on it not being there."""
+    sessions, size, minutes = panel.sessions, panel.sessions.size, panel.minutes
+    if size == 0 or not panel.listings:
+        yield f"it has {size} sessions and {len(panel.listings)} instruments"
     for name in ("open_time", "close_time"):
-        if getattr(panel, name).shape != panel.sessions.shape:
-            raise _wrong(panel, f"{name} and sessions differ in length")
-    if not _increasing(panel.sessions):
-        raise _wrong(panel, "sessions are not strictly increasing")
+        if getattr(panel, name).shape != sessions.shape:
+            yield f"{name} and sessions differ in length"
+    if not _increasing(sessions):
+        yield "sessions are not strictly increasing"
     if not (_increasing(panel.open_time) and _increasing(panel.close_time)):
-        raise _wrong(panel, "open or close times are not strictly increasing")
+        yield "open or close times are not strictly increasing"
     if np.any(panel.open_time >= panel.close_time) or np.any(panel.close_time[:-1] > panel.open_time[1:]):
-        raise _wrong(panel, "a session closes before it opens or after the next one has opened")
-    _check_listings(panel)
-    _check_bars(panel.name, panel.bars, (panel.sessions.size, len(panel.listings)))
-    if panel.suspended.shape != (panel.sessions.size, len(panel.listings)):
-        raise _wrong(panel, f"suspended has shape {panel.suspended.shape}, not (sessions, instruments)")
+        yield "a session closes before it opens or after the next one has opened"
+    yield from _record_problems(panel)
+    grids = [("bars", panel.bars, (size, len(panel.listings)))]
+    grids += [("minutes", minutes.bars, (minutes.close_time.size, len(minutes.symbols)))] if minutes else []
+    for what, bars, shape in grids:
+        if missing := [field for field in FIELDS if field not in bars]:
+            yield f"{what} have no {', '.join(missing)} (NaN stands for unknown)"
+        for field in FIELDS:
+            if bars[field].shape != shape:
+                yield f"{field} of the {what} has shape {bars[field].shape}, expected {shape}"
+    if panel.suspended.shape != (size, len(panel.listings)):
+        yield f"suspended has shape {panel.suspended.shape}, not (sessions, instruments)"
     for index, levels in panel.indices.items():
-        if levels.shape != panel.sessions.shape:
-            raise _wrong(panel, f"index {index} has {levels.size} levels for {panel.sessions.size} sessions")
-    if panel.minutes is not None:
-        _check_minutes(panel, panel.minutes)
-    _check_records(panel)
-
-
-def _wrong(panel: Panel, what: str) -> DataError:
-    return DataError(f"panel '{panel.name}': {what}", hint="the source that made it must be corrected")
+        if levels.shape != sessions.shape:
+            yield f"index {index} has {levels.size} levels for {size} sessions"
+    if minutes is not None and not _increasing(minutes.close_time):
+        yield "minute closing times are not strictly increasing"
 
 
 def _increasing(values: Any) -> bool:
     return bool(np.all(values[1:] > values[:-1]))
 
 
-def _check_listings(panel: Panel) -> None:
-    symbols = panel.symbols
-    if len(set(symbols)) != len(symbols):
-        twice = sorted({symbol for symbol in symbols if symbols.count(symbol) > 1})
-        raise _wrong(panel, f"{twice[0]} is listed twice")
+def _record_problems(panel: Panel) -> Iterator[str]:
+    for symbol, count in Counter(panel.symbols).items():
+        if count > 1:
+            yield f"{symbol} is listed twice"
     keys = [(entry.listed, entry.instrument.symbol) for entry in panel.listings]
     if keys != sorted(keys):
-        raise _wrong(panel, "columns are not sorted by (listed, symbol)")
+        yield "columns are not sorted by (listed, symbol)"
     for entry in panel.listings:
         if entry.delisted is not None and entry.delisted < entry.listed:
-            raise _wrong(panel, f"{entry.instrument.symbol} is delisted before it is listed")
-
-
-def _check_bars(name: str, bars: Mapping[Any, Any], shape: tuple[int, int]) -> None:
-    missing = [field for field in FIELDS if field not in bars]
-    if missing:
-        raise DataError(f"panel '{name}': bars have no {', '.join(missing)}", hint="NaN stands for unknown")
-    for field in FIELDS:
-        if bars[field].shape != shape:
-            raise DataError(f"panel '{name}': {field} has shape {bars[field].shape}, expected {shape}")
-
-
-def _check_minutes(panel: Panel, minutes: MinutePanel) -> None:
-    _check_bars(f"{panel.name} (minutes)", minutes.bars, (minutes.close_time.size, len(minutes.symbols)))
-    unknown = sorted(set(minutes.symbols) - set(panel.symbols))
-    if unknown:
-        raise _wrong(panel, f"minute bars of {unknown[0]}, which is not listed")
-    if not _increasing(minutes.close_time):
-        raise _wrong(panel, "minute closing times are not strictly increasing")
-
-
-def _check_records(panel: Panel) -> None:
-    known = set(panel.symbols)
+            yield f"{entry.instrument.symbol} is delisted before it is listed"
+    about = {"minute bars": () if panel.minutes is None else panel.minutes.symbols}
     for kind, what in (("actions", "an action"), ("memberships", "a membership"), ("fundamentals", "a figure")):
-        records = getattr(panel, kind)
-        unknown = sorted({record.symbol for record in records} - known)
-        if unknown:
-            raise _wrong(panel, f"{what} of {unknown[0]}, which is not listed")
+        about[what] = tuple(record.symbol for record in getattr(panel, kind))
+    for what, symbols in about.items():
+        for unknown in sorted(set(symbols) - set(panel.symbols)):
+            yield f"{what} of {unknown}, which is not listed"
     ids = [item.id for item in panel.news]
     if len(set(ids)) != len(ids):
-        raise _wrong(panel, "two news items have the same id")
+        yield "two news items have the same id"
     sessions = panel.sessions.astype("datetime64[D]")
     # A view applies an action from the ex-date's pre-open on, so it must be known by then.
     for row, action in zip(ex_rows(panel.actions, sessions).tolist(), panel.actions, strict=True):
+        what = f"the {action.kind} of {action.symbol} on {action.ex_date}"
         if 0 <= row < sessions.size and action.known_at > action_known_at(int(panel.open_time[row])):
-            raise _wrong(panel, f"the {action.kind} of {action.symbol} on {action.ex_date} is known only after it")
+            yield f"{what} is known only after it"
         if action.value <= 0 or not np.isfinite(action.value):
-            what = f"the {action.kind} of {action.symbol} on {action.ex_date}"
-            raise _wrong(panel, f"{what} has value {action.value}")
+            yield f"{what} has value {action.value}"

@@ -127,14 +127,6 @@ class Drivers:
     planted: Floats
     decline: Floats
 
-    def known_returns(self, universe: WorldNames) -> Floats:
-        """Return everything that does not depend on the path of prices, shape (rows, 2, names)."""
-        market = np.stack([self.market.overnight, self.market.intraday], axis=1)
-        base = market[:, :, None] * universe.beta + self.sectors.transpose(1, 0, 2)[:, :, universe.sector]
-        base += self.planted.transpose(1, 0, 2)
-        base[:, 1] += universe.alpha + self.decline
-        return base
-
 
 def make_decline(config: SyntheticConfig, universe: WorldNames, burn: int) -> Floats:
     decline = np.zeros((burn + config.sessions, universe.size))
@@ -188,12 +180,8 @@ def _carried(close: Floats) -> Floats:
 _NOTICE = {"dividend": 12, "split": 15}
 
 
-@dataclass(frozen=True, slots=True)
-class MoveSchedule:
-    """Suspended cells, shape (rows, names), and plans by the row of their announcement."""
-
-    suspended: Bools
-    plans: dict[int, list[CorporateMove]]
+MoveSchedule = tuple[Bools, dict[int, list[CorporateMove]]]
+"""Suspended cells, shape (rows, names), and plans by the row of their announcement."""
 
 
 def make_schedule(config: SyntheticConfig, universe: WorldNames, burn: int) -> MoveSchedule:
@@ -220,7 +208,7 @@ def make_schedule(config: SyntheticConfig, universe: WorldNames, burn: int) -> M
         if not halted and not clash:
             busy[plan.column].append((plan.announced, plan.ex))
             plans[plan.announced].append(plan)
-    return MoveSchedule(suspended, dict(plans))
+    return suspended, dict(plans)
 
 
 def _dividends(config: SyntheticConfig, first: Ints, last: Ints, rows: int) -> list[CorporateMove]:
@@ -299,14 +287,14 @@ class _Loop:
         self, config: SyntheticConfig, universe: WorldNames, drivers: Drivers, schedule: MoveSchedule, burn: int
     ) -> None:
         rows, n = burn + config.sessions, universe.size
-        self.config, self.universe, self.schedule, self.burn = config, universe, schedule, burn
+        self.config, self.universe, self.burn = config, universe, burn
+        suspended, self.plans = schedule
         self.styles = np.ascontiguousarray(drivers.styles.transpose(1, 2, 0))[:, :, :, None]
-        self.told = np.minimum(np.abs(drivers.planted[0]) * 30.0, 1.0)
         at = np.arange(rows)[:, None]
         self.active = (at >= np.where(universe.first == 0, 0, universe.first + burn)) & (
             at <= universe.last + burn
         )
-        self.trading = self.active & ~schedule.suspended
+        self.trading = self.active & ~suspended
         self.due: dict[int, list[CorporateMove]] = {}
         self.actions: list[CorporateMove] = []
         self.latent = universe.price.astype(np.float64)
@@ -328,14 +316,31 @@ class _Loop:
         day = draws.student((rows, n), df) * math.sqrt(1.0 - share)
         self.shocks = np.stack([night, day], axis=1)
         self.reach = np.abs(draws.normal((rows, 2, n))) * (0.55 * math.sqrt(1.0 - share))
-        self.activity = _slow(draws.normal((rows, n))) + 0.25 * draws.normal((rows, n)) + self.told
-        self.base = drivers.known_returns(universe)
+        slow, state = draws.normal((rows, n)), np.zeros(n)
+        for row in range(rows):  # busy weeks follow busy weeks
+            state = slow[row] = 0.85 * state + 0.18 * slow[row]
+        self.activity = slow + 0.25 * draws.normal((rows, n)) + np.minimum(np.abs(drivers.planted[0]) * 30.0, 1.0)
+        # Everything that does not depend on the path of prices, shape (rows, 2, names).
+        market = np.stack([drivers.market.overnight, drivers.market.intraday], axis=1)
+        self.base = market[:, :, None] * universe.beta + drivers.sectors.transpose(1, 0, 2)[:, :, universe.sector]
+        self.base += drivers.planted.transpose(1, 0, 2)
+        self.base[:, 1] += universe.alpha + drivers.decline
         self.mean_volume = universe.shares * 1000.0 * config.trading.turnover * exact.exp(0.5 * draws.normal(n))
         steps = np.arange(-_EXP_RANGE * _STEPS, _EXP_RANGE * _STEPS + 1) / _STEPS
         self.exp_table = exact.exp(steps)
 
     def session(self, row: int) -> None:
-        self._go_ex(row)
+        for action in self.due.pop(row, ()):  # what goes ex today leaves the price
+            i, value = action.column, action.value
+            if action.kind == "dividend":
+                self.latent[i] -= value
+                self.last[i] -= value
+            else:
+                self.latent[i] /= value
+                self.last[i] = max(math.floor(self.last[i] / value + 0.5), 1.0)
+                self.rescale[:3, i] *= value
+                self.rescale[3, i] /= value
+            self.actions.append(action)
         active, trading = self.active[row], self.trading[row]
         sigma = np.sqrt(self.variance)
         noise = self.shocks[row] * sigma
@@ -369,45 +374,17 @@ class _Loop:
         variance = model.arch * total * total + model.garch * self.variance
         variance += (1.0 - model.arch - model.garch) * self.long_run
         self.variance = np.minimum(variance, 16.0 * self.long_run)
-        for plan in self.schedule.plans.get(row, ()):
-            value = self._terms(plan)
+        for plan in self.plans.get(row, ()):  # a plan becomes a dividend in ticks or a split's ratio, or nothing
+            price = float(self.last[plan.column])
+            ratio = split_ratio(self.config.preset, price / float(self.unit[plan.column]), plan.value)
+            value = ratio[0] / ratio[1] if ratio else 0.0
+            value = float(math.floor(price * plan.value)) if plan.kind == "dividend" else value
             if value:
                 self.due.setdefault(plan.ex, []).append(replace(plan, value=value))
         self.stream.feed(self.bars[row, :5] * self.rescale)
         if row + 1 >= self.burn:
             exposure = standardise(np.where(active, self.stream.values(), np.nan))
             self.exposure = np.where(np.isnan(exposure), 0.0, exposure)
-
-    def _terms(self, plan: CorporateMove) -> float:
-        """Return a dividend in ticks or a split ratio; 0 when nothing comes of the plan."""
-        price = float(self.last[plan.column])
-        if plan.kind == "dividend":
-            return float(math.floor(price * plan.value))
-        ratio = split_ratio(self.config.preset, price / float(self.unit[plan.column]), plan.value)
-        return ratio[0] / ratio[1] if ratio else 0.0
-
-    def _go_ex(self, row: int) -> None:
-        for action in self.due.pop(row, ()):
-            i, value = action.column, action.value
-            if action.kind == "dividend":
-                self.latent[i] -= value
-                self.last[i] -= value
-            else:
-                self.latent[i] /= value
-                self.last[i] = max(math.floor(self.last[i] / value + 0.5), 1.0)
-                self.rescale[:3, i] *= value
-                self.rescale[3, i] /= value
-            self.actions.append(action)
-
-
-def _slow(shocks: Floats) -> Floats:
-    """Return a persistent (autoregressive) path per name: busy weeks follow busy weeks."""
-    path = np.zeros_like(shocks)
-    state = np.zeros(shocks.shape[1])
-    for row in range(shocks.shape[0]):
-        state = 0.85 * state + 0.18 * shocks[row]
-        path[row] = state
-    return path
 
 
 def limits(reference: Floats, percent: Floats | Ints) -> tuple[Floats, Floats]:

@@ -6,8 +6,11 @@ Texts are written later, from the event alone.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from bisect import bisect_right
+from functools import lru_cache, reduce
 from importlib.resources import files
+from itertools import accumulate
+from operator import add
 from typing import Literal
 
 import msgspec
@@ -78,23 +81,16 @@ def make_reports(config: SyntheticConfig, universe: WorldNames, sessions: Sessio
     rows = np.where(rows == 0, -np.floor(early).astype(np.int64), rows)
     old = (rows > universe.first + 20) & (rows <= universe.last)
     counted = (old | ((rows <= 0) & (universe.first == 0))) & (rows < sessions.days.size)
-    return tuple(
-        Report(str(ends[q]), i, row, _quiet(at, row, sessions) if row > 0 else at, surprised)
-        for q, i, row, at, surprised in zip(
-            *(k.tolist() for k in np.nonzero(counted)),
-            rows[counted].tolist(),
-            told[counted].tolist(),
-            surprise[counted].tolist(),
-            strict=True,
-        )
-    )
-
-
-def _quiet(at: Instant, row: int, sessions: Sessions) -> Instant:
-    """Return an instant outside trading hours: one inside a session moves to 40 minutes after its close."""
-    closed = int(sessions.close_time[row - 1])
-    late = min(closed + 40 * MINUTE, int(sessions.open_time[row]) - 2 * HOUR)
-    return at if at > closed else max(late, int(sessions.open_time[row - 1]) + MINUTE)
+    # Told outside trading hours: what comes inside a session waits until 40 minutes after its close.
+    before, after = np.clip(rows - 1, 0, None), np.clip(rows, 0, sessions.days.size - 1)
+    before = np.minimum(before, sessions.days.size - 1)
+    closed = sessions.close_time[before]
+    late = np.minimum(closed + 40 * MINUTE, sessions.open_time[after] - 2 * HOUR)
+    quiet = np.where(told > closed, told, np.maximum(late, sessions.open_time[before] + MINUTE))
+    at = np.where(rows > 0, quiet, told)
+    quarter, column = (k.tolist() for k in np.nonzero(counted))
+    drawn = (values[counted].tolist() for values in (rows, at, surprise))
+    return tuple(Report(str(ends[q]), i, *rest) for q, i, *rest in zip(quarter, column, *drawn, strict=True))
 
 
 def make_events(
@@ -104,9 +100,16 @@ def make_events(
     model = config.news
     shown = [report for report in reports if report.row > 0]
     picks = draws.below(1 << 20, len(shown)).tolist()
-    events = [_earnings(config, report, pick) for report, pick in zip(shown, picks, strict=True)]
+    events = []
+    for report, pick in zip(shown, picks, strict=True):
+        surprise, loud = report.surprise, abs(report.surprise) >= IN_LINE
+        worth = model.effect * model.strength * surprise if loud else 0.0
+        kind: EventKind = "informative" if loud else "noise"
+        tone = 0 if not loud else 1 if surprise > 0 else -1
+        told = (report.column, report.row, report.known_at, kind, "earnings", tone, abs(surprise))
+        events.append(NewsEvent(*told, worth * model.gap, worth * (1.0 - model.gap), pick))
     for kind, rate in (("informative", model.events), ("noise", model.noise), ("rumour", model.rumours)):
-        events += _scattered(config, universe, sessions, draws, kind, rate)  # type: ignore[arg-type]  # literals
+        events += _scattered(config, universe, sessions, draws, kind, rate)
     events.sort(key=lambda event: (event.published_at, event.column, event.pick))
     events += _duplicates(config, universe, sessions, draws, events)
     order = sorted(range(len(events)), key=lambda k: (events[k].published_at, events[k].column, events[k].pick))
@@ -114,24 +117,6 @@ def make_events(
     return tuple(
         events[k] if events[k].origin is None else replace(events[k], origin=place[events[k].origin or 0])
         for k in order
-    )
-
-
-def _earnings(config: SyntheticConfig, report: Report, pick: int) -> NewsEvent:
-    news, surprise = config.news, report.surprise
-    loud = abs(surprise) >= IN_LINE
-    worth = news.effect * news.strength * surprise if loud else 0.0
-    return NewsEvent(
-        column=report.column,
-        row=report.row,
-        published_at=report.known_at,
-        kind="informative" if loud else "noise",
-        theme="earnings",
-        tone=0 if not loud else 1 if surprise > 0 else -1,
-        size=abs(surprise),
-        gap=worth * news.gap,
-        drift=worth * (1.0 - news.gap),
-        pick=pick,
     )
 
 
@@ -241,7 +226,8 @@ class Text(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @lru_cache(maxsize=1)
-def _all() -> dict[tuple[str, str, int], tuple[Text, ...]]:
+def _wordings() -> dict[tuple[str, str, int], tuple[Text, ...]]:
+    """Return the wordings by group, theme and tone; the group ``any`` is for what has none of its own."""
     import tomllib
 
     content = files("tradeassay.data.synthetic").joinpath("wording.toml").read_text(encoding="utf-8")
@@ -252,12 +238,6 @@ def _all() -> dict[tuple[str, str, int], tuple[Text, ...]]:
     return found
 
 
-def choices(group: str, theme: str, tone: int) -> tuple[Text, ...]:
-    """Return the wordings for a theme and a tone: those of the group, else those that fit any group."""
-    texts = _all()
-    return texts.get((group, theme, tone)) or texts["any", theme, tone]
-
-
 _GROUPS: dict[Market, str] = {"us": "company", "ashare": "company", "crypto": "coin", "futures": "index"}
 _SCALE = 6.0
 """Percent that a typical fact of size 1 claims in its text."""
@@ -266,7 +246,7 @@ _SCALE = 6.0
 def write_news(
     config: SyntheticConfig, instruments: tuple[Instrument, ...], events: tuple[NewsEvent, ...]
 ) -> tuple[NewsItem, ...]:
-    draws = Draws(config.seed, "sources")
+    draws, wordings, group = Draws(config.seed, "sources"), _wordings(), _GROUPS[config.preset]
     where = draws.below(100, len(events)).tolist()
     items: list[NewsItem] = []
     for position, event in enumerate(events):
@@ -274,7 +254,8 @@ def write_news(
         if event.origin is None:
             scale = SURPRISE * 100.0 if event.theme == "earnings" else _SCALE
             percent = max(round(scale * event.size * 10.0), 1) / 10.0
-            texts = choices(_GROUPS[config.preset], event.theme, event.tone)
+            told = (event.theme, event.tone)
+            texts = wordings.get((group, *told)) or wordings["any", *told]
             text = texts[event.pick % len(texts)]
             words = {"name": instrument.name, "symbol": instrument.symbol, "pct": f"{percent:.1f}"}
             title, body = text.title.format_map(words), text.body.format_map(words)
@@ -289,19 +270,11 @@ def write_news(
                 symbols=(instrument.symbol,),
                 title=title,
                 body=body,
-                source=_source(event.kind, where[position]),
+                source=SOURCES[bisect_right(list(accumulate(SOURCE_PARTS[event.kind])), where[position])],
                 url=f"https://news.example/{number}",
             )
         )
     return tuple(items)
-
-
-def _source(kind: str, draw: int) -> str:
-    for source, part in zip(SOURCES, SOURCE_PARTS[kind], strict=True):
-        draw -= part
-        if draw < 0:
-            return source
-    return SOURCES[-1]
 
 
 FIELDS = tuple(
@@ -327,78 +300,44 @@ def make_fundamentals(
     growth = 0.015 + 0.02 * draws.normal(n)
     margin = draws.between(0.04, 0.22, n)
     book = price / exact.exp(0.9 + 0.45 * draws.normal(n))
-    dividends = _dividends(tape, n)
+    dividends: list[list[tuple[int, float]]] = [[] for _ in range(n)]  # row, and ticks in the first share unit
+    for action in tape.actions:
+        if action.kind == "dividend":
+            ticks = action.value * float(tape.scale[action.ex, action.column])
+            dividends[action.column].append((action.ex, ticks))
     quarters: dict[int, list[float]] = {}
     found: list[Fundamental] = []
     for report in sorted(reports, key=lambda r: (r.column, r.period_end)):
-        i = report.column
+        i, row = report.column, max(burn + report.row - 1, 1)
         past = quarters.setdefault(i, [])
         trend = earnings[i] * (1.0 + growth[i] * len(past))
         past.append(float(trend + abs(trend) * SURPRISE * report.surprise))
-        row = max(burn + report.row - 1, 1)
-        values = _figures(universe, tape, i, row, past, float(margin[i]), float(book[i]))
-        total = 0.0
-        for ex, value in dividends[i]:
-            if row - config.year < ex <= row:
-                total += value
-        paid = total / float(tape.scale[row, i]) / float(universe.unit[i])
-        close = float(tape.last[row, i]) / float(universe.unit[i])
-        values["dividend_per_share_ttm"] = paid
-        values["dividend_yield"] = paid / close
-        symbol = universe.instruments[i].symbol
-        found += [
-            Fundamental(
-                symbol=symbol,
-                field=name,
-                period_end=report.period_end,
-                known_at=report.known_at,
-                value=_rounded(values[name]),
-            )
-            for name in FIELDS
-            if name in values
-        ]
+        scale, unit = float(tape.scale[row, i]), float(universe.unit[i])
+        close, shares = float(tape.last[row, i]) / unit, float(tape.shares[row, i]) * 1000.0
+        eps, year = past[-1] / scale, past[-4:]
+        ttm = reduce(add, year) * 4.0 / len(year) / scale
+        worth = float(book[i]) * (1.0 + 0.02 * len(past)) / scale
+        paid = reduce(add, (ticks for ex, ticks in dividends[i] if row - config.year < ex <= row), 0.0)
+        dividend = paid / scale / unit
+        values = {
+            "shares_outstanding": shares,
+            "revenue": abs(eps * shares) / float(margin[i]),
+            "net_income": eps * shares,
+            "eps": eps,
+            "eps_ttm": ttm,
+            "book_value_per_share": worth,
+            "dividend_per_share_ttm": dividend,
+            "market_cap": shares * close,
+            "pb": close / worth,
+            "dividend_yield": dividend / close,
+        }
+        if ttm > 0:
+            values["pe"] = close / ttm
+        told = {"symbol": universe.instruments[i].symbol, "period_end": report.period_end}
+        for name in FIELDS:
+            if (value := values.get(name)) is not None:
+                # As it would be printed: whole numbers from a million up, else four decimals.
+                shown = float(round(value)) if abs(value) >= 1e6 else round(value * 1e4) / 1e4
+                found.append(Fundamental(field=name, known_at=report.known_at, value=shown, **told))
     found.sort(key=lambda f: (f.known_at, f.symbol))
     return tuple(found)
-
-
-def _figures(
-    universe: WorldNames, tape: WorldTape, i: int, row: int, past: list[float], margin: float, book: float
-) -> dict[str, float]:
-    scale = float(tape.scale[row, i])
-    close = float(tape.last[row, i]) / float(universe.unit[i])
-    shares = float(tape.shares[row, i]) * 1000.0
-    eps = past[-1] / scale
-    year = past[-4:]
-    whole = year[0]
-    for quarter in year[1:]:
-        whole += quarter
-    ttm = whole * 4.0 / len(year) / scale
-    worth = book * (1.0 + 0.02 * len(past)) / scale
-    income = eps * shares
-    values = {
-        "shares_outstanding": shares,
-        "revenue": abs(income) / margin,
-        "net_income": income,
-        "eps": eps,
-        "eps_ttm": ttm,
-        "book_value_per_share": worth,
-        "market_cap": shares * close,
-        "pb": close / worth,
-    }
-    if ttm > 0:
-        values["pe"] = close / ttm
-    return values
-
-
-def _dividends(tape: WorldTape, n: int) -> list[list[tuple[int, float]]]:
-    """Return (row, ticks in the first share unit) of every dividend, per name."""
-    paid: list[list[tuple[int, float]]] = [[] for _ in range(n)]
-    for action in tape.actions:
-        if action.kind == "dividend":
-            paid[action.column].append((action.ex, action.value * float(tape.scale[action.ex, action.column])))
-    return paid
-
-
-def _rounded(value: float) -> float:
-    """Return a figure as it would be printed: whole numbers from a million up, else four decimals."""
-    return float(round(value)) if abs(value) >= 1e6 else round(value * 1e4) / 1e4

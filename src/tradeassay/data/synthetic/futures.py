@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tradeassay.core.time import parse_day
-from tradeassay.core.view import Days, Field, Floats, Instrument
+from tradeassay.core.view import FIELDS, Days, Field, Floats, Instrument
 from tradeassay.data.calendars import Sessions, sessions_from
 from tradeassay.data.source import Listing, Panel
 from tradeassay.data.synthetic.engine import MarketPath, clustered, limits, make_market
 from tradeassay.data.synthetic.events import make_events, planted_returns, write_news
-from tradeassay.data.synthetic.key import AnswerKey, KeyFacts, PlantedSkill, World, key_facts, panel_facts
+from tradeassay.data.synthetic.key import AnswerKey, PlantedSkill, World, key_facts, panel_facts
 from tradeassay.data.synthetic.universe import Draws, SyntheticConfig, WorldNames
 from tradeassay.factors import FACTOR_NAMES
 
@@ -53,8 +54,7 @@ CHAINS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(NamedTuple):
     """A spot index: levels per session, shape (rows, 4) as open, high, low, close, and its own returns."""
 
     levels: Floats
@@ -76,9 +76,8 @@ def make_spot(config: SyntheticConfig, chain: Chain, market: MarketPath, planted
     return Spot(np.rint(np.stack([opens, high, low, closes], axis=1) * 100.0) / 100.0, own)
 
 
-@dataclass(frozen=True, slots=True)
-class Contract:
-    """A dated contract: its listing, the rows it trades, and its bars in ticks, shape (rows, 4), NaN outside."""
+class Contract(NamedTuple):
+    """A dated contract, or a fund: its listing, and its bars in ticks, shape (rows, 4), NaN where it has none."""
 
     listing: Listing
     prices: Floats
@@ -190,8 +189,12 @@ def generate_futures(config: SyntheticConfig) -> World:
     sessions = sessions_from(config.calendar, parse_day(config.first), config.sessions)
     count = len(CHAINS)
     whole = np.zeros(count, dtype=np.int64)
+    told: dict[str, Any] = {"lot": 100.0, "tick": 1.0 / _FUND_UNIT}
     funds = WorldNames(
-        instruments=tuple(_fund_instrument(config, chain) for chain in CHAINS),
+        instruments=tuple(
+            Instrument(symbol=chain.fund, name=chain.name, kind="index", currency=config.currency, **told)
+            for chain in CHAINS
+        ),
         first=whole,
         last=np.full(count, config.sessions - 1, dtype=np.int64),
         sector=whole,
@@ -207,11 +210,25 @@ def generate_futures(config: SyntheticConfig) -> World:
     planted = np.stack(planted_returns(config, events, config.sessions, 0, funds.size))
     market = make_market(config, 0)
     spots = [make_spot(config, chain, market, planted[:, :, k]) for k, chain in enumerate(CHAINS)]
-    columns = [_fund(config, chain, spot, sessions) for chain, spot in zip(CHAINS, spots, strict=True)]
-    for chain, spot in zip(CHAINS, spots, strict=True):
+    columns = []
+    for chain, spot, instrument in zip(CHAINS, spots, funds.instruments, strict=True):
+        shares = np.abs(Draws(config.seed, "fund", chain.fund).normal(config.sessions))
+        listing = Listing(instrument=instrument, listed=str(sessions.days[0]))
+        # A fund is priced at a thousandth of its index.
+        columns.append(
+            Contract(listing, np.rint(spot.levels), np.rint(5_000_000.0 * (1.0 + 0.4 * shares)) * 100.0)
+        )
         columns += make_contracts(config, chain, spot, sessions)
     columns.sort(key=lambda c: (c.listing.listed, c.listing.instrument.symbol))
     items = write_news(config, funds.instruments, events)
+    instruments = [column.listing.instrument for column in columns]
+    unit = np.array([_FUND_UNIT if one.kind == "index" else FUTURE_UNIT for one in instruments])
+    prices = np.stack([column.prices for column in columns], axis=2)
+    bars: dict[Field, Floats] = {name: prices[:, k] / unit for k, name in enumerate(FIELDS[:4])}
+    bars["volume"] = np.stack([column.volume for column in columns], axis=1)
+    paid = (bars["open"] + bars["high"] + bars["low"] + bars["close"]) * 0.25
+    multiplier = np.array([one.multiplier for one in instruments])
+    bars["amount"] = np.rint(paid * bars["volume"] * multiplier * 100.0) / 100.0
     panel = Panel(
         name=f"synthetic/{config.preset}:{config.seed}",
         facts=panel_facts(config),
@@ -219,48 +236,15 @@ def generate_futures(config: SyntheticConfig) -> World:
         sessions=sessions.days,
         open_time=sessions.open_time,
         close_time=sessions.close_time,
-        bars=_bars(columns),
+        bars=bars,
         suspended=np.zeros((config.sessions, len(columns)), dtype=np.bool_),
         indices={chain.index: spot.levels[:, 3].copy() for chain, spot in zip(CHAINS, spots, strict=True)},
         news=items,
     )
     symbols = tuple(chain.fund for chain in CHAINS)
-    facts = key_facts(config, symbols, market.regime, events, items, sessions.days, (_SPREAD,))
-    return World(panel, _key(facts, sessions, market, planted, spots))
-
-
-def _fund_instrument(config: SyntheticConfig, chain: Chain) -> Instrument:
-    tick = 1.0 / _FUND_UNIT
-    return Instrument(
-        symbol=chain.fund, name=chain.name, kind="index", currency=config.currency, lot=100.0, tick=tick
-    )
-
-
-def _fund(config: SyntheticConfig, chain: Chain, spot: Spot, sessions: Sessions) -> Contract:
-    """Return the fund of an index, priced at a thousandth of its level."""
-    draws = Draws(config.seed, "fund", chain.fund)
-    volume = np.rint(5_000_000.0 * (1.0 + 0.4 * np.abs(draws.normal(config.sessions)))) * 100.0
-    listing = Listing(instrument=_fund_instrument(config, chain), listed=str(sessions.days[0]))
-    return Contract(listing, np.rint(spot.levels), volume)
-
-
-def _bars(columns: list[Contract]) -> dict[Field, Floats]:
-    names: tuple[Field, ...] = ("open", "high", "low", "close")
-    unit = np.array([_FUND_UNIT if c.listing.instrument.kind == "index" else FUTURE_UNIT for c in columns])
-    multiplier = np.array([c.listing.instrument.multiplier for c in columns])
-    bars: dict[Field, Floats] = {
-        name: np.stack([c.prices[:, k] for c in columns], axis=1) / unit for k, name in enumerate(names)
-    }
-    bars["volume"] = np.stack([c.volume for c in columns], axis=1)
-    paid = (bars["open"] + bars["high"] + bars["low"] + bars["close"]) * 0.25
-    bars["amount"] = np.rint(paid * bars["volume"] * multiplier * 100.0) / 100.0
-    return bars
-
-
-def _key(facts: KeyFacts, sessions: Sessions, market: MarketPath, planted: Floats, spots: list[Spot]) -> AnswerKey:
-    rows, count = sessions.days.size, len(CHAINS)
-    return AnswerKey(
-        facts=facts,
+    rows = config.sessions
+    key = AnswerKey(
+        facts=key_facts(config, symbols, market.regime, events, items, sessions.days, (_SPREAD,)),
         sessions=sessions.days,
         market=market.overnight + market.intraday,
         styles=np.zeros((rows, len(FACTOR_NAMES))),
@@ -269,7 +253,8 @@ def _key(facts: KeyFacts, sessions: Sessions, market: MarketPath, planted: Float
         news=planted[0] + planted[1],
         decline=np.zeros((rows, count)),
         residual=np.stack([spot.residual for spot in spots], axis=1),
-        beta=np.array([chain.beta for chain in CHAINS]),
-        alpha=np.zeros(count),
-        sector=np.zeros(count, dtype=np.int64),
+        beta=funds.beta,
+        alpha=funds.alpha,
+        sector=whole,
     )
+    return World(panel, key)

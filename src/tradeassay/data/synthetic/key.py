@@ -194,6 +194,29 @@ def key_facts(
     days: Days,
     skills: tuple[PlantedSkill, ...],
 ) -> KeyFacts:
+    shown = [str(day) for day in days]
+    told = ("kind", "theme", "tone", "size", "gap", "drift")
+    truths = tuple(
+        NewsTruth(
+            id=item.id,
+            symbol=item.symbols[0],
+            session=shown[event.row],
+            horizon=config.news.horizon,
+            repeats=None if event.origin is None else items[event.origin].id,
+            **{name: getattr(event, name) for name in told},
+        )
+        for event, item in zip(events, items, strict=True)
+    )
+    # What reading is worth: the mean drift after the first open, over items of a kind.
+    reading = []
+    for kind, knows in (
+        ("informative", "which items tell a fact, and whether it is good or bad"),
+        ("rumour", "that rumours fade: trade against their tone at the next open"),
+    ):
+        worth = np.array([abs(event.drift) for event in events if event.kind == kind])
+        if worth.size:
+            edge = float(exact.mean(worth))
+            reading.append(PlantedSkill(name=f"news-{kind}", knows=knows, edge=edge, items=worth.size))
     return KeyFacts(
         version=VERSION,
         preset=config.preset,
@@ -202,42 +225,6 @@ def key_facts(
         factors=FACTOR_NAMES,
         sectors=sectors(config.preset),
         regimes=regimes,
-        news=news_truths(config, events, items, days),
-        skills=news_skills(events) + skills,
+        news=truths,
+        skills=(*reading, *skills),
     )
-
-
-def news_truths(
-    config: SyntheticConfig, events: tuple[NewsEvent, ...], items: tuple[NewsItem, ...], days: Days
-) -> tuple[NewsTruth, ...]:
-    sessions = [str(day) for day in days]
-    return tuple(
-        NewsTruth(
-            id=item.id,
-            symbol=item.symbols[0],
-            session=sessions[event.row],
-            kind=event.kind,
-            theme=event.theme,
-            tone=event.tone,
-            size=event.size,
-            gap=event.gap,
-            drift=event.drift,
-            horizon=config.news.horizon,
-            repeats=None if event.origin is None else items[event.origin].id,
-        )
-        for event, item in zip(events, items, strict=True)
-    )
-
-
-def news_skills(events: tuple[NewsEvent, ...]) -> tuple[PlantedSkill, ...]:
-    """Return what reading is worth: the mean drift after the first open, over items of a kind."""
-    skills = []
-    for kind, knows in (
-        ("informative", "which items tell a fact, and whether it is good or bad"),
-        ("rumour", "that rumours fade: trade against their tone at the next open"),
-    ):
-        worth = np.array([abs(event.drift) for event in events if event.kind == kind])
-        if worth.size:
-            edge = float(exact.mean(worth))
-            skills.append(PlantedSkill(name=f"news-{kind}", knows=knows, edge=edge, items=worth.size))
-    return tuple(skills)

@@ -123,10 +123,11 @@ def make_minutes(
     columns = np.flatnonzero(whole)[: config.minutes].tolist()
     if not columns:
         return None
-    ends = [
-        _ends(config.calendar, int(a), int(b))
-        for a, b in zip(sessions.open_time, sessions.close_time, strict=True)
-    ]
+    ends: list[Ints] = []  # the closing instants of each session's minutes, without the lunch break
+    lunch, back = _LUNCH.get(config.calendar, (0, 0))
+    for opened, closed in zip(sessions.open_time.tolist(), sessions.close_time.tolist(), strict=True):
+        times = np.arange(1, (closed - opened) // MINUTE + 1, dtype=np.int64)
+        ends.append(opened + times[(times <= lunch) | (times > back)] * MINUTE)
     close_time = np.concatenate(ends)
     bars: dict[Field, Floats] = {name: np.full((close_time.size, len(columns)), np.nan) for name in FIELDS}
     for place, column in enumerate(columns):
@@ -144,16 +145,6 @@ def make_minutes(
                     bars[name][start:stop, place] = values
             start = stop
     return MinutePanel(tuple(universe.instruments[c].symbol for c in columns), close_time, bars)
-
-
-def _ends(calendar: CalendarName, opened: int, closed: int) -> Ints:
-    """Return the closing instants of a session's minutes, without the lunch break."""
-    count = (closed - opened) // MINUTE
-    minutes = np.arange(1, count + 1, dtype=np.int64)
-    if calendar in _LUNCH:
-        start, stop = _LUNCH[calendar]
-        minutes = minutes[(minutes <= start) | (minutes > stop)]
-    return opened + minutes * MINUTE
 
 
 def _session(draws: Draws, count: int, day: list[float]) -> Floats:

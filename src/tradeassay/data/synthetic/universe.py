@@ -149,8 +149,6 @@ class SyntheticConfig(msgspec.Struct, frozen=True, kw_only=True):
         return 365 if self.calendar == "24/7" else 252
 
 
-US = SyntheticConfig()
-
 ASHARE = SyntheticConfig(
     preset="ashare",
     calendar="XSHG",
@@ -210,7 +208,7 @@ CSI300 = msgspec.structs.replace(
 """An A-share world of the size of KTD-Fin's: 300 members, and 548 sessions after a year of history."""
 
 PRESETS: dict[str, SyntheticConfig] = {
-    "us": US,
+    "us": SyntheticConfig(),
     "ashare": ASHARE,
     "csi300": CSI300,
     "crypto": CRYPTO,
@@ -263,31 +261,8 @@ def sectors(market: Market) -> tuple[str, ...]:
     return tuple(sector for sector, _ in _SECTORS[market])
 
 
-def make_symbols(draws: Draws, market: Market, names: list[str], boards: list[Board]) -> list[str]:
-    taken: set[str] = set()
-    symbols: list[str] = []
-    for name, board in zip(names, boards, strict=True):
-        symbol = ""
-        while not symbol or symbol in taken:
-            symbol = _digits(draws, board) if market == "ashare" else _word(draws, name)
-        taken.add(symbol)
-        symbols.append(symbol)
-    return symbols
-
-
-def _digits(draws: Draws, board: Board) -> str:
-    prefixes = _PREFIXES[board]
-    prefix = prefixes[int(draws.below(len(prefixes), 1)[0])]
-    rest = 6 - len(prefix)
-    return f"{prefix}{draws.integer(1, 10**rest - 1):0{rest}d}"
-
-
-def _word(draws: Draws, name: str) -> str:
-    second = _LETTERS[int(draws.below(26, 1)[0])]
-    return name[0].upper() + second + _ENDINGS[int(draws.below(len(_ENDINGS), 1)[0])]
-
-
 _BOARD_SHARES = ((Board.MAIN, 0.60), (Board.CHINEXT, 0.22), (Board.STAR, 0.13), (Board.BSE, 0.05))
+_PRICES = {"us": (9.0, 320.0), "ashare": (8.0, 110.0), "futures": (8.0, 110.0)}
 _LIMITS = {Board.MAIN: 10, Board.CHINEXT: 20, Board.STAR: 20, Board.BSE: 30}
 SEASONED = 60
 """A name that will be delisted trades for at least this many sessions before its decline starts."""
@@ -319,29 +294,58 @@ class WorldNames:
 
 def make_universe(config: SyntheticConfig) -> WorldNames:
     draws = Draws(config.seed, "universe", config.preset)
-    n = config.names
-    group = np.sort(np.arange(n) % len(sectors(config.preset)))[draws.order(n)]
-    boards = _boards(config, draws)
-    sector = group.tolist()
-    taken: set[str] = set()
-    stems: list[str] = []
-    while len(stems) < len(sector):
-        a, b, c = (int(draws.below(len(words), 1)[0]) for words in (_FIRST, _MIDDLE, _LAST))
-        stem = f"{_FIRST[a]}{_MIDDLE[b]}{_LAST[c]}"
-        if stem not in taken:
-            taken.add(stem)
-            stems.append(stem)
-    names = [f"{stem} {_SECTORS[config.preset][g][1]}" for stem, g in zip(stems, sector, strict=True)]
-    symbols = make_symbols(draws, config.preset, names, boards)
-    first, last = _lifetimes(config, draws)
-    columns = sorted(range(n), key=lambda i: (first[i], symbols[i]))
-    price, unit, shares = _sizes(config, draws)
+    n, sessions, kinds = config.names, config.sessions, _SECTORS[config.preset]
+    group = np.sort(np.arange(n) % len(kinds))[draws.order(n)]
+    boards = [Board.NONE] * n
+    if config.preset == "ashare":
+        shared = [board for board, share in _BOARD_SHARES for _ in range(max(1, round(share * n)))]
+        boards = (shared + [Board.MAIN] * n)[:n]
+        boards = [boards[i] for i in draws.order(n)]
+    stems: dict[str, None] = {}
+    while len(stems) < n:
+        parts = (words[int(draws.below(len(words), 1)[0])] for words in (_FIRST, _MIDDLE, _LAST))
+        stems["".join(parts)] = None
+    names = [f"{stem} {kinds[g][1]}" for stem, g in zip(stems, group.tolist(), strict=True)]
+    symbols: dict[str, None] = {}
+    for name, board in zip(names, boards, strict=True):
+        known = len(symbols)
+        while len(symbols) == known:
+            symbols[_symbol(draws, name, board)] = None
+    codes = list(symbols)
+    # The last names drawn are the new listings, the first ones get delisted.
+    first, last = np.zeros(n, dtype=np.int64), np.full(n, sessions - 1, dtype=np.int64)
+    for k in range(config.new_listings):
+        first[n - 1 - k] = int(sessions * float(draws.between(0.15, 0.75, 1)[0]))
+    for k in range(config.delistings):
+        row = max(SEASONED, int(sessions * float(draws.between(0.45, 0.92, 1)[0])))
+        last[k] = min(row, sessions - 1)
+    low, high = _PRICES.get(config.preset, (0.4, 24000.0))
+    log_low, log_high = exact.log([low, high])
+    value = exact.exp(draws.between(float(log_low), float(log_high), n))
+    unit = np.full(n, 100, dtype=np.int64)
+    if config.preset == "crypto":
+        unit = np.where(value >= 1000, 100, np.where(value >= 10, 1_000, 100_000)).astype(np.int64)
+    price = np.rint(value * unit).astype(np.int64)
+    worth = exact.exp(23.0 + 0.8 * draws.normal(n))
+    shares = np.maximum(np.rint(worth / value / 1000.0), 10.0).astype(np.int64)
     noise, year = config.noise, float(config.year)
     sigma = draws.between(noise.low, noise.high, n) / np.sqrt(year)
     beta = np.clip(1.0 + config.market.beta_spread * draws.normal(n), 0.4, 1.8)
     alpha = noise.alpha * draws.normal(n) / year
+    columns = sorted(range(n), key=lambda i: (first[i], codes[i]))
+    told: dict[str, Any] = {"kind": "stock", "lot": 1.0, "step": 1.0, "currency": config.currency}
+    told |= {"ashare": {"lot": 100.0}, "crypto": {"kind": "crypto", "lot": 1e-6, "step": 1e-6}}.get(
+        config.preset, {}
+    )
     instruments = tuple(
-        _instrument(config, symbols[i], names[i], boards[i], sectors(config.preset)[group[i]], int(unit[i]))
+        Instrument(
+            symbol=codes[i],
+            name=names[i],
+            board=boards[i],
+            sector=kinds[group[i]][0],
+            tick=1.0 / int(unit[i]),
+            **told,
+        )
         for i in columns
     )
     limits = [_LIMITS[boards[i]] if config.preset == "ashare" else config.trading.max_move for i in columns]
@@ -351,59 +355,15 @@ def make_universe(config: SyntheticConfig) -> WorldNames:
     return WorldNames(instruments, first[pick], last[pick], *drawn)
 
 
-def _boards(config: SyntheticConfig, draws: Draws) -> list[Board]:
-    if config.preset != "ashare":
-        return [Board.NONE] * config.names
-    boards: list[Board] = []
-    for board, share in _BOARD_SHARES:
-        boards += [board] * max(1, round(share * config.names))
-    boards = (boards + [Board.MAIN] * config.names)[: config.names]
-    return [boards[i] for i in draws.order(config.names)]
-
-
-def _lifetimes(config: SyntheticConfig, draws: Draws) -> tuple[Ints, Ints]:
-    """Return first and last rows; the last names drawn are the new listings, the first ones get delisted."""
-    n, sessions = config.names, config.sessions
-    first = np.zeros(n, dtype=np.int64)
-    last = np.full(n, sessions - 1, dtype=np.int64)
-    for k in range(config.new_listings):
-        first[n - 1 - k] = int(sessions * float(draws.between(0.15, 0.75, 1)[0]))
-    for k in range(config.delistings):
-        last[k] = max(SEASONED, int(sessions * float(draws.between(0.45, 0.92, 1)[0])))
-    return first, np.minimum(last, sessions - 1)
-
-
-def _sizes(config: SyntheticConfig, draws: Draws) -> tuple[Ints, Ints, Ints]:
-    n = config.names
-    low, high = {"us": (9.0, 320.0), "ashare": (8.0, 110.0), "futures": (8.0, 110.0)}.get(
-        config.preset, (0.4, 24000.0)
-    )
-    log_low, log_high = exact.log([low, high])
-    value = exact.exp(draws.between(float(log_low), float(log_high), n))
-    unit = np.full(n, 100, dtype=np.int64)
-    if config.preset == "crypto":
-        unit = np.where(value >= 1000, 100, np.where(value >= 10, 1_000, 100_000)).astype(np.int64)
-    price = np.rint(value * unit).astype(np.int64)
-    worth = exact.exp(23.0 + 0.8 * draws.normal(n))
-    shares = np.maximum(np.rint(worth / value / 1000.0), 10.0).astype(np.int64)
-    return price, unit, shares
-
-
-def _instrument(
-    config: SyntheticConfig, symbol: str, name: str, board: Board, sector: str, unit: int
-) -> Instrument:
-    crypto = config.preset == "crypto"
-    return Instrument(
-        symbol=symbol,
-        name=name,
-        kind="crypto" if crypto else "stock",
-        board=board,
-        sector=sector,
-        currency=config.currency,
-        lot=1e-6 if crypto else 100.0 if config.preset == "ashare" else 1.0,
-        step=1e-6 if crypto else 1.0,
-        tick=1.0 / unit,
-    )
+def _symbol(draws: Draws, name: str, board: Board) -> str:
+    """Draw a code: six digits on a board, elsewhere four letters of which the first is the name's."""
+    prefixes = _PREFIXES.get(board)
+    if prefixes is None:
+        second = _LETTERS[int(draws.below(26, 1)[0])]
+        return name[0].upper() + second + _ENDINGS[int(draws.below(len(_ENDINGS), 1)[0])]
+    prefix = prefixes[int(draws.below(len(prefixes), 1)[0])]
+    rest = 6 - len(prefix)
+    return f"{prefix}{draws.integer(1, 10**rest - 1):0{rest}d}"
 
 
 Shape = int | tuple[int, ...]
@@ -478,17 +438,13 @@ def _normal_table() -> Floats:
     return table
 
 
-def _polynomials(*texts: str) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(map(float, text.split())) for text in texts)
-
-
-_CENTRE = _polynomials(
+_CENTRE = (
     "2.5090809287301226727e3 3.3430575583588128105e4 6.7265770927008700853e4 4.5921953931549871457e4 "
     "1.3731693765509461125e4 1.9715909503065514427e3 1.3314166789178437745e2 3.3871328727963666080e0",
     "5.2264952788528545610e3 2.8729085735721942674e4 3.9307895800092710610e4 2.1213794301586595867e4 "
     "5.3941960214247511077e3 6.8718700749205790830e2 4.2313330701600911252e1 1.0",
 )
-_TAIL = _polynomials(
+_TAIL = (
     "7.74545014278341407640e-4 2.27238449892691845833e-2 2.41780725177450611770e-1 1.27045825245236838258e0 "
     "3.64784832476320460504e0 5.76949722146069140550e0 4.63033784615654529590e0 1.42343711074968357734e0",
     "1.05075007164441684324e-9 5.47593808499534494600e-4 1.51986665636164571966e-2 1.48103976427480074590e-1 "
@@ -506,9 +462,6 @@ def normal_quantile(probability: Floats) -> Floats:
     return np.where(np.abs(q) <= 0.425, inner, outer)
 
 
-def _ratio(polynomials: tuple[tuple[float, ...], ...], x: Floats) -> Floats:
-    above, below = (np.full_like(x, p[0]) for p in polynomials)
-    for a, b in zip(polynomials[0][1:], polynomials[1][1:], strict=True):
-        above = above * x + a
-        below = below * x + b
+def _ratio(polynomials: tuple[str, str], x: Floats) -> Floats:
+    above, below = (np.polyval(np.array(text.split(), dtype=np.float64), x) for text in polynomials)
     return above / below

@@ -55,22 +55,17 @@ class Index:
     memberships: tuple[Membership, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Fund:
-    """The tracking fund: prices in hundredths, shape (rows, 4) as open, high, low, close; dividends likewise."""
-
-    prices: Floats
-    volume: Floats
-    actions: tuple[CorporateMove, ...]
-
-
 def make_index(config: SyntheticConfig, universe: WorldNames, tape: WorldTape, days: Days, burn: int) -> Index:
     """Choose members at fixed reviews and chain the level over the sessions."""
     finest = int(universe.unit.max())
     worth = tape.shares * tape.last.astype(np.int64) * (finest // universe.unit)
     size = config.index_members
     member = np.zeros((days.size, universe.size), dtype=np.bool_)
-    edges = [0, *_reviews(config, days), days.size]
+    # Reviews are in the first session of June and December, or of quarters.
+    months = days.astype("datetime64[M]").astype(np.int64)
+    every, phase = (3, 0) if config.preset == "crypto" else (6, 5)
+    turns = (np.flatnonzero(np.diff(months)) + 1).tolist()
+    edges = [0, *(row for row in turns if months[row] % 12 % every == phase % every), days.size]
     inside: set[int] = set()
     for start, stop in pairwise(edges):
         fit = (universe.first + _SEASON <= start) | (universe.first == 0)
@@ -88,15 +83,14 @@ def make_index(config: SyntheticConfig, universe: WorldNames, tape: WorldTape, d
     gap = np.where(member, opening, 0).sum(axis=1) / base
     closes = START * np.multiply.accumulate(grow)
     opens = np.concatenate([[START], closes[:-1]]) * gap
-    return Index(member, opens, closes, _dated(universe, member, days))
-
-
-def _reviews(config: SyntheticConfig, days: Days) -> list[int]:
-    """Return the rows at which membership is reviewed: the first session of June and December, or of quarters."""
-    months = days.astype("datetime64[M]").astype(np.int64)
-    turns = np.flatnonzero(np.diff(months)) + 1
-    every, phase = (3, 0) if config.preset == "crypto" else (6, 5)
-    return [int(row) for row in turns if months[row] % 12 % every == phase % every]
+    found = []
+    for column in range(member.shape[1]):
+        steps = np.flatnonzero(np.diff(np.concatenate([[0], member[:, column].view(np.int8), [0]])))
+        for start, stop in steps.reshape(-1, 2).tolist():
+            symbol, end = universe.instruments[column].symbol, None if stop == days.size else str(days[stop - 1])
+            found.append(Membership(index=INDEX, symbol=symbol, start=str(days[start]), end=end))
+    dated = tuple(sorted(found, key=lambda m: (m.start, m.symbol)))
+    return Index(member, opens, closes, dated)
 
 
 def _review(ranked: list[int], inside: set[int], size: int) -> set[int]:
@@ -114,28 +108,10 @@ def _review(ranked: list[int], inside: set[int], size: int) -> set[int]:
     return chosen
 
 
-def _dated(universe: WorldNames, member: Bools, days: Days) -> tuple[Membership, ...]:
-    rows = member.shape[0]
-    found = []
-    for column in range(member.shape[1]):
-        edges = np.flatnonzero(np.diff(np.concatenate([[0], member[:, column].view(np.int8), [0]])))
-        for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-            found.append(
-                Membership(
-                    index=INDEX,
-                    symbol=universe.instruments[column].symbol,
-                    start=str(days[start]),
-                    end=None if stop == rows else str(days[stop - 1]),
-                )
-            )
-    return tuple(sorted(found, key=lambda m: (m.start, m.symbol)))
-
-
-def _income(universe: WorldNames, tape: WorldTape, index: Index, burn: int) -> Floats:
+def _income(tape: WorldTape, index: Index, burn: int) -> Floats:
     """Return the dividends of members per row, in hundredths per fund share."""
-    rows = index.closes.size
     level = np.concatenate([[START], index.closes[:-1]])
-    income = np.zeros(rows)
+    income = np.zeros(index.closes.size)
     for action in tape.actions:
         row = action.ex - burn
         if action.kind != "dividend" or row < 0 or not index.member[row, action.column]:
@@ -146,21 +122,33 @@ def _income(universe: WorldNames, tape: WorldTape, index: Index, burn: int) -> F
     return income
 
 
-def _payouts(income: Floats, days: Days) -> tuple[Floats, tuple[CorporateMove, ...]]:
-    """Return what the fund holds after every row, and its payouts (announced three sessions ahead)."""
+def _fund(
+    config: SyntheticConfig, index: Index, income: Floats, days: Days
+) -> tuple[Floats, Floats, list[CorporateMove]]:
+    """Return the tracking fund's prices in hundredths, shape (rows, 4) as open, high, low, close, its volume, and
+    what it pays out of the dividends it collects, announced three sessions ahead."""
     months = days.astype("datetime64[M]").astype(np.int64)
     turns = {int(row) + 10 for row in np.flatnonzero(np.diff(months)) + 1 if months[row] % 3 == 2}
-    held, actions = np.zeros(income.size), []
+    held, out, moves = np.zeros(income.size), np.zeros(income.size), []
     cash, announced = 0.0, 0.0
     for row, more in enumerate(income.tolist()):
         if row + _NOTICE in turns and row + _NOTICE < income.size:
             announced = float(np.floor(cash))
         if row in turns and announced >= 1.0:
-            actions.append(CorporateMove(-1, "dividend", row - _NOTICE, row, announced))
+            moves.append(CorporateMove(-1, "dividend", row - _NOTICE, row, announced))
+            out[row] = announced
             cash, announced = cash - announced, 0.0
         cash += more
         held[row] = cash
-    return held, tuple(actions)
+    draws = Draws(config.seed, "fund")
+    reach = np.abs(draws.normal((days.size, 2))) * 0.002
+    opens = np.rint(index.opens * 10.0 + np.concatenate([[0.0], held[:-1]]) - out + income)
+    closes = np.rint(index.closes * 10.0 + held)
+    top, bottom = np.maximum(opens, closes), np.minimum(opens, closes)
+    high = np.maximum(np.rint(top * (1.0 + reach[:, 0])), top)
+    low = np.minimum(np.rint(bottom / (1.0 + reach[:, 1])), bottom)
+    volume = np.rint(2_000_000.0 * (1.0 + np.abs(draws.normal(days.size)) * 0.4)) * 100.0
+    return np.stack([opens, high, low, closes], axis=1), volume, moves
 
 
 BURN = 253
@@ -185,35 +173,40 @@ def generate(config: SyntheticConfig) -> World:
     )
     tape = run_days(config, universe, drivers, make_schedule(config, universe, BURN), BURN)
     index = make_index(config, universe, tape, sessions.days, BURN)
-    income = _income(universe, tape, index, BURN)
-    held, actions = _payouts(income, sessions.days)
-    draws = Draws(config.seed, "fund")
-    reach = np.abs(draws.normal((sessions.days.size, 2))) * 0.002
-    before = np.concatenate([[0.0], held[:-1]])
-    paid = {action.ex: action.value for action in actions}
-    out = np.array([paid.get(row, 0.0) for row in range(sessions.days.size)])
-    opens = np.rint(index.opens * 10.0 + before - out + income)
-    closes = np.rint(index.closes * 10.0 + held)
-    high = np.maximum(np.rint(np.maximum(opens, closes) * (1.0 + reach[:, 0])), np.maximum(opens, closes))
-    low = np.minimum(np.rint(np.minimum(opens, closes) / (1.0 + reach[:, 1])), np.minimum(opens, closes))
-    volume = np.rint(2_000_000.0 * (1.0 + np.abs(draws.normal(sessions.days.size)) * 0.4)) * 100.0
-    fund = Fund(np.stack([opens, high, low, closes], axis=1), volume, actions)
-    place = sum(
+    prices, fund_volume, payouts = _fund(config, index, _income(tape, index, BURN), sessions.days)
+    fund_place = sum(
         first == 0 and instrument.symbol < FUND
         for first, instrument in zip(universe.first, universe.instruments, strict=True)
     )
+    days, end = sessions.days, config.sessions - 1
+    listings = [
+        Listing(instrument=instrument, listed=str(days[first]), delisted=None if last == end else str(days[last]))
+        for instrument, first, last in zip(universe.instruments, universe.first, universe.last, strict=True)
+    ]
+    step, lots = (1e-6 if config.preset == "crypto" else 1.0), {"ashare": 100.0, "crypto": 1e-6}
+    told: dict[str, Any] = {"lot": lots.get(config.preset, 1.0), "step": step, "tick": 1.0 / FUND_UNIT}
+    fund = Instrument(symbol=FUND, name=f"{INDEX} index fund", kind="index", currency=config.currency, **told)
+    listings.insert(fund_place, Listing(instrument=fund, listed=str(days[0])))
+    at = np.arange(config.sessions)[:, None]
+    suspended = (at >= universe.first) & (at <= universe.last) & ~tape.trading[BURN:]
+    actions = [
+        _action(sessions, universe.instruments[one.column].symbol, one, BURN, float(universe.unit[one.column]))
+        for one in tape.actions
+        if one.ex >= BURN
+    ]
+    actions += [_action(sessions, FUND, one, 0, float(FUND_UNIT)) for one in payouts]
     items = write_news(config, universe.instruments, events)
     panel = Panel(
         name=f"synthetic/{config.preset}:{config.seed}",
         facts=panel_facts(config),
-        listings=_listings(config, universe, sessions, place),
+        listings=tuple(listings),
         sessions=sessions.days,
         open_time=sessions.open_time,
         close_time=sessions.close_time,
-        bars=_bars(universe, tape, fund, place),
-        suspended=np.insert(_suspended(universe, tape), place, False, axis=1),
+        bars=_bars(universe, tape, prices, fund_volume, fund_place),
+        suspended=np.insert(suspended, fund_place, False, axis=1),
         minutes=make_minutes(config, universe, tape, sessions, BURN),
-        actions=_actions(universe, sessions, tape, fund),
+        actions=tuple(sorted(actions, key=lambda a: (a.ex_date, a.symbol, a.kind))),
         memberships=index.memberships,
         indices={INDEX: np.rint(index.closes * 100.0) / 100.0},
         fundamentals=make_fundamentals(config, universe, tape, reports, BURN),
@@ -222,74 +215,31 @@ def generate(config: SyntheticConfig) -> World:
     return World(panel, make_key(config, universe, drivers, tape, events, items, sessions.days))
 
 
-def fund_instrument(config: SyntheticConfig) -> Instrument:
-    lot = {"ashare": 100.0, "futures": 100.0}.get(config.preset, 1.0)
-    step = 1e-6 if config.preset == "crypto" else 1.0
-    return Instrument(
-        symbol=FUND,
-        name=f"{INDEX} index fund",
-        kind="index",
-        currency=config.currency,
-        lot=step if config.preset == "crypto" else lot,
-        step=step,
-        tick=1.0 / FUND_UNIT,
-    )
-
-
-def _listings(
-    config: SyntheticConfig, universe: WorldNames, sessions: Sessions, place: int
-) -> tuple[Listing, ...]:
-    days, end = sessions.days, config.sessions - 1
-    listings = [
-        Listing(instrument=instrument, listed=str(days[first]), delisted=None if last == end else str(days[last]))
-        for instrument, first, last in zip(universe.instruments, universe.first, universe.last, strict=True)
-    ]
-    listings.insert(place, Listing(instrument=fund_instrument(config), listed=str(days[0])))
-    return tuple(listings)
-
-
-def _bars(universe: WorldNames, tape: WorldTape, fund: Fund, place: int) -> Mapping[Field, Floats]:
+def _bars(
+    universe: WorldNames, tape: WorldTape, prices: Floats, volume: Floats, place: int
+) -> Mapping[Field, Floats]:
+    """Return the names' bars with those of the fund put in at its column."""
     unit = universe.unit.astype(np.float64)
     bars: dict[Field, Floats] = {}
     for k, (name, values) in enumerate(zip(FIELDS, (tape.open, tape.high, tape.low, tape.close), strict=False)):
-        bars[name] = np.insert(values[BURN:] / unit, place, fund.prices[:, k] / FUND_UNIT, axis=1)
-    four = fund.prices
-    paid = (four[:, 0] + four[:, 1] + four[:, 2] + four[:, 3]) * 0.25 / FUND_UNIT
-    bars["volume"] = np.insert(tape.volume[BURN:], place, fund.volume, axis=1)
-    bars["amount"] = np.insert(tape.amount[BURN:], place, np.rint(paid * fund.volume * 100.0) / 100.0, axis=1)
+        bars[name] = np.insert(values[BURN:] / unit, place, prices[:, k] / FUND_UNIT, axis=1)
+    paid = (prices[:, 0] + prices[:, 1] + prices[:, 2] + prices[:, 3]) * 0.25 / FUND_UNIT
+    bars["volume"] = np.insert(tape.volume[BURN:], place, volume, axis=1)
+    bars["amount"] = np.insert(tape.amount[BURN:], place, np.rint(paid * volume * 100.0) / 100.0, axis=1)
     return bars
 
 
-def _suspended(universe: WorldNames, tape: WorldTape) -> Bools:
-    rows = np.arange(tape.trading.shape[0] - BURN)[:, None]
-    listed = (rows >= universe.first) & (rows <= universe.last)
-    return listed & ~tape.trading[BURN:]
-
-
-def _actions(universe: WorldNames, sessions: Sessions, tape: WorldTape, fund: Fund) -> tuple[CorporateAction, ...]:
-    found: list[CorporateAction] = []
-    for action in tape.actions:
-        if action.ex >= BURN:
-            unit = float(universe.unit[action.column])
-            symbol = universe.instruments[action.column].symbol
-            found.append(_action(sessions, symbol, action, action.announced - BURN, action.ex - BURN, unit))
-    for action in fund.actions:
-        found.append(_action(sessions, FUND, action, action.announced, action.ex, float(FUND_UNIT)))
-    return tuple(sorted(found, key=lambda a: (a.ex_date, a.symbol, a.kind)))
-
-
-def _action(
-    sessions: Sessions, symbol: str, action: CorporateMove, announced: int, ex: int, unit: float
-) -> CorporateAction:
-    told = (
-        int(sessions.close_time[announced]) + 30 * MINUTE if announced >= 0 else int(sessions.open_time[0]) - DAY
-    )
+def _action(sessions: Sessions, symbol: str, move: CorporateMove, burn: int, unit: float) -> CorporateAction:
+    announced, ex = move.announced - burn, move.ex - burn
+    told = int(sessions.open_time[0]) - DAY
+    if announced >= 0:
+        told = int(sessions.close_time[announced]) + 30 * MINUTE
     return CorporateAction(
         symbol=symbol,
-        kind="dividend" if action.kind == "dividend" else "split",
+        kind=move.kind,
         ex_date=str(sessions.days[ex]),
         known_at=min(told, action_known_at(int(sessions.open_time[ex]))),
-        value=action.value / unit if action.kind == "dividend" else action.value,
+        value=move.value / unit if move.kind == "dividend" else move.value,
     )
 
 

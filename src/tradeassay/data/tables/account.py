@@ -21,34 +21,28 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.registry import did_you_mean
 from tradeassay.core.view import Floats
 from tradeassay.data.dates import DayOrder, month_of, read_days
-from tradeassay.data.tables.cells import RULES, decimal_comma, read_number, read_numbers, read_table
+from tradeassay.data.tables.cells import NOTHING, RULES, decimal_comma, read_number, read_numbers, read_table
 from tradeassay.data.tables.columns import DATE_TITLES, bare_title, plain_title
 from tradeassay.data.tables.flows import Flows, of_one_share, paid_titles, read_flows
 
 DATE, SYMBOL = "date", "symbol"
 Unit = Literal["fraction", "percent", "basis points"]
-RETURNS = tuple(
-    (
-        "return|returns|ret|r|daily return|daily returns|net return|strategy|portfolio|pnl %|performance|"
-        "change|change %|rendite|tagesrendite|monatsrendite|wertentwicklung|rendimento|rendimento giornaliero|"
-        "rendimento mensile|variazione|rendement|rentabilidad|доходность|total return|收益率|日收益率|收益|回报率|"
-        "涨跌幅"
-    ).split("|")
-)
-VALUES = tuple(
-    (
-        "nav|equity|value|price|adj close|adjusted close|close|close/last|nav per share|balance|account value|"
-        "portfolio value|level|net asset value|net liquidation|kurs|schlusskurs|anteilswert|rücknahmepreis|"
-        "depotwert|wert|valore|valore quota|quota|prezzo|patrimonio|valeur liquidative|valor liquidativo|"
-        "стоимость|цена|стоимость пая|"
-        "total|净值|单位净值|累计净值|总资产|收盘价|基準価額"
-    ).split("|")
-)
-AGAINST = tuple(
-    (
-        "benchmark|market|index return|bench|benchmark return|benchmark value|spy|index|基准|基准收益率|沪深300"
-    ).split("|")
-)
+RETURNS = (
+    "return|returns|ret|r|daily return|daily returns|net return|strategy|portfolio|pnl %|performance|"
+    "change|change %|rendite|tagesrendite|monatsrendite|wertentwicklung|rendimento|rendimento giornaliero|"
+    "rendimento mensile|variazione|rendement|rentabilidad|доходность|total return|收益率|日收益率|收益|回报率|"
+    "涨跌幅"
+).split("|")
+VALUES = (
+    "nav|equity|value|price|adj close|adjusted close|close|close/last|nav per share|balance|account value|"
+    "portfolio value|level|net asset value|net liquidation|kurs|schlusskurs|anteilswert|rücknahmepreis|"
+    "depotwert|wert|valore|valore quota|quota|prezzo|patrimonio|valeur liquidative|valor liquidativo|"
+    "стоимость|цена|стоимость пая|"
+    "total|净值|单位净值|累计净值|总资产|收盘价|基準価額"
+).split("|")
+AGAINST = (
+    "benchmark|market|index return|bench|benchmark return|benchmark value|spy|index|基准|基准收益率|沪深300"
+).split("|")
 PAID = ("dividend", "dividends", "distribution", "distributions", "ausschüttung", "distribuzione", "分红")
 _TITLE_UNITS: tuple[tuple[str, Unit], ...] = (
     (r"%|\b(percent|per cent|pct|prozent)\b", "percent"),
@@ -64,8 +58,6 @@ _CUMULATIVE = re.compile(r"\b(cum|cumul|cumulative|since inception)\b|累计收�
 _LOGARITHM = re.compile(r"\b(log|ln)\b|\b(log|ln) ?(r|ret|rets|rtn|return|returns|rendite)\b")
 _FRACTION_UNTIL = 0.03
 """A spread per session below which numbers are hardly per cent, whatever their title says."""
-_NOTHING = ("", "nan", "na", "n/a", "<na>", "none", "null", "-")
-"""Cells that say that there is no number."""
 _JUMP = 0.09
 """A move of an account's value that is said when it is also ten times the usual one."""
 _EITHER_FROM = 0.03
@@ -181,7 +173,7 @@ def _ungridded(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
         for row, year in enumerate(years)
         for month in range(1, 13)
     }
-    given = {day: cell for day, cell in cells.items() if str(cell).strip().lower() not in _NOTHING}
+    given = {day: cell for day, cell in cells.items() if str(cell).strip().lower() not in NOTHING}
     return {DATE: sorted(given), "return": [given[day] for day in sorted(given)]}
 
 
@@ -616,7 +608,7 @@ def _accumulates(numbers: Floats) -> bool:
 def _begun(values: Sequence[Any], days: Sequence[str]) -> tuple[Sequence[Any], Sequence[str]]:
     """Return a column without its earliest row where that is empty, as a difference from the row before it is."""
     at = min(range(len(days)), key=lambda row: days[row], default=0)
-    if len(days) < 2 or str(values[at]).strip().lower() not in _NOTHING:
+    if len(days) < 2 or str(values[at]).strip().lower() not in NOTHING:
         return values, days
     return [*values[:at], *values[at + 1 :]], [*days[:at], *days[at + 1 :]]
 
@@ -661,35 +653,23 @@ def with_benchmark(series: OwnSeries, other: OwnSeries) -> OwnSeries:
         # A table of returns may lack rows, or hold moves over several days: whichever is more like the account.
         days = {day: earned for day, earned in series.returns.items() if day in other.returns}
         whole = _grown(series.returns)
-        told = f"left out because the benchmark has no return there: {len(gaps)} rows ({gaps[0]} to {gaps[-1]}); "
-        told += f"with them the account earned {whole:+.1%}, without them {_grown(days):+.1%}"
+        told = _left_out(gaps, whole, days)
         notes = (*series.notes, *other.notes, told)
         pairs.append(replace(series, returns=days, against=other.returns, whole=whole, notes=notes))
     return max(pairs, key=_likeness)
 
 
 def _paired(series: OwnSeries, other: OwnSeries) -> OwnSeries:
+    """Return both over their common spans; what one earned on days that the other lacks is compounded."""
     notes = [*series.notes, *other.notes]
+    whole = _grown(series.returns)
     if other.year < series.year:
         notes.append(f"the account is compounded to the benchmark's rows, {other.year} a year")
-        returns = _spans(series, other)
-        return OwnSeries(
-            returns=returns,
-            against=other.returns,
-            year=other.year,
-            notes=tuple(notes),
-            whole=_grown(series.returns),
-            doubts=series.doubts,
-        )
-    if other.year == series.year:
-        return _over_common_days(series, other, notes)
+        mine, told = _spans(series, other), tuple(notes)
+        return OwnSeries(mine, other.returns, other.year, told, whole=whole, doubts=series.doubts)
     if other.year > series.year:
         notes.append(f"the benchmark is compounded to the account's rows, {series.year} a year")
-    return replace(series, against=_spans(other, series), notes=tuple(notes))
-
-
-def _over_common_days(series: OwnSeries, other: OwnSeries, notes: list[str]) -> OwnSeries:
-    """Return both over their common days; what one earned on others is compounded into the next common one."""
+        return replace(series, against=_spans(other, series), notes=tuple(notes))
     days = [day for day in series.returns if day in other.returns]
     if len(days) < 0.5 * len(series.returns):  # they hardly meet, which is refused where they are judged
         return replace(series, against=other.returns, notes=tuple(notes))
@@ -702,14 +682,17 @@ def _over_common_days(series: OwnSeries, other: OwnSeries, notes: list[str]) -> 
     if inside:
         notes.append(f"the benchmark has no row on {inside} of the account's days: both are compounded over them")
     if lost:
-        notes.append(
-            f"left out because the benchmark has no return there: {len(lost)} rows ({lost[0]} to {lost[-1]}); "
-            f"with them the account earned {_grown(series.returns):+.1%}, without them {_grown(mine):+.1%}"
-        )
+        notes.append(_left_out(lost, whole, mine))
     # Rows that were compounded are fewer: so are those of a year, unless the calendar itself is the benchmark's.
     year = series.year if series.year <= 52 else round(series.year * len(mine) / (len(mine) + inside))
-    whole = _grown(series.returns)
     return replace(series, returns=mine, against=theirs, year=year, notes=tuple(notes), whole=whole)
+
+
+def _left_out(days: Sequence[str], whole: float, kept: Mapping[str, float]) -> str:
+    return (
+        f"left out because the benchmark has no return there: {len(days)} rows ({days[0]} to {days[-1]}); "
+        f"with them the account earned {whole:+.1%}, without them {_grown(kept):+.1%}"
+    )
 
 
 def _compounded(series: OwnSeries, days: Sequence[str], start: str | None) -> dict[str, float]:

@@ -32,8 +32,9 @@ from tradeassay.data.tables.columns import ColumnMap, FilesConfig, InstrumentKin
 Int32s = NDArray[np.int32]
 """Counts of rows, files and symbols: half the memory, which is most of that of a large import."""
 
-SIDE_TABLES = ("actions", "membership", "memberships", "news", "fundamentals", "instruments", "indices")
-"""File names (without ending) that are not bars."""
+SIDE_TABLES = {name: name for name in "actions memberships news fundamentals instruments indices".split()}
+SIDE_TABLES["membership"] = "memberships"
+"""What a file beside the bars holds, by its name without ending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +69,36 @@ def read_bars(paths: Sequence[Path], root: Path, config: FilesConfig) -> tuple[L
     parts: list[LongBars] = []
     merged: list[LongBars] = []
     maps: dict[str, ColumnMap] = {}
-    roles = config.columns or {name: name for name in config.header if name != "ignore"}
+    given = config.columns or {name: name for name in config.header if name != "ignore"}
     for number, path in enumerate(paths):
         label = str(path.relative_to(root)) if path != root else path.name
         table = read_table(path, label, config.header)
-        maps[label] = guess_columns(tuple(table.columns), label, roles)
-        part, found = _read_part(table, maps[label], number, stem_of(path), config)
-        parts.append(part)
-        faults += [*table.faults, *found]
+        maps[label] = guess_columns(tuple(table.columns), label, given)
+        roles, count = maps[label].roles, len(table.rows)
+        stamps, undated = read_stamps(table, roles["date"], roles.get("time"))
+        names, codes = _symbols(table, roles.get("symbol"), stem_of(path))
+        faults += [*table.faults, *undated]
+        read: dict[str, Floats] = {}
+        for role in (*FIELDS, "adj_close", "status"):
+            if role in roles:
+                read[role], found = to_floats(table, roles[role])
+                faults += found
+        if "volume" in read and config.volume_unit != 1.0:
+            read["volume"] = read["volume"] * config.volume_unit
+        empty = np.full(count, np.nan)
+        parts.append(
+            LongBars(
+                file=np.full(count, number, dtype=np.int32),
+                row=table.rows.astype(np.int32),
+                symbols=tuple(names),
+                symbol=codes,
+                stamps=stamps,
+                values={name: read.get(name, empty) for name in FIELDS},
+                adj_close=read.get("adj_close"),
+                halted=read["status"] == 0 if "status" in read else np.zeros(count, dtype=np.bool_),
+                present=frozenset(name for name in FIELDS if name in read),
+            )
+        )
         if len(parts) == _TOGETHER:
             merged.append(_merged(parts))
             parts.clear()
@@ -88,35 +111,6 @@ def read_bars(paths: Sequence[Path], root: Path, config: FilesConfig) -> tuple[L
         for labels in alike.values()
     }
     return replace(_merged([*merged, *parts]), files=tuple(maps), columns=shown), faults
-
-
-def _read_part(
-    table: RawTable, columns: ColumnMap, number: int, stem: str, config: FilesConfig
-) -> tuple[LongBars, list[DataFault]]:
-    roles = columns.roles
-    stamps, faults = read_stamps(table, roles["date"], roles.get("time"))
-    names, codes = _symbols(table, roles.get("symbol"), stem)
-    read: dict[str, Floats] = {}
-    for role in (*FIELDS, "adj_close", "status"):
-        if role in roles:
-            read[role], found = to_floats(table, roles[role])
-            faults += found
-    if "volume" in read and config.volume_unit != 1.0:
-        read["volume"] = read["volume"] * config.volume_unit
-    count = len(table.rows)
-    empty = np.full(count, np.nan)
-    part = LongBars(
-        file=np.full(count, number, dtype=np.int32),
-        row=table.rows.astype(np.int32),
-        symbols=tuple(names),
-        symbol=codes,
-        stamps=stamps,
-        values={name: read.get(name, empty) for name in FIELDS},
-        adj_close=read.get("adj_close"),
-        halted=read["status"] == 0 if "status" in read else np.zeros(count, dtype=np.bool_),
-        present=frozenset(name for name in FIELDS if name in read),
-    )
-    return part, faults
 
 
 def _symbols(table: RawTable, column: str | None, stem: str) -> tuple[list[str], Int32s]:
@@ -204,20 +198,38 @@ class BarTiming:
 
 def timing(bars: LongBars, config: FilesConfig) -> tuple[BarTiming, list[DataFault]]:
     """Return where the rows lie in time, guessing what the configuration leaves open."""
-    calendar = config.calendar or _guess_calendar(bars)
+    stamps, good, calendar = bars.stamps, bars.stamps.good, config.calendar
+    if calendar is None:
+        codes = [ashare_code(symbol) is not None for symbol in bars.symbols]
+        days, _ = distinct_days((stamps.local // DAY)[good])
+        weekend = (days + 3) % 7 >= 5  # the epoch was a Thursday
+        calendar = "24/7" if days.size and weekend.mean() > 0.2 else "XNYS"
+        calendar = "XSHG" if sum(codes) > len(codes) / 2 else calendar
     zone = config.timezone or ZONES[calendar]
     _zone(zone)
-    frequency = config.frequency or _guess_frequency(bars)
-    stamps = bars.stamps
-    if frequency == "1d":
-        day = stamps.local // DAY
-        # A zoned stamp at midnight is a date, whatever its zone; at any other time of day it is an instant.
-        moved = stamps.zoned & ~stamps.midnight
-        if moved.any():
-            day = day.copy()
-            day[moved] = to_local(stamps.local[moved] - stamps.offset[moved], ZONES[calendar]) // DAY
-        return BarTiming(calendar, zone, "1d", day.view("datetime64[D]"), None, 1, "end"), []
-    faults: list[DataFault] = []
+    frequency = config.frequency
+    if frequency is None:
+        few = good & (bars.symbol < 1000)  # a thousand names show it as well as all of them
+        symbol, local = bars.symbol[few], stamps.local[few]
+        order = np.lexsort((local, symbol))
+        changed = np.diff(symbol[order]) != 0
+        times, dates = (1 + int((changed | (np.diff(at[order]) != 0)).sum()) for at in (local, local // DAY))
+        frequency = "1m" if local.size and times > 1.5 * dates else "1d"
+    if frequency == "1m":
+        return _intraday(bars, config, calendar, zone)
+    day = stamps.local // DAY
+    # A zoned stamp at midnight is a date, whatever its zone; at any other time of day it is an instant.
+    moved = stamps.zoned & (stamps.local % DAY != 0)
+    if moved.any():
+        day = day.copy()
+        day[moved] = to_local(stamps.local[moved] - stamps.offset[moved], ZONES[calendar]) // DAY
+    return BarTiming(calendar, zone, "1d", day.view("datetime64[D]"), None, 1, "end"), []
+
+
+def _intraday(
+    bars: LongBars, config: FilesConfig, calendar: CalendarName, zone: str
+) -> tuple[BarTiming, list[DataFault]]:
+    stamps, faults = bars.stamps, []
     instants: Ints = stamps.local - stamps.offset
     naive = stamps.good & ~stamps.zoned
     if naive.any():
@@ -230,8 +242,16 @@ def timing(bars: LongBars, config: FilesConfig) -> tuple[BarTiming, list[DataFau
         )
         file = bars.files[number]
         faults.append(DataFault(check="time stamp without zone", file=file, row=int(rows[0]), reason=reason))
-    length = _bar_length(bars, instants)
-    edge = config.stamps or _guess_stamps(instants, length, calendar)
+    # A bar is as long as most steps from one to the next.
+    order = np.lexsort((instants, bars.symbol))
+    steps = np.diff(instants[order])[np.diff(bars.symbol[order]) == 0]
+    values, counts = np.unique(steps[steps > 0], return_counts=True)
+    length = max(1, int(values[np.argmax(counts)] // MINUTE)) if values.size else 1
+    edge = config.stamps
+    if edge is None:
+        days = np.unique((to_local(instants, ZONES[calendar]) // DAY).astype("datetime64[D]"))
+        at_open, at_close = (np.isin(instants, times).sum() for times in session_times(calendar, days))
+        edge = "end" if calendar != "24/7" and at_close > at_open else "start"
     close = instants + length * MINUTE if edge == "start" else instants
     day = to_local(close - 1, ZONES[calendar]) // DAY
     return BarTiming(calendar, zone, "1m", day.astype("datetime64[D]"), close, length, edge), faults
@@ -252,26 +272,6 @@ def session_times(calendar: CalendarName, days: Days) -> tuple[Ints, Ints]:
         rows, there = shared_rows(days, found.days)
         opens[rows], closes[rows] = found.open_time[there], found.close_time[there]
     return opens, closes
-
-
-def _guess_calendar(bars: LongBars) -> CalendarName:
-    codes = [ashare_code(symbol) is not None for symbol in bars.symbols]
-    if codes and sum(codes) > len(codes) / 2:
-        return "XSHG"
-    days, _ = distinct_days((bars.stamps.local // DAY)[bars.stamps.good])
-    weekend = (days + 3) % 7 >= 5  # the epoch was a Thursday
-    return "24/7" if days.size and weekend.mean() > 0.2 else "XNYS"
-
-
-def _guess_frequency(bars: LongBars) -> Frequency:
-    # A thousand names show it as well as all of them.
-    good = bars.stamps.good & (bars.symbol < 1000)
-    symbol, local = bars.symbol[good], bars.stamps.local[good]
-    order = np.lexsort((local, symbol))
-    changed = np.diff(symbol[order]) != 0
-    stamps = 1 + int((changed | (np.diff(local[order]) != 0)).sum())
-    days = 1 + int((changed | (np.diff(local[order] // DAY) != 0)).sum())
-    return "1m" if local.size and stamps > 1.5 * days else "1d"
 
 
 def distinct_days(days: Ints) -> tuple[Ints, Int32s]:
@@ -316,25 +316,6 @@ def _offsets(times: Ints, zone: str, *, local: bool) -> Ints:
     return offsets
 
 
-def _bar_length(bars: LongBars, instants: Ints) -> int:
-    order = np.lexsort((instants, bars.symbol))
-    steps = np.diff(instants[order])[np.diff(bars.symbol[order]) == 0]
-    steps = steps[steps > 0]
-    if not steps.size:
-        return 1
-    values, counts = np.unique(steps, return_counts=True)
-    return max(1, int(values[np.argmax(counts)] // MINUTE))
-
-
-def _guess_stamps(instants: Ints, length: int, calendar: CalendarName) -> Literal["start", "end"]:
-    if calendar == "24/7":
-        return "start"
-    days = np.unique((to_local(instants, ZONES[calendar]) // DAY).astype("datetime64[D]"))
-    opens, closes = session_times(calendar, days)
-    at_open, at_close = np.isin(instants, opens).sum(), np.isin(instants, closes).sum()
-    return "end" if at_close > at_open else "start"
-
-
 CURRENCY: dict[CalendarName, str] = {"XNYS": "USD", "XSHG": "CNY", "24/7": "USDT"}
 
 _PRICES: tuple[Field, ...] = ("open", "high", "low", "close")
@@ -354,53 +335,33 @@ class BarGrid:
 
 def _kept_rows(bars: LongBars, key: Ints) -> tuple[Ints, list[DataFault]]:
     """Return the rows that can be read and do not repeat an earlier (symbol, time), with faults for the others."""
-    again, faults = _repeated(bars, key)
-    keep = np.flatnonzero(bars.stamps.good & ~again)
-    if not keep.size:
-        raise UserError("no readable row in any file", hint="check the date column")
-    return keep, faults
-
-
-def _repeated(bars: LongBars, key: Ints) -> tuple[Bools, list[DataFault]]:
-    if _in_order(bars, key):
-        return np.zeros(key.size, dtype=np.bool_), []
     good = np.flatnonzero(bars.stamps.good)
+    if not good.size:
+        raise UserError("no readable row in any file", hint="check the date column")
+    if good.size == key.size:  # most imports are in order, one stretch a symbol, and need no sorting
+        border = (np.diff(bars.file) != 0) | (np.diff(bars.symbol) != 0)
+        pieces = bars.symbol[np.concatenate(([0], np.flatnonzero(border) + 1))]
+        if np.unique(pieces).size == pieces.size and bool((border | (np.diff(key) > 0)).all()):
+            return good, []
     order = good[np.lexsort((good, key[good], bars.symbol[good]))]
     same = (np.diff(key[order]) == 0) & (np.diff(bars.symbol[order]) == 0)
     again = np.zeros(key.size, dtype=np.bool_)
     again[order[1:][same]] = True
-
-    def fault(row: int, check: str, reason: str) -> DataFault:
-        return DataFault(check=check, file=bars.files[bars.file[row]], row=int(bars.row[row]), reason=reason)
-
-    faults = [
-        fault(row, "duplicate", f"a second bar of {bars.symbols[bars.symbol[row]]} at the same time")
-        for row in np.flatnonzero(again).tolist()
-    ]
     by_file = good[np.lexsort((good, bars.symbol[good], bars.file[good]))]
     joined = (np.diff(bars.file[by_file]) == 0) & (np.diff(bars.symbol[by_file]) == 0)
-    back = joined & (np.diff(key[by_file]) < 0)
+    steps, later = np.diff(key[by_file]), by_file[1:]
+    back = later[joined & (steps < 0)]
     # A file that runs backwards throughout is a common convention, not disorder.
-    descending = {
-        int(number)
-        for number in np.unique(bars.file[by_file[1:][back]])
-        if not (joined & (np.diff(key[by_file]) > 0))[bars.file[by_file[1:]] == number].any()
-    }
-    faults += [
-        fault(row, "unsorted", f"earlier than the row before it ({bars.symbols[bars.symbol[row]]})")
-        for row in by_file[1:][back].tolist()
-        if int(bars.file[row]) not in descending
-    ]
-    return again, faults
-
-
-def _in_order(bars: LongBars, key: Ints) -> bool:
-    if not bars.stamps.good.all():
-        return False
-    border = (np.diff(bars.file) != 0) | (np.diff(bars.symbol) != 0)
-    starts = np.concatenate(([0], np.flatnonzero(border) + 1))
-    pieces = bars.symbol[starts] if bars.symbol.size else bars.symbol
-    return np.unique(pieces).size == pieces.size and bool((border | (np.diff(key) > 0)).all())
+    back = back[np.isin(bars.file[back], bars.file[later[joined & (steps > 0)]])]
+    faults = []
+    for rows, check, reason in (
+        (np.flatnonzero(again), "duplicate", "a second bar of {} at the same time"),
+        (back, "unsorted", "earlier than the row before it ({})"),
+    ):
+        for row in rows.tolist():
+            said, file = reason.format(bars.symbols[bars.symbol[row]]), bars.files[bars.file[row]]
+            faults.append(DataFault(check=check, file=file, row=int(bars.row[row]), reason=said))
+    return np.flatnonzero(bars.stamps.good & ~again), faults
 
 
 def daily_grid(bars: LongBars, timing: BarTiming) -> tuple[BarGrid, list[DataFault]]:
@@ -491,11 +452,21 @@ def complete(
             product = values["volume"] * values["close"]
         values["amount"] = np.where(sane & np.isfinite(product), product, np.nan)
         notes.append("no traded amount in the files: taken as volume times close")
-    suspended, extra = _suspensions(grid, values, calendar)
-    if suspended.any():
-        for field in FIELDS:
-            values[field] = np.where(suspended, np.nan, values[field])
-    return BarGrid(grid.sessions, grid.symbols, values, suspended, grid.origin), notes + extra
+    suspended = grid.suspended
+    if calendar == "XSHG":
+        present = np.isfinite(values["close"])
+        rows, count = np.arange(grid.sessions.size)[:, None], grid.sessions.size
+        first = np.where(present.any(axis=0), present.argmax(axis=0), count)
+        hole = ~present & (rows > first) & (rows < count - 1 - present[::-1].argmax(axis=0))
+        suspended = suspended | (present & (values["volume"] == 0)) | hole
+        if suspended.any():
+            notes.append(
+                f"{int(suspended.sum())} suspensions: {int(hole.sum())} sessions without a row between a name's "
+                f"first and last bar, {int((suspended & ~hole).sum())} rows without trade"
+            )
+            for field in FIELDS:
+                values[field] = np.where(suspended, np.nan, values[field])
+    return BarGrid(grid.sessions, grid.symbols, values, suspended, grid.origin), notes
 
 
 def fill_prices(values: dict[Field, Floats], bars: LongBars) -> None:
@@ -506,25 +477,6 @@ def fill_prices(values: dict[Field, Floats], bars: LongBars) -> None:
         values["high"] = np.fmax(values["open"], values["close"])
     if "low" in bars.absent:
         values["low"] = np.fmin(values["open"], values["close"])
-
-
-def _suspensions(grid: BarGrid, values: dict[Field, Floats], calendar: CalendarName) -> tuple[Bools, list[str]]:
-    suspended = grid.suspended.copy()
-    if calendar != "XSHG":
-        return suspended, []
-    present = np.isfinite(values["close"])
-    idle = present & (values["volume"] == 0)
-    rows = np.arange(grid.sessions.size)[:, None]
-    first = np.where(present.any(axis=0), present.argmax(axis=0), grid.sessions.size)
-    last = grid.sessions.size - 1 - present[::-1].argmax(axis=0)
-    hole = ~present & (rows > first) & (rows < last)
-    suspended |= idle | hole
-    if not suspended.any():
-        return suspended, []
-    return suspended, [
-        f"{int(suspended.sum())} suspensions: {int(hole.sum())} sessions without a row between a name's first and "
-        f"last bar, {int((suspended & ~hole).sum())} rows without trade"
-    ]
 
 
 def listings_of(

@@ -51,6 +51,8 @@ _PREAMBLE = 15
 _KNOWN_TITLES = frozenset(DATE_TITLES) - {"", "index"}
 RULES = " \t|:+-="
 """What lines between the rows of a drawn table consist of."""
+NOTHING = ("", "nan", "na", "n/a", "<na>", "nat", "none", "null", "-")
+"""Cells of an account's table that say that there is no number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -477,11 +479,6 @@ class Stamps:
     zoned: Bools
     good: Bools
     spelling: str
-
-    @property
-    def midnight(self) -> Bools:
-        result: Bools = self.local % 86_400_000_000_000 == 0
-        return result
 
 
 def read_stamps(table: RawTable, date: str, time: str | None = None) -> tuple[Stamps, list[DataFault]]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Floats
-from tradeassay.data.tables.cells import read_numbers
+from tradeassay.data.tables.cells import NOTHING, read_numbers
 from tradeassay.data.tables.columns import bare_title, plain_title
 
 _IN = frozenset(
@@ -49,7 +49,6 @@ _PER_SHARE = frozenset(
     ).split("|")
 )
 """Titles of values in which deposits do not show."""
-_EMPTY = ("", "nan", "na", "n/a", "<na>", "nat", "none", "null", "-")
 _CLEAR = 0.1
 """The error of a share of the flows up to which the value can tell whether it holds them."""
 _CENT = 0.005
@@ -81,14 +80,18 @@ def _kind(title: str) -> tuple[str, bool] | None:
     return None
 
 
+def of_one_share(title: str) -> bool:
+    """Return whether a title is of the value of one share, which deposits do not move."""
+    return plain_title(title) in _PER_SHARE or bare_title(title) in _PER_SHARE
+
+
 @dataclass(frozen=True, slots=True)
 class Flows:
-    """What was paid in and out by ISO day, each 0 or more. ``said`` names the columns."""
+    """What was paid in less what was paid out, by ISO day. ``said`` names the columns."""
 
     name: str
     said: str
-    paid_in: Mapping[str, float]
-    paid_out: Mapping[str, float]
+    net: Mapping[str, float]
 
     def with_money(self, days: Sequence[str], values: Floats) -> slice:
         """Return the rows from the one before the account's first money to the one that its last is gone by."""
@@ -96,8 +99,8 @@ class Flows:
         if not funded.size:
             return slice(0, len(days))
         first, end = int(funded[0]), int(funded[-1]) + 2
-        first -= bool(first and self.paid_in.get(days[first], 0.0) > 0.0)
-        if any(self.paid_in.get(day, 0.0) or self.paid_out.get(day, 0.0) for day in days[end:]):
+        first -= bool(first and self.net.get(days[first], 0.0) > 0.0)
+        if any(self.net.get(day, 0.0) for day in days[end:]):
             end = len(days)
         return slice(first, min(end, len(days)))
 
@@ -105,14 +108,13 @@ class Flows:
         """Return what each row after the first earned; raises :class:`UserError` where the value and what was paid
         contradict each other."""
         came, went = self._paid(days)
-        before, after = values[:-1] + came[1:], values[1:] + went[1:]
-        self._refuse_no_money(title, days, values, before, after)
-        self._refuse_contradiction(title, days, values, came, went)
+        before, after = values[:-1] + came, values[1:] + went
+        self._refuse(title, days, values, before, after)
         earned: Floats = after / before - 1.0
-        rows = int(np.count_nonzero(came[1:] + went[1:]))
+        rows = int(np.count_nonzero(came + went))
         if rows:
             told = (
-                f"{self.name}: money paid in ({came[1:].sum():,.2f}) and out ({went[1:].sum():,.2f}; {self.said}, "
+                f"{self.name}: money paid in ({came.sum():,.2f}) and out ({went.sum():,.2f}; {self.said}, "
                 f"net on {rows} row{'s' * (rows != 1)}) is taken out of the returns, which are time-weighted: "
                 "(value + paid out) / (value before + paid in) - 1, as if paid in when a row begins and out when "
                 "it ends"
@@ -130,7 +132,7 @@ class Flows:
         and one that was made at the other end of its row may hide one."""
         _, went = self._paid(days)
         with np.errstate(divide="ignore"):
-            shares = np.log1p(went[1:] / values[1:])
+            shares = np.log1p(went / values[1:])
         usual = 1.4826 * float(np.median(np.abs(earned))) if earned.size else 0.0
         unseen = float(shares[shares <= usual / _CLEAR].sum()) * year / max(1, earned.size)
         found = []
@@ -148,92 +150,58 @@ class Flows:
         return found
 
     def _paid(self, days: Sequence[str]) -> tuple[Floats, Floats]:
-        """Return what was paid in and out, row by row."""
-        came, went = (np.array([side.get(day, 0.0) for day in days]) for side in (self.paid_in, self.paid_out))
-        return came, went
+        """Return what was paid in and out on each row after the first."""
+        net = np.array([self.net.get(day, 0.0) for day in days[1:]])
+        return np.maximum(net, 0.0), np.maximum(-net, 0.0)
 
     def _other_ends(self, days: Sequence[str], values: Floats) -> float | None:
         """Return the whole return if money was paid in when rows end, and out when they begin; None if that
         cannot be."""
         came, went = self._paid(days)
-        before, after = values[:-1] - went[1:], values[1:] - came[1:]
+        before, after = values[:-1] - went, values[1:] - came
         return _grown(after / before - 1.0) if (before > 0.0).all() and (after > 0.0).all() else None
 
-    def _refuse_no_money(
-        self, title: str, days: Sequence[str], values: Floats, before: Floats, after: Floats
-    ) -> None:
-        """Refuse rows on which there was nothing to earn with, and a value that is lost or owed."""
+    def _refuse(self, title: str, days: Sequence[str], values: Floats, before: Floats, after: Floats) -> None:
+        """Refuse a value that is lost or owed, rows with nothing to earn with, and flows that the value does not
+        hold, where its moves are small enough to tell."""
+        lost, nothing = np.flatnonzero(after <= 0.0), np.flatnonzero(before <= 0.0)
         if (values < 0.0).any():
             day = days[int(np.argmax(values < 0.0))]
             raise UserError(
                 f"{self.name}: '{title}' is negative on {day}", hint="an account's value must be positive"
             )
-        if (after <= 0.0).any() and (before > 0.0)[int(np.argmax(after <= 0.0))]:
-            day = days[int(np.argmax(after <= 0.0)) + 1]
+        if lost.size and before[lost[0]] > 0.0:
             raise UserError(
-                f"{self.name}: '{title}' is zero on {day}, and nothing is listed as paid out: everything was lost",
+                f"{self.name}: '{title}' is zero on {days[lost[0] + 1]}, and nothing is listed as paid out: "
+                "everything was lost",
                 hint="list it as 'withdrawals' if it was paid out",
             )
-        if (before <= 0.0).any():
-            day = days[int(np.argmax(before <= 0.0)) + 1]
+        if nothing.size:
             raise UserError(
-                f"{self.name}: there is no money on {day}, and there is some again later",
+                f"{self.name}: there is no money on {days[nothing[0] + 1]}, and there is some again later",
                 hint="give the rows before and after as two accounts",
             )
-
-    def _refuse_contradiction(
-        self, title: str, days: Sequence[str], values: Floats, came: Floats, went: Floats
-    ) -> None:
-        """Refuse flows that the value does not hold, where its moves are small enough to tell: of the flows, the
-        share that the returns still hold is 0 if they are right, and -1 if the value holds none of them."""
-        net = came - went
-        told = _left_over(values, net)
-        if told is None or abs(told) < 0.5:
+        # The returns still hold none of the flows if these are right, and all of them if the value never did.
+        funded = (values[:-1] > 0.0) & (values[1:] > 0.0)
+        earned = np.log(after[funded] / before[funded])
+        moved = np.log(values[1:][funded] / values[:-1][funded])
+        flows = moved - earned
+        weight = float(flows @ flows)
+        if weight <= 0.0:
             return
-        if told > 0.0:
+        usual = 1.4826 * min(float(np.median(np.abs(earned))), float(np.median(np.abs(moved))))
+        if usual <= _CLEAR * weight**0.5 and abs(float(earned @ flows) / weight) >= 0.5:
+            far = max(days[1:], key=lambda day: abs(self.net.get(day, 0.0)))
             raise UserError(
-                f"{self.name}: {self.said} cannot be taken out of '{title}': the value moves by {1.0 + told:.1f} "
-                "times as much on those rows",
-                hint="list all that was paid, in the value's currency; give returns if that is what it earned",
+                f"{self.name}: {self.said} cannot be taken out of '{title}': the value does not move by it "
+                f"({abs(self.net[far]):,.2f} on {far})",
+                hint="list what is paid in as 'deposits' and out as 'withdrawals', in the value's currency and on "
+                "the first row whose value holds it; sums are 'cumulative deposits', one share's value a 'price'",
             )
-        late, early = np.concatenate([[0.0], net[:-1]]), np.concatenate([net[1:], [0.0]])
-        since = np.concatenate([[0.0], np.diff(net)])
-        largest = int(np.argmax(np.abs(net[1:]))) + 1
-        others = [
-            (-net, "the value moves the other way", "write what is paid in as 'deposits', out as 'withdrawals'"),
-            (late, "the value holds it a row later", "date each payment as the first value that holds it"),
-            (early, "the value holds it a row earlier", "date each payment as the first value that holds it"),
-        ]
-        if net[np.flatnonzero(net)[0] :].all():  # what adds up never goes back to nothing
-            said = "it looks like what was paid in since the beginning"
-            others.insert(0, (since, said, "call it 'cumulative deposits'"))
-        held = (_left_over(values, flows) for flows, _, _ in others)
-        right = [one[1:] for one, left in zip(others, held, strict=True) if left is not None and abs(left) < 0.5]
-        nothing = (
-            f"the value does not move by it ({abs(net[largest]):,.2f} on {days[largest]})",
-            f"call '{title}' 'price' if it is one share's, otherwise mend or leave out the column",
-        )
-        said, hint = right[0] if right else nothing
-        raise UserError(f"{self.name}: {self.said} cannot be taken out of '{title}': {said}", hint=hint)
 
 
 def _grown(earned: Floats) -> float:
     return float(np.prod(1.0 + earned)) - 1.0
-
-
-def _left_over(values: Floats, net: Floats) -> float | None:
-    """Return the share of flows that is still in the returns after they are taken out; None if nobody can tell."""
-    came, went = np.maximum(net, 0.0)[1:], np.maximum(-net, 0.0)[1:]
-    funded = (values[:-1] > 0.0) & (values[1:] > 0.0)
-    value = values[1:][funded], values[:-1][funded]
-    earned = np.log((value[0] + went[funded]) / (value[1] + came[funded]))
-    moved = np.log(value[0] / value[1])
-    flows = moved - earned
-    weight = float(flows @ flows)
-    if weight <= 0.0:
-        return None
-    usual = 1.4826 * min(float(np.median(np.abs(earned))), float(np.median(np.abs(moved))))
-    return float(earned @ flows) / weight if usual <= _CLEAR * weight**0.5 else None
 
 
 def read_flows(
@@ -249,28 +217,43 @@ def read_flows(
         by_day = _by_day(name, title, columns, days, since=since, value=value)
         if not any(by_day.values()):
             continue
-        _refuse_currencies(name, titles, columns, (value, title))
+        beside = [titles[one] for one in _CURRENCIES if one in titles]
+        cells = " ".join(str(cell) for one in (value, title, *beside) for cell in (one, *columns[one]))
+        marks = {_SIGNS.get(mark, mark) for mark in _CURRENCY.findall(cells)}
+        coins = marks - {"$"}  # a dollar may be anybody's
+        if len(coins) > 1 or ("$" in marks and not all(coin.endswith("D") for coin in coins)):
+            said = " and ".join(sorted(marks))
+            raise UserError(f"{name}: '{value}' and '{title}' are in {said}", hint="give both in one currency")
         if kind in by_kind:
             both = f"'{by_kind[kind][0]}' and '{title}' both say what was paid"
             raise UserError(f"{name}: {both} {'in or out' if kind == 'net' else kind}", hint="keep one of them")
         by_kind[kind] = title, by_day
     if not by_kind:
         return None
-    net = _net(name, by_kind, days)
+    net = dict.fromkeys(days, 0.0)
+    for kind, (title, by_day) in by_kind.items():
+        signs = {number > 0.0 for number in by_day.values() if number}
+        # Money out is written with a minus as often as without; money in with a minus is money out.
+        sign = -1.0 if kind == "out" and True in signs else 1.0
+        if sign < 0.0 and len(signs) > 1:
+            raise UserError(f"{name}: '{title}' has both signs", hint="write what is paid out without a minus")
+        for day, number in by_day.items() if kind != "net" else ():
+            net[day] += sign * number
+    if "net" in by_kind:
+        title, told = by_kind["net"]
+        if len(by_kind) > 1 and any(abs(told[day] - net[day]) > _CENT for day in told):
+            rest = " and ".join(f"'{one}'" for one, _ in by_kind.values() if one != title)
+            raise UserError(f"{name}: '{title}' is not what {rest} add up to", hint="keep one or the other")
+        net = told
     first = min(days)
     for cell, day in zip(columns[value], days, strict=True):
         # Left out with its row, a payment would look like a gain or a loss; the first row is before the account.
-        if net[day] and day != first and str(cell).strip().lower() in _EMPTY:
+        if net[day] and day != first and str(cell).strip().lower() in NOTHING:
             raise UserError(
                 f"{name}: {abs(net[day]):,.2f} was paid on {day}, which has no '{value}'",
                 hint="give the value, or date the payment as the next row that has one",
             )
-    return Flows(
-        name,
-        " and ".join(f"'{title}'" for title, _ in by_kind.values()),
-        {day: max(number, 0.0) for day, number in net.items()},
-        {day: max(-number, 0.0) for day, number in net.items()},
-    )
+    return Flows(name, " and ".join(f"'{title}'" for title, _ in by_kind.values()), net)
 
 
 def _by_day(
@@ -278,7 +261,7 @@ def _by_day(
 ) -> dict[str, float]:
     """Return a column of flows by day, written as the account's ``value`` is; of what was paid ``since`` the
     beginning, each day's own."""
-    given = ["0" if str(cell).strip().lower() in _EMPTY else cell for cell in columns[title]]
+    given = ["0" if str(cell).strip().lower() in NOTHING else cell for cell in columns[title]]
     numbers, _ = read_numbers(name, title, given, days, like=columns[value])
     by_day: dict[str, float] = {}
     for day, number in zip(days, numbers.tolist(), strict=True):
@@ -289,50 +272,3 @@ def _by_day(
     ordered = sorted(by_day)
     steps = [0.0, *np.diff([by_day[day] for day in ordered]).tolist()]
     return dict(zip(ordered, steps, strict=True))
-
-
-def _refuse_currencies(
-    name: str, titles: Mapping[str, str], columns: Mapping[str, Sequence[Any]], pair: tuple[str, str]
-) -> None:
-    """Refuse payments in another currency than the value's, as titles, signs or a column of currencies say."""
-    beside = [titles[title] for title in _CURRENCIES if title in titles]
-    named, value, paid = (
-        {
-            _SIGNS.get(mark, mark)
-            for title in group
-            for mark in _CURRENCY.findall(" ".join(map(str, (title, *columns[title]))))
-        }
-        for group in (beside, pair[:1], pair[1:])
-    )
-    # A dollar may be anybody's.
-    alike = value & paid or any({"$", one} <= value | paid for one in value | paid if one.endswith("D"))
-    if len(named) > 1 or (value and paid and not alike):
-        said = " and ".join(sorted(named if len(named) > 1 else value | paid))
-        raise UserError(f"{name}: '{pair[0]}' and '{pair[1]}' are in {said}", hint="give both in one currency")
-
-
-def _net(
-    name: str, by_kind: Mapping[str, tuple[str, dict[str, float]]], days: Sequence[str]
-) -> Mapping[str, float]:
-    """Return what was paid in less what was paid out, by day."""
-    net = dict.fromkeys(days, 0.0)
-    for kind, (title, by_day) in by_kind.items():
-        signs = {number > 0.0 for number in by_day.values() if number}
-        # Money out is written with a minus as often as without; money in with a minus is money out.
-        sign = -1.0 if kind == "out" and True in signs else 1.0
-        if sign < 0.0 and len(signs) > 1:
-            raise UserError(f"{name}: '{title}' has both signs", hint="write what is paid out without a minus")
-        for day, number in by_day.items() if kind != "net" else ():
-            net[day] += sign * number
-    if "net" not in by_kind:
-        return net
-    title, told = by_kind["net"]
-    if len(by_kind) > 1 and any(abs(told[day] - net[day]) > _CENT for day in told):
-        rest = " and ".join(f"'{one}'" for one, _ in by_kind.values() if one != title)
-        raise UserError(f"{name}: '{title}' is not what {rest} add up to", hint="keep one or the other")
-    return told
-
-
-def of_one_share(title: str) -> bool:
-    """Return whether a title is of the value of one share, which deposits do not move."""
-    return plain_title(title) in _PER_SHARE or bare_title(title) in _PER_SHARE

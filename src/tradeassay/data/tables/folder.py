@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from math import isfinite
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -101,7 +102,7 @@ _TEXT = ("name", "kind", "sector", "currency", "expiry", "root")
 _FIGURES = ("lot", "step", "tick", "multiplier")
 
 
-class Axis:
+class _Axis:
     """What side files are matched with: the symbols and the sessions of the bars."""
 
     def __init__(self, symbols: tuple[str, ...], sessions: Days, open_time: Ints) -> None:
@@ -117,10 +118,10 @@ class Axis:
 
 
 class _Reader:
-    """Rows of one side file, with errors that name file, line and column. ``faults`` are rows that are left out or
-    changed, ``notes`` sentences about the file."""
+    """One side file, with errors that name file, line and column. ``cells`` are its columns by role, an empty cell
+    being an empty string; ``faults`` rows that are left out or changed, ``notes`` sentences about the file."""
 
-    def __init__(self, kind: str, path: Path, axis: Axis) -> None:
+    def __init__(self, kind: str, path: Path, axis: _Axis) -> None:
         self.path, self.axis = path, axis
         self.faults: list[DataFault] = []
         self.notes: list[str] = []
@@ -140,16 +141,20 @@ class _Reader:
                 f"{path.name}: no column {' and '.join(missing)} among {', '.join(self.table.columns)}",
                 hint=f"it needs {', '.join(needed.split())}",
             )
+        self.cells: dict[str, list[str]] = {}
+        for role, name in self.columns.items():
+            texts = self.table.columns[name].cast(pa.string()).fill_null("").to_pylist()
+            self.cells[role] = [text.strip() for text in texts]
 
-    def rows(self) -> Iterator[tuple[int, Row]]:
-        """Yield (line, cells); an absent or empty cell is an empty string."""
-        columns = {role: self._cells(role) for role in self.columns}
+    def rows(self) -> Iterator[tuple[int, int, Row, str]]:
+        """Yield (index, line, cells, symbol) of the rows whose symbol the bars have; others are noted."""
         for index, line in enumerate(self.table.rows.tolist()):
-            yield line, {role: cells[index].strip() for role, cells in columns.items()}
-
-    def _cells(self, role: str) -> list[str]:
-        cells: list[str] = self.table.columns[self.columns[role]].cast(pa.string()).fill_null("").to_pylist()
-        return cells
+            row = {role: cells[index] for role, cells in self.cells.items()}
+            symbol = self.axis.symbol(row["symbol"])
+            if symbol is None:
+                self.unknown(line, row["symbol"])
+            else:
+                yield index, line, row, symbol
 
     def wrong(self, line: int, what: str) -> UserError:
         return UserError(f"{self.table.file}:{line}: {what}", hint="fix the line")
@@ -159,25 +164,23 @@ class _Reader:
         if optional and role not in self.columns:
             return [""] * len(self.table.rows)
         stamps, _ = read_stamps(self.table, self.columns[role])
-        cells = self._cells(role)
-        days = (stamps.local // DAY).astype("datetime64[D]").astype(str).tolist()
-        for index, cell in enumerate(cells):
-            if not stamps.good[index] and not (optional and not cell.strip()):
+        days: list[str] = (stamps.local // DAY).astype("datetime64[D]").astype(str).tolist()
+        for index in np.flatnonzero(~stamps.good).tolist():
+            cell, days[index] = self.cells[role][index], ""
+            if cell or not optional:
                 raise self.wrong(int(self.table.rows[index]), f"{role} '{cell}' is not a date")
-        return [day if good else "" for day, good in zip(days, stamps.good.tolist(), strict=True)]
+        return days
 
     def instants(self, role: str) -> list[Instant | None]:
         """Return a column as instants. A date without a time counts from its end (24:00 UTC): what was known "on"
         a day is safe to use after it. A time without a zone is refused."""
         stamps, _ = read_stamps(self.table, self.columns[role])
-        cells = self._cells(role)
         result: list[Instant | None] = []
-        for index in range(len(self.table.rows)):
-            line = int(self.table.rows[index])
-            local = int(stamps.local[index])
+        for index, line in enumerate(self.table.rows.tolist()):
+            local, cell = int(stamps.local[index]), self.cells[role][index]
             if not stamps.good[index]:
-                if cells[index].strip():
-                    self.fault(line, "undated record", f"{role} '{cells[index]}' is not a time stamp")
+                if cell:
+                    self.fault(line, "undated record", f"{role} '{cell}' is not a time stamp")
                 result.append(None)
             elif bool(stamps.zoned[index]):
                 result.append(local - int(stamps.offset[index]))
@@ -209,15 +212,6 @@ def _number(cell: str) -> float | None:
         return None
 
 
-def read_sides(tables: Mapping[str, Path], axis: Axis) -> tuple[dict[str, Any], list[DataFault], list[str]]:
-    """Read the side files: what they hold by kind, faults, and notes on what needs no attention. A row that is
-    left out or changed is a fault: an error unless only about something not in the bars."""
-    opened = {name: _Reader(name, tables[name], axis) for name in _SIDES if name in tables}
-    found = {name: _SIDES[name](reader) for name, reader in opened.items()}
-    faults = [fault for reader in opened.values() for fault in reader.faults]
-    return found, faults, [note for reader in opened.values() for note in reader.notes]
-
-
 def _actions(reader: _Reader) -> tuple[CorporateAction, ...]:
     axis, name = reader.axis, reader.path.name
     if not {"value", "split", "dividend"} & set(reader.columns):
@@ -227,11 +221,7 @@ def _actions(reader: _Reader) -> tuple[CorporateAction, ...]:
     undated = {fault.row for fault in reader.faults}
     result: list[CorporateAction] = []
     nothing = unannounced = 0
-    for index, (line, row) in enumerate(reader.rows()):
-        symbol = axis.symbol(row["symbol"])
-        if symbol is None:
-            reader.unknown(line, row["symbol"])
-            continue
+    for index, line, row, symbol in reader.rows():
         if line in undated:
             continue
         place = int(np.searchsorted(axis.sessions, np.datetime64(days[index], "D")))
@@ -243,7 +233,12 @@ def _actions(reader: _Reader) -> tuple[CorporateAction, ...]:
             reason = f"{symbol} is announced after its ex-date {days[index]} and taken as known on it"
             reader.fault(line, "late action", reason, "warning")
             at = latest
-        for kind, cell in _kinds(reader, line, row):
+        kinds: list[tuple[Any, str]] = [(kind, row[kind]) for kind in ("split", "dividend") if row.get(kind)]
+        if row.get("kind") or row.get("value"):
+            kinds = [(row.get("kind", "").lower(), row.get("value", ""))]
+        for kind, cell in kinds:
+            if kind not in ("split", "dividend"):
+                raise reader.wrong(line, f"kind '{kind}' is neither split nor dividend")
             value = _number(cell)
             if value == (0.0 if kind == "dividend" else 1.0):
                 nothing += 1
@@ -251,9 +246,8 @@ def _actions(reader: _Reader) -> tuple[CorporateAction, ...]:
                 reason = f"{kind} '{cell}' of {symbol} on {days[index]} is not a positive number; it is left out"
                 reader.fault(line, "bad action", reason)
             else:
-                result.append(
-                    CorporateAction(symbol=symbol, kind=kind, ex_date=days[index], known_at=at, value=value)
-                )
+                told: dict[str, Any] = {"symbol": symbol, "ex_date": days[index], "known_at": at}
+                result.append(CorporateAction(kind=kind, value=value, **told))
     if nothing:
         reader.notes.append(f"{nothing:,} entries of {name} say that nothing happens (dividend 0, split 1)")
     if unannounced:
@@ -261,37 +255,20 @@ def _actions(reader: _Reader) -> tuple[CorporateAction, ...]:
     return tuple(result)
 
 
-def _kinds(reader: _Reader, line: int, row: Row) -> Iterator[tuple[Literal["split", "dividend"], str]]:
-    if row.get("kind") or row.get("value"):
-        kind = row.get("kind", "").lower()
-        if kind not in ("split", "dividend"):
-            raise reader.wrong(line, f"kind '{kind}' is neither split nor dividend")
-        yield cast(Literal["split", "dividend"], kind), row.get("value", "")
-        return
-    if row.get("split"):
-        yield "split", row["split"]
-    if row.get("dividend"):
-        yield "dividend", row["dividend"]
-
-
 def _memberships(reader: _Reader) -> tuple[Membership, ...]:
     starts, ends = reader.days("start"), reader.days("end", optional=True)
-    result = []
-    for index, (line, row) in enumerate(reader.rows()):
-        symbol = reader.axis.symbol(row["symbol"])
-        if symbol is None:
-            reader.unknown(line, row["symbol"])
-            continue
-        name = row.get("index") or "INDEX"
-        result.append(Membership(index=name, symbol=symbol, start=starts[index], end=ends[index] or None))
-    return tuple(result)
+    return tuple(
+        Membership(index=row.get("index") or "INDEX", symbol=symbol, start=starts[at], end=ends[at] or None)
+        for at, _, row, symbol in reader.rows()
+    )
 
 
 def _news(reader: _Reader) -> tuple[NewsItem, ...]:
-    published = reader.instants("published_at")
     result: dict[str, NewsItem] = {}
-    for index, (line, row) in enumerate(reader.rows()):
-        moment = published[index]
+    published = reader.instants("published_at")
+    columns = reader.cells.items()
+    for index, line in enumerate(reader.table.rows.tolist()):
+        moment, row = published[index], {role: cells[index] for role, cells in columns}
         if moment is None:
             if not row["published_at"]:
                 reader.fault(line, "undated record", f"'{row['title'][:40]}' has no published_at")
@@ -303,15 +280,8 @@ def _news(reader: _Reader) -> tuple[NewsItem, ...]:
         if name in result and not row.get("id"):
             reader.fault(line, "repeated news", f"'{row['title'][:40]}' is repeated and left out", "warning")
             continue
-        result[name] = NewsItem(
-            id=name,
-            published_at=moment,
-            symbols=symbols,
-            title=row["title"],
-            body=row.get("body", ""),
-            source=row.get("source", ""),
-            url=row.get("url", ""),
-        )
+        texts = {role: row.get(role, "") for role in ("title", "body", "source", "url")}
+        result[name] = NewsItem(id=name, published_at=moment, symbols=symbols, **texts)
     return tuple(result.values())
 
 
@@ -319,12 +289,9 @@ def _fundamentals(reader: _Reader) -> tuple[Fundamental, ...]:
     periods, known = reader.days("period_end"), reader.instants("known_at")
     result: list[Fundamental] = []
     empty = 0
-    for index, (line, row) in enumerate(reader.rows()):
-        symbol, at = reader.axis.symbol(row["symbol"]), known[index]
-        what = f"{row['field']} of {row['symbol']}"
-        if symbol is None:
-            reader.unknown(line, row["symbol"])
-        elif at is None:
+    for index, line, row, symbol in reader.rows():
+        at, what = known[index], f"{row['field']} of {row['symbol']}"
+        if at is None:
             if not row["known_at"]:
                 reason = f"{what} has no known_at, without which nobody may see it; it is left out"
                 reader.fault(line, "undated record", reason)
@@ -333,9 +300,8 @@ def _fundamentals(reader: _Reader) -> tuple[Fundamental, ...]:
         elif (value := _number(row["value"])) is None or not isfinite(value):
             reader.fault(line, "bad figure", f"{what}: '{row['value']}' is not a number; left out")
         else:
-            result.append(
-                Fundamental(symbol=symbol, field=row["field"], period_end=periods[index], known_at=at, value=value)
-            )
+            told: dict[str, Any] = {"symbol": symbol, "field": row["field"], "period_end": periods[index]}
+            result.append(Fundamental(known_at=at, value=value, **told))
     if empty:
         reader.notes.append(f"{empty:,} rows of {reader.path.name} have no value and are left out")
     return tuple(result)
@@ -343,15 +309,15 @@ def _fundamentals(reader: _Reader) -> tuple[Fundamental, ...]:
 
 def _indices(reader: _Reader) -> dict[str, Floats]:
     sessions, days = reader.axis.sessions, np.array(reader.days("date"), dtype="datetime64[D]")
-    place = np.searchsorted(sessions, days)
+    place = np.searchsorted(sessions, days).tolist()
     result: dict[str, Floats] = {}
-    for index, (line, row) in enumerate(reader.rows()):
-        at = int(place[index])
+    for index, line in enumerate(reader.table.rows.tolist()):
+        at, name = place[index], reader.cells["index"][index]
         if at >= sessions.size or sessions[at] != days[index]:
-            reader.unknown(line, f"{row['index']} on {days[index]}")
-            continue
-        levels = result.setdefault(row["index"], np.full(sessions.size, np.nan))
-        levels[at] = reader.number(line, "close", row["close"])
+            reader.unknown(line, f"{name} on {days[index]}")
+        else:
+            levels = result.setdefault(name, np.full(sessions.size, np.nan))
+            levels[at] = reader.number(line, "close", reader.cells["close"][index])
     return result
 
 
@@ -364,30 +330,21 @@ _SIDES: dict[str, Callable[[_Reader], Any]] = {
 }
 
 
-def read_instruments(path: Path, default: Callable[[str], Instrument], axis: Axis) -> dict[str, Listing]:
+def _instruments(path: Path, default: Callable[[str], Instrument], axis: _Axis) -> dict[str, Listing]:
     """Read an instruments file: facts and listing days by symbol; what it leaves out comes from the default."""
     reader = _Reader("instruments", path, axis)
     listed, delisted = reader.days("listed", optional=True), reader.days("delisted", optional=True)
     result: dict[str, Listing] = {}
-    for index, (line, row) in enumerate(reader.rows()):
-        symbol = axis.symbol(row["symbol"])
-        if symbol is None:
-            continue
+    for index, line, row, symbol in reader.rows():
         facts: dict[str, Any] = {name: row[name] for name in _TEXT if row.get(name)}
         facts |= {name: reader.number(line, name, row[name]) for name in _FIGURES if row.get(name)}
         if row.get("board"):
             if row["board"] not in tuple(Board):
                 raise reader.wrong(line, f"board '{row['board']}' is not one of {', '.join(Board)}")
             facts["board"] = Board(row["board"])
-        base = default(symbol)
-        merged = {name: facts.get(name, getattr(base, name)) for name in base.__struct_fields__}
-        result[symbol] = Listing(
-            instrument=Instrument(**merged), listed=listed[index], delisted=delisted[index] or None
-        )
+        instrument = msgspec.structs.replace(default(symbol), **facts)
+        result[symbol] = Listing(instrument=instrument, listed=listed[index], delisted=delisted[index] or None)
     return result
-
-
-Locate = Callable[[DataFault], DataFault]
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,7 +354,7 @@ class Imported:
     panel: Panel
     faults: tuple[DataFault, ...]
     report: ImportReport
-    locate: Locate
+    locate: Callable[[DataFault], DataFault]
 
     def diagnose(self) -> tuple[DataFault, ...]:
         """Return everything wrong, located in the files, errors first."""
@@ -408,15 +365,12 @@ class Imported:
 def read_files(config: FilesConfig) -> Imported:
     """Read a folder or file of bars and the side files beside it; what is wrong in rows comes back as faults."""
     root = Path(config.path).expanduser()
-    bar_files, side_files, unread = _tables(root)
-    if config.beside is not None:
-        side_files = {**_side_tables(Path(config.beside).expanduser()), **side_files}
+    bar_files, side_files, unread = _tables(root, config.beside)
     bars, faults = read_bars(bar_files, root, config)
-    faults += unread
     when, found = timing(bars, config)
-    faults += found
+    faults += unread + found
     minutes: MinutePanel | None = None
-    if when.frequency == "1m":
+    if when.close_time is not None:
         grid, minutes, found = minute_grid(bars, when)
         values = dict(minutes.bars)
         fill_prices(values, bars)
@@ -424,35 +378,51 @@ def read_files(config: FilesConfig) -> Imported:
     else:
         grid, found = daily_grid(bars, when)
     faults += found
-    grid, notes = complete(grid, bars, when.calendar, config)
+    grid, biases = complete(grid, bars, when.calendar, config)
     opens, closes = session_times(when.calendar, grid.sessions)
-    axis = Axis(grid.symbols, grid.sessions, opens)
+    axis = _Axis(grid.symbols, grid.sessions, opens)
     known = {}
     if "instruments" in side_files:
-        known = read_instruments(
-            side_files["instruments"], lambda symbol: default_instrument(symbol, when.calendar, config), axis
-        )
+        default = partial(default_instrument, calendar=when.calendar, config=config)
+        known = _instruments(side_files["instruments"], default, axis)
     listings, inferred = listings_of(grid, when.calendar, config, known)
-    sides, found, told = read_sides(side_files, axis)
+    readers = {kind: _Reader(kind, side_files[kind], axis) for kind in _SIDES if kind in side_files}
+    sides = {kind: _SIDES[kind](reader) for kind, reader in readers.items()}
+    found = [fault for reader in readers.values() for fault in reader.faults]
     faults += found
-    told += told_once(found)
-    notes += inferred
+    told = [note for reader in readers.values() for note in reader.notes] + told_once(found)
+    biases += inferred
     order = sorted(range(len(listings)), key=lambda i: (listings[i].listed, grid.symbols[i]))
+    prices: dict[Field, Floats] = {}
+    for (
+        field
+    ) in FIELDS:  # out of the grid one by one, as all fields twice would be most of a large import's memory
+        taken = grid.bars.pop(field)
+        prices[field] = taken if order == list(range(len(order))) else taken[:, order]
     panel = Panel(
         name=config.name or stem_of(root),
-        facts=_facts(config, when, notes, root, members=bool(sides.get("memberships"))),
+        facts=PanelFacts(
+            kind="real",
+            source="files",
+            query=root.name,
+            currency=config.currency or CURRENCY[when.calendar],
+            calendar=when.calendar,
+            adjusted="total" if config.prices == "adjusted" else config.adjusted,
+            biases=(*config.biases, *biases, *(() if sides.get("memberships") else (NO_MEMBERSHIP,))),
+            licence=config.licence,
+            minutes_per_bar=when.minutes_per_bar,
+        ),
         listings=tuple(listings[i] for i in order),
         sessions=grid.sessions,
         open_time=opens,
         close_time=closes,
-        # Taken out of the grid one by one, as all fields twice would be most of the memory of a large import.
-        bars={field: _take(grid.bars, field, order) for field in FIELDS},
+        bars=prices,
         suspended=grid.suspended[:, order],
         minutes=minutes,
         **sides,
     )
     faults += _volume_unit(panel, bars, root)
-    report = _report(bars, when, panel, side_files, notes + told)
+    report = _report(bars, when, panel, side_files, biases + told)
     if when.close_time is None:
         # Only where a bar came from is needed from here on; the rest would stay in memory during the writing.
         none = np.empty(0, dtype=np.int64)
@@ -464,23 +434,29 @@ def read_files(config: FilesConfig) -> Imported:
     return Imported(panel, tuple(faults), report, _locator(panel.name, bars, grid, when, root))
 
 
-def _take(values: dict[Field, Floats], field: Field, order: list[int]) -> Floats:
-    taken = values.pop(field)
-    return taken if order == list(range(len(order))) else taken[:, order]
-
-
-def _tables(root: Path) -> tuple[list[Path], dict[str, Path], list[DataFault]]:
+def _tables(root: Path, beside: str | None) -> tuple[list[Path], dict[str, Path], list[DataFault]]:
+    """Return the files of bars, the side files by kind, and faults for what is named like a table and is none."""
+    bars: list[Path] = []
+    sides: dict[str, Path] = {}
+    unread = []
+    if beside is not None:
+        folder = Path(beside).expanduser()
+        if not folder.is_dir():
+            raise UserError(f"{folder} does not exist", hint="point to a folder with side files")
+        named = ((stem_of(path).lower(), path) for path in sorted(folder.iterdir()) if is_table(path))
+        sides = {SIDE_TABLES[stem]: path for stem, path in named if stem in SIDE_TABLES}
+        if not sides:
+            raise UserError(f"{folder} has no side file", hint=f"one of {', '.join(SIDE_TABLES)}")
     if root.is_file():
         if not is_table(root):
             raise UserError(
                 f"{root.name} is not a CSV, .xlsx or Parquet file", hint="point to a folder or such a file"
             )
-        return [root], {}, []
-    if (what := other_than_file(root)) and not root.is_dir():
-        raise UserError(f"{root} is {what}, not a file", hint="save the table as a file")
+        return [root], sides, []
     if not root.is_dir():
-        raise UserError(f"{root} does not exist", hint="point to a folder or file with bars")
-    bars, sides, unread = [], {}, []
+        what = other_than_file(root)
+        said = f"is {what}, not a file" if what else "does not exist"
+        raise UserError(f"{root} {said}", hint="point to a folder or file with bars")
     for path in sorted(root.rglob("*")):
         if path.is_dir() or not is_table(path) or path.name.startswith((".", "_")):
             continue
@@ -489,44 +465,12 @@ def _tables(root: Path) -> tuple[list[Path], dict[str, Path], list[DataFault]]:
             label = str(path.relative_to(root))
             unread.append(DataFault(check="not a file", file=label, row=None, reason=f"{what}: it was not read"))
         elif stem in SIDE_TABLES:
-            sides[_side_name(stem)] = path
+            sides[SIDE_TABLES[stem]] = path
         else:
             bars.append(path)
     if not bars:
         raise UserError(f"{root} has no CSV or Parquet file with bars", hint="point to a folder that has some")
     return bars, sides, unread
-
-
-def _side_tables(folder: Path) -> dict[str, Path]:
-    if not folder.is_dir():
-        raise UserError(f"{folder} does not exist", hint="point to a folder with side files")
-    named = ((stem_of(path).lower(), path) for path in sorted(folder.iterdir()) if is_table(path))
-    sides = {_side_name(stem): path for stem, path in named if stem in SIDE_TABLES}
-    if not sides:
-        raise UserError(f"{folder} has no side file", hint=f"one of {', '.join(SIDE_TABLES)}")
-    return sides
-
-
-def _side_name(stem: str) -> str:
-    return "memberships" if stem == "membership" else stem
-
-
-def _facts(config: FilesConfig, when: BarTiming, notes: list[str], root: Path, *, members: bool) -> PanelFacts:
-    biases = [*config.biases, *notes]
-    if not members:
-        biases.append(NO_MEMBERSHIP)
-    adjusted = "total" if config.prices == "adjusted" else config.adjusted
-    return PanelFacts(
-        kind="real",
-        source="files",
-        query=root.name,
-        currency=config.currency or CURRENCY[when.calendar],
-        calendar=when.calendar,
-        adjusted=adjusted,
-        biases=tuple(biases),
-        licence=config.licence,
-        minutes_per_bar=when.minutes_per_bar,
-    )
 
 
 def _volume_unit(panel: Panel, bars: LongBars, root: Path) -> list[DataFault]:
@@ -576,40 +520,33 @@ def _report(
     )
 
 
-def _locator(name: str, bars: LongBars, grid: BarGrid, when: BarTiming, root: Path) -> Locate:
-    origin, sessions = grid.origin, grid.sessions
+def _locator(
+    name: str, bars: LongBars, grid: BarGrid, when: BarTiming, root: Path
+) -> Callable[[DataFault], DataFault]:
+    """Return a map from a fault of the panel to the same fault with the file and line of its bar, where known."""
     column = {symbol: index for index, symbol in enumerate(grid.symbols)}
-    days: dict[str, int] = {}
-    minute_rows: dict[tuple[int, int], int] = {}
 
-    def long_row(fault: DataFault) -> int | None:
-        if when.close_time is not None:
-            if not fault.file.endswith("/minutes") or fault.row is None or not fault.symbol:
-                return None
-            if not minute_rows:
-                times = np.unique(when.close_time[bars.stamps.good])
-                rows = np.searchsorted(times, when.close_time).tolist()
-                keys = zip(rows, bars.symbol.tolist(), strict=True)
-                minute_rows.update({key: at for at, key in enumerate(keys)})
-            return minute_rows.get((fault.row - 1, bars.symbols.index(fault.symbol)))
-        if not fault.session or not fault.file.endswith("/bars"):
-            return None
-        if not days:
-            days.update({str(day): index for index, day in enumerate(sessions)})
-        row = days.get(fault.session)
-        if row is None:
-            return None
-        if fault.symbol:
-            at = int(origin[row, column[fault.symbol]])
-        else:
-            there = origin[row][origin[row] >= 0]
-            at = int(there.min()) if there.size else -1
-        return at if at >= 0 else None
+    @cache  # most imports have no fault to look up
+    def rows() -> dict[Any, int]:
+        if when.close_time is None:
+            return {str(day): index for index, day in enumerate(grid.sessions)}
+        times = np.unique(when.close_time[bars.stamps.good])
+        keys = zip(np.searchsorted(times, when.close_time).tolist(), bars.symbol.tolist(), strict=True)
+        return {key: at for at, key in enumerate(keys)}
 
     def locate(fault: DataFault) -> DataFault:
-        at = long_row(fault)
-        if at is not None:
-            return msgspec.structs.replace(fault, file=bars.files[bars.file[at]], row=int(bars.row[at]))
-        return msgspec.structs.replace(fault, file=fault.file.replace(f"{name}/", f"{root.name}/", 1), row=None)
+        at = -1
+        if when.close_time is not None:
+            if fault.file.endswith("/minutes") and fault.row is not None and fault.symbol:
+                at = rows().get((fault.row - 1, column[fault.symbol]), -1)
+        elif fault.file.endswith("/bars") and fault.session in rows():
+            there = grid.origin[rows()[fault.session]]
+            there = there[column[fault.symbol]] if fault.symbol else there[there >= 0]
+            at = int(np.min(there, initial=np.iinfo(np.int32).max)) if np.size(there) else -1
+        if at < 0:
+            return msgspec.structs.replace(
+                fault, file=fault.file.replace(f"{name}/", f"{root.name}/", 1), row=None
+            )
+        return msgspec.structs.replace(fault, file=bars.files[bars.file[at]], row=int(bars.row[at]))
 
     return locate
