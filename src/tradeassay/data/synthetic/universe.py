@@ -334,9 +334,10 @@ def make_universe(config: SyntheticConfig) -> WorldNames:
     alpha = noise.alpha * draws.normal(n) / year
     columns = sorted(range(n), key=lambda i: (first[i], codes[i]))
     told: dict[str, Any] = {"kind": "stock", "lot": 1.0, "step": 1.0, "currency": config.currency}
-    told |= {"ashare": {"lot": 100.0}, "crypto": {"kind": "crypto", "lot": 1e-6, "step": 1e-6}}.get(
-        config.preset, {}
-    )
+    if config.preset == "ashare":
+        told["lot"] = 100.0
+    elif config.preset == "crypto":
+        told |= {"kind": "crypto", "lot": 1e-6, "step": 1e-6}
     instruments = tuple(
         Instrument(
             symbol=codes[i],
