@@ -13,18 +13,18 @@ import shutil
 import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import cache
-from operator import itemgetter
+from itertools import chain
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Row, Table, func, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from tradeassay.account.daily_target import Booking, DailyTarget, DecisionPlayed, SharedTarget, Step, replay
+from tradeassay.account.daily_target import Booking, DailyTarget, SharedTarget, Step, replay
 from tradeassay.arena.agents import OUTSIDE, entry_agents
 from tradeassay.arena.amending import check_signature
 from tradeassay.arena.queries.seasons import read_season, season_ids
@@ -32,6 +32,7 @@ from tradeassay.arena.queries.snapshot import SeasonSnapshot
 from tradeassay.arena.replay import Evidence, ReplayStore
 from tradeassay.arena.rounds.deciding import Slots, Together, packets
 from tradeassay.arena.rounds.feed import PREFIX, SnapshotFeed
+from tradeassay.arena.rounds.prices import decision_played
 from tradeassay.arena.season import BudgetRules, Season, amended
 from tradeassay.arena.state import tables as t
 from tradeassay.arena.state.engine import open_engine
@@ -55,6 +56,10 @@ _PHASES = ("opened", "executed", "settled")
 _MOST = 25
 """How many contradictions of one table are named; the rest is counted."""
 
+_OF_SEASONS = (
+    *(t.rounds, t.decisions, t.bookings, t.door_agents, t.rewards, t.events, t.memories),
+    *(t.stream_items, t.stream_rounds, t.skipped, t.amendments),
+)
 _UNPLAYED = (".json", ".html", ".css", ".js", ".svg", ".xml", ".txt")
 _NOT_PAGES = ("now.json", ".written.json")
 """Files of a site that no journal decides: what workers do now, and how far the writer is."""
@@ -80,8 +85,15 @@ def verify_arena(db: str, *, home: Path | None = None, pages: Path | None = None
                     one.check()
                 claims = [claim for one in found for claim in one.claims]
                 violations = [violation for one in found for violation in one.violations]
-                foreign = list(_of_no_season(connection, {row.id for row in rows}))
-            violations += [Violation(check="seasons", what=what) for what in foreign]
+                known = {row.id for row in rows}
+                for table in _OF_SEASONS:
+                    for season in connection.execute(select(table.c.season).distinct()).scalars():
+                        if season not in known:
+                            what = f"{table.name} has rows of '{str(season)[:80]}', which is not there"
+                            violations.append(Violation(check="seasons", what=what))
+                orphans = select(t.bookings.c.id).outerjoin(t.decisions, t.decisions.c.id == t.bookings.c.slot)
+                for id in connection.execute(orphans.where(t.decisions.c.id.is_(None)).limit(_MOST)).scalars():
+                    violations.append(Violation(check="seasons", what=f"booking {id} belongs to no decision"))
             if pages is not None:
                 wrong = list(_other_pages(store, pages)) if not violations else ["the journal does not hold"]
                 violations += [Violation(check="pages", what=what) for what in wrong]
@@ -90,6 +102,7 @@ def verify_arena(db: str, *, home: Path | None = None, pages: Path | None = None
         except SQLAlchemyError as error:
             what = str(error).partition("\n")[0]
             raise RunError(f"{db} cannot be read as an arena: {what}", hint="name an arena's database") from error
+    workers = "since when workers are in their state, and what troubles them, is as they say"
     return VerifyReport(
         folder=db,
         episodes=len(found),
@@ -97,10 +110,7 @@ def verify_arena(db: str, *, home: Path | None = None, pages: Path | None = None
         steps=sum(one.slots for one in found),
         claims=tuple(claims),
         violations=tuple(violations),
-        notes=(
-            *(note for one in found for note in one.notes),
-            "since when workers are in their state, and what troubles them, is as they say",
-        ),
+        notes=(*(note for one in found for note in one.notes), workers),
     )
 
 
@@ -133,11 +143,8 @@ def copied_database(db: str, place: Path) -> str:
             raise RunError(f"{db} holds a table '{str(name)[:80]}', which no arena has", hint="do not believe it")
         # A database that computes is refused: reading a view may never end, or give anything.
         computes = kind not in ("table", "index") or str(sql).upper().startswith("CREATE VIRTUAL")
-        if computes and (kind, name, " ".join(str(sql).split())) != (
-            "view",
-            "slots",
-            " ".join(t.CREATE_SLOTS.split()),
-        ):
+        ours = (kind, name, str(sql).split()) == ("view", "slots", t.CREATE_SLOTS.split())
+        if computes and not ours:
             raise RunError(f"{db} holds a {kind} '{str(name)[:80]}', which no arena has", hint="do not open it")
     return str(copy)
 
@@ -164,38 +171,24 @@ def operators_choice(season: Season) -> str:
     )
 
 
-def _of_no_season(db: Connection, known: set[str]) -> Iterator[str]:
-    owned = (t.rounds, t.decisions, t.bookings, t.door_agents, t.rewards, t.events, t.memories)
-    for table in (*owned, t.stream_items, t.stream_rounds, t.skipped, t.amendments):
-        for season in db.execute(select(table.c.season).distinct()).scalars():
-            if season not in known:
-                yield f"{table.name} has rows of '{str(season)[:80]}', which is not there"
-    orphans = select(t.bookings.c.id).outerjoin(t.decisions, t.decisions.c.id == t.bookings.c.slot)
-    for id in db.execute(orphans.where(t.decisions.c.id.is_(None)).limit(_MOST)).scalars():
-        yield f"booking {id} belongs to no decision"
-
-
 def _other_pages(store: Store, folder: Path) -> Iterator[str]:
     """Make every page again from the journal; yield the files that are others, missing, or nobody's."""
-    made = set()
-
-    def compared(files: Iterable[tuple[str, bytes]]) -> Iterator[str]:
-        for path, content in files:
-            made.add(path)
-            file = folder / path
-            if not file.is_file():
-                yield f"{path} is missing"
-            elif file.read_bytes() != without_secrets(content):
-                yield f"{path} is not what the journal gives"
-
-    yield from compared(render_front(store))
+    made = [render_front(store)]
     for id in season_ids(store):
         season = read_season(store, id)
         assert season is not None  # it was read just now
-        yield from compared(render(SeasonSnapshot(store, season)))
+        made.append(render(SeasonSnapshot(store, season)))
+    paths = set()
+    for path, content in chain.from_iterable(made):
+        paths.add(path)
+        file = folder / path
+        if not file.is_file():
+            yield f"{path} is missing"
+        elif file.read_bytes() != without_secrets(content):
+            yield f"{path} is not what the journal gives"
     for file in sorted(folder.rglob("*")):
         path = file.relative_to(folder).as_posix()
-        if file.is_file() and file.suffix in _UNPLAYED and file.name not in _NOT_PAGES and path not in made:
+        if file.is_file() and file.suffix in _UNPLAYED and file.name not in _NOT_PAGES and path not in paths:
             yield f"{path} is no page of this arena"
 
 
@@ -234,10 +227,7 @@ class _Season:
         for what, count in sorted(evidence.taken.items()):
             self._say("decisions", "cannot be checked", f"{count} {what}, by the operator's word")
             self.notes[0] += f"; {count} {what}, by the operator's word"  # beside what else was chosen
-        self._people(season)
-
-    def _people(self, season: Season) -> None:
-        """Check what is said of workers, of agents at the doors, and of experts."""
+        # What is said of workers, of agents at the doors, and of experts.
         own = {"season": season.id}
         there = self._db.execute(select(func.count(t.rounds.c.id)).filter_by(**own)).scalar_one()
         told = self._db.execute(select(func.sum(t.workers.c.rounds)).filter_by(**own)).scalar() or 0
@@ -342,22 +332,19 @@ class _Season:
             finally:
                 gc.unfreeze()
                 with again.read() as db:
-                    self._compare(season, db, {(due.asset, due.session): due.at for due in dues}, until)
+                    here, there = _journal(self._db, season), _journal(db, season)
+                    open_ = _under_way(here, there, {(due.asset, due.session): due.at for due in dues}, until)
+                    for claim, which in _CLAIMS.items():
+                        self._settled(claim, _differences(which, here, there, open_))
+                    begun = db.execute(select(t.seasons.c.created_at)).scalar_one()
+                if self._row.created_at != begun:
+                    what = f"the season was created at {self._row.created_at}, played again at {begun}"
+                    self._broken("log", what)
                 again.close()
         self._settled("calls", iter(evidence.faults))
         left = sum(not due.closing for due in dues) - len(played)
         if left > 0:
             self._say("complete", "cannot be checked", f"{left} of its rounds are not played yet")
-
-    def _compare(
-        self, season: Season, again: Connection, dues: dict[tuple[str, str], Instant], until: Instant
-    ) -> None:
-        here, there = _Journal(self._db, season), _Journal(again, season)
-        open_ = _under_way(here, there, dues, until)
-        for claim, which in _CLAIMS.items():
-            self._settled(claim, _differences(which, here, there, open_))
-        if self._row.created_at != (begun := again.execute(select(t.seasons.c.created_at)).scalar_one()):
-            self._broken("log", f"the season was created at {self._row.created_at}, played again at {begun}")
 
     # -- taken as recorded ---------------------------------------------------------------------------------------
 
@@ -449,7 +436,17 @@ class _Season:
                 warming = season.warming(season.asset(asset), row.session, past.index(row.session))
                 if row.stage != ("warm-up" if warming else "live"):
                     yield _where(row), f"it is called {row.stage}, which the season's rules do not say"
-                yield from _settled_when(row, following, gone)
+                prices = (row.base_price, row.next_price, row.next_session)
+                if row.phase == "settled":
+                    if None in prices or row.next_session <= row.session:
+                        yield _where(row), "it is settled without a later price"
+                elif row.phase not in _PHASES or prices != (None, None, None):
+                    yield _where(row), "it has a price to be settled at and is not settled"
+                elif following is not None:
+                    yield _where(row), "a later round was opened before it was settled"
+                if following is not None and (row.next_session or "") > following.session:
+                    if (asset, following.session) not in gone:
+                        yield _where(row), f"it was settled at {row.next_session}, after the next round"
 
     def _accounts(self, season: Season, evidence: Evidence, played: dict[int, Row[Any]]) -> Found:
         """Play every account again from its decisions on the newest prices, in the order in which it was booked.
@@ -458,8 +455,18 @@ class _Season:
         says what the newest prices say.
         """
         slots = {row.id: row for row in evidence.rows.values()}
-        yield from _misplaced(slots, played)
-        kind = SharedTarget if season.rules.cross_asset else DailyTarget
+        for slot in slots.values():
+            round, where = played.get(slot.round), f"{_where(slot)}, {slot.entry}"
+            place = None if round is None else (round.asset, round.session, round.stage)
+            if (slot.asset, slot.session, slot.stage) != place:
+                yield where, "it is not of the round that it names"
+            if slot.status not in ("open", "decided", "failed", "missed"):
+                yield where, f"its status is {slot.status!r}"
+            if slot.status != "decided" and slot.action not in (None, "HOLD"):
+                yield where, "it acts undecided"
+            elif slot.status == "decided" and slot.action not in get_args(Action):
+                yield where, f"{slot.action!r} is not an action"
+        kind, on = SharedTarget if season.rules.cross_asset else DailyTarget, cache(season.on)
         policy = kind(hold=season.money.hold, fee_bp=season.money.fee_bp)
         accounts: dict[tuple[str, ...], list[Row[Any]]] = {}
         for row in self._all(t.bookings, t.bookings.c.id):
@@ -474,31 +481,21 @@ class _Season:
         booked: dict[tuple[int, int], Row[Any]] = {}
         for account, lines in sorted(accounts.items()):
             booked |= {(row.slot, row.number): row for row in lines}
-            steps = [
-                (row.kind, _played(season, slots[row.slot], played[slots[row.slot].round]))
-                for row in lines
-                if row.number <= 1
-            ]
+            steps = []
+            for slot, row in ((slots[row.slot], row) for row in lines if row.number <= 1):
+                action: Action = slot.action if slot.action in get_args(Action) else "HOLD"
+                decided = decision_played(on(slot.session), slot.id, slot, played[slot.round], action)
+                steps.append((row.kind, decided))
             yield from _same_account(", ".join(account), policy, steps, lines)
-        yield from self._unbooked(season, slots, played, booked)
-
-    def _unbooked(
-        self,
-        season: Season,
-        slots: dict[int, Row[Any]],
-        played: dict[int, Row[Any]],
-        booked: dict[tuple[int, int], Row[Any]],
-    ) -> Found:
-        """Every decision is booked as far as its round is, and nobody is told another reward than it earned."""
+        # Every decision is booked as far as its round is, and nobody is told another reward than it earned.
         for slot in (one for one in slots.values() if one.round in played):
             round = played[slot.round]
-            lines = [number for number in (0, 1) if (slot.id, number) in booked]
-            if lines != list(range(_PHASES.index(round.phase) if round.phase in _PHASES else 0)):
+            numbers = [number for number in (0, 1) if (slot.id, number) in booked]
+            if numbers != list(range(_PHASES.index(round.phase) if round.phase in _PHASES else 0)):
                 yield f"{_where(round)}, {slot.entry}", f"it is not booked as its round is {round.phase}"
         earned = {slot_id: row.earned for (slot_id, number), row in sorted(booked.items()) if number}
         told = self._all(t.rewards)
-        wanted = earned if season.rules.feedback else {}
-        if {row.slot: row.reward for row in told} != wanted:
+        if {row.slot: row.reward for row in told} != (earned if season.rules.feedback else {}):
             yield "rewards", "they are not what decisions earned, or the season's rules tell nobody"
         for row in told:
             made = slots.get(row.slot)
@@ -594,62 +591,48 @@ class _Season:
         self.violations.append(Violation(check=check, what=what, episode=self._row.id))
 
 
-class _Journal:
-    """The rows of a season, each under what it is about: ids are another database's business."""
-
-    def __init__(self, db: Connection, season: Season) -> None:
-        self.twice: list[tuple[str, Place]] = []
-        self._db, self._season = db, season
-        query = select(t.decisions.c.id, t.rounds.c.asset, t.rounds.c.session, t.decisions.c.entry)
-        query = query.join(t.rounds, t.rounds.c.id == t.decisions.c.round).where(t.decisions.c.season == season.id)
-        self._slots = {id: tuple(place) for id, *place in db.execute(query)}
-
-        self._read: dict[str, Rows] = {}
-
-    def rows(self, table: Table) -> Rows:
-        """Return a table's rows of the season, as far as a journal decides them, by what they are about."""
-        if table.name in self._read:
-            return self._read[table.name]
-        key, _, order = _KEYS[table.name]
-        named, kept, group = (_picked(table, names) for names in (key, _kept(table), order[1:]))
-        slotted = table is t.decisions or "slot" in table.c
-        slot_at = table.c.keys().index("id" if table is t.decisions else "slot") if slotted else 0
-        found: Rows = {}
-        count: Counter[Place] = Counter()
-        query = select(table)
-        if "season" in table.c:
-            query = query.where(table.c.season == self._season.id)
-        if order:
-            query = query.order_by(table.c[order[0]])
-        for row in self._db.execute(query).all():
-            place: Place = named(row)
-            own: Place = ()
-            if table is t.memories:
-                own = (self._slots.get(row.slot),)
-            elif slotted:
-                place = (*(self._slots.get(row[slot_at]) or ("nothing", "", row.entry)), *place)
-            if order:
-                kind = group(row)
-                count[kind] += 1
-                own = (count[kind],)
-            if place in found:
-                self.twice.append((table.name, place))
-            found[place] = kept(row) + own
-        self._read[table.name] = found
-        return found
-
-
-def _picked(table: Table, names: tuple[str, ...]) -> Callable[[Row[Any]], Place]:
-    """Return what takes some columns of a table's row: nearly all of a comparison is this."""
-    at = [table.c.keys().index(name) for name in names]
-    if len(at) < 2:
-        return lambda row: tuple(row[place] for place in at)
-    return itemgetter(*at)
-
-
 def _kept(table: Table) -> tuple[str, ...]:
     """Return the columns of a table that a journal decides."""
     return tuple(name for name in table.c.keys() if name not in _KEYS[table.name][1])
+
+
+class _Journal(NamedTuple):
+    """The rows of a season by table, each under what it is about: ids are another database's business."""
+
+    rows: dict[str, Rows]
+    twice: list[tuple[str, Place]]
+
+
+def _journal(db: Connection, season: Season) -> _Journal:
+    query = select(t.decisions.c.id, t.rounds.c.asset, t.rounds.c.session, t.decisions.c.entry)
+    query = query.join(t.rounds, t.rounds.c.id == t.decisions.c.round).where(t.decisions.c.season == season.id)
+    slots: dict[int, Place] = {id: tuple(place) for id, *place in db.execute(query)}
+    made = _Journal({}, [])
+    for name, (key, _, order) in _KEYS.items():
+        table, found, count = t.metadata.tables[name], Rows(), Counter[Place]()
+        slot = table.c.id if table is t.decisions else table.c.get("slot")
+        picked = (*key, *_kept(table), *order[1:])
+        query = select(*table.c[picked], *(() if slot is None else (slot, table.c.entry)))
+        if "season" in table.c:
+            query = query.where(table.c.season == season.id)
+        if order:
+            query = query.order_by(table.c[order[0]])
+        ends, kinds = len(picked) - len(order[1:]), len(picked)  # a row: its key, what is kept, its order
+        for row in db.execute(query).all():
+            place, own = tuple(row[: len(key)]), tuple(row[len(key) : ends])
+            if table is t.memories:
+                own = (*own, slots.get(row[-2]))
+            elif slot is not None:
+                place = (*(slots.get(row[-2]) or ("nothing", "", row[-1])), *place)
+            if order:
+                kind = tuple(row[ends:kinds])
+                count[kind] += 1
+                own = (*own, count[kind])
+            if place in found:
+                made.twice.append((name, place))
+            found[place] = own
+        made.rows[name] = found
+    return made
 
 
 _IDS = ("id", "slot", "round", "seq")
@@ -686,12 +669,12 @@ def _under_way(
     here: _Journal, there: _Journal, dues: dict[tuple[str, str], Instant], until: Instant
 ) -> set[Place]:
     """Return the rounds that are not as far as those of the replay, and that nothing came after."""
-    mine, at = here.rows(t.rounds), _kept(t.rounds).index("phase")
+    mine, at = here.rows[t.rounds.name], _kept(t.rounds).index("phase")
     newest: dict[str, str] = {}
     for asset, session in mine:
         newest[asset] = max(newest.get(asset, ""), session)
     found = set()
-    for (asset, session), row in there.rows(t.rounds).items():
+    for (asset, session), row in there.rows[t.rounds.name].items():
         if (asset, session) not in mine:
             if dues.get((asset, session)) == until and session > newest.get(asset, ""):
                 found.add((asset, session))
@@ -703,14 +686,17 @@ def _under_way(
 def _differences(tables: tuple[Table, ...], here: _Journal, there: _Journal, open_: set[Place]) -> Found:
     """Yield where tables are not those of the replay; the rounds in ``open_`` may be under way."""
     for table in tables:
-        found, again = here.rows(table), there.rows(table)
+        found, again = here.rows[table.name], there.rows[table.name]
         names = (*_kept(table), "place")  # of a row among its kind, where there is an order
         for place in {**again, **found}:
             given, wanted = found.get(place), again.get(place)
             if given == wanted or (table is t.events and place[0] in ("review", "amended")):
                 continue
-            under_way = _about(table, place, open_)
             where = f"{table.name} {' '.join(map(str, place))[:120]}"
+            if table is t.memories:
+                under_way = any(asset == place[0] for asset, _ in open_)
+            else:
+                under_way = (_told_of(place[1]) if table is t.events else tuple(place[:2])) in open_
             if wanted is None:
                 yield where, "it is on record, and the season played again has no such row"
             elif given is None:
@@ -726,17 +712,13 @@ def _differences(tables: tuple[Table, ...], here: _Journal, there: _Journal, ope
             yield f"{name} {' '.join(map(str, place))[:120]}", "it is there twice"
 
 
-def _about(table: Table, place: Place, open_: set[Place]) -> bool:
-    """Return whether a row is about one of the rounds in ``open_``."""
-    if table is t.memories:
-        return any(asset == place[0] for asset, _ in open_)
-    if table is t.events:
-        try:
-            told = msgspec.json.decode(place[1], type=dict[str, Any])
-        except UNDECODABLE:
-            return False
-        return (told.get("asset"), told.get("session")) in open_
-    return tuple(place[:2]) in open_
+def _told_of(event: str) -> Place:
+    """Return the asset and the session that an event is about."""
+    try:
+        told = msgspec.json.decode(event, type=dict[str, Any])
+    except UNDECODABLE:
+        return ()
+    return told.get("asset"), told.get("session")
 
 
 def _equal(one: Any, other: Any) -> bool:
@@ -755,90 +737,44 @@ def _where(row: Any) -> str:
     return f"{row.asset} {row.session}"
 
 
-def _settled_when(row: Row[Any], following: Row[Any] | None, gone: set[tuple[str, str]]) -> Found:
-    """Yield what is wrong with a round's settlement, given the asset's next round and sessions without one."""
-    prices = (row.base_price, row.next_price, row.next_session)
-    if row.phase == "settled":
-        if None in prices or row.next_session <= row.session:
-            yield _where(row), "it is settled without a later price"
-    elif row.phase not in _PHASES or prices != (None, None, None):
-        yield _where(row), "it has a price to be settled at and is not settled"
-    elif following is not None:
-        yield _where(row), "a later round was opened before it was settled"
-    if following is not None and (row.next_session or "") > following.session:
-        if (row.asset, following.session) not in gone:
-            yield _where(row), f"it was settled at {row.next_session}, after the next round"
-
-
-def _misplaced(slots: dict[int, Row[Any]], played: dict[int, Row[Any]]) -> Found:
-    """Yield the decisions that are not of their round, or that nobody could have made."""
-    for slot in slots.values():
-        round = played.get(slot.round)
-        where = f"{_where(slot)}, {slot.entry}"
-        if round is None or (slot.asset, slot.session, slot.stage) != (round.asset, round.session, round.stage):
-            yield where, "it is not of the round that it names"
-        if slot.status not in ("open", "decided", "failed", "missed"):
-            yield where, f"its status is {slot.status!r}"
-        if slot.status != "decided" and slot.action not in (None, "HOLD"):
-            yield where, "it acts undecided"
-        elif slot.status == "decided" and slot.action not in get_args(Action):
-            yield where, f"{slot.action!r} is not an action"
-
-
-def _played(season: Season, slot: Row[Any], round: Row[Any]) -> DecisionPlayed:
-    moved = round.next_price / round.base_price - 1.0 if round.next_price and round.base_price else None
-    season = season.on(slot.session)
-    share = 1.0 / len(season.assets) if slot.allocation is None else slot.allocation
-    action: Action = slot.action if slot.action in get_args(Action) else "HOLD"
-    fee_bp = season.money.fee_bp
-    return DecisionPlayed(slot=slot.id, asset=slot.asset, action=action, share=share, moved=moved, fee_bp=fee_bp)
-
-
 def _same_account(
     where: str, policy: DailyTarget | SharedTarget, steps: list[Step], lines: list[Row[Any]]
 ) -> Found:
+    """Yield where an account's lines are not what its decisions make on the newest prices."""
     try:
         made = replay(policy, steps)
     except (TradeassayError, KeyError):
         yield where, "it was settled without being executed, or on an impossible price"
         return
-    if all(row.number <= 1 for row in lines):
+    if all(row.number <= 1 for row in lines):  # no revision touched it
         for row, booking in zip(lines, made, strict=True):
             if any(not _equal(getattr(row, name), getattr(booking, name)) for name in _MONEY):
                 yield where, f"booking {row.id} gives {row.nav:.12g}, decision and price {booking.nav:.12g}"
             if row.restated_before is not None or row.number != (0 if row.kind == "executed" else 1):
                 yield where, f"booking {row.id} restates what was never revised"
         return
-    yield from _same_revised(where, steps, made, lines)
-
-
-def _same_revised(where: str, steps: list[Step], made: list[Booking], lines: list[Row[Any]]) -> Found:
     worth, last = 1.0, {row.slot: row for row in lines}
-    again = {played.slot: booking for (_, played), booking in zip(steps, made, strict=True)}
     for row in lines:
         if row.kind != "settled" and not _close(row.nav_before, worth):
             yield where, f"booking {row.id} begins at {row.nav_before:.12g}, not at {worth:.12g}"
         worth = row.nav
-    shared = made[-1].exposure is not None
-    for number, booking in again.items():
+    for number, booking in {played.slot: one for (_, played), one in zip(steps, made, strict=True)}.items():
         row = last[number]
+        if row.number > 1:  # it says what the newest prices say of the decision, and of the account before it
+            then = (row.restated_before, row.fee, row.exposure_before, row.exposure)
+            now = (booking.nav_before, booking.fee, booking.exposure_before, booking.exposure)
+            restated = all(_close(one or 0.0, other or 0.0) for one, other in zip(then, now, strict=True))
+        else:  # never corrected: only the account before it must still be what the prices say
+            one_account = made[-1].exposure is not None and row.kind == "settled"
+            restated = not one_account or _close(row.nav_before, booking.nav_before)
         if booking.kind == "settled" and not _close(booking.earned or 0.0, row.earned or 0.0):
             yield where, f"decision {number} earned {booking.earned}, not {row.earned}"
-        elif (row.number > 1 or shared) and not _restates(row, booking):
+        elif not restated:
             yield where, f"decision {number} is not restated as the newest prices say"
         elif (row.position_before, row.position) != (booking.position_before, booking.position):
             yield where, f"decision {number} is booked with another position than it takes"
     if not _close(made[-1].nav, worth):
         yield where, f"the newest prices give {made[-1].nav:.12g}, not {worth:.12g}"
-
-
-def _restates(row: Any, made: Booking) -> bool:
-    """Whether a line says what the newest prices say of a decision, and of the account before it."""
-    if row.number <= 1:  # never corrected: only the account before it must still be what the prices say
-        return row.kind != "settled" or _close(row.nav_before, made.nav_before)
-    then = (row.restated_before, row.fee, row.exposure_before, row.exposure)
-    now = (made.nav_before, made.fee, made.exposure_before, made.exposure)
-    return all(_close(one or 0.0, other or 0.0) for one, other in zip(then, now, strict=True))
 
 
 def _close(one: float, other: float) -> bool:

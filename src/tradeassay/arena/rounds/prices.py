@@ -10,7 +10,7 @@ prices. A bar that looks wrong holds its round open, on record, until an operato
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from math import log
 from typing import Any, Literal, NamedTuple
@@ -19,7 +19,7 @@ import msgspec
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from tradeassay.account.daily_target import DailyTarget, DecisionPlayed, SharedTarget, Step, replay
+from tradeassay.account.daily_target import DailyTarget, DecisionPlayed, SharedTarget, replay
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.rows import Round, Stage, read_row
 from tradeassay.arena.state.store import ROUND, Store, insert_unless, tell
@@ -32,12 +32,11 @@ from tradeassay.arena.state.tables import (
     rewards,
     rounds,
 )
+from tradeassay.core.arena import Action
 from tradeassay.core.errors import SourceError, UserError
 from tradeassay.core.time import SECOND, parse_iso
 
-SAME = 1e-14
-"""Relative difference up to which two prices are the same: adjusting for a split and back costs a few roundings.
-"""
+SAME = 1e-14  # up to this relative difference prices are the same: adjusting for a split and back costs roundings
 
 
 class Close(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,8 +134,12 @@ def correct(
             db.execute(update(rounds).where(rounds.c.id == one.round.id).values(**values))
         stages = {one.round.stage for one in (found if again else moved)}
         restated = sum(_book(db, season, asset, stage) for stage in sorted(stages))
+        own, told = price_vintages.c, dict[str, tuple[float, float]]()
+        query = select(own.session, own.close).filter_by(season=season.id, asset=asset).order_by(own.number)
+        for session, close in db.execute(query):  # what was told last before the present close, and that one
+            if session in closes and not _same(close, closes[session].close):
+                told[session] = (close, closes[session].close)
         made = []
-        told = _told_before(db, season.id, asset, closes)
         for session, (old, new) in sorted(_revised(found, moved).items()):
             # As the vendor told them, where it told two: what accounts are made again with may be another unit's.
             old, new = told.get(session, (old, new))
@@ -148,22 +151,25 @@ def correct(
         return tuple(made)
 
 
-def _told_before(db: Connection, season: str, asset: str, closes: Closes) -> dict[str, tuple[float, float]]:
-    """Return for sessions the close that a vendor told last before the present one, and the present one."""
-    own, found = price_vintages.c, {}
-    query = select(own.session, own.close).filter_by(season=season, asset=asset).order_by(own.number)
-    for session, close in db.execute(query):
-        if session in closes and not _same(close, closes[session].close):
-            found[session] = (close, closes[session].close)
-    return found
-
-
 def doubted_revisions(store: Store, season: Season, asset: str, closes: Closes, now: str) -> frozenset[str]:
     """Return the settled sessions whose close a vendor has changed by more than a bar may jump.
 
     Such a revision is held like a bar: it is booked once an operator accepts it or a later look, after the same
     delay, finds it again. One that is gone by then was a mistake, and nobody's account has seen it.
     """
+
+    def agreed(session: str, old: float, new: float) -> bool:
+        known = held_bar(store, season.id, asset, session)
+        if known is None or not _same(known.price, new):
+            reason = f"the vendor says {new:g} now for a close of {old:g}"
+            hold_bar(store, season.id, asset, session, price=new, reason=reason, now=now)
+            return False
+        waited = parse_iso(now) - parse_iso(known.since)
+        if known.word is None and waited >= season.prices.look_again_s * SECOND:
+            end_hold(store, season.id, asset, session, "believed", now)
+            return True
+        return known.word in ("accept", "believed")
+
     with store.read() as db:
         found = _settled(db, season, asset, closes)
     moved = _moved(found)
@@ -177,22 +183,7 @@ def doubted_revisions(store: Store, season: Season, asset: str, closes: Closes, 
     for bar in held_bars_of(store, season.id):
         if bar.asset == asset and bar.word is None and bar.session in closes and bar.session not in far:
             end_hold(store, season.id, asset, bar.session, "replaced", now)
-    return frozenset(end for end in far if not _agreed(store, season, asset, end, told[end], now))
-
-
-def _agreed(store: Store, season: Season, asset: str, session: str, told: tuple[float, float], now: str) -> bool:
-    """Return whether a large revision may be booked; one that is new is held."""
-    (old, new), place = told, (season.id, asset, session)
-    known = held_bar(store, *place)
-    if known is None or not _same(known.price, new):
-        reason = f"the vendor says {new:g} now for a close of {old:g}"
-        hold_bar(store, *place, price=new, reason=reason, now=now)
-        return False
-    waited = parse_iso(now) - parse_iso(known.since)
-    if known.word is None and waited >= season.prices.look_again_s * SECOND:
-        end_hold(store, *place, "believed", now)
-        return True
-    return known.word in ("accept", "believed")
+    return frozenset(end for end in far if not agreed(end, *told[end]))
 
 
 def revisions(store: Store, season: str, most: int = 200) -> tuple[Revision, ...]:
@@ -211,11 +202,6 @@ class _Repriced(NamedTuple):
     round: Round
     old: tuple[float, float]
     new: tuple[float, float]
-
-    @property
-    def same(self) -> bool:
-        # A restated unit (all of the past halved after a split) is no revision: only what was earned counts.
-        return _same(self.new[1] / self.new[0], self.old[1] / self.old[0])
 
     @property
     def ends(self) -> tuple[tuple[str, float, float], tuple[str, float, float]]:
@@ -240,9 +226,15 @@ def _settled(db: Connection, season: Season, asset: str, closes: Closes) -> list
 
 
 def _moved(found: Iterable[_Repriced], without: Collection[str] = ()) -> list[_Repriced]:
-    """Return the rounds that have earned something else than they were settled on."""
+    """Return the rounds that have earned something else than they were settled on.
+
+    A restated unit (all of the past halved after a split) is no revision: only what was earned counts.
+    """
     return [
-        one for one in found if not one.same and not {one.round.session, one.round.next_session} & set(without)
+        one
+        for one in found
+        if not _same(one.new[1] / one.new[0], one.old[1] / one.old[0])
+        and not {one.round.session, one.round.next_session} & set(without)
     ]
 
 
@@ -269,7 +261,7 @@ def _ratio(one: float, other: float) -> float:
 
 def _book(db: Connection, season: Season, asset: str, stage: Stage) -> int:
     """Play all accounts of a stage again that hold the asset; returns how many decisions are restated."""
-    shared = season.rules.cross_asset
+    shared, on = season.rules.cross_asset, cache(season.on)
     kind = SharedTarget if shared else DailyTarget
     policy = kind(hold=season.money.hold, fee_bp=season.money.fee_bp)
     mine = [bookings.c.season == season.id, bookings.c.stage == stage]
@@ -278,36 +270,37 @@ def _book(db: Connection, season: Season, asset: str, stage: Stage) -> int:
     columns = (*decisions.c["action", "allocation", "session"], *rounds.c["base_price", "next_price"])
     query = select(bookings, *columns).join(decisions, decisions.c.id == bookings.c.slot)
     query = query.join(rounds, rounds.c.id == decisions.c.round).where(*mine).order_by(bookings.c.id)
-    steps: dict[str, list[Step]] = {}
     booked: dict[str, list[Any]] = {}
-
-    @cache
-    def terms(session: str) -> tuple[float, float]:
-        then = season.on(session)
-        return 1.0 / len(then.assets), then.money.fee_bp
-
     for row in db.execute(query):
         booked.setdefault(row.entry, []).append(row)
-        if row.number > 1:
-            continue
-        moved = None if row.next_price is None or not row.base_price else row.next_price / row.base_price - 1.0
-        share, fee_bp = terms(row.session)
-        played = DecisionPlayed(
-            slot=row.slot,
-            asset=row.asset,
-            action=row.action or "HOLD",
-            share=share if row.allocation is None else row.allocation,
-            moved=moved,
-            fee_bp=fee_bp,
-        )
-        steps.setdefault(row.entry, []).append((row.kind, played))
-    return sum(_correct_account(db, policy, steps[entry], booked[entry], season) for entry in sorted(steps))
+    return sum(_correct_account(db, policy, booked[entry], on, season.rules.feedback) for entry in sorted(booked))
+
+
+def decision_played(on_day: Season, slot: int, decision: Any, round: Any, action: Action) -> DecisionPlayed:
+    """Return a decision with what its round has made of it by now; ``on_day`` is the season as it stood then."""
+    return DecisionPlayed(
+        slot=slot,
+        asset=decision.asset,
+        action=action,
+        share=1.0 / len(on_day.assets) if decision.allocation is None else decision.allocation,
+        moved=round.next_price / round.base_price - 1.0 if round.next_price and round.base_price else None,
+        fee_bp=on_day.money.fee_bp,
+    )
 
 
 def _correct_account(
-    db: Connection, policy: DailyTarget | SharedTarget, steps: list[Step], booked: list[Any], season: Season
+    db: Connection,
+    policy: DailyTarget | SharedTarget,
+    booked: list[Any],
+    on: Callable[[str], Season],
+    rewarded: bool,
 ) -> int:
     """Append what changes in one account. The money moves once, with the newest line; the others only restate."""
+    steps = [
+        (row.kind, decision_played(on(row.session), row.slot, row, row, row.action or "HOLD"))
+        for row in booked
+        if row.number <= 1
+    ]
     made_again = replay(policy, steps)
     again = {played.slot: made for (_, played), made in zip(steps, made_again, strict=True)}
     last: dict[int, Any] = {}
@@ -315,8 +308,6 @@ def _correct_account(
     for row in booked:
         last[row.slot] = row
         newest[row.asset] = max(newest.get(row.asset, 0), row.slot)
-    value = booked[-1].nav
-    target = made_again[-1].nav
     behind_now = {row.asset: row.exposure for row in booked}  # what the journal says last
     held = {row.slot: behind_now[row.asset] for row in booked if row.slot in newest.values()}
     restated = []
@@ -333,20 +324,19 @@ def _correct_account(
         worth = made.exposure is not None and not _same(made.nav_before, float(before))
         if other or behind or worth:
             restated.append((row, made))
-    if not restated:
-        return 0
-    rows = []
-    for place, (row, made) in enumerate(restated):
-        ends = place == len(restated) - 1
-        nav = target if ends else value
-        line = msgspec.structs.replace(made, kind="corrected", nav_before=value, nav=nav)
+    value, rows = booked[-1].nav, []
+    for row, made in restated:
+        ends = row is restated[-1][0]
+        line = msgspec.structs.replace(
+            made, kind="corrected", nav_before=value, nav=made_again[-1].nav if ends else value
+        )
         copied = {name: getattr(row, name) for name in ("slot", "season", "stage", "entry", "asset")}
         changed = {"number": row.number + 1, "restated_before": made.nav_before, **msgspec.structs.asdict(line)}
         rows.append({**copied, **changed})
-    db.execute(insert(bookings), rows)
-    if season.rules.feedback:
-        for row, made in restated:
-            db.execute(update(rewards).where(rewards.c.slot == row.slot).values(reward=made.earned))
+    if rows:
+        db.execute(insert(bookings), rows)
+    for row, made in restated if rewarded else ():
+        db.execute(update(rewards).where(rewards.c.slot == row.slot).values(reward=made.earned))
     return len(rows)
 
 
