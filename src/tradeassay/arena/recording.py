@@ -69,15 +69,16 @@ class RecordedDecision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Tapes(CassetteStore):
-    """Cassettes by asset and entry, both written so that they can be part of a file's name."""
+    """Cassettes by asset and entry."""
 
     def path(self, episode: str) -> Path:
-        return self.folder / f"{tape_name(*episode.split('/', 1)[1].rsplit('/', 1))}.jsonl"
+        return self.folder / _tape_name(*episode.split("/", 1)[1].rsplit("/", 1))
 
 
-def tape_name(asset: str, entry: str) -> str:
-    """Return what the cassette of an entry on an asset is called."""
-    return ",".join(_PLAIN.sub(lambda one: f"={ord(one[0]):X}=", part) for part in (asset, entry))
+def _tape_name(asset: str, entry: str) -> str:
+    """Return the file of an entry's cassette on an asset, both written so that they can be part of its name."""
+    plain = (_PLAIN.sub(lambda one: f"={ord(one[0]):X}=", part) for part in (asset, entry))
+    return f"{','.join(plain)}.jsonl"
 
 
 def pack_season(
@@ -89,7 +90,18 @@ def pack_season(
     came live, whose news a model sums up, or in which somebody decides outside.
     """
     with _copied(db, season) as (store, spec):
-        _refuse(spec, finished=state_of(store, spec).status == "finished")
+        outside = [entry.id for entry in spec.entries if entry.architecture in OUTSIDE]
+        if state_of(store, spec).status != "finished":
+            why = "is not finished"
+        elif is_live(spec):
+            why = "was played on live prices, which no source gives again"
+        elif spec.summary.model:
+            why = "has a model that sums up its news, whose questions are not kept"
+        else:
+            why = f"has an entry that decides outside ('{outside[0]}')" if outside else ""
+        if why:
+            hint = "its database can be verified"
+            raise UserError(f"season '{spec.id}' {why}: it cannot be recorded", hint=hint)
         found = {
             SEASON: spec.frozen,
             PROMPT_HASHES: msgspec.json.encode(_prompts()),
@@ -110,26 +122,12 @@ def pack_season(
     )
 
 
-def _refuse(season: Season, *, finished: bool) -> None:
-    why = None
-    if not finished:
-        why = "is not finished"
-    elif is_live(season):
-        why = "was played on live prices, which no source gives again"
-    elif season.summary.model:
-        why = "has a model that sums up its news, whose questions are not kept"
-    elif outside := [entry.id for entry in season.entries if entry.architecture in OUTSIDE]:
-        why = f"has an entry that decides outside ('{outside[0]}')"
-    if why is not None:
-        raise UserError(f"season '{season.id}' {why}: it cannot be recorded", hint="its database can be verified")
-
-
 def _cassettes(store: Store, season: Season) -> dict[str, bytes]:
     """Return a cassette without texts for every entry that asked a model, by the name of its file."""
     found: dict[str, list[bytes]] = {}
     params = season_params(season)
     for slot in _slots(store, season.id):
-        lines = found.setdefault(f"models/{tape_name(slot.asset, slot.entry)}.jsonl", [])
+        lines = found.setdefault(f"models/{_tape_name(slot.asset, slot.entry)}", [])
         for call in store.calls(slot.id):
             request = msgspec.json.decode(call.request, type=AskModel)
             place = question_place(slot, call.number)
@@ -154,9 +152,8 @@ def replaying(opened: OpenRecording) -> ModelOpener:
         recorded = [msgspec.json.decode(line, type=RecordedDecision) for line in lines]
     except UNDECODABLE as error:
         raise RunError(f"a recorded decision cannot be read: {error}", hint="get the recording again") from None
-    timed_out = {
-        (one.asset, one.session, one.entry): one.calls or 0 for one in recorded if "timeout" in one.failures
-    }
+    late = (one for one in recorded if "timeout" in one.failures)
+    timed_out = {(one.asset, one.session, one.entry): one.calls or 0 for one in late}
 
     @asynccontextmanager
     async def open_recorded(name: str, params: ModelParams) -> AsyncIterator[Model]:
@@ -223,9 +220,8 @@ def _read(opened: OpenRecording, name: str, kind: type[T]) -> T:
     try:
         return msgspec.json.decode((opened.folder / name).read_bytes(), type=kind)
     except (OSError, *UNDECODABLE) as error:
-        raise RunError(
-            f"{name} of the recording cannot be read: {error}", hint="get the recording again"
-        ) from None
+        what = f"{name} of the recording cannot be read: {error}"
+        raise RunError(what, hint="get the recording again") from None
 
 
 def changed_season_facts(opened: OpenRecording) -> list[str]:

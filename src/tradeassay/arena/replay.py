@@ -32,6 +32,8 @@ _UNANSWERED = {
     "agent": "decisions failed without a reply",
     "over_budget": "decisions were over the budget",
 }
+_SAID = ("action", "reasoning", "status", "confidence", "allocation", "message")
+_QUESTION = ("purpose", "request_sha256", "request")
 Place = tuple[str, str, str]
 """An asset, a session and an entry."""
 
@@ -43,7 +45,7 @@ class Evidence:
     """
 
     def __init__(self, db: Connection, season: Season) -> None:
-        self._db, self._season = db, season
+        self._db, self.season = db, season
         found = db.execute(select(decisions).where(decisions.c.season == season.id))
         self.rows: dict[Place, Any] = {(row.asset, row.session, row.entry): row for row in found}
         self._slots: dict[tuple[str, str], dict[int, str]] = {}
@@ -70,11 +72,8 @@ class Evidence:
     @property
     def outside(self) -> dict[str, RecordedAgent]:
         """The agents that decided outside, each of whom says again what is recorded."""
-        return {
-            entry.id: RecordedAgent(self, entry.id)
-            for entry in self._season.everyone
-            if entry.architecture in OUTSIDE
-        }
+        outside = (entry.id for entry in self.season.everyone if entry.architecture in OUTSIDE)
+        return {id: RecordedAgent(self, id) for id in outside}
 
     @asynccontextmanager
     async def opener(self, name: str, params: ModelParams) -> AsyncIterator[Model]:
@@ -83,16 +82,7 @@ class Evidence:
             async with open_model(name, params) as model:
                 yield _Remembered(self, model, self._said.setdefault((name, params), {}))
         else:
-            yield RecordedModel(self, name)
-
-    def ended_before(self, place: QuestionPlace) -> bool:
-        """Return whether a decision is recorded to have ended without a reply to this question: even a scripted
-        model runs out of time on a busy machine, and is not asked over the budget.
-        """
-        where = slot_of(place)
-        row = self.rows.get(where)
-        failure = None if row is None else _no_reply_because(row)
-        return failure is not None and failure.kind != "agent" and place.index not in self.calls(*where)
+            yield _RecordedModel(self, name)
 
     def check(self, closed: ClosedSlot) -> ClosedSlot:
         """Compare what was asked and replied in a slot played again with the record, and return its decision.
@@ -109,22 +99,17 @@ class Evidence:
             known = there.get(call.number)
             if known is None:
                 self.faults.append((where, f"question {call.number} has no reply on record"))
-            elif (known.purpose, known.request_sha256, known.request) != (
-                call.purpose,
-                call.request_sha256,
-                call.request,
-            ):
+            elif any(getattr(known, name) != getattr(call, name) for name in _QUESTION):
                 self.faults.append((where, f"question {call.number} is not the one that the desk asks"))
             elif known.reply != call.reply:
                 self.faults.append((where, f"reply {call.number} is not what the model replies"))
         if more := there.keys() - {call.number for call in closed.unwritten}:
-            self.faults.append(
-                (where, f"{len(more)} replies are on record to questions that the desk does not ask")
-            )
+            what = f"{len(more)} replies are on record to questions that the desk does not ask"
+            self.faults.append((where, what))
         if not any(one.text == NO_REPLY for one in closed.choice.failures):
             return closed
         failure = _no_reply_because(row)
-        if failure is None or (failure.kind == "over_budget" and not self._season.budget.any):
+        if failure is None or (failure.kind == "over_budget" and not self.season.budget.any):
             self.faults.append((where, "the replies on record end before its decision"))
             return closed
         self.taken[_UNANSWERED[failure.kind]] += 1
@@ -135,14 +120,6 @@ class Evidence:
         asked = row.calls if there and len(there) == row.calls else closed.calls
         return msgspec.structs.replace(closed, choice=choice, calls=asked)
 
-    def count(self, model: str, request: AskModel, reply: ModelReply, where: str) -> None:
-        """Take note of a reply that cannot be made again, and of counts of tokens that cannot be."""
-        self.live += 1
-        impossible, odd = examine_usage(model, reply, request, self._season.max_tokens)
-        if impossible:
-            self.faults.append((where, f"a reply of {model} {impossible}"))
-        self.odd.update(f"{model} counts {what}" for what in odd)
-
 
 class _Remembered:
     """A scripted model, which replies the same to desks of one kind that ask the very same question."""
@@ -151,7 +128,14 @@ class _Remembered:
         self.name, self._evidence, self._model, self._said = model.name, evidence, model, said
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
-        if self._evidence.ended_before(place):
+        """Reply anew; raises :class:`RunError` where the decision is recorded to have ended without this reply.
+
+        Even a scripted model runs out of time on a busy machine, and is not asked over the budget.
+        """
+        where = slot_of(place)
+        row = self._evidence.rows.get(where)
+        failure = None if row is None else _no_reply_because(row)
+        if failure is not None and failure.kind != "agent" and place.index not in self._evidence.calls(*where):
             raise RunError(NO_REPLY)
         known = self._said.get(id(request))  # the question is kept, so that its id stays its own
         if known is None:
@@ -161,7 +145,7 @@ class _Remembered:
         return known[1]
 
 
-class RecordedModel:
+class _RecordedModel:
     """A model of which nothing but its replies is left."""
 
     def __init__(self, evidence: Evidence, name: str) -> None:
@@ -170,11 +154,16 @@ class RecordedModel:
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         """Return the reply on record; raises :class:`RunError` where there is none."""
         asset, session, entry = slot_of(place)
-        call = self._evidence.calls(asset, session, entry).get(place.index)
+        known = self._evidence
+        call = known.calls(asset, session, entry).get(place.index)
         if call is None:
             raise RunError(NO_REPLY)
         reply = msgspec.json.decode(call.reply, type=ModelReply)
-        self._evidence.count(self.name, request, reply, f"{asset} {session}, {entry}")
+        known.live += 1
+        impossible, odd = examine_usage(self.name, reply, request, known.season.max_tokens)
+        if impossible:
+            known.faults.append((f"{asset} {session}, {entry}", f"a reply of {self.name} {impossible}"))
+        known.odd.update(f"{self.name} counts {what}" for what in odd)
         return reply
 
 
@@ -197,9 +186,6 @@ class RecordedAgent:
             )
         except UNDECODABLE as error:
             raise RunError(f"its decision cannot be read: {error}") from None
-
-
-_SAID = ("action", "reasoning", "status", "confidence", "allocation", "message")
 
 
 def slot_of(place: QuestionPlace) -> Place:

@@ -20,7 +20,7 @@ from threading import Event, Lock
 from typing import Annotated, Any, Literal
 
 import msgspec
-from sqlalchemy import BindParameter, Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import BindParameter, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from starlette.concurrency import run_in_threadpool
 
@@ -89,14 +89,6 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     message: str | None = None
 
 
-class Offered(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer on its way in: whose it is, and the key by which a second sending of it is known."""
-
-    agent: RegisteredAgent
-    nonce: str
-    offer: Offer
-
-
 class OwnDecision(msgspec.Struct, frozen=True, kw_only=True):
     """One of the agent's own decisions; ``earned`` is None until it is settled."""
 
@@ -145,6 +137,9 @@ class AgentStatus(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, int] = {}
     newest: OwnDecision | None = None
 
+
+Offered = tuple[RegisteredAgent, str, Offer]
+"""An answer on its way in: whose it is, and the key by which a second sending of it is known."""
 
 KeyKind = Literal["operator", "expert"]
 Place = tuple[str, str, str, str]
@@ -306,12 +301,11 @@ class Doors:
 
     def applicant(self, season: str, entry: str) -> Applicant:
         """Return somebody who still waits; raises :class:`UserError` when nobody of that name does."""
-        waiting = [one for one in self.applicants(season) if one.status == "waiting"]
-        for one in waiting:
-            if one.entry == entry:
-                return one
-        hint = f"those who wait: {', '.join(one.entry for one in waiting) or 'nobody'}"
-        raise UserError(f"nobody called '{entry}' waits", hint=hint)
+        waiting = {one.entry: one for one in self.applicants(season) if one.status == "waiting"}
+        if entry not in waiting:
+            hint = f"those who wait: {', '.join(waiting) or 'nobody'}"
+            raise UserError(f"nobody called '{entry}' waits", hint=hint)
+        return waiting[entry]
 
     def judge(self, season: str, entry: str, *, approve: bool, now: str) -> None:
         """Let an applicant in, whose token counts from now on, or not. Raises :class:`UserError`."""
@@ -329,10 +323,9 @@ class Doors:
         part = _TOKEN.fullmatch(token)
         if part is None:
             return None
-        mine = [self.store.rows(select(table).filter_by(id=part[1])) for table in (agents, applicants)]
-        row, asks = (found[0] if found else None for found in mine)
-        whose = row or asks
-        if whose is None or not _fits(part, whose):
+        found = [self.store.rows(select(table).filter_by(id=part[1])) for table in (agents, applicants)]
+        row, asks = (rows[0] if rows else None for rows in found)
+        if (whose := row or asks) is None or not _fits(part, whose):
             return None
         if row is None:
             word: Literal["waiting", "declined"] = "waiting" if whose.status == "waiting" else "declined"
@@ -431,7 +424,7 @@ class Doors:
         the slot is closed or answered, or the packet named is not this slot's; 422 for an invalid answer
         or nonce.
         """
-        (refused,) = self.submit_all((Offered(agent=agent, nonce=nonce, offer=offer),))
+        (refused,) = self.submit_all(((agent, nonce, offer),))
         if refused is not None:
             raise refused
 
@@ -439,27 +432,44 @@ class Doors:
         """Take several answers in one transaction; returns for each why it was turned away, or None."""
         self._moved = time.monotonic()
         refused: list[TurnedAway | None] = [None] * len(made)
-        taken: dict[int, str] = {}
-        sent = {one.offer.slot: self._sent.get(one.offer.slot) for one in made}
+        sent = {offer.slot: self._sent.get(offer.slot) for _, _, offer in made}
         left = [slot for slot, known in sent.items() if known is None]
-        found = [known[0] for known in sent.values() if known] + (
-            list(self.store.rows(_PLACES, {"some": left})) if left else []
-        )
-        places = {row.id: _place(row) for row in found}
-        over = {row.id for row in found if self._over(row)}
-        hashes = self._hashes_of(made, places)
-        for number, one in enumerate(made):
+        rows = [known[0] for known in sent.values() if known]
+        rows += self.store.rows(_PLACES, {"some": left}) if left else ()
+        there = {row.id: row for row in rows}
+        taken: dict[int, str] = {}
+        for number, (agent, nonce, offer) in enumerate(made):
             try:
-                taken[number] = _accepted(one, places.get(one.offer.slot), hashes)
-                if one.offer.slot in over:
-                    raise TurnedAway(409, "this slot is closed: its time to decide is over")
+                taken[number] = self._accepted(agent, nonce, offer, there.get(offer.slot))
             except TurnedAway as error:
                 refused[number] = error
-                taken.pop(number, None)
+        if not taken:
+            return refused
+        some = {"some": [made[number][2].slot for number in taken]}
+        asked = {"some": [made[number][0].id for number in taken], "given": [made[number][1] for number in taken]}
+        at, used, written = self._now(), [], []
         try:
-            if taken:
-                with self.store.change() as db:
-                    refused = self._write(db, made, places, taken, refused)
+            with self.store.change() as db:
+                lock = _OPEN_OF.with_for_update() if db.dialect.name == "postgresql" else _OPEN_OF
+                free = {row.id for row in db.execute(lock, some) if _place(row) == _place(there[row.id])}
+                answered = set(db.execute(_ANSWERED, some).scalars())
+                seen = {(agent, nonce) for agent, nonce in db.execute(_SEEN, asked)}
+                for number, body in taken.items():
+                    agent, nonce, offer = made[number]
+                    if (agent.id, nonce) in seen:
+                        refused[number] = TurnedAway(409, "this request was received before")
+                    elif offer.slot not in free:
+                        refused[number] = TurnedAway(409, "this slot is closed")
+                    elif offer.slot in answered:
+                        refused[number] = TurnedAway(409, "this slot is answered already")
+                    else:
+                        seen.add((agent.id, nonce))
+                        answered.add(offer.slot)
+                        used.append({"agent": agent.id, "nonce": nonce, "received": at})
+                        written.append({"slot": offer.slot, "agent": agent.id, "body": body, "received": at})
+                if written:
+                    db.execute(insert(nonces), used)
+                    db.execute(insert(offers), written)
         except IntegrityError as error:  # another process was faster with one of them
             if len(made) > 1:
                 return [self.submit_all((one,))[0] for one in made]
@@ -468,40 +478,30 @@ class Doors:
             return [again]
         return refused
 
-    def _write(
-        self,
-        db: Connection,
-        made: Sequence[Offered],
-        places: Mapping[int, Place],
-        taken: Mapping[int, str],
-        refused: list[TurnedAway | None],
-    ) -> list[TurnedAway | None]:
-        """Write down the answers that still fit; returns ``refused`` with what is to be said about the others."""
-        refused = list(refused)
-        some = {"some": [made[number].offer.slot for number in taken]}
-        lock = _OPEN_OF.with_for_update() if db.dialect.name == "postgresql" else _OPEN_OF
-        free = {row.id for row in db.execute(lock, some) if _place(row) == places[row.id]}
-        answered = set(db.execute(_ANSWERED, some).scalars())
-        asked = {"some": [made[n].agent.id for n in taken], "given": [made[n].nonce for n in taken]}
-        seen = {(agent, nonce) for agent, nonce in db.execute(_SEEN, asked)}
-        at, used, rows = self._now(), [], []
-        for number, body in taken.items():
-            one = made[number]
-            if (one.agent.id, one.nonce) in seen:
-                refused[number] = TurnedAway(409, "this request was received before")
-            elif one.offer.slot not in free:
-                refused[number] = TurnedAway(409, "this slot is closed")
-            elif one.offer.slot in answered:
-                refused[number] = TurnedAway(409, "this slot is answered already")
-            else:
-                seen.add((one.agent.id, one.nonce))
-                answered.add(one.offer.slot)
-                used.append({"agent": one.agent.id, "nonce": one.nonce, "received": at})
-                rows.append({"slot": one.offer.slot, "agent": one.agent.id, "body": body, "received": at})
-        if rows:
-            db.execute(insert(nonces), used)
-            db.execute(insert(offers), rows)
-        return refused
+    def _accepted(self, agent: RegisteredAgent, nonce: str, offer: Offer, row: Any) -> str:
+        """Return an answer as it is written down; raises :class:`TurnedAway` where it does not fit its slot.
+
+        ``row`` is the slot, None where there is no such one.
+        """
+        low, high = NONCE_LENGTH
+        if not (low <= len(nonce) <= high and nonce.isascii() and nonce.isprintable()):
+            raise TurnedAway(422, f"an idempotency key has {low} to {high} printable ASCII characters")
+        said = {name: getattr(offer, name) for name in TradingAction.__struct_fields__}
+        try:
+            choice = to_choice(TradingAction(**said))
+        except Unusable as error:
+            raise TurnedAway(422, error.text) from error
+        if row is None or (row.season, row.entry) != (agent.season, agent.entry):
+            raise TurnedAway(404, "you have no such slot")
+        # The packet was sent before, as a rule, and does not change while the slot is open.
+        sent = self._sent.get(offer.slot, (None, ""))[1] == offer.packet_sha256
+        if not sent and self._packet(_place(row))[1] != offer.packet_sha256:
+            raise TurnedAway(409, "packet_sha256 is not that of this slot's packet")
+        spec = self._season(row.season)
+        closes = spec.closes(row.asset, row.session, parse_iso(row.decision_time))
+        if is_live(spec) and self.clock.now() > closes:  # though nobody may be there to close it
+            raise TurnedAway(409, "this slot is closed: its time to decide is over")
+        return msgspec.json.encode(choice).decode()
 
     def open_offers(self, season: str) -> dict[tuple[str, str, str], AgentChoice]:
         """Return what was answered for slots that are not closed yet, by entry, asset and session.
@@ -535,12 +535,6 @@ class Doors:
         rows = self.store.rows(query.where(*mine).order_by(rewards.c.slot).limit(min(most, MOST)))
         return tuple(read_row(OwnReward, row) for row in rows)
 
-    def _over(self, row: Any) -> bool:
-        """Return whether the time to decide is over in a live season, though nobody may be there to close it."""
-        spec = self._season(row.season)
-        closes = spec.closes(row.asset, row.session, parse_iso(row.decision_time))
-        return is_live(spec) and self.clock.now() > closes
-
     # -- small things --------------------------------------------------------------------------------------------
 
     def _now(self) -> float:
@@ -573,40 +567,9 @@ class Doors:
             self._told = {**fresh, of: (now, told)}
         return told[entry]
 
-    def _hashes_of(self, made: Sequence[Offered], places: Mapping[int, Place]) -> dict[int, str]:
-        """Return the hash of each slot's packet. It was sent before, as a rule, and does not change while open."""
-        found: dict[int, str] = {}
-        left: dict[int, Place] = {}
-        for one in made:
-            slot, place = one.offer.slot, places.get(one.offer.slot)
-            if place is None or place[:2] != (one.agent.season, one.agent.entry):
-                continue
-            if self._sent.get(slot, (None, ""))[1] == one.offer.packet_sha256:
-                found[slot] = one.offer.packet_sha256
-            else:
-                left[slot] = place
-        return {**found, **{slot: self._packet(place)[1] for slot, place in left.items()}}
-
 
 def _place(row: Any) -> Place:
     return (row.season, row.entry, row.asset, row.session)
-
-
-def _accepted(one: Offered, place: Place | None, hashes: Mapping[int, str]) -> str:
-    """Return an answer as it is written down; raises :class:`TurnedAway` where it does not fit its slot."""
-    low, high = NONCE_LENGTH
-    if not (low <= len(one.nonce) <= high and one.nonce.isascii() and one.nonce.isprintable()):
-        raise TurnedAway(422, f"an idempotency key has {low} to {high} printable ASCII characters")
-    said = {name: getattr(one.offer, name) for name in TradingAction.__struct_fields__}
-    try:
-        choice = to_choice(TradingAction(**said))
-    except Unusable as error:
-        raise TurnedAway(422, error.text) from error
-    if place is None or place[:2] != (one.agent.season, one.agent.entry):
-        raise TurnedAway(404, "you have no such slot")
-    if hashes[one.offer.slot] != one.offer.packet_sha256:
-        raise TurnedAway(409, "packet_sha256 is not that of this slot's packet")
-    return msgspec.json.encode(choice).decode()
 
 
 def house_key(db: str, kind: KeyKind, name: str, *, revoke: bool) -> str | None:
@@ -648,7 +611,7 @@ class DoorDesk:
 
     async def submit(self, agent: RegisteredAgent, nonce: str, offer: Offer) -> None:
         """Take an agent's answer, as :meth:`Doors.submit` does; raises :class:`TurnedAway`."""
-        refused = await self._offers.ask(Offered(agent=agent, nonce=nonce, offer=offer))
+        refused = await self._offers.ask((agent, nonce, offer))
         if refused is not None:
             raise refused
 

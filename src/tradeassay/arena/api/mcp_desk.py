@@ -19,7 +19,6 @@ from tradeassay.arena.api.doors import (
     MAX_WAIT_S,
     DoorDesk,
     Doors,
-    Notification,
     Offer,
     RegisteredAgent,
     TurnedAway,
@@ -35,6 +34,7 @@ ABOUT = (
     "not answered in time holds."
 )
 _AGENT = "tradeassay.agent"
+_BRIEF = "symbol kind date decided_at price momentum position phase others account exposures".split()
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -98,12 +98,25 @@ class ArenaDesk:
             if name == "next_decision":
                 wait = max(0.0, min(msgspec.convert(arguments, Waiting).wait_s, MAX_WAIT_S))
                 told = await self._desk.packet(self._agent, wait)
-                return ToolReply("Nothing waits for you." if told is None else _brief(told))
+                if told is None:
+                    return ToolReply("Nothing waits for you.")
+                facts = msgspec.to_builtins(told.packet)
+                return ToolReply(
+                    msgspec.json.encode({"slot": told.slot, **{part: facts[part] for part in _BRIEF}}).decode()
+                )
             told = await self._desk.waiting(self._agent)
             if told is None:
                 return ToolReply("Nothing waits for you.", wrong=True)
-            part = _part(name, told)
-            return ToolReply(f"There is no tool '{name[:64]}'.", wrong=True) if part is None else ToolReply(part)
+            packet = told.packet
+            parts: dict[str, Any] = {
+                "price_history": packet.history,
+                "news": packet.news,
+                "filings": {"10k": packet.annual_report, "10q": packet.quarterly_report},
+                "own_outcomes": packet.outcomes,
+            }
+            if name not in parts:
+                return ToolReply(f"There is no tool '{name[:64]}'.", wrong=True)
+            return ToolReply(msgspec.json.encode(parts[name]).decode())
         except TurnedAway as error:
             return ToolReply(error.detail, wrong=True)
         except msgspec.ValidationError as error:
@@ -120,11 +133,7 @@ class ArenaDesk:
 
 
 def mcp_app(
-    doors: Doors,
-    *,
-    limits: DoorLimits | None = None,
-    host: str = "127.0.0.1",
-    hosts: Sequence[str] = (),
+    doors: Doors, *, limits: DoorLimits | None = None, host: str = "127.0.0.1", hosts: Sequence[str] = ()
 ) -> ASGIApp:
     """Return an application that serves the arena's seats over streamable HTTP at ``/mcp``.
 
@@ -134,12 +143,10 @@ def mcp_app(
     """
     from mcp.server.transport_security import TransportSecuritySettings
 
-    limits = limits or DoorLimits()
-    security = None
+    limits, security = limits or DoorLimits(), None
     if hosts:
-        names = [
-            name for one in (host, "localhost", *hosts) for name in (one, f"{one}:*" if ":" not in one else one)
-        ]
+        known = (host, "localhost", *hosts)
+        names = [name for one in known for name in (one, f"{one}:*" if ":" not in one else one)]
         origins = [f"{scheme}://{name}" for name in names for scheme in ("http", "https")]
         security = TransportSecuritySettings(
             enable_dns_rebinding_protection=True, allowed_hosts=names, allowed_origins=origins
@@ -186,20 +193,3 @@ class _Guarded:
             await JSONResponse({"detail": error.detail}, error.status, headers)(scope, receive, send)
             return
         await self._app(scope, receive, send)
-
-
-def _brief(found: Notification) -> str:
-    packet = msgspec.to_builtins(found.packet)
-    names = "symbol kind date decided_at price momentum position phase others account exposures".split()
-    return msgspec.json.encode({"slot": found.slot, **{name: packet[name] for name in names}}).decode()
-
-
-def _part(name: str, found: Notification) -> str | None:
-    packet = found.packet
-    parts: dict[str, Any] = {
-        "price_history": packet.history,
-        "news": packet.news,
-        "filings": {"10k": packet.annual_report, "10q": packet.quarterly_report},
-        "own_outcomes": packet.outcomes,
-    }
-    return msgspec.json.encode(parts[name]).decode() if name in parts else None

@@ -16,7 +16,7 @@ from tradeassay.agents.foreign.transport import (
     resolve_by_system,
 )
 from tradeassay.arena.agents import OUTSIDE, OutsideAgent
-from tradeassay.arena.api.doors import Doors
+from tradeassay.arena.api.doors import Doors, RegisteredAgent
 from tradeassay.arena.rounds.deciding import Together
 from tradeassay.arena.season import Entry, Season
 from tradeassay.core.arena import AgentChoice, Packet
@@ -33,6 +33,10 @@ class OfferWatch:
         self._doors, self._poll_s = doors, poll_s
         self._waited: dict[tuple[str, Place], asyncio.Future[AgentChoice]] = {}
         self._looking: asyncio.Task[None] | None = None
+        # Who is registered for a season: one look for all who ask at once.
+        self.registered = Together[str, dict[str, RegisteredAgent]](
+            lambda seasons: [doors.registered(season) for season in seasons]
+        )
 
     async def wait(self, season: str, place: Place) -> AgentChoice:
         """Return the answer for a place as soon as it is there."""
@@ -71,38 +75,22 @@ class DoorAgent:
         return await self._watch.wait(packet.season, (self._entry, packet.symbol, packet.date))
 
 
-def addresses(doors: Doors, season: str) -> Together[str, str | None]:
-    """Return who tells at which address an entry is registered: one look for all who ask at once."""
-
-    def look(entries: Sequence[str]) -> list[str | None]:
-        found = doors.registered(season)
-        return [None if (mine := found.get(entry)) is None else mine.address for entry in entries]
-
-    return Together(look)
-
-
 class SeatedAgent:
     """An entry whose registration is looked up at every decision, so that a new one counts from the next on.
 
     One that gave an address is asked there, any other fetches its packets itself.
     """
 
-    def __init__(
-        self,
-        address: Together[str, str | None],
-        season: Season,
-        entry: Entry,
-        watch: OfferWatch,
-        *,
-        allow: Sequence[Network] = (),
-    ) -> None:
-        self._address, self._season, self._entry, self._allow = address, season, entry, allow
-        self._waiting = DoorAgent(watch, entry.id)
+    def __init__(self, season: Season, entry: Entry, watch: OfferWatch, *, allow: Sequence[Network] = ()) -> None:
+        self._season, self._entry, self._allow = season, entry, allow
+        self._watch, self._waiting = watch, DoorAgent(watch, entry.id)
         self._asked: tuple[str, OutsideAgent] | None = None
 
     async def address(self) -> str:
         """Return where the agent is asked now; empty when it comes by itself."""
-        return await self._address.ask(self._entry.id) or str(self._entry.params.get("url", ""))
+        registered = await self._watch.registered.ask(self._season.id)
+        mine = registered.get(self._entry.id)
+        return (mine and mine.address) or str(self._entry.params.get("url", ""))
 
     async def decide(self, packet: Packet) -> AgentChoice:
         address = await self.address()
@@ -116,11 +104,7 @@ class SeatedAgent:
 
 @asynccontextmanager
 async def outside_agents(
-    season: Season,
-    doors: Doors,
-    *,
-    objects: Mapping[str, Decides] | None = None,
-    allow: Sequence[Network] = (),
+    season: Season, doors: Doors, *, objects: Mapping[str, Decides] | None = None, allow: Sequence[Network] = ()
 ) -> AsyncIterator[dict[str, OutsideAgent]]:
     """Make an agent for every entry of a season that decides outside; leaving the block ends their processes.
 
@@ -131,7 +115,7 @@ async def outside_agents(
 
     Raises :class:`UserError` for an entry without what it needs.
     """
-    watch, address = OfferWatch(doors), addresses(doors, season.id)
+    watch = OfferWatch(doors)
     async with AsyncExitStack() as stack:
         found: dict[str, OutsideAgent] = {}
         for entry in season.entries:
@@ -150,7 +134,7 @@ async def outside_agents(
                 given_url = str(entry.params.get("url", ""))
                 if given_url:
                     _asked(entry, given_url, limit, allow)  # says now what is wrong with it
-                found[entry.id] = SeatedAgent(address, season, entry, watch, allow=allow)
+                found[entry.id] = SeatedAgent(season, entry, watch, allow=allow)
         yield found
 
 

@@ -168,11 +168,6 @@ class SharedCounts:
             self._pending[key] = self._pending.get(key, 0) + 1
             return self._seen.get(key, 0) + self._pending[key]
 
-    @property
-    def due(self) -> bool:
-        """Whether the other processes should be told now."""
-        return time.monotonic() - self._told >= self._every_s
-
     def tell(self) -> None:
         """Tell the others what was counted here, and hear from them."""
         with self._lock:
@@ -185,7 +180,7 @@ class SharedCounts:
 
     async def knock(self, key: str, most: int, why: str) -> None:
         """Count a knock; raises :class:`TurnedAway` (429) where there were more than ``most`` in this minute."""
-        if self.due:
+        if time.monotonic() - self._told >= self._every_s:
             await run_in_threadpool(self.tell)
         if self.add(key) > most:
             left = MINUTE - self._doors.clock.now() % MINUTE
@@ -230,23 +225,23 @@ async def read_json(request: Request, type_: type[T], most: int) -> T:
     """Read a JSON body of up to ``most`` bytes; raises :class:`TurnedAway` (413, 415 or 422)."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise TurnedAway(415, "send application/json")
+
+    async def read() -> bytes:
+        found = bytearray()
+        async for piece in request.stream():
+            found += piece
+            if len(found) > most:
+                raise TurnedAway(413, f"a body has at most {most} bytes")
+        return bytes(found)
+
     try:
-        found = await asyncio.wait_for(_read(request, most), BODY_S)
+        body = await asyncio.wait_for(read(), BODY_S)
     except (TimeoutError, ClientDisconnect) as error:
         raise TurnedAway(422, f"the body did not arrive within {BODY_S:g} seconds") from error
     try:
-        return msgspec.json.decode(bytes(found), type=type_)
+        return msgspec.json.decode(body, type=type_)
     except UNDECODABLE as error:
         raise TurnedAway(422, str(error)) from error
-
-
-async def _read(request: Request, most: int) -> bytearray:
-    found = bytearray()
-    async for piece in request.stream():
-        found += piece
-        if len(found) > most:
-            raise TurnedAway(413, f"a body has at most {most} bytes")
-    return found
 
 
 Handler = Callable[..., Coroutine[Any, Any, Any]]
@@ -260,18 +255,40 @@ def _route(
     ``answer`` is the struct and what it says; an operation that ``takes`` another is a POST.
     """
     type_, what = answer
+
+    def shaped(kind: Any) -> dict[str, Any]:
+        (shape,), _ = msgspec.json.schema_components([kind], ref_template="#/components/schemas/{name}")
+        return {"content": {"application/json": {"schema": shape}}}
+
     problem = {"application/json": {"schema": _PROBLEM}}
-    described: dict[int | str, dict[str, Any]] = {200: {"description": what, "content": _body(type_)["content"]}}
+    described: dict[int | str, dict[str, Any]] = {200: {"description": what, **shaped(type_)}}
     described |= {status: {"description": _WHY[status], "content": problem} for status in refusals}
     if type_ is Notification:
         described[204] = {"description": "Nothing waits."}
-    extra: dict[str, Any] = {"requestBody": _body(takes)} if takes is not None else {}
+    extra: dict[str, Any] = {"requestBody": {"required": True, **shaped(takes)}} if takes is not None else {}
     extra |= {"parameters": list(parameters)} if parameters else {}
 
     def add(make: Handler) -> Handler:
+        @wraps(make)
+        async def answered(*given: Any, **named: Any) -> Response:
+            headers = {"cache-control": "no-store"}
+            try:
+                found = await make(*given, **named)
+            except TurnedAway as error:
+                if error.status == 401:
+                    headers["www-authenticate"] = "Bearer"
+                if error.retry_s is not None:
+                    headers["retry-after"] = str(math.ceil(error.retry_s))
+                return refusal(error.status, error.detail, error.hint, headers)
+            except UserError as error:
+                return refusal(422, error.message, error.hint, headers)
+            if found is None:
+                return Response(status_code=204, headers=headers)
+            return Response(msgspec.json.encode(found), 200, headers, "application/json")
+
         made.add_api_route(
             path,
-            _answered(make),
+            answered,
             methods=["GET" if takes is None else "POST"],
             responses=described,
             openapi_extra=extra or None,
@@ -280,11 +297,6 @@ def _route(
         return make
 
     return add
-
-
-def _body(type_: Any) -> dict[str, Any]:
-    (shape,), _ = msgspec.json.schema_components([type_], ref_template="#/components/schemas/{name}")
-    return {"required": True, "content": {"application/json": {"schema": shape}}}
 
 
 def router(
@@ -348,13 +360,6 @@ def router(
         await gate.desk.submit(agent, request.headers.get("idempotency-key", ""), offer)
         return Accepted(slot=offer.slot)
 
-    _letting_in(made, gate, operator=operator, apply=apply)
-    return made
-
-
-def _letting_in(made: APIRouter, gate: DoorGate, *, operator: bool, apply: bool) -> None:
-    """Add the routes by which entries come in: anybody may ask, the operator registers."""
-    doors, clock = gate.doors, gate.doors.clock
     if apply:
         waits_too = (NewToken, "You wait for the operator.")
 
@@ -363,7 +368,7 @@ def _letting_in(made: APIRouter, gate: DoorGate, *, operator: bool, apply: bool)
             """Ask for a seat. The token counts once the operator has approved; ``/me/status`` tells."""
             await gate.stranger(request)
             asked = await read_json(request, Application, gate.limits.body)
-            given, now = msgspec.structs.asdict(asked), iso(clock.now())
+            given, now = msgspec.structs.asdict(asked), iso(doors.clock.now())
             token = await run_in_threadpool(lambda: doors.apply(**given, now=now))
             return NewToken(season=asked.season, entry=asked.entry, token=token)
 
@@ -376,9 +381,11 @@ def _letting_in(made: APIRouter, gate: DoorGate, *, operator: bool, apply: bool)
                 await gate.stranger(request)
                 raise TurnedAway(403, "only the operator registers")
             asked = await read_json(request, Registration, gate.limits.body)
-            given, now = msgspec.structs.asdict(asked), iso(clock.now())
+            given, now = msgspec.structs.asdict(asked), iso(doors.clock.now())
             token = await run_in_threadpool(lambda: doors.register(**given, now=now))
             return NewToken(season=asked.season, entry=asked.entry, token=token)
+
+    return made
 
 
 def judging(doors: Doors) -> APIRouter:
@@ -407,27 +414,6 @@ def judging(doors: Doors) -> APIRouter:
             raise TurnedAway(404, error.message, hint=error.hint) from error
 
     return made
-
-
-def _answered(make: Handler) -> Callable[..., Coroutine[Any, Any, Response]]:
-    @wraps(make)
-    async def answer(*given: Any, **named: Any) -> Response:
-        headers = {"cache-control": "no-store"}
-        try:
-            found = await make(*given, **named)
-        except TurnedAway as error:
-            if error.status == 401:
-                headers["www-authenticate"] = "Bearer"
-            if error.retry_s is not None:
-                headers["retry-after"] = str(math.ceil(error.retry_s))
-            return refusal(error.status, error.detail, error.hint, headers)
-        except UserError as error:
-            return refusal(422, error.message, error.hint, headers)
-        if found is None:
-            return Response(status_code=204, headers=headers)
-        return Response(msgspec.json.encode(found), 200, headers, "application/json")
-
-    return answer
 
 
 def refusal(status: int, detail: str, hint: str | None = None, headers: dict[str, str] | None = None) -> Response:
