@@ -8,11 +8,12 @@ the day :data:`ANCHOR` + n: a date that no data set reaches.
 from __future__ import annotations
 
 import re
+import tomllib
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -76,37 +77,24 @@ HARDENINGS = ("rebase_prices", "scale_volumes", "scrub_news")
 """What goes beyond the published masks, in the order in which an arm names it (``blinded+rebase_prices``)."""
 
 
-class _Bound(msgspec.Struct, frozen=True, kw_only=True):
-    arm: str
-    benchmark: str
-    metric: str
-    archive: bool
-    attacker: str
-    share: float
-    low: float
-    high: float
-    times_chance: float
-    probes: int
-
-
 @cache
-def _measured() -> tuple[_Bound, ...]:
-    text = (files(__package__) / "bounds.toml").read_bytes()
-    return tuple(msgspec.toml.decode(text, type=dict[str, list[_Bound]])["bound"])
+def _measured() -> list[dict[str, Any]]:
+    bounds: list[dict[str, Any]] = tomllib.loads((files(__package__) / "bounds.toml").read_text())["bound"]
+    return bounds
 
 
 def mask_bound(arm: str) -> str:
     """Return what can be known in spite of a mask, as the record of ``perf/mask_bounds.py`` has it."""
     if arm.split("+")[0] != "blinded":
         return "hides one of names and days, and the other tells much of it"
-    mine = [one for one in _measured() if one.arm == arm]
+    mine = [one for one in _measured() if one["arm"] == arm]
     if not mine:
         return "what can be known in spite of it was not measured for this hardening"
-    without = [one.times_chance for one in mine if one.metric == "top_5" and not one.archive]
-    having = max(one.share for one in mine if one.metric == "top_1" and one.archive)
+    without = [one["times_chance"] for one in mine if one["metric"] == "top_5" and not one["archive"]]
+    having = max(one["share"] for one in mine if one["metric"] == "top_1" and one["archive"])
     return (
         f"at most {max(without):.1f} times chance for whoever lacks the price archive (stock among five, "
-        f"{mine[0].probes} probes on each of {len(without)} data sets), {having:.0%} for whoever has it"
+        f"{mine[0]['probes']} probes on each of {len(without)} data sets), {having:.0%} for whoever has it"
     )
 
 
@@ -149,14 +137,13 @@ class AliasMap:
 
     def symbol(self, alias: str) -> str:
         """Return the symbol behind an alias; raises :class:`UnknownAlias`."""
-        try:
-            return self._symbol_of[alias]
-        except KeyError:
+        if alias not in self._symbol_of:
             named = f"'{alias}'" if _ALIAS.fullmatch(alias) else "of that name"
             raise UnknownAlias(
                 f"no asset {named} in this episode",
                 hint="use an asset id exactly as it was shown, e.g. asset_0007",
-            ) from None
+            )
+        return self._symbol_of[alias]
 
     def find(self, alias: str) -> str | None:
         return self._symbol_of.get(alias)
@@ -169,10 +156,6 @@ _SHOWN = range(_ANCHOR - 18_000, _ANCHOR + 18_000)
 _LABEL = re.compile(r"day_([+-]\d{1,6})")
 _WHOLE = 23 * HOUR
 """This much of a day before a gap keeps its time of day; the rest, and the gap, share the last hour."""
-
-
-def label_of(index: int) -> str:
-    return f"day_{index:+d}"
 
 
 class DayMap:
@@ -189,10 +172,13 @@ class DayMap:
         self.years = range(first_year - 1, last_year + 3)
         """Years that, standing alone in a text, would give the present away."""
 
-    def covers(self, day: int) -> bool:
-        """Tell whether a day is near enough to the episode or its history to be counted from there. A date far
-        outside is an anchor of its own ("the crash of 1929"): counted, it would give the present away."""
-        return self._days[0] - 31 <= day <= self._days[-1] + 400
+    def label_in_text(self, day: int) -> str | None:
+        """Return the label of a day that a text names, masked or real. None where it is far from the episode and
+        its history: such a day is an anchor of its own ("the crash of 1929"); counted, it would give the present
+        away."""
+        if day in _SHOWN:
+            return f"day_{day - _ANCHOR:+d}"
+        return self.label(day) if self._days[0] - 31 <= day <= self._days[-1] + 400 else None
 
     # -- days ----------------------------------------------------------------------------------------------------
 
@@ -205,7 +191,7 @@ class DayMap:
         return row - self._first + beyond
 
     def label(self, day: int) -> str:
-        return label_of(self.index(day))
+        return f"day_{self.index(day):+d}"
 
     def day(self, index: int) -> int:
         """Return the real day of a session count (in days since 1970-01-01)."""
@@ -231,10 +217,6 @@ class DayMap:
         result: Days = ANCHOR + (rows - self._first)
         result.setflags(write=False)
         return result
-
-    def shown_index(self, day: int) -> int | None:
-        """Return the session count that a day near the anchor stands for, or None for any other day."""
-        return day - _ANCHOR if day in _SHOWN else None
 
     def shown_instant(self, at: Instant) -> Instant:
         """Return a real instant on the masked calendar. The order of instants is kept."""

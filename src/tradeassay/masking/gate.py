@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TypeAlias, overload
+from typing import TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -33,12 +33,13 @@ from tradeassay.core.events import (
 )
 from tradeassay.core.orders import Decision, Order
 from tradeassay.core.time import DAY
-from tradeassay.core.view import AccountState, Instrument, MarketView, Position
+from tradeassay.core.view import MarketView
 from tradeassay.data.dates import DateHit
-from tradeassay.masking.aliases import AliasMap, DayMap, MaskConfig, UnknownAlias, label_of
+from tradeassay.masking.aliases import AliasMap, DayMap, MaskConfig, UnknownAlias
 from tradeassay.masking.lexicon import Depth, Lexicon, Scrubber, Words, is_ordinary
 from tradeassay.masking.scales import Scales
 
+Value = TypeVar("Value", str, "Json")
 Json: TypeAlias = "bool | int | float | str | list[Json] | tuple[Json, ...] | Mapping[str, Json] | None"
 """What JSON can hold. Tuples count as arrays."""
 
@@ -72,81 +73,11 @@ fetched_at current_date trade_date calendar report_date start_date end_date
 _FIELD_NAMES = KEYED_FIELDS | DAY_FIELDS
 
 
-class FieldRules(msgspec.Struct, frozen=True):
-    """What is done to a symbol, a day, an instant, any other text, and to a number where a symbol belongs.
-    ``is_symbol`` tells what counts as a symbol when it is a key; ``certain`` the same without ordinary words."""
-
-    asset: Callable[[str, str], str]
-    number: Callable[[float], Json]
-    day: Callable[[str], str]
-    instant: Callable[[int], Json]
-    text: Callable[[str], str]
-    is_symbol: Callable[[str], bool]
-    certain: Callable[[str], bool]
-
-
-def walk(value: Json, rules: FieldRules, field: str = "") -> Json:
-    if isinstance(value, str):
-        if field in ASSET_FIELDS:
-            return rules.asset(value, field)
-        return rules.day(value) if field in DAY_FIELDS else rules.text(value)
-    if isinstance(value, Mapping):
-        keyed = bool(value) and (field in KEYED_FIELDS or all(map(rules.is_symbol, value)))
-        result: dict[str, Json] = {}
-        for key, item in value.items():
-            if (keyed and rules.is_symbol(key)) or rules.certain(key):
-                shown = rules.asset(key, "symbol")
-            else:
-                shown = key if key.lower() in _FIELD_NAMES else rules.text(key)
-            result[shown] = walk(item, rules, key.lower())
-        return result
-    if isinstance(value, list | tuple):
-        return [walk(item, rules, field) for item in value]
-    if value is None or isinstance(value, bool):
-        return value
-    if field in NAMED_FIELDS:
-        return rules.number(value)
-    return rules.instant(value) if isinstance(value, int) and field in DAY_FIELDS and value > 10**17 else value
-
-
 ANY_STEP = 1e-6
 """Lot, step and tick shown when shares are another unit: the real ones would give the factor away."""
+
+
 _replace = msgspec.structs.replace
-
-
-class MaskWords(msgspec.Struct, frozen=True):
-    """How one mask speaks at one moment: symbols, texts, and the price factor of a real symbol."""
-
-    symbol: Callable[[str], str]
-    text: Callable[[str], str]
-    factor: Callable[[str], float]
-
-
-def mask_event(event: Event, words: MaskWords) -> Event:
-    """Return an event as it is shown: alias, masked detail, and quantities and prices in the shown unit."""
-    symbol = getattr(event, "symbol", None)
-    if isinstance(event, Marked):
-        return _replace(
-            event,
-            stale=tuple(words.symbol(name) for name in event.stale),
-            marks={words.symbol(name): mark * words.factor(name) for name, mark in event.marks.items()},
-        )
-    if symbol is None:
-        return event
-    changes: dict[str, object] = {"symbol": words.symbol(symbol)}
-    if isinstance(event, Rejected):
-        changes["detail"] = words.text(event.detail)
-    if isinstance(event, Rolled):
-        changes["into"] = words.symbol(event.into)
-    factor = words.factor(symbol)
-    if factor != 1.0:
-        prices, quantities = _PRICES.get(type(event), ()), _QUANTITIES.get(type(event), ())
-        values = {name: getattr(event, name) * factor for name in prices}
-        values |= {name: getattr(event, name) / factor for name in quantities if getattr(event, name) is not None}
-        changes |= values
-    return _replace(event, **changes)
-
-
 _PRICES: dict[type, tuple[str, ...]] = {
     Filled: ("price", "reference"),
     DividendPaid: ("per_share",),
@@ -164,73 +95,6 @@ _QUANTITIES: dict[type, tuple[str, ...]] = {
     Settled: ("quantity",),
     Rolled: ("quantity",),
 }
-
-
-def mask_account(account: AccountState, words: MaskWords) -> AccountState:
-    """Return an account as it is shown. Cash, NAV and the value of every position stay what they are."""
-    return _replace(
-        account,
-        positions={
-            words.symbol(symbol): _mask_position(position, words) for symbol, position in account.positions.items()
-        },
-    )
-
-
-def _mask_position(position: Position, words: MaskWords) -> Position:
-    factor = words.factor(position.symbol)
-    shown = _replace(position, symbol=words.symbol(position.symbol))
-    if factor == 1.0:
-        return shown
-    return _replace(
-        shown,
-        quantity=position.quantity / factor,
-        sellable=position.sellable / factor,
-        cost=position.cost * factor,
-        mark=position.mark * factor,
-    )
-
-
-def mask_order(order: Order, words: MaskWords) -> Order:
-    return _order(order, words.symbol(order.symbol), words.text, words.factor(order.symbol))
-
-
-def unmask_order(order: Order, symbol: str, text: Callable[[str], str], factor: float, lot: Instrument) -> Order:
-    """Return an agent's order on the real instrument. Where shares are another unit, a number of shares is brought
-    back to real ones and, unless that makes whole lots, to the next lot towards zero: an agent cannot know the
-    lots of a unit that hides them."""
-    real = _order(order, symbol, text, 1.0 / factor)
-    if factor == 1.0 or order.unit not in ("shares", "target_shares"):
-        return real
-    return _replace(real, amount=_whole_lots(real.amount, lot))
-
-
-def _order(order: Order, symbol: str, text: Callable[[str], str], factor: float) -> Order:
-    changed = _replace(order, symbol=symbol, reason=text(order.reason))
-    if factor == 1.0:
-        return changed
-    shares = order.unit in ("shares", "target_shares")
-    return _replace(
-        changed,
-        amount=order.amount / factor if shares else order.amount,
-        limit_price=None if order.limit_price is None else order.limit_price * factor,
-        stop_price=None if order.stop_price is None else order.stop_price * factor,
-    )
-
-
-def _whole_lots(amount: float, instrument: Instrument) -> float:
-    steps = amount / instrument.step
-    if math.isclose(steps, round(steps), rel_tol=1e-9, abs_tol=1e-6):
-        return round(steps) * instrument.step
-    return math.trunc(amount / instrument.lot) * instrument.lot
-
-
-def change_decision(decision: Decision, order: Callable[[Order], Order], text: Callable[[str], str]) -> Decision:
-    return _replace(
-        decision,
-        orders=tuple(order(item) for item in decision.orders),
-        reason=text(decision.reason),
-        failures=tuple(_replace(failure, detail=text(failure.detail)) for failure in decision.failures),
-    )
 
 
 NO_NAME = "[name]"
@@ -267,52 +131,23 @@ class Gate:
         self._shown = Words(lambda symbol: aliases.get(symbol) or NO_NAME, self._date_word)
         self._seen: dict[str, str] = {}
         self._own = Words(lambda _: NO_NAME, lambda _: NO_DATE)
-        stocks, dates = config.hides_stocks, config.hides_dates
-        self._out = FieldRules(
-            asset=self._asset_out,
-            number=lambda number: number,
-            day=self._text_out,
-            instant=lambda at: self.instant(at) if dates else at,
-            text=self._text_out,
-            is_symbol=lambda key: stocks and key in aliases,
-            certain=lambda key: stocks and key in aliases and not is_ordinary(key),
-        )
-        is_alias: Callable[[str], bool] = lambda key: stocks and _ALIAS.fullmatch(key) is not None  # noqa: E731
-        self._in = FieldRules(
-            asset=self._asset_in,
-            number=self._number_in,
-            day=self._day_in,
-            instant=lambda at: at,
-            text=self._text_in,
-            is_symbol=is_alias,
-            certain=is_alias,
-        )
-        self._words = MaskWords(self.alias, self._text_out, self._factor)
 
-    @overload
-    def outgoing(self, value: str) -> str: ...
-    @overload
-    def outgoing(self, value: Json) -> Json: ...
-    def outgoing(self, value: Json) -> Json:
+    def outgoing(self, value: Value) -> Value:
         """Return a text or a JSON value as the agent may see it. A text is scrubbed; in a JSON value, symbols and
         days are replaced field by field and all other texts are scrubbed. Numbers are never touched. Masking what
         is already masked changes nothing."""
         if self._open:
             return value
-        return self._text_out(value) if isinstance(value, str) else walk(value, self._out)
+        return self._text_out(value) if isinstance(value, str) else self._walk(value, True)
 
-    @overload
-    def incoming(self, value: str) -> str: ...
-    @overload
-    def incoming(self, value: Json) -> Json: ...
-    def incoming(self, value: Json) -> Json:
+    def incoming(self, value: Value) -> Value:
         """Return an agent's text or JSON value in real terms. Real names and dates that the agent wrote itself
         become ``[name]`` and ``[date]`` first: repeated to it later they would be masked, which would tell it the
         alias. Raises :class:`UnknownAlias` when a field for assets or days holds anything but an alias; in other
         texts unknown aliases stay as they are."""
         if self._open:
             return value
-        return self._text_in(value) if isinstance(value, str) else walk(value, self._in)
+        return self._text_in(value) if isinstance(value, str) else self._walk(value, False)
 
     def error(self, error: BaseException) -> str:
         """Return an error's message as the agent may see it: no traceback, no real name, no real date."""
@@ -386,40 +221,91 @@ class Gate:
         return self._scrubber.scrub(text, self._shown, depth)
 
     def event(self, event: Event) -> Event:
-        return event if self._open else mask_event(event, self._words)
+        """Return an event as it is shown: alias, masked detail, and quantities and prices in the shown unit."""
+        symbol = getattr(event, "symbol", None)
+        if isinstance(event, Marked) and not self._open:
+            marks = {self.alias(name): mark * self._factor(name) for name, mark in event.marks.items()}
+            return _replace(event, stale=tuple(map(self.alias, event.stale)), marks=marks)
+        if symbol is None or self._open:
+            return event
+        changes: dict[str, object] = {"symbol": self.alias(symbol)}
+        if isinstance(event, Rejected):
+            changes["detail"] = self._text_out(event.detail)
+        if isinstance(event, Rolled):
+            changes["into"] = self.alias(event.into)
+        factor = self._factor(symbol)
+        if factor != 1.0:
+            values = {name: getattr(event, name) * factor for name in _PRICES.get(type(event), ())}
+            for name in _QUANTITIES.get(type(event), ()):
+                if getattr(event, name) is not None:
+                    values[name] = getattr(event, name) / factor
+            changes |= values
+        return _replace(event, **changes)
 
     def order(self, order: Order) -> Order:
         """Return an order as the agent may see it (its own earlier one, say)."""
-        return order if self._open else mask_order(order, self._words)
-
-    def decision(self, decision: Decision) -> Decision:
-        return change_decision(decision, self.order, self._text_out) if not self._open else decision
+        if self._open:
+            return order
+        return _rescaled(order, self.alias(order.symbol), self._text_out(order.reason), self._factor(order.symbol))
 
     def real_order(self, order: Order) -> Order:
-        """Return an agent's order on the real instrument; raises :class:`UnknownAlias`."""
+        """Return an agent's order on the real instrument; raises :class:`UnknownAlias`. Where shares are another
+        unit, a number of shares is brought back to real ones and, unless that makes whole lots, to the next lot
+        towards zero: an agent cannot know the lots of a unit that hides them."""
         if self._open:
             return order
         symbol = self.symbol(order.symbol)
-        if not self._scales.rebases:
-            return _replace(order, symbol=symbol, reason=self._text_in(order.reason))
+        factor = self._factor(symbol)
+        real = _rescaled(order, symbol, self._text_in(order.reason), 1.0 / factor)
+        if factor == 1.0 or order.unit not in ("shares", "target_shares"):
+            return real
         instrument = self._view.instrument(symbol)
-        return unmask_order(order, symbol, self._text_in, self._factor(symbol), instrument)
+        steps = real.amount / instrument.step
+        if math.isclose(steps, round(steps), rel_tol=1e-9, abs_tol=1e-6):
+            return _replace(real, amount=round(steps) * instrument.step)
+        return _replace(real, amount=math.trunc(real.amount / instrument.lot) * instrument.lot)
+
+    def decision(self, decision: Decision) -> Decision:
+        return self._changed(decision, self.order, self._text_out)
 
     def real_decision(self, decision: Decision) -> Decision:
         """Return an agent's decision on real instruments; raises :class:`UnknownAlias`."""
-        return change_decision(decision, self.real_order, self._text_in) if not self._open else decision
+        return self._changed(decision, self.real_order, self._text_in)
+
+    def _changed(
+        self, decision: Decision, order: Callable[[Order], Order], text: Callable[[str], str]
+    ) -> Decision:
+        if self._open:
+            return decision
+        return _replace(
+            decision,
+            orders=tuple(map(order, decision.orders)),
+            reason=text(decision.reason),
+            failures=tuple(_replace(failure, detail=text(failure.detail)) for failure in decision.failures),
+        )
 
     def observation(self, observation: Observation, view: MarketView) -> Observation:
-        """Return an observation as the agent may see it; ``view`` is the masked view of the same moment."""
+        """Return an observation as the agent may see it; ``view`` is the masked view of the same moment. Cash, NAV
+        and the value of every position stay what they are."""
         if self._open:
             return observation
-        universe = (
-            tuple(sorted(map(self.alias, observation.universe)))
-            if self.config.hides_stocks
-            else observation.universe
-        )
+        universe = observation.universe
+        if self.config.hides_stocks:
+            universe = tuple(sorted(map(self.alias, universe)))
         columns = np.fromiter(map(view.column, universe), dtype=np.int64, count=len(universe))
         columns.setflags(write=False)
+        positions = {}
+        for symbol, position in observation.account.positions.items():
+            alias, factor = self.alias(symbol), self._factor(symbol)
+            positions[alias] = shown = _replace(position, symbol=alias)
+            if factor != 1.0:
+                positions[alias] = _replace(
+                    shown,
+                    quantity=position.quantity / factor,
+                    sellable=position.sellable / factor,
+                    cost=position.cost * factor,
+                    mark=position.mark * factor,
+                )
         return Observation(
             step=observation.step,
             session=self.day(observation.session),
@@ -427,11 +313,46 @@ class Gate:
             universe=universe,
             columns=columns,
             view=view,
-            account=mask_account(observation.account, self._words),
+            account=_replace(observation.account, positions=positions),
             rules=observation.rules,
             since_last=tuple(map(self.event, observation.since_last)),
             sessions_left=observation.sessions_left,
         )
+
+    def _walk(self, value: Json, outgoing: bool, field: str = "") -> Json:
+        """Replace symbols, days and texts in a JSON value, by the field in which they stand."""
+        text = self._text_out if outgoing else self._text_in
+        if isinstance(value, str):
+            if field in ASSET_FIELDS:
+                return self._asset_out(value) if outgoing else self._asset_in(value, field)
+            return self._day_in(value) if field in DAY_FIELDS and not outgoing else text(value)
+        if isinstance(value, Mapping):
+            symbols = {key for key in value if self._is_symbol(key, outgoing)}
+            keyed = field in KEYED_FIELDS or len(symbols) == len(value)
+            result: dict[str, Json] = {}
+            for key, item in value.items():
+                # An ordinary word is a symbol only among other symbols.
+                if key in symbols and (keyed or not outgoing or not is_ordinary(key)):
+                    shown = self._asset_out(key) if outgoing else self._asset_in(key, "symbol")
+                else:
+                    shown = key if key.lower() in _FIELD_NAMES else text(key)
+                result[shown] = self._walk(item, outgoing, key.lower())
+            return result
+        if isinstance(value, list | tuple):
+            return [self._walk(item, outgoing, field) for item in value]
+        if value is None or isinstance(value, bool):
+            return value
+        if field in NAMED_FIELDS and not outgoing and self.config.hides_stocks:
+            raise UnknownAlias(
+                "an asset is named by a text", hint="use an asset id exactly as shown, e.g. asset_0007"
+            )
+        instant = outgoing and self.config.hides_dates and field in DAY_FIELDS
+        return self.instant(value) if instant and isinstance(value, int) and value > 10**17 else value
+
+    def _is_symbol(self, key: str, outgoing: bool) -> bool:
+        if not self.config.hides_stocks:
+            return False
+        return key in self._aliases if outgoing else _ALIAS.fullmatch(key) is not None
 
     def _text_out(self, text: str) -> str:
         if len(text) > _SHORT:
@@ -442,18 +363,15 @@ class Gate:
             shown = self._seen[text] = self._scrubber.scrub(text, self._shown)
         return shown
 
-    def _asset_out(self, text: str, field: str) -> str:
-        if self.config.hides_stocks and self._aliases.find(text) is None:
-            return self._aliases.get(text) or self._text_out(text)
-        return text if self.config.hides_stocks else self._text_out(text)
+    def _asset_out(self, text: str) -> str:
+        if not self.config.hides_stocks:
+            return self._text_out(text)
+        return text if self._aliases.find(text) else self._aliases.get(text) or self._text_out(text)
 
     def _date_word(self, hit: DateHit) -> str:
         if hit.day is None:
             return f"[{hit.kind}]"
-        shown = self._days.shown_index(hit.day)
-        if shown is not None:
-            return label_of(shown)
-        return self._days.label(hit.day) if self._days.covers(hit.day) else NO_DATE
+        return self._days.label_in_text(hit.day) or NO_DATE
 
     def _factor(self, symbol: str) -> float:
         return self._scales.price(self._view, symbol) if self._scales.rebases else 1.0
@@ -473,13 +391,6 @@ class Gate:
             return self._aliases.symbol(text.strip())
         return self._text_in(text)
 
-    def _number_in(self, number: float) -> Json:
-        if self.config.hides_stocks:
-            raise UnknownAlias(
-                "an asset is named by a text", hint="use an asset id exactly as shown, e.g. asset_0007"
-            )
-        return number
-
     def _day_in(self, text: str) -> str:
         if self.config.hides_dates and self._scrubber.scrub(text, self._own) != text:
             raise UnknownAlias("that is no day of this episode", hint="write days as they were shown, e.g. day_-3")
@@ -490,3 +401,16 @@ class Gate:
             return self.real_day(found[0])
         except UnknownAlias:
             return found[0]
+
+
+def _rescaled(order: Order, symbol: str, reason: str, factor: float) -> Order:
+    changed = _replace(order, symbol=symbol, reason=reason)
+    if factor == 1.0:
+        return changed
+    shares = order.unit in ("shares", "target_shares")
+    return _replace(
+        changed,
+        amount=order.amount / factor if shares else order.amount,
+        limit_price=None if order.limit_price is None else order.limit_price * factor,
+        stop_price=None if order.stop_price is None else order.stop_price * factor,
+    )

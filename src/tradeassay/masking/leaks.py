@@ -74,13 +74,7 @@ class Truth:
 def find_leaks(value: Json, truth: Truth) -> list[Leak]:
     """Return every real symbol, company name and date in a text or a JSON value, as whole tokens, any spelling. A
     ticker that is an ordinary word counts where it is written as a ticker, and in fields that hold identifiers."""
-    scanner = _scanner(truth)
-    return list(scanner.text(value)) if isinstance(value, str) else list(scanner.json(value))
-
-
-@lru_cache(maxsize=16)
-def _scanner(truth: Truth) -> _Scanner:
-    return _Scanner(truth)
+    return list(_scanner(truth).json(value))
 
 
 class _Scanner:
@@ -90,35 +84,31 @@ class _Scanner:
             spelling for symbol in truth.symbols if not is_ordinary(symbol) for spelling in _symbol_forms(symbol)
         ]
         odd = [symbol for symbol in truth.symbols if is_ordinary(symbol)]
-        self._plain = _whole(plain, re.IGNORECASE if all(len(word) > 3 for word in plain) else 0)
-        self._odd = _written_tickers(odd)
-        self._names = _whole(_name_forms(truth.names), 0)
         self._chinese = re.compile("|".join(map(re.escape, truth.chinese))) if truth.chinese else None
-        self._spellings = _whole(_spelling_forms(truth.spellings), 0)
         self._dates = {form.lower(): day for day in truth.days for form in date_forms(day)}
-        self._date = _whole(self._dates, re.IGNORECASE)
+        self._patterns: tuple[tuple[Kind, re.Pattern[str] | None], ...] = (
+            ("symbol", _whole(plain, re.IGNORECASE if all(len(word) > 3 for word in plain) else 0)),
+            ("symbol", _written_tickers(odd)),
+            ("name", _whole(_name_forms(truth.names), 0)),
+            ("name", _whole(_spelling_forms(truth.spellings), 0)),
+            ("date", _whole(self._dates, re.IGNORECASE)),
+        )
 
     def text(self, text: str) -> Iterator[Leak]:
         if "\\" in text:
-            text = _unescaped(text)
+            try:
+                text = json.dumps(json.loads(text), ensure_ascii=False).replace("\\n", "  ").replace("\\t", "  ")
+            except ValueError:
+                text = re.sub(r"\\[nrt]", "  ", text)
         if not text.isascii():
             text = unicodedata.normalize("NFKC", text).translate(FOLD)
             close = re.sub(r"[\s·・*_-]", "", text)
             for found in self._chinese.finditer(close) if self._chinese is not None else ():
                 yield Leak("name", found[0], _around(close, found))
-        patterns: tuple[tuple[Kind, re.Pattern[str] | None], ...] = (
-            ("symbol", self._plain),
-            ("symbol", self._odd),
-            ("name", self._names),
-            ("name", self._spellings),
-        )
-        for kind, pattern in patterns:
-            if pattern is not None:
-                for found in pattern.finditer(text):
-                    yield Leak(kind, found[found.lastindex or 0], _around(text, found))
-        if self._date is not None:
-            for found in self._date.finditer(text):
-                yield Leak("date", self._dates.get(found[0].lower(), found[0]), _around(text, found))
+        for kind, pattern in self._patterns:
+            for found in pattern.finditer(text) if pattern is not None else ():
+                real = found[found.lastindex or 0]
+                yield Leak(kind, self._dates.get(real.lower(), real), _around(text, found))
 
     def json(self, value: Json, field: str = "") -> Iterator[Leak]:
         if isinstance(value, str):
@@ -135,6 +125,9 @@ class _Scanner:
                 yield from self.json(item, field)
 
 
+_scanner = lru_cache(maxsize=16)(_Scanner)
+
+
 def _whole(words: Iterable[str], flags: int) -> re.Pattern[str] | None:
     longest = sorted(dict.fromkeys(words), key=len, reverse=True)
     if not longest:
@@ -146,14 +139,9 @@ def _written_tickers(words: list[str]) -> re.Pattern[str] | None:
     if not words:
         return None
     any_of = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
-    forms = (
-        rf"[$#]({any_of})",
-        rf"\(({any_of})\)",
-        rf'"({any_of})"',
-        rf"'({any_of})'",
-        rf"“({any_of})”",
-        rf"(?:NYSE|NASDAQ|Nasdaq|[Tt]icker|[Ss]ymbol)\s*[:=]\s*({any_of})",
-    )
+    market = r"(?:NYSE|NASDAQ|Nasdaq|[Tt]icker|[Ss]ymbol)\s*[:=]\s*"
+    forms = [f"{before}({any_of}){after}" for before, after in (("[$#]", ""), (r"\(", r"\)"), (market, ""))]
+    forms += [f"{before}({any_of}){after}" for before, after in ('""', "''", "“”")]
     return re.compile("(?:" + "|".join(forms) + r")(?![A-Za-z0-9])")
 
 
@@ -213,33 +201,14 @@ def date_forms(iso: str) -> tuple[str, ...]:
         f"{y}{m:02d}{d:02d}",
         f"{y}-{m}-{d}",
     ]
-    forms += [
-        f"{y}年{m}月{d}日",
-        f"{y}年{m:02d}月{d:02d}日",
-        f"{y}年{m}月{d}号",
-        f"{m}月{d}日",
-        f"{m:02d}月{d:02d}日",
-        f"{m}月{d}号",
-    ]
+    forms += [f"{y}年{m}月{d}日", f"{y}年{m:02d}月{d:02d}日", f"{y}年{m}月{d}号"]
+    forms += [f"{m}月{d}日", f"{m:02d}月{d:02d}日", f"{m}月{d}号"]
     forms += [f"{m}/{d}/{y}", f"{m:02d}/{d:02d}/{y}", f"{m}/{d}/{y % 100:02d}", f"{m:02d}-{d:02d}-{y}"]
     for month in (long, short, f"{short}."):
-        forms += [
-            f"{month} {d}, {y}",
-            f"{month} {d} {y}",
-            f"{month} {nth}, {y}",
-            f"{d} {month} {y}",
-            f"{nth} {month} {y}",
-        ]
-        forms += [f"{month} {d}", f"{month} {nth}", f"{d} {month}", f"{month} {d:02d}", f"{month} {d:02d}, {y}"]
-        forms += [f"{d}-{month}-{y}", f"{d:02d} {month} {y}"]
+        forms += [f"{month} {d}, {y}", f"{month} {d} {y}", f"{month} {nth}, {y}", f"{d} {month} {y}"]
+        forms += [f"{nth} {month} {y}", f"{month} {d}", f"{month} {nth}", f"{d} {month}", f"{month} {d:02d}"]
+        forms += [f"{month} {d:02d}, {y}", f"{d}-{month}-{y}", f"{d:02d} {month} {y}"]
     return tuple(dict.fromkeys(forms))
-
-
-def _unescaped(text: str) -> str:
-    try:
-        return json.dumps(json.loads(text), ensure_ascii=False).replace("\\n", "  ").replace("\\t", "  ")
-    except ValueError:
-        return re.sub(r"\\[nrt]", "  ", text)
 
 
 def _around(text: str, found: re.Match[str]) -> str:

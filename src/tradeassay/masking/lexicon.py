@@ -72,8 +72,7 @@ class JsonSpans:
     What only looks like JSON does not count: nobody parses the digits in it as numbers."""
 
     def __init__(self, text: str) -> None:
-        candidates = [(0, len(text))] if _OPENING.match(text) else []
-        regions = [span for span in candidates if _is_json(text)]
+        regions = [(0, len(text))] if _OPENING.match(text) and _is_json(text) else []
         if not regions and "```" in text:
             regions = [found.span(1) for found in _FENCE.finditer(text) if _is_json(found[1])]
         self._regions = regions
@@ -332,12 +331,6 @@ class Lexicon:
         longest = [between.join(map(re.escape, name)) for name in sorted(self._chinese, key=len, reverse=True)]
         self._chinese_pattern = re.compile("|".join(longest)) if longest else None
 
-    def may_hold(self, words: Set[str]) -> bool:
-        if not self._first_words.isdisjoint(words) or len(_LETTERS.intersection(words)) > 2:
-            return True
-        glued = bool(self._glued) and any(len(word) > _SHORTEST_GLUED for word in words)
-        return glued or not _NUMBERS.isdisjoint(words)
-
     def find(self, text: str, low: str, words: Set[str], is_number: Callable[[int], bool]) -> list[Hit]:
         """Return the places that name an instrument, left to right, none inside another.
 
@@ -345,27 +338,28 @@ class Lexicon:
         name are looked up, so that a text without names costs next to nothing. ``is_number`` tells whether the
         digits at a place are a JSON number. Escapes of JSON strings (``\\n``) must have been blanked out.
         """
-        found = [
-            hit
-            for word in self._first_words.intersection(words)
-            for hit in self._places(text, low, word, is_number)
-        ]
+        initials = len(_LETTERS.intersection(words)) > 2
+        long = [word for word in words if len(word) > _SHORTEST_GLUED] if self._glued else []
+        numbered = not _NUMBERS.isdisjoint(words)
+        firsts = self._first_words.intersection(words)
+        if not (firsts or initials or long or numbered) and low.isascii():
+            return []
+        found = [hit for word in firsts for hit in self._places(text, low, word, is_number)]
         if self._chinese_pattern is not None and not text.isascii():
             for match in self._chinese_pattern.finditer(text):
                 found.append(Hit(*match.span(), self._chinese[_BETWEEN.sub("", match[0])]))
-        for word in words if self._glued else ():
-            if len(word) > _SHORTEST_GLUED:
-                found += self._glued_places(text, low, word)
+        for word in long:
+            found += self._glued_places(text, low, word)
         if "://" in text or "www." in low:
             found += self._links(text, low)
         if "#" in text or "@" in text:
             found += self._tags(text)
-        if len(_LETTERS.intersection(words)) > 2:
+        if initials:
             for match in _INITIALS.finditer(text):  # I.B.M.
                 word = match[0].replace(".", "").lower()
                 terms = () if is_ordinary(word) else self._by_first.get(word, ())
                 found += [Hit(*match.span(), term.symbol) for term in terms if len(term.tokens) == 1]
-        if not _NUMBERS.isdisjoint(words):
+        if numbered:
             found += [Hit(*match.span(), match[0]) for match in _NUMBERED.finditer(text)]
         hits: list[Hit] = []
         at = 0
@@ -391,10 +385,8 @@ class Lexicon:
                     start = at
                     if stop - at == 6 and low[at:stop].isdigit():
                         # The market written before or after a six-digit code goes with it.
-                        before, behind = (
-                            _MARKET_BEFORE.search(low, max(0, at - 6), at),
-                            _MARKET_BEHIND.match(low, stop),
-                        )
+                        before = _MARKET_BEFORE.search(low, max(0, at - 6), at)
+                        behind = _MARKET_BEHIND.match(low, stop)
                         start, stop = before.start() if before else at, behind.end() if behind else stop
                     yield Hit(start, stop, term.symbol)
                     break
@@ -466,7 +458,12 @@ def _is_meant(term: Term, text: str, place: tuple[int, int, int], is_number: Cal
     start, stop, end = place
     word = text[start:stop]
     if term.case == "any":
-        return not (word.isdigit() and len(term.tokens) == 1 and _is_figure(text, start, end, is_number))
+        if not word.isdigit() or len(term.tokens) > 1:
+            return True
+        # Digits that are part of a decimal, a price, a percentage or a JSON number are a figure.
+        before, after = text[max(0, start - 2) : start], text[end : end + 2]
+        decimal = (before[-1:] == "." and before[:1].isdigit()) or (after[:1] == "." and after[1:].isdigit())
+        return not (decimal or before[-1:] in ("$", "¥", "€", "£") or after[:1] == "%" or is_number(start))
     if term.case == "capital":
         return word[0].isupper()
     if not word.isupper() or term.case == "upper":
@@ -475,13 +472,6 @@ def _is_meant(term: Term, text: str, place: tuple[int, int, int], is_number: Cal
     if before in _PAIRS and text[end : end + 1] == _PAIRS[before]:
         return True
     return bool(_BEFORE_TICKER.search(text[max(0, start - 24) : start]) or _AFTER_TICKER.match(text, end))
-
-
-def _is_figure(text: str, start: int, end: int, is_number: Callable[[int], bool]) -> bool:
-    """Tell whether digits are part of a decimal, a price, a percentage or a JSON number."""
-    before, after = text[max(0, start - 2) : start], text[end : end + 2]
-    decimal = (before[-1:] == "." and before[:1].isdigit()) or (after[:1] == "." and after[1:].isdigit())
-    return decimal or before[-1:] in ("$", "¥", "€", "£") or after[:1] == "%" or is_number(start)
 
 
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
@@ -552,10 +542,7 @@ class Scrubber:
         return "".join((*parts, text[at:]))
 
     def _named(self, read: _Read) -> list[Hit]:
-        lexicon = self._lexicon
-        if lexicon is None or not (lexicon.may_hold(read.tokens) or not read.low.isascii()):
-            return []
-        return lexicon.find(*read)
+        return [] if self._lexicon is None else self._lexicon.find(*read)
 
 
 def _read(text: str) -> _Read:

@@ -40,7 +40,8 @@ class Scales:
     """
 
     def __init__(self, config: MaskConfig, start: MarketView, rng: np.random.Generator) -> None:
-        self._rebase, self._rescale = config.rebase_prices, config.scale_volumes
+        self.rebases, self._rescale = config.rebase_prices, config.scale_volumes
+        self.active = self.rebases or self._rescale
         self._key = rng.bytes(16)
         self._price_rng, self._volume_rng = rng.spawn(2)
         self._shown: Floats = np.zeros(0)
@@ -49,8 +50,16 @@ class Scales:
         self._start = start
         self._levels: dict[str, float] = {}
         self._looked: tuple[int, int, bytes, bool] | None = None
-        if self._rebase:
-            self._price = self._start_factors(start)
+        self.usual: Floats | None = None
+        """The logarithm of what every column traded before the episode; None where volumes stay."""
+        if self.rebases:
+            closes = start.bars("close", _LOOKBACK, adjust="none")
+            self._price = np.full(closes.shape[1], np.nan)
+            if closes.size:
+                priced = np.isfinite(closes)
+                last = closes.shape[0] - 1 - np.argmax(priced[::-1], axis=0)
+                columns = np.flatnonzero(priced.any(axis=0))
+                self._price[columns] = self._target(last.size)[columns] / closes[last[columns], columns]
         if self._rescale:
             # Every name's recent turnover is drawn from one range, whatever it was.
             amounts = start.bars("amount", _RECENT)
@@ -61,32 +70,17 @@ class Scales:
             mean[known] = np.nanmean(amounts[:, known], axis=0)
             usable = np.isfinite(mean) & (mean > 0)
             self._volume = np.where(usable, shown / np.where(usable, mean, 1.0), 1.0)
-
-    def usual(self) -> Floats | None:
-        """Return the logarithm of what every column traded before the episode; None where volumes stay."""
-        if not self._rescale:
-            return None
-        amounts = self._start.bars("amount", _LOOKBACK)
-        known = amounts > 0
-        logs = np.log(np.where(known, amounts, 1.0)).sum(axis=0)
-        some: Floats = np.where(known.any(axis=0), logs / np.maximum(1, known.sum(axis=0)), np.nan)
-        return some
-
-    @property
-    def active(self) -> bool:
-        return self._rebase or self._rescale
-
-    @property
-    def rebases(self) -> bool:
-        return self._rebase
+            amounts = start.bars("amount", _LOOKBACK)
+            traded = amounts > 0
+            logs = np.log(np.where(traded, amounts, 1.0)).sum(axis=0)
+            self.usual = np.where(traded.any(axis=0), logs / np.maximum(1, traded.sum(axis=0)), np.nan)
 
     def prices(self, view: MarketView, count: int) -> Floats | None:
         """Return the price factors of the first ``count`` columns, NaN before a first price; None = all 1."""
-        if not self._rebase:
+        if not self.rebases:
             return None
         if count > self._price.size:
-            more = np.full(count - self._price.size, np.nan)
-            self._price = np.concatenate([self._price, more])
+            self._price = np.concatenate([self._price, np.full(count - self._price.size, np.nan)])
         # Where one session closes as the next opens, one instant has several moments; what is known tells which.
         moment = (view.clock, count, view.sessions(1).tobytes(), view.opens() is None)
         if self._looked != moment:
@@ -134,7 +128,7 @@ class Scales:
         return 1.0 / prices if volumes is None else volumes / prices
 
     def index(self, view: MarketView, name: str) -> float:
-        if not self._rebase:
+        if not self.rebases:
             return 1.0
         if name not in self._levels:
             levels = self._start.index_levels(name, _LOOKBACK)
@@ -150,9 +144,9 @@ class Scales:
         return self._levels[name]
 
     def figure(self, view: MarketView, symbol: str, field: str, value: float) -> float:
-        if self._rebase and field in PER_SHARE:
+        if self.rebases and field in PER_SHARE:
             return value * self.price(view, symbol)
-        if self._rebase and field in SHARE_COUNTS:
+        if self.rebases and field in SHARE_COUNTS:
             return value / self.price(view, symbol)
         return value
 
@@ -161,18 +155,6 @@ class Scales:
         while self._shown.size < count:
             self._shown = np.concatenate([self._shown, np.exp(self._price_rng.uniform(low, high, _BLOCK))])
         return self._shown[:count]
-
-    def _start_factors(self, start: MarketView) -> Floats:
-        closes = start.bars("close", _LOOKBACK, adjust="none")
-        factors = np.full(closes.shape[1], np.nan)
-        if not closes.size:
-            return factors
-        known = np.isfinite(closes)
-        last = closes.shape[0] - 1 - np.argmax(known[::-1], axis=0)
-        some = known.any(axis=0)
-        columns = np.flatnonzero(some)
-        factors[columns] = self._target(factors.size)[columns] / closes[last[columns], columns]
-        return factors
 
 
 TICK = 0.01
@@ -186,7 +168,8 @@ FIGURES = 3
 
 
 class Ticks:
-    """The shown grid of one episode: noise that is the same whenever it is asked for, and steps.
+    """What the shown bars of one episode share: noise that is the same whenever it is asked for, and how busy days
+    were.
 
     With ``usual`` (the logarithm of what each column traded before the episode) volumes lose what all names share:
     half days, expiries and busy months show in every name's volume at once, and their sequence is a calendar.
@@ -194,52 +177,33 @@ class Ticks:
 
     def __init__(self, key: bytes, usual: Floats | None) -> None:
         self._key, self._usual = key, usual
+        self.width = BLUR if usual is None else VOLUME_BLUR
         self._noise: dict[str, Floats] = {}
-        self._common: dict[str, float] = {}
+        self._busy: dict[str, float] = {}
 
-    def prices(self, scaled: Floats, days: Sequence[str], field: Field) -> Floats:
-        """Return scaled prices, shape (days, columns), as shown."""
-        blurred = scaled * (1.0 + BLUR * self._of(days, scaled.shape[1], field))
-        return np.maximum(TICK, np.round(np.rint(blurred / TICK) * TICK, 2))
+    def busy(self, view: MarketView, days: Sequence[str]) -> Floats:
+        """Return how busy some days were for all names together, beside what is usual for each."""
+        if self._usual is not None and not all(day in self._busy for day in days):
+            amounts = view.bars("amount", len(days))[:, : self._usual.size]
+            for day, row in zip(days, amounts, strict=True):
+                known = (row > 0) & np.isfinite(self._usual)
+                if day not in self._busy:
+                    common = np.median(np.log(row[known]) - self._usual[known]) if known.any() else 0.0
+                    self._busy[day] = float(np.exp(common))
+        return np.array([self._busy.get(day, 1.0) for day in days])
 
-    def sizes(self, scaled: Floats, days: Sequence[str], field: Field) -> Floats:
-        """Return scaled volumes or amounts as shown; :meth:`learn` must have seen these days."""
-        common = np.array([self._common.get(day, 1.0) for day in days])[:, None]
-        width = BLUR if self._usual is None else VOLUME_BLUR
-        shown = scaled / common * (1.0 + width * self._of(days, scaled.shape[1], field))
-        with np.errstate(all="ignore"):
-            step = 10.0 ** (np.floor(np.log10(shown)) - FIGURES + 1)
-            stepped: Floats = np.where(shown > 0, np.rint(shown / step) * step, shown)
-        return stepped
-
-    def levels(self, values: Floats, days: Sequence[str]) -> Floats:
-        """Return an index's levels, blurred."""
-        return values * (1.0 + BLUR * self._of(days, 1, "close")[:, 0])
-
-    def learn(self, view: MarketView, days: Sequence[str]) -> None:
-        """Find how busy some days were for all names together, beside what is usual for each."""
-        if self._usual is None or all(day in self._common for day in days):
-            return
-        amounts = view.bars("amount", len(days))[:, : self._usual.size]
-        for day, row in zip(days, amounts, strict=True):
-            known = (row > 0) & np.isfinite(self._usual)
-            if day not in self._common:
-                busy = np.median(np.log(row[known]) - self._usual[known]) if known.any() else 0.0
-                self._common[day] = float(np.exp(busy))
-
-    def _of(self, days: Sequence[str], count: int, field: Field) -> Floats:
+    def noise(self, days: Sequence[str], count: int, field: Field) -> Floats:
         """Return numbers between -1 and 1, shape (days, count), one for each field of each name on each day."""
-        place = FIELDS.index(field)
-        return np.stack([self._drawn(day, count)[:count, place] for day in days]) if days else np.empty((0, count))
-
-    def _drawn(self, day: str, count: int) -> Floats:
-        known = self._noise.get(day)
-        if known is None or len(known) < count:
-            seed = hashlib.blake2b(day.encode(), key=self._key, digest_size=16).digest()
-            drawn = np.random.Generator(np.random.Philox(key=int.from_bytes(seed, "big")))
-            # Names come in rows, so that a later listing does not change the noise of those before it.
-            known = self._noise[day] = drawn.uniform(-1.0, 1.0, (count, len(FIELDS)))
-        return known
+        place, rows = FIELDS.index(field), np.empty((len(days), count))
+        for row, day in enumerate(days):
+            known = self._noise.get(day)
+            if known is None or len(known) < count:
+                seed = hashlib.blake2b(day.encode(), key=self._key, digest_size=16).digest()
+                drawn = np.random.Generator(np.random.Philox(key=int.from_bytes(seed, "big")))
+                # Names come in rows, so that a later listing does not change the noise of those before it.
+                known = self._noise[day] = drawn.uniform(-1.0, 1.0, (count, len(FIELDS)))
+            rows[row] = known[:count, place]
+        return rows
 
 
 class ShownBars:
@@ -247,16 +211,13 @@ class ShownBars:
 
     def __init__(self, view: MarketView, scales: Scales, ticks: Ticks) -> None:
         self._view, self._ticks = view, ticks
-        count = len(view.symbols)
+        self.symbols = view.symbols
+        """The true symbols, in the order of columns."""
+        count = len(self.symbols)
         prices, volumes = scales.prices(view, count), scales.volumes(count)
         self.levels: Floats = np.ones(count) if prices is None else np.where(np.isnan(prices), 1.0, prices)
         self._volumes = 1.0 if volumes is None else volumes
         self._known: dict[tuple[str, int], Floats] = {}
-
-    @property
-    def symbols(self) -> tuple[str, ...]:
-        """The true symbols, in the order of columns."""
-        return self._view.symbols
 
     def sessions(self, lookback: int) -> Days:
         return self._view.sessions(lookback)
@@ -268,25 +229,30 @@ class ShownBars:
         """Return a field as shown, shape (sessions, columns). The high is the highest shown price of its bar."""
         key = (field, lookback)
         if key not in self._known:
-            self._known[key] = self._made(field, lookback)
+            days, true = self.days(lookback), self._view.bars(field, lookback)
+            if field in ("high", "low"):
+                every = [self._price(name, lookback, days) for name in ("open", "high", "low", "close")]
+                found: Floats = (np.fmax if field == "high" else np.fmin).reduce(every)
+                self._known[key] = np.where(np.isnan(true), np.nan, found)
+            elif field in ("open", "close"):
+                self._known[key] = self._price(field, lookback, days)
+            else:
+                scaled = true * self._volumes / (self.levels if field == "volume" else 1.0)
+                blurred = 1.0 + self._ticks.width * self._ticks.noise(days, scaled.shape[1], field)
+                shown = scaled / self._ticks.busy(self._view, days)[:, None] * blurred
+                with np.errstate(all="ignore"):
+                    step = 10.0 ** (np.floor(np.log10(shown)) - FIGURES + 1)
+                    self._known[key] = np.where(shown > 0, np.rint(shown / step) * step, shown)
         return self._known[key]
 
     def index(self, name: str, lookback: int) -> Floats:
         """Return an index's levels, blurred."""
         levels = self._view.index_levels(name, lookback)
-        return self._ticks.levels(levels, self.days(lookback)[-levels.size :]) if levels.size else levels
-
-    def _made(self, field: Field, lookback: int) -> Floats:
-        days = self.days(lookback)
-        if field in ("high", "low"):
-            every = [self._price(name, lookback, days) for name in ("open", "high", "low", "close")]
-            found: Floats = (np.fmax if field == "high" else np.fmin).reduce(every)
-            return np.where(np.isnan(self._view.bars(field, lookback)), np.nan, found)
-        if field in ("open", "close"):
-            return self._price(field, lookback, days)
-        self._ticks.learn(self._view, days)
-        per_share = self.levels if field == "volume" else 1.0
-        return self._ticks.sizes(self._view.bars(field, lookback) * self._volumes / per_share, days, field)
+        days = self.days(lookback)[-levels.size :] if levels.size else ()
+        return levels * (1.0 + BLUR * self._ticks.noise(days, 1, "close")[:, 0])
 
     def _price(self, field: Field, lookback: int, days: Sequence[str]) -> Floats:
-        return self._ticks.prices(self._view.bars(field, lookback) * self.levels, days, field)
+        """Return a scaled price, shape (days, columns), blurred and rounded to the step that is shown."""
+        scaled = self._view.bars(field, lookback) * self.levels
+        blurred = scaled * (1.0 + BLUR * self._ticks.noise(days, scaled.shape[1], field))
+        return np.maximum(TICK, np.round(np.rint(blurred / TICK) * TICK, 2))

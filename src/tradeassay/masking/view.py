@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+Array = TypeVar("Array", Floats, Bools, Ints)
 _replace = msgspec.structs.replace
 
 
@@ -98,25 +99,23 @@ class MaskedView:
         return self._days.shown(days) if self._gate.config.hides_dates else days
 
     def bars(self, field: Field, lookback: int | None = None, *, adjust: Adjustment = "split") -> Floats:
-        values = self._ask(lambda: self._view.bars(field, lookback, adjust=adjust))
-        return self._arranged(values, self._factors(field, values.shape[-1]))
+        return self._arranged(field, self._ask(lambda: self._view.bars(field, lookback, adjust=adjust)))
 
     def opens(self) -> Floats | None:
         values = self._view.opens()
-        return None if values is None else self._arranged(values, self._factors("open", values.shape[-1]))
+        return None if values is None else self._arranged("open", values)
 
     def minutes(self, symbol: str, lookback: int) -> tuple[Ints, dict[Field, Floats]]:
         true = self._gate.symbol(symbol)
         times, bars = self._ask(lambda: self._view.minutes(true, lookback))
         if self._gate.config.hides_dates:
-            times = np.fromiter(map(self._shown, times.tolist()), dtype=np.int64, count=times.size)
-            times.setflags(write=False)
+            times = _frozen(np.fromiter(map(self._shown, times.tolist()), dtype=np.int64, count=times.size))
         if not self._scales.active:
             return times, bars
         column, width = self._view.column(true), len(self._view.symbols)
         shown: dict[Field, Floats] = {}
         for name, values in bars.items():
-            factors = self._factors(name, width)
+            factors = self._scales.of_field(name, self._view, width)
             shown[name] = values if factors is None else _frozen(values * factors[column])
         return times, shown
 
@@ -124,9 +123,7 @@ class MaskedView:
         values = self._view.tradable()
         if self._order is None:
             return values
-        result: Bools = values[self._order[: values.size]] if values.size else values
-        result.setflags(write=False)
-        return result
+        return _frozen(values[self._order[: values.size]] if values.size else values)
 
     def members(self, index: str) -> tuple[str, ...]:
         names = tuple(map(self._gate.alias, self._ask(lambda: self._view.members(index))))
@@ -157,8 +154,21 @@ class MaskedView:
         left out and an id replaced, because either may hold a name or a date. A symbol that is not listed yet is
         left out of ``symbols``."""
         wanted = None if symbols is None else tuple(map(self._gate.symbol, symbols))
-        items = self._ask(lambda: self._view.news(self._real(since), symbols=wanted, limit=limit))
-        return tuple(map(self._item, items))
+        gate, thorough = self._gate, self._gate.config.scrub_news
+        depth: Depth = "thorough" if thorough else "plain"
+        return tuple(
+            _replace(
+                item,
+                id="news_" + self._mark(item.id),
+                published_at=self._shown(item.published_at),
+                symbols=tuple(gate.alias(symbol) for symbol in item.symbols if gate.knows(symbol)),
+                title=gate.text(item.title, depth, also=item.symbols),
+                body=gate.text(item.body, depth, also=item.symbols),
+                source="" if thorough else gate.text(item.source),
+                url="",
+            )
+            for item in self._ask(lambda: self._view.news(self._real(since), symbols=wanted, limit=limit))
+        )
 
     def actions(self, since: Instant) -> tuple[CorporateAction, ...]:
         gate = self._gate
@@ -176,29 +186,12 @@ class MaskedView:
 
     # -- the mask ------------------------------------------------------------------------------------------------
 
-    def _item(self, item: NewsItem) -> NewsItem:
-        gate, thorough = self._gate, self._gate.config.scrub_news
-        depth: Depth = "thorough" if thorough else "plain"
-        known = [symbol for symbol in item.symbols if gate.knows(symbol)]
-        return _replace(
-            item,
-            id="news_" + self._mark(item.id),
-            published_at=self._shown(item.published_at),
-            symbols=tuple(map(gate.alias, known)),
-            title=gate.text(item.title, depth, also=item.symbols),
-            body=gate.text(item.body, depth, also=item.symbols),
-            source="" if thorough else gate.text(item.source),
-            url="",
-        )
-
     def _mark(self, text: str) -> str:
         return hashlib.sha256(self._salt + text.encode()).hexdigest()[:10]
 
-    def _factors(self, field: Field, count: int) -> Floats | None:
-        return self._scales.of_field(field, self._view, count) if self._scales.active else None
-
-    def _arranged(self, values: Floats, factors: Floats | None) -> Floats:
+    def _arranged(self, field: Field, values: Floats) -> Floats:
         """Return an array with columns along its last axis rescaled and in the masked order."""
+        factors = self._scales.of_field(field, self._view, values.shape[-1])
         if factors is not None:
             values = values * factors
         if self._order is not None:
@@ -222,7 +215,7 @@ class MaskedView:
             raise type(error)(gate.outgoing(error.message), hint=hint) from None
 
 
-def _frozen(values: Floats) -> Floats:
+def _frozen(values: Array) -> Array:
     values.setflags(write=False)
     return values
 
@@ -244,7 +237,7 @@ class Mask:
         self.days = DayMap(snapshot.sessions[: rows.stop], rows.start)
         self.scales = Scales(config, start, scales)
         self._salt = salt.bytes(16)
-        self.ticks = Ticks(self._salt, self.scales.usual()) if self.scales.active else None
+        self.ticks = Ticks(self._salt, self.scales.usual) if self.scales.active else None
         self._first_columns: Ints = order.permutation(len(start.symbols))
         self._columns: dict[int, Columns] = {}
         self._lexicons: dict[int, Lexicon] = {}
@@ -253,44 +246,34 @@ class Mask:
         """Return a view under the mask. A bright mask returns the view itself."""
         if not (self.config.hides_stocks or self.config.hides_dates):
             return view
-        gate = self.gate(view)
-        return MaskedView(view, gate, self.days, self.scales, self._shown_columns(view, gate), self._salt)
+        gate, names = self.gate(view), view.symbols
+        count = len(names)
+        if count not in self._columns:
+            order: Ints | None = None
+            if self.config.hides_stocks:  # names listed after the start follow
+                first = self._first_columns
+                order = np.concatenate([first[first < count], np.arange(first.size, count)])
+                names = tuple(gate.alias(names[column]) for column in order.tolist())
+            self._columns[count] = Columns(names, {name: place for place, name in enumerate(names)}, order)
+        return MaskedView(view, gate, self.days, self.scales, self._columns[count], self._salt)
 
     def shown(self, view: MarketView) -> ShownBars | None:
         """Return a true view's bars as a hardened mask shows them; None where they are shown as they are."""
         return None if self.ticks is None else ShownBars(view, self.scales, self.ticks)
 
     def gate(self, view: MarketView) -> Gate:
-        symbols = view.symbols
+        symbols, lexicon = view.symbols, None
         if len(symbols) > len(self.aliases):
             self.aliases.extend(symbols)
-        return Gate(self.config, self.aliases, self.days, self.scales, view, self._lexicon(view))
+        if self.config.hides_stocks:
+            lexicon = self._lexicons.get(len(symbols))
+            if lexicon is None:
+                lexicon = self._lexicons[len(symbols)] = _lexicon_of(tuple(map(view.instrument, symbols)))
+        return Gate(self.config, self.aliases, self.days, self.scales, view, lexicon)
 
     def observation(self, observation: Observation) -> Observation:
         """Return an observation under the mask: view, universe, account, events, session and time."""
         return self.gate(observation.view).observation(observation, self.view(observation.view))
-
-    def _shown_columns(self, view: MarketView, gate: Gate) -> Columns:
-        """Return the columns in another order where names are hidden; names listed after the start follow."""
-        names = view.symbols
-        count = len(names)
-        if count not in self._columns:
-            order: Ints | None = None
-            if self.config.hides_stocks:
-                first = self._first_columns
-                order = np.concatenate([first[first < count], np.arange(first.size, count)])
-                names = tuple(gate.alias(names[column]) for column in order.tolist())
-            self._columns[count] = Columns(names, {name: place for place, name in enumerate(names)}, order)
-        return self._columns[count]
-
-    def _lexicon(self, view: MarketView) -> Lexicon | None:
-        if not self.config.hides_stocks:
-            return None
-        count = len(view.symbols)
-        if count not in self._lexicons:
-            instruments = tuple(view.instrument(symbol) for symbol in view.symbols)
-            self._lexicons[count] = _lexicon_of(instruments)
-        return self._lexicons[count]
 
 
 _lexicon_of = lru_cache(maxsize=8)(Lexicon)

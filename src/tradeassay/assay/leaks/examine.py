@@ -33,11 +33,20 @@ from tradeassay.assay.leaks.leak_result import (
     ASKED,
     CHANNELS,
     Channel,
+    Kind,
     LeakFinding,
     LeakTestConfig,
     LeakTestReport,
 )
-from tradeassay.assay.leaks.playing import ModelSubject, Moved, PlayedDay, RuleSubject, Sweep, TestedAgent
+from tradeassay.assay.leaks.playing import (
+    ModelSubject,
+    Moved,
+    PlayedDay,
+    RuleSubject,
+    Sweep,
+    TestedAgent,
+    through_of,
+)
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.agent import Agent, CostlyAgent
 from tradeassay.core.errors import RunError, UserError
@@ -152,10 +161,10 @@ class StoredFutures:
         """Return the words that were planted in another future, and the future itself."""
         panel, key = self.panel(snapshot), (cut, tuple(channels), style, seed, until)
         if key not in self._made:
-            made = rewrite(panel, cut, channels, style, seed, until=until)
+            other, canaries = rewrite(panel, cut, channels, style, seed, until=until)
             place = Path(self._place.name) / str(len(self._made))
-            write_snapshot(made.panel, place, allow_faults=True)
-            self._made[key] = made.canaries, open_snapshot(place)
+            write_snapshot(other, place, allow_faults=True)
+            self._made[key] = canaries, open_snapshot(place)
         return self._made[key]
 
     def _forget(self) -> None:
@@ -187,7 +196,11 @@ class _Trial:
     def report(self) -> LeakTestReport:
         """Carry the test out."""
         days = self.subject.play(self.snapshot)
-        self._look_for_late(days)
+        for day in days:
+            for stamp in day.late:
+                shown = "shown" if stamp.through == "prompt" else "withheld"
+                detail = f"{stamp.field or 'a value'} is {stamp.stamp}, after the clock; it was {shown}"
+                self._add("time stamp", None, stamp.through, day, detail)
         cut = Cut(self.rows[0], MOMENTS[self.benchmark.market.decide])
         channels = present_channels(self.futures.panel(self.snapshot), cut)
         present = [channel for channel, why in channels.items() if why is None]
@@ -224,24 +237,33 @@ class _Trial:
 
     def _try(self, cut: Cut, style: Style, present: Sequence[Channel], days: tuple[PlayedDay, ...]) -> None:
         """Sweep with another future in all channels; where that moves something, channel by channel."""
-        swept = self._sweep(cut, style, present, days)
-        seen = self._look_for_canaries(*swept)
-        if not swept[1].moved:
+        canaries, (seen, moved) = self._sweep(cut, style, present, days)
+        told = False
+        for day in seen:
+            words = day.words
+            for token in canaries:
+                if token in words:
+                    told = True
+                    at = words.index(token)
+                    around = " ".join(words[max(0, at - 40) : at + len(token) + 40].split())
+                    detail = f"a fact planted after the clock was repeated: {around}"
+                    self._add("canary", canaries[token], _where_said(day, token), day, detail)
+        if not moved:
             return
         if self.repeats is None:
             same = SplicedSnapshot(self.snapshot, self.snapshot, bars=False, noisy=False)
-            self.repeats = not self.subject.sweep(same, days).moved
+            self.repeats = not self.subject.sweep(same, days)[1]
         if not self.repeats:
             return
         blamed = False
         for channel in present:
-            moved = self._sweep(cut, style, (channel,), days)[1].moved
-            if moved:
+            _, (_, alone) = self._sweep(cut, style, (channel,), days)
+            if alone:
                 blamed = True
-                self.moved[channel] |= {one.step for one in moved}
-                self._note(moved, channel)
-        if not blamed and not seen:
-            self._note(swept[1].moved, None)
+                self.moved[channel] |= {one.step for one in alone}
+                self._add("counterfactual", channel, alone[0].through, alone[0], alone[0].detail, len(alone))
+        if not blamed and not told:
+            self._add("counterfactual", None, moved[0].through, moved[0], moved[0].detail, len(moved))
 
     def _sweep(
         self, cut: Cut, style: Style, channels: Collection[Channel], days: tuple[PlayedDay, ...]
@@ -254,64 +276,19 @@ class _Trial:
         )
         return canaries, self.subject.sweep(spliced, days)
 
-    def _look_for_canaries(self, canaries: Mapping[str, Channel], swept: Sweep) -> bool:
-        found = False
-        for day in swept.days:
-            words = day.words
-            for token, channel in canaries.items():
-                if token in words:
-                    found = True
-                    at = words.index(token)
-                    around = " ".join(words[max(0, at - 40) : at + len(token) + 40].split())
-                    self._add(
-                        LeakFinding(
-                            kind="canary",
-                            channel=channel,
-                            through=_where_said(day, token),
-                            session=day.session,
-                            step=day.step,
-                            detail=f"a fact planted after the clock was repeated: {around}",
-                        )
-                    )
-        return found
-
-    def _look_for_late(self, days: Sequence[PlayedDay]) -> None:
-        for day in days:
-            for stamp in day.late:
-                shown = "shown" if stamp.through == "prompt" else "withheld"
-                self._add(
-                    LeakFinding(
-                        kind="time stamp",
-                        channel=None,
-                        through=stamp.through,
-                        session=day.session,
-                        step=day.step,
-                        detail=f"{stamp.field or 'a value'} is {stamp.stamp}, after the clock; it was {shown}",
-                    )
-                )
-
-    def _note(self, moved: Sequence[Moved], channel: Channel | None) -> None:
-        first = moved[0]
-        self._add(
-            LeakFinding(
-                kind="counterfactual",
-                channel=channel,
-                through=first.through,
-                session=first.session,
-                step=first.step,
-                detail=first.detail,
-                days=len(moved),
-            )
-        )
-
-    def _add(self, finding: LeakFinding) -> None:
+    def _add(
+        self, kind: Kind, channel: Channel | None, through: str, on: PlayedDay | Moved, detail: str, days: int = 1
+    ) -> None:
         """Keep one finding of a kind, channel and place, the first; it says in how many days it was seen."""
         for at, one in enumerate(self.findings):
-            if (one.kind, one.channel, one.through) == (finding.kind, finding.channel, finding.through):
-                days = max(one.days, finding.days) if finding.kind == "counterfactual" else one.days + 1
-                self.findings[at] = msgspec.structs.replace(one, days=days)
+            if (one.kind, one.channel, one.through) == (kind, channel, through):
+                seen = max(one.days, days) if kind == "counterfactual" else one.days + 1
+                self.findings[at] = msgspec.structs.replace(one, days=seen)
                 return
-        self.findings.append(finding)
+        found = LeakFinding(
+            kind=kind, channel=channel, through=through, session=on.session, step=on.step, detail=detail, days=days
+        )
+        self.findings.append(found)
 
 
 def _subject(
@@ -364,10 +341,9 @@ def _window(
 
 def _where_said(day: PlayedDay, token: str) -> str:
     for one in day.asked:
-        names = {call.id: call.name for message in one.request.messages for call in message.calls}
         for message in one.request.messages:
             if token in message.text and message.role != "assistant":
-                return f"tool {names.get(message.call_id or '', '?')}" if message.role == "tool" else "prompt"
+                return through_of(message, one.request)
     return "decision"
 
 

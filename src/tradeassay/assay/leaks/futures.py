@@ -42,14 +42,6 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class OtherFuture:
-    """A rewritten panel, and the words planted in it: each tells the channel it was planted in."""
-
-    panel: Panel
-    canaries: dict[str, Channel]
-
-
-@dataclass(frozen=True, slots=True)
 class _Work:
     panel: Panel
     cut: Cut
@@ -74,8 +66,9 @@ class _Work:
 
 def rewrite(
     panel: Panel, cut: Cut, channels: Collection[Channel], style: Style, seed: int, *, until: int | None = None
-) -> OtherFuture:
-    """Return ``panel`` with everything changed in ``channels`` that cannot be known at ``cut``, and nothing else.
+) -> tuple[Panel, dict[str, Channel]]:
+    """Return ``panel`` with everything changed in ``channels`` that cannot be known at ``cut``, and nothing else;
+    and the words planted in it, each of which tells the channel it was planted in.
 
     ``mirrored`` turns every price path over: what rose falls, the best become the worst. ``noisy`` multiplies
     prices with noise and draws suspensions. Facts that name a word of their own are planted just after the cut,
@@ -93,7 +86,7 @@ def rewrite(
             work = _Work(panel, cut, style, np.random.default_rng(int(digest[:16], 16)), token, planting)
             panel = replace(panel, **change(work))
             canaries[token] = channel
-    return OtherFuture(panel, canaries)
+    return panel, canaries
 
 
 def present_channels(panel: Panel, cut: Cut) -> dict[Channel, str | None]:
@@ -122,9 +115,24 @@ def _bars(work: _Work) -> dict[str, Any]:
     opens, halted = changed["open"][work.cut.row].copy(), suspended[work.cut.row].copy()
     shape = changed["close"][start:].shape
     if work.style == "mirrored":
-        _mirror(changed, _last_close(panel.bars["close"][:start]), start)
+        base = _last_close(panel.bars["close"][:start])
+        pairs: tuple[tuple[Field, Field], ...] = (
+            ("open", "open"),
+            ("close", "close"),
+            ("high", "low"),
+            ("low", "high"),
+        )
+        for field, other in pairs:
+            turned = base * base / panel.bars[other][start:]
+            changed[field][start:] = np.where(np.isfinite(turned), turned, changed[field][start:])
     else:
-        _noise(changed, suspended, work.rng, start)
+        factor = np.exp(work.rng.normal(0.0, 0.3, shape))
+        for field in ("open", "high", "low", "close"):
+            changed[field][start:] *= factor
+        noisy = work.rng.random(shape) < 0.15
+        for field in FIELDS:
+            changed[field][start:][noisy] = np.nan
+        suspended[start:] |= noisy
     changed["volume"][start:] *= work.rng.uniform(0.2, 4.0, shape)
     changed["amount"][start:] *= work.rng.uniform(0.2, 4.0, shape)
     if work.cut.phase == "open":
@@ -132,37 +140,12 @@ def _bars(work: _Work) -> dict[str, Any]:
     minutes = panel.minutes
     if minutes is not None:
         late = minutes.close_time > work.cut.clock(work.panel)
-        factor = np.exp(work.rng.normal(0.0, 0.1, int(late.sum())))[:, None]
+        swings = np.exp(work.rng.normal(0.0, 0.1, int(late.sum())))[:, None]
         bars = {name: values.copy() for name, values in minutes.bars.items()}
         for values in bars.values():
-            values[late] *= factor
+            values[late] *= swings
         minutes = MinutePanel(minutes.symbols, minutes.close_time, bars)
     return {"bars": changed, "suspended": suspended, "minutes": minutes}
-
-
-def _mirror(bars: dict[Field, Floats], base: Floats, start: int) -> None:
-    pairs: tuple[tuple[Field, Field], ...] = (
-        ("open", "open"),
-        ("close", "close"),
-        ("high", "low"),
-        ("low", "high"),
-    )
-    turned = {field: base * base / bars[other][start:] for field, other in pairs}
-    for field, values in turned.items():
-        bars[field][start:] = np.where(np.isfinite(values), values, bars[field][start:])
-
-
-def _noise(
-    bars: dict[Field, Floats], suspended: np.ndarray[Any, Any], rng: np.random.Generator, start: int
-) -> None:
-    shape = bars["close"][start:].shape
-    factor = np.exp(rng.normal(0.0, 0.3, shape))
-    for field in ("open", "high", "low", "close"):
-        bars[field][start:] *= factor
-    halted = rng.random(shape) < 0.15
-    for field in FIELDS:
-        bars[field][start:][halted] = np.nan
-    suspended[start:] |= halted
 
 
 def _indices(work: _Work) -> dict[str, Any]:
@@ -184,10 +167,8 @@ def _memberships(work: _Work) -> dict[str, Any]:
     leaving = work.some(0.3, inside)
     kept = []
     for one in held:
-        if one.end is not None and one.end < today:
-            kept.append(one)
-        else:
-            kept.append(_replace(one, end=today if one.symbol in leaving else None))
+        stays = one.end is not None and one.end < today
+        kept.append(one if stays else _replace(one, end=today if one.symbol in leaving else None))
     following = work.panel.sessions[work.cut.row + 1 : work.cut.row + 2]
     if following.size:
         outside = set(work.stocks()) - inside
@@ -218,13 +199,10 @@ def _actions(work: _Work) -> dict[str, Any]:
         close = _last_close(panel.bars["close"][: work.cut.first_unknown])
         place = {symbol: column for column, symbol in enumerate(panel.symbols)}
         for symbol in sorted(work.some(0.3, work.stocks())):
-            price = float(close[place[symbol]])
-            if np.isfinite(price):
-                kept.append(
-                    CorporateAction(
-                        symbol=symbol, kind="dividend", ex_date=str(later[0]), known_at=clock + 1, value=price / 10
-                    )
-                )
+            paid, day = float(close[place[symbol]]) / 10, str(later[0])
+            if np.isfinite(paid):
+                made = {"symbol": symbol, "kind": "dividend", "ex_date": day, "known_at": clock + 1, "value": paid}
+                kept.append(msgspec.convert(made, CorporateAction))
     return {"actions": tuple(sorted(kept, key=lambda action: (action.known_at, action.symbol)))}
 
 

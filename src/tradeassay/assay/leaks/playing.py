@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -65,12 +65,15 @@ def withhold_late(request: AskModel, observation: Observation) -> tuple[AskModel
 
     A prompt cannot be withheld without ending the day; a late stamp in one is reported and shown.
     """
-    calls = {call.id: call.name for message in request.messages for call in message.calls}
     messages: list[Message] = []
     found: list[LateStamp] = []
     for message in request.messages:
-        late = [stamp for body in _bodies(message) for stamp in late_stamps(body, observation)]
-        through = f"tool {calls.get(message.call_id or '', '?')}" if message.role == "tool" else "prompt"
+        texts = [message.text] if message.role == "tool" else []
+        if message.role in ("user", "system"):
+            texts = [block.text for block in fenced_blocks(message.text) if block.label == "json"]
+        bodies = [body for body in map(parse_object, texts) if body is not None]
+        late = [stamp for body in bodies for stamp in late_stamps(body, observation)]
+        through = through_of(message, request)
         found += [LateStamp(through=through, field=field, stamp=stamp) for field, stamp in late]
         if late and message.role == "tool":
             message = msgspec.structs.replace(message, text=WITHHELD)
@@ -78,16 +81,12 @@ def withhold_late(request: AskModel, observation: Observation) -> tuple[AskModel
     return (msgspec.structs.replace(request, messages=tuple(messages)) if found else request), tuple(found)
 
 
-def _bodies(message: Message) -> Iterator[object]:
-    if message.role == "tool":
-        body = parse_object(message.text)
-        if body is not None:
-            yield body
-    elif message.role in ("user", "system"):
-        for block in fenced_blocks(message.text):
-            body = parse_object(block.text) if block.label == "json" else None
-            if body is not None:
-                yield body
+def through_of(message: Message, request: AskModel) -> str:
+    """Return where a message of a request comes from: ``prompt`` or ``tool <name>``."""
+    if message.role != "tool":
+        return "prompt"
+    names = {call.id: call.name for one in request.messages for call in one.calls}
+    return f"tool {names.get(message.call_id or '', '?')}"
 
 
 def _late(value: object, now: Observation, field: str) -> Iterator[tuple[str, str]]:
@@ -120,8 +119,7 @@ def _is_late(value: object, now: Observation) -> bool:
     return instant(moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment) > now.time
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionShown:
+class QuestionShown(NamedTuple):
     """One question of a day, as the model got it, with its answer."""
 
     request: AskModel
@@ -155,12 +153,8 @@ class Moved:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """The days of a pass in which the future was always another one, and everything that moved."""
-
-    days: tuple[PlayedDay, ...]
-    moved: tuple[Moved, ...]
+Sweep = tuple[tuple[PlayedDay, ...], tuple[Moved, ...]]
+"""The days of a pass in which the future was always another one, and everything that moved."""
 
 
 class TestedAgent(Protocol):
@@ -233,7 +227,7 @@ class RuleSubject:
             then, now = (ENCODER.encode(one).decode() for one in (before.decision, decision))
             if then != now:
                 moved.append(Moved(before.step, before.session, "decision", _first_difference(then, now)))
-        return Sweep(tuple(days), tuple(moved))
+        return tuple(days), tuple(moved)
 
 
 class ModelSubject:
@@ -260,48 +254,39 @@ class ModelSubject:
 
     def play(self, snapshot: Snapshot) -> tuple[PlayedDay, ...]:
         """Ask the model through the whole window, or give its recorded answers again."""
-        if self._answers is not None:
-            return self._recorded(snapshot, self._answers)
-        return asyncio.run(self._live(snapshot))
-
-    def _recorded(
-        self, snapshot: Snapshot, answers: Mapping[tuple[int, int], ModelReply]
-    ) -> tuple[PlayedDay, ...]:
         days = _Days(self._benchmark, self._episode, snapshot, self._secret)
         days.play.open()
+        if self._answers is None:
+            asyncio.run(self._live(days))
+            return tuple(days.done)
+        answers = self._answers
 
         def answer(asked: Asked[AskModel]) -> ModelReply:
             reply = answers.get((asked.place.step, asked.place.index))
             if reply is None:
-                raise _Differs(None, asked)
-            days.heard(asked, reply)
+                raise RunError(
+                    f"the recorded conversation of {self._episode.key} has no answer to a question of step "
+                    f"{asked.place.step}",
+                    hint="verify the run: tradeassay verify <folder>",
+                )
+            days.shown.append(QuestionShown(asked.request, reply))
             return reply
 
-        try:
-            for record in days.play.records(answer):
-                days.end(record)
-        except _Differs as differs:
-            raise RunError(
-                f"the recorded conversation of {self._episode.key} has no answer to a question of step "
-                f"{differs.asked.place.step}",
-                hint="verify the run: tradeassay verify <folder>",
-            ) from None
+        for record in days.play.records(answer):
+            days.end(record)
         return tuple(days.done)
 
-    async def _live(self, snapshot: Snapshot) -> tuple[PlayedDay, ...]:
-        days = _Days(self._benchmark, self._episode, snapshot, self._secret)
-        days.play.open()
+    async def _live(self, days: _Days) -> None:
         assert self._opened is not None
         async with self._opened() as model:
 
             async def answer(asked: Asked[AskModel]) -> ModelReply:
                 reply = await model.ask(*asked)
-                days.heard(asked, reply)
+                days.shown.append(QuestionShown(asked.request, reply))
                 return reply
 
             async for record in days.play.arecords(answer):
                 days.end(record)
-        return tuple(days.done)
 
     def sweep(self, snapshot: SplicedSnapshot, like: tuple[PlayedDay, ...]) -> Sweep:
         """Give the recorded answers again and compare what the model is shown, byte by byte."""
@@ -311,19 +296,19 @@ class ModelSubject:
             try:
                 days.converse(seen, before)
             except _Differs as differs:
-                days.break_off(before, differs.asked)
-                moved.append(
-                    _shown_differently(differs.before, differs.asked.request, before.step, before.session)
-                )
-        return Sweep(tuple(days.done), tuple(moved))
+                # The day is taken as far as the question at which it was broken off.
+                days.shown.append(QuestionShown(differs.now, ModelReply()))
+                days.end(replace(before, decision=Decision(status="failed")))
+                moved.append(Moved(before.step, before.session, *_what_differs(differs.before, differs.now)))
+        return tuple(days.done), tuple(moved)
 
 
 class _Differs(Exception):
     """A question of another future is not the one that was asked on the true data."""
 
-    def __init__(self, before: QuestionShown | None, asked: Asked[AskModel]) -> None:
+    def __init__(self, before: QuestionShown | None, now: AskModel) -> None:
         super().__init__("another question")
-        self.before, self.asked = before, asked
+        self.before, self.now = before, now
 
 
 class _Days:
@@ -331,41 +316,32 @@ class _Days:
 
     def __init__(self, benchmark: Benchmark, episode: EpisodeSpec, snapshot: Snapshot, secret: str | None) -> None:
         self.done: list[PlayedDay] = []
-        self._shown: list[QuestionShown] = []
+        self.shown: list[QuestionShown] = []
         self._protocol = _Guarded(open_protocol(benchmark))
         rng = conversation_rng(benchmark, episode, snapshot.name, secret)
         self.play = Play(snapshot, benchmark.market, self._protocol, key=episode.key, seed=episode.seed, rng=rng)
 
-    def heard(self, asked: Asked[AskModel], reply: ModelReply) -> None:
-        """Take one question of today with its answer."""
-        self._shown.append(QuestionShown(asked.request, reply))
-
     def converse(self, seen: Observation, before: PlayedDay) -> None:
         """Hold today's conversation with the answers of ``before``, and take the day; raises :class:`_Differs` at
         another question."""
-        self._shown.clear()
+        self.shown.clear()
         place = QuestionPlace(episode=self.play.key, step=seen.step, sample=self.play.seed, index=0)
 
         def answer(asked: Asked[AskModel]) -> ModelReply:
             index = asked.place.index
             known = before.asked[index] if index < len(before.asked) else None
             if known is None or known.request != asked.request:
-                raise _Differs(known, asked)
-            self.heard(asked, known.reply)
+                raise _Differs(known, asked.request)
+            self.shown.append(known)
             return known.reply
 
         drive(addressed(self._protocol.dialogue(seen), place), answer)
         self.end(before)
 
-    def break_off(self, before: PlayedDay, asked: Asked[AskModel]) -> None:
-        """Take a day that was broken off at a question."""
-        self.heard(asked, ModelReply())
-        self.end(replace(before, decision=Decision(status="failed")))
-
     def end(self, day: StepRecord | PlayedDay) -> None:
         """Take a day, with what was asked on it."""
-        late, shown = tuple(self._protocol.late), tuple(self._shown)
-        self._shown.clear()
+        late, shown = tuple(self._protocol.late), tuple(self.shown)
+        self.shown.clear()
         self.done.append(PlayedDay(day.step, day.session, day.decision, shown, late))
 
 
@@ -391,15 +367,14 @@ class _Guarded:
             talk.close()
 
 
-def _shown_differently(before: QuestionShown | None, now: AskModel, step: int, session: str) -> Moved:
+def _what_differs(before: QuestionShown | None, now: AskModel) -> tuple[str, str]:
+    """Return through what another question differs from the one before, and how."""
     if before is None:
-        return Moved(step, session, "prompt", "a question was asked that was not asked on the true data")
-    names = {call.id: call.name for message in now.messages for call in message.calls}
+        return "prompt", "a question was asked that was not asked on the true data"
     for old, new in zip(before.request.messages, now.messages, strict=False):
         if old != new:
-            through = f"tool {names.get(new.call_id or '', '?')}" if new.role == "tool" else "prompt"
-            return Moved(step, session, through, _first_difference(old.text, new.text))
-    return Moved(step, session, "prompt", "the tools on offer differ, or the number of messages does")
+            return through_of(new, now), _first_difference(old.text, new.text)
+    return "prompt", "the tools on offer differ, or the number of messages does"
 
 
 def _first_difference(one: str, other: str) -> str:
