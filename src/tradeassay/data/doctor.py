@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -62,30 +61,31 @@ def accept(faults: Iterable[DataFault]) -> AcceptedFaults:
     return AcceptedFaults(counts=dict(sorted(counts.items())), listed=every[:LISTED_FAULTS])
 
 
+def _by(faults: Iterable[DataFault], *fields: str) -> Iterator[tuple[list[str], list[DataFault], str]]:
+    """Yield values of fields, the faults that share them, and how many rows they are, in words."""
+    groups: dict[tuple[str, ...], list[DataFault]] = {}
+    for fault in faults:
+        groups.setdefault(tuple(getattr(fault, name) for name in fields), []).append(fault)
+    for values, found in groups.items():
+        yield [*values], found, f"{len(found):,} {'row' if len(found) == 1 else 'rows'}"
+
+
 def grouped(faults: Iterable[DataFault], *, limit: int | None = 3) -> list[str]:
     """Return faults by severity and check, each with its count, its files and the first few (None: all)."""
-    groups: dict[tuple[str, str], list[DataFault]] = {}
-    for fault in faults:
-        groups.setdefault((fault.severity, fault.check), []).append(fault)
     lines = []
-    for (severity, check), found in groups.items():
+    for (severity, check), found, rows in _by(faults, "severity", "check"):
         files = len({fault.file for fault in found})
-        rows = f"{len(found):,} {'row' if len(found) == 1 else 'rows'}"
         lines.append(f"{severity}: {check}: {rows} in {files:,} {'file' if files == 1 else 'files'}")
-        shown = found if limit is None else found[:limit]
-        lines += [f"  {fault}" for fault in shown]
-        if len(shown) < len(found):
-            lines.append(f"  and {len(found) - len(shown):,} more (--all shows them)")
+        lines += [f"  {fault}" for fault in found[:limit]]
+        if limit is not None and limit < len(found):
+            lines.append(f"  and {len(found) - limit:,} more (--all shows them)")
     return lines
 
 
 def told_once(faults: Iterable[DataFault]) -> list[str]:
-    groups: dict[tuple[str, str], list[DataFault]] = {}
-    for fault in faults:
-        groups.setdefault((fault.check, fault.file), []).append(fault)
     return [
-        f"{check}: {len(found):,} {'row' if len(found) == 1 else 'rows'} of {file}, e.g. {found[0]}"
-        for (check, file), found in groups.items()
+        f"{check}: {rows} of {file}, e.g. {found[0]}"
+        for (check, file), found, rows in _by(faults, "check", "file")
     ]
 
 
@@ -112,8 +112,7 @@ GAP = 0.30
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-@dataclass(frozen=True, slots=True)
-class Suspicion:
+class Suspicion(NamedTuple):
     """Where a check fails: a mask over the bars, and a function that says why at one of them."""
 
     check: str
@@ -121,8 +120,8 @@ class Suspicion:
     reason: Callable[[Any], str]
 
 
-def check_bars(bars: Mapping[Field, Array]) -> Iterator[Suspicion]:
-    """Yield what is wrong inside single bars. NaN in every price means "no bar" and is never wrong."""
+def check_bars(bars: Mapping[Field, Array]) -> list[Suspicion]:
+    """Return what is wrong inside single bars. NaN in every price means "no bar" and is never wrong."""
     o, h, l, c = bars["open"], bars["high"], bars["low"], bars["close"]  # noqa: E741 - the trade's own letters
     prices = {"open": o, "high": h, "low": l, "close": c}
     present = [np.isfinite(values) for values in prices.values()]
@@ -131,36 +130,32 @@ def check_bars(bars: Mapping[Field, Array]) -> Iterator[Suspicion]:
     def names(where: Any) -> str:
         return ", ".join(name for name, values in prices.items() if not np.isfinite(values[where]))
 
-    yield Suspicion("incomplete bar", some & ~every, lambda at: f"the bar has no {names(at)}")
     lowest, highest = np.fmin.reduce([o, h, l, c]), np.fmax.reduce([o, h, l, c])
+    top, bottom, slack = np.fmax(o, c), np.fmin(o, c), 1 + TOLERANCE
     wrong = lowest <= 0
-    yield Suspicion("price not positive", wrong, lambda at: f"price {lowest[at]:g} is not positive")
-    absurd = ((lowest < LEAST_PRICE) & ~wrong) | (highest > LARGEST_PRICE)
-    yield Suspicion(
-        "impossible price",
-        absurd,
-        lambda at: (
-            f"prices from {lowest[at]:g} to {highest[at]:g}; one lies between {LEAST_PRICE:g} and "
-            f"{LARGEST_PRICE:g}"
-        ),
-    )
-    slack = 1 + TOLERANCE
     inverted = (h * slack < l) & ~wrong
-    yield Suspicion("high below low", inverted, lambda at: f"high {h[at]:g} is below low {l[at]:g}")
-    top, bottom = np.fmax(o, c), np.fmin(o, c)
-    yield Suspicion(
-        "high below open or close",
-        (h * slack < top) & ~inverted & ~wrong,
-        lambda at: f"high {h[at]:g} is below {'open' if o[at] >= c[at] else 'close'} {top[at]:g}",
-    )
-    yield Suspicion(
-        "low above open or close",
-        (l > bottom * slack) & ~inverted & ~wrong,
-        lambda at: f"low {l[at]:g} is above {'open' if o[at] <= c[at] else 'close'} {bottom[at]:g}",
-    )
     volume, amount = bars["volume"], bars["amount"]
-    yield Suspicion("negative volume", volume < 0, lambda at: f"volume {volume[at]:g} is negative")
-    yield Suspicion("negative amount", amount < 0, lambda at: f"amount {amount[at]:g} is negative")
+    absurd = ((lowest < LEAST_PRICE) & ~wrong) | (highest > LARGEST_PRICE)
+    between = f"one lies between {LEAST_PRICE:g} and {LARGEST_PRICE:g}"
+    found: tuple[tuple[str, Any, Callable[[Any], str]], ...] = (
+        ("incomplete bar", some & ~every, lambda at: f"the bar has no {names(at)}"),
+        ("price not positive", wrong, lambda at: f"price {lowest[at]:g} is not positive"),
+        ("impossible price", absurd, lambda at: f"prices from {lowest[at]:g} to {highest[at]:g}; {between}"),
+        ("high below low", inverted, lambda at: f"high {h[at]:g} is below low {l[at]:g}"),
+        (
+            "high below open or close",
+            (h * slack < top) & ~inverted & ~wrong,
+            lambda at: f"high {h[at]:g} is below {'open' if o[at] >= c[at] else 'close'} {top[at]:g}",
+        ),
+        (
+            "low above open or close",
+            (l > bottom * slack) & ~inverted & ~wrong,
+            lambda at: f"low {l[at]:g} is above {'open' if o[at] <= c[at] else 'close'} {bottom[at]:g}",
+        ),
+        ("negative volume", volume < 0, lambda at: f"volume {volume[at]:g} is negative"),
+        ("negative amount", amount < 0, lambda at: f"amount {amount[at]:g} is negative"),
+    )
+    return [Suspicion(*one) for one in found]
 
 
 def gaps(open_: Array, close: Array, previous: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -254,7 +249,6 @@ def diagnose_panel(panel: Panel) -> tuple[DataFault, ...]:
         _check_bars,
         _check_presence,
         _check_gaps,
-        _check_levels,
         _check_minutes,
         _check_actions,
         _check_memberships,
@@ -300,6 +294,11 @@ def _check_bars(panel: Panel) -> Iterator[DataFault]:
     for suspicion in check_bars(panel.bars):
         for row, column in np.argwhere(suspicion.mask).tolist():
             yield _bad_bar(panel, suspicion.check, row, column, suspicion.reason((row, column)))
+    for index, levels in panel.indices.items():
+        for row in np.flatnonzero(levels <= 0).tolist():
+            day = str(panel.sessions[row])
+            reason = f"index {index} on {day}: level {levels[row]:g} is not positive"
+            yield _fault(panel, "indices", row, "price not positive", reason, session=day)
 
 
 def _check_presence(panel: Panel) -> Iterator[DataFault]:
@@ -340,14 +339,6 @@ def _check_gaps(panel: Panel) -> Iterator[DataFault]:
         )
         severity: Severity = "warning" if resumed or panel.facts.kind == "synthetic" else "error"
         yield _bad_bar(panel, "gap without corporate action", row, column, reason, severity)
-
-
-def _check_levels(panel: Panel) -> Iterator[DataFault]:
-    for index, levels in panel.indices.items():
-        for row in np.flatnonzero(levels <= 0).tolist():
-            day = str(panel.sessions[row])
-            reason = f"index {index} on {day}: level {levels[row]:g} is not positive"
-            yield _fault(panel, "indices", row, "price not positive", reason, session=day)
 
 
 def _check_minutes(panel: Panel) -> Iterator[DataFault]:

@@ -190,29 +190,23 @@ def factors(panel: Panel) -> Factors:
     total = np.ones(shape)
     for index, entries in by_column.items():
         entries.sort(key=lambda entry: (entry[0], entry[1], entry[2].value))
-        _fill_column(entries, panel.bars["close"][:, index], index, split, total)
-    return Factors(split, total)
-
-
-def _fill_column(
-    entries: list[tuple[int, int, CorporateAction]], close: Floats, index: int, split: Floats | None, total: Floats
-) -> None:
-    quoted = np.flatnonzero(np.isfinite(close))
-    shares, value = 1.0, 1.0
-    for row, _, action in entries:
-        if action.kind == "split":
-            shares *= action.value
-            value *= action.value
-        else:
+        close = panel.bars["close"][:, index]
+        quoted = np.flatnonzero(np.isfinite(close))
+        shares, value = 1.0, 1.0
+        for row, _, action in entries:
             before = int(np.searchsorted(quoted, row)) - 1
-            if before >= 0:
+            if action.kind == "split":
+                shares *= action.value
+                value *= action.value
+            elif before >= 0:
                 last = int(quoted[before])
                 price = float(close[last]) * (float(total[last, index]) / value)
                 if price > action.value:
                     value *= price / (price - action.value)
-        if split is not None:
-            split[row:, index] = shares
-        total[row:, index] = value
+            if split is not None:
+                split[row:, index] = shares
+            total[row:, index] = value
+    return Factors(split, total)
 
 
 def previous_close(close: Floats, total: Floats | None) -> Floats:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numpy as np
 import pytest
 
 from tradeassay.core.errors import SourceError
 from tradeassay.core.time import parse_iso
 from tradeassay.core.view import Board
-from tradeassay.data import write_snapshot
 from tradeassay.data.connectors.akshare import AkshareConfig, AkshareSource
 from tradeassay.data.source import Panel
 
 from .standins.eastmoney import Eastmoney, Share
-from .standins.http import Ask, Reply
+from .standins.http import Reply, instead
 
 pytest.importorskip("akshare", reason="the extra 'ashare' is not installed")
 
@@ -74,15 +70,6 @@ def test_a_volume_in_an_unknown_unit_is_refused(load):
         load(Eastmoney({"600000": share(lot=10_000.0)}))
 
 
-def test_a_missing_session_is_a_suspension(load):
-    stock = share()
-    del stock.bars["2024-01-04"]
-    panel = load(Eastmoney({"600000": stock}))
-    assert panel.suspended[:, 0].tolist() == [False, False, True, False, False]
-    assert np.isnan(panel.bars["close"][2, 0])
-    assert "sessions without a bar, taken as suspensions: 600000.SH 1" in panel.facts.biases
-
-
 def test_dividends_and_bonus_shares_of_one_day(load):
     # Before: 10.20. Per ten shares 5.0 in cash and 5 new shares: (10.2 - 0.5) / 1.5 = 6.47.
     stock = share(
@@ -111,116 +98,73 @@ def test_an_unknown_code_is_named(load, sleeps):
     assert sleeps == []
 
 
-@pytest.mark.parametrize(("days", "side"), [(WEEK[2:], "begin on 2024-01-04"), (WEEK[:3], "end on 2024-01-04")])
-def test_a_partial_range_is_refused_by_name(load, days, side):
-    with pytest.raises(SourceError, match=rf"bars of 600000\.SH {side}"):
-        load(Eastmoney({"600000": share(days=days)}))
-
-
-def test_the_store_takes_it(load, tmp_path):
-    manifest = write_snapshot(load(Eastmoney({"600000": share()})), tmp_path / "ashare")
-    assert manifest.facts.source == "akshare" and manifest.facts.retrieved_at == NOW
-
-
-def at(path: str, reply: Reply, times: int = 99) -> Callable[[Ask], Reply | None]:
-    left = [times]
-
-    def before(ask: Ask) -> Reply | None:
-        if ask.path == path and left[0] > 0:
-            left[0] -= 1
-            return reply
-        return None
-
-    return before
+def at(path: str, reply: Reply, times: int = 99):
+    return instead(reply, lambda ask: ask.path == path, times)
 
 
 BUSY = Reply(b"<html>slow down</html>", 429, {"Retry-After": "9", "Content-Type": "text/html"})
+LATE = {"timeout": 0.3, "attempts": 2}
+CUT = Reply(b'{"rc": 0, "data": {"klines": ["2024-01-02' + b" " * 100, cut=True)
+HALF = Reply(b'{"rc": 0, "data": {"klines": ["2024-01-02')
 
 
 @pytest.mark.parametrize("path", [BARS, FACTS, BONUS])
-def test_429_waits_as_asked_and_goes_on(load, sleeps, path):
-    panel = load(Eastmoney({"600000": share()}, before=at(path, BUSY, 1)))
-    assert sleeps == [9.0]
-    assert panel.sessions.size == 5
+@pytest.mark.parametrize(
+    ("reply", "patience", "said", "slept"),
+    [
+        (BUSY, {}, "Eastmoney refused the .* 600000: .*429", [9.0, 9.0]),
+        (Reply(stall=True), LATE, r"600000: nothing came within 0\.3 s \(2 attempts", [2.0]),
+        (CUT, {}, "600000: the answer broke off in the middle", [2.0, 4.0]),
+        (HALF, {}, "600000: the answer is not complete JSON", [2.0, 4.0]),
+        (Reply(b"<html>", 403), {}, "refused the .* 600000: HTTP 403", []),
+    ],
+)
+def test_a_failure_is_tried_again_where_that_may_help_and_then_said(
+    load, sleeps, path, reply, patience, said, slept
+):
+    with pytest.raises(SourceError, match=said) as caught:
+        load(Eastmoney({"600000": share()}, before=at(path, reply)), patience=patience)
+    assert sleeps == slept and "\n" not in str(caught.value)
 
 
-def test_429_gives_up_in_one_line(load, sleeps):
-    with pytest.raises(SourceError) as caught:
-        load(Eastmoney({"600000": share()}, before=at(BARS, BUSY)))
-    text = str(caught.value)
-    assert "Eastmoney refused the daily bars of 600000" in text and "429" in text and "\n" not in text
-    assert sleeps == [9.0, 9.0]
-
-
+@pytest.mark.parametrize(("reply", "slept"), [(BUSY, [9.0]), (Reply(b"<html>", 502), [2.0])])
 @pytest.mark.parametrize("path", [BARS, FACTS, BONUS])
-def test_a_time_out_is_tried_again_and_then_said(load, sleeps, path):
-    with pytest.raises(SourceError, match=r"600000: nothing came within 0\.3 s \(2 attempts"):
-        load(
-            Eastmoney({"600000": share()}, before=at(path, Reply(stall=True))),
-            patience={"timeout": 0.3, "attempts": 2},
-        )
-    assert sleeps == [2.0]
+def test_after_a_failure_it_goes_on(load, sleeps, path, reply, slept):
+    assert load(Eastmoney({"600000": share()}, before=at(path, reply, 1))).sessions.size == 5
+    assert sleeps == slept
 
 
-@pytest.mark.parametrize("path", [BARS, FACTS, BONUS])
-def test_a_body_that_breaks_off(load, sleeps, path):
-    body = Reply(b'{"rc": 0, "data": {"klines": ["2024-01-02' + b" " * 100, cut=True)
-    with pytest.raises(SourceError, match="600000: the answer broke off in the middle"):
-        load(Eastmoney({"600000": share()}, before=at(path, body)))
-    assert sleeps == [2.0, 4.0]
+def fewer(answer: dict) -> None:
+    answer["data"]["klines"] = [line.rsplit(",", 2)[0] for line in answer["data"]["klines"]]
 
 
-def test_half_a_json(load):
-    half = Reply(b'{"rc": 0, "data": {"klines": ["2024-01-02')
-    with pytest.raises(SourceError, match="600000: the answer is not complete JSON"):
-        load(Eastmoney({"600000": share()}, before=at(BARS, half)))
+def wider(answer: dict) -> None:
+    answer["result"]["data"] = [{**row, "NEW": 1} for row in answer["result"]["data"]]
 
 
-def test_a_server_error_and_a_refusal(load, sleeps):
-    down = Reply(b"<html>", 502)
-    assert load(Eastmoney({"600000": share()}, before=at(BARS, down, 1))).sessions.size == 5
-    assert sleeps == [2.0]
-    with pytest.raises(SourceError, match="refused the daily bars of 600000: HTTP 403"):
-        load(Eastmoney({"600000": share()}, before=at(BARS, Reply(b"<html>", 403))))
-
-
-def test_a_line_with_fewer_columns_is_a_changed_schema(load, sleeps):
-    def edit(path: str, answer: dict) -> dict:
-        if path == BARS:
-            answer["data"]["klines"] = [line.rsplit(",", 2)[0] for line in answer["data"]["klines"]]
+@pytest.mark.parametrize(
+    ("path", "change", "said"),
+    [
+        (BARS, fewer, "bars of 600000 in another format than expected: ValueError.*pip install"),
+        (BARS, lambda answer: answer.update(payload=answer.pop("data")), "format than expected: KeyError.'data'"),
+        (BONUS, wider, "dividends of 600000 in another format"),
+    ],
+)
+def test_a_changed_schema_is_named(load, sleeps, path, change, said):
+    def edit(asked: str, answer: dict) -> dict:
+        if asked == path:
+            change(answer)
         return answer
 
-    with pytest.raises(
-        SourceError, match=r"bars of 600000 in another format than expected: ValueError.*pip install"
-    ):
-        load(Eastmoney({"600000": share()}, edit=edit))
+    with pytest.raises(SourceError, match=said):
+        load(Eastmoney({"600000": share(dividends={"2024-01-04": (5.0, 0.0)})}, edit=edit))
     assert sleeps == []
-
-
-def test_a_renamed_field_is_a_changed_schema(load):
-    def edit(path: str, answer: dict) -> dict:
-        if path == BARS:
-            answer["payload"] = answer.pop("data")
-        return answer
-
-    with pytest.raises(SourceError, match=r"in another format than expected: KeyError.'data'"):
-        load(Eastmoney({"600000": share()}, edit=edit))
 
 
 @pytest.mark.parametrize("listed", ["-", "1999"])
 def test_a_listing_date_that_is_none(load, listed):
     with pytest.raises(SourceError, match=f"another format than expected: ValueError.*{listed}"):
         load(Eastmoney({"600000": share(listed=listed)}))
-
-
-def test_a_dividend_table_with_another_width_is_a_changed_schema(load):
-    def edit(path: str, answer: dict) -> dict:
-        if path == BONUS:
-            answer["result"]["data"] = [{**row, "NEW": 1} for row in answer["result"]["data"]]
-        return answer
-
-    with pytest.raises(SourceError, match="dividends of 600000 in another format"):
-        load(Eastmoney({"600000": share(dividends={"2024-01-04": (5.0, 0.0)})}, edit=edit))
 
 
 def test_nothing_is_printed(load, capfd):

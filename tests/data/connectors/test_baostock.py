@@ -14,6 +14,7 @@ from tradeassay.data.connectors.baostock import BaostockConfig, BaostockSource
 from tradeassay.data.source import Panel
 
 from .standins.baostock import Baostock, BaostockStandIn, Share, message
+from .standins.http import instead
 
 baostock = pytest.importorskip("baostock", reason="the extra 'ashare' is not installed")
 constants = pytest.importorskip("baostock.common.contants")
@@ -93,14 +94,6 @@ def test_a_suspension_has_no_bar(load):
     assert not any("without a bar" in bias for bias in panel.facts.biases)
 
 
-def test_a_session_the_vendor_forgot_is_said(load):
-    stock = share()
-    del stock.bars["2024-01-04"]
-    panel = load(Baostock({"sh.600000": stock}), symbols=("600000",))
-    assert panel.suspended[2, 0]
-    assert "sessions without a bar, taken as suspensions: 600000.SH 1" in panel.facts.biases
-
-
 def test_dividends_and_bonus_shares_of_one_day(load):
     # 10.10 before: 0.5 in cash and 3 + 2 new shares for ten give a reference of (10.2 - 0.5) / 1.5 = 6.47.
     stock = share(dividends={"2024-01-04": (0.5, 0.3, 0.2)}, precloses={"2024-01-04": 6.47})
@@ -126,25 +119,12 @@ def test_special_treatment_is_said(load):
     assert any("special treatment (ST)" in bias and "600000.SH" in bias for bias in panel.facts.biases)
 
 
-def test_a_delisting_ends_the_series(load):
-    gone = share(days=WEEK[:3], delisted="2024-01-08")
-    panel = load(Baostock({"sh.600000": share(), "sh.600001": gone}), symbols=("600000", "600001"))
-    assert panel.listings[1].delisted == "2024-01-04"
-    assert not panel.suspended.any()
-
-
 def test_a_later_listing(load):
     late = share(days=WEEK[3:], listed="2024-01-05")
     panel = load(Baostock({"sh.600000": share(), "sh.688001": late}), symbols=("688001", "600000"))
     assert panel.symbols == ("600000.SH", "688001.SH")
     assert panel.listings[1].instrument.board is Board.STAR
     assert panel.listings[1].instrument.sector is not None
-
-
-@pytest.mark.parametrize(("days", "side"), [(WEEK[2:], "begin on 2024-01-04"), (WEEK[:3], "end on 2024-01-04")])
-def test_a_partial_range_is_refused_by_name(load, days, side):
-    with pytest.raises(SourceError, match=rf"bars of 600000\.SH {side}"):
-        load(Baostock({"sh.600000": share(days=days)}), symbols=("600000",))
 
 
 def index_service() -> Baostock:
@@ -232,62 +212,63 @@ def test_the_store_takes_it(load, tmp_path):
     assert snapshot.at(3, "pre_open").members("hs300") == ("600000.SH", "600001.SH")
 
 
-def at(method: str, mishap, times: int = 99):
-    left = [times]
-
-    def before(asked: str, args: list[str]):
-        if asked == method and left[0] > 0:
-            left[0] -= 1
-            return mishap
-        return None
-
-    return before
-
-
 BARS = "query_history_k_data_plus"
+WHOLE = message("96", ["0", "success", BARS, "anonymous", "1", "2000", "{}"], compressed=True)
+HALF = [
+    "0",
+    "success",
+    BARS,
+    "anonymous",
+    "1",
+    "2000",
+    '{"record": [["2024',
+    "sh.600000",
+    "date",
+    "",
+    "",
+    "d",
+    "3",
+]
 
 
-def test_too_many_logins_backs_off_and_goes_on(load, sleeps):
-    # The protocol has no 429; a full server says so with a code of its own.
-    busy = at("login", ("10001005", "login limit reached"), 2)
-    panel = load(Baostock({"sh.600000": share()}, before=busy), symbols=("600000",))
-    assert sleeps == [2.0, 4.0]
-    assert panel.sessions.size == 5
+def at(method: str, mishap, times: int = 99):
+    return instead(mishap, lambda asked, args: asked == method, times)
 
 
-def test_too_many_logins_gives_up_in_one_line(load, sleeps):
-    busy = at("login", ("10001005", "login limit reached"))
-    with pytest.raises(SourceError) as caught:
-        load(Baostock({"sh.600000": share()}, before=busy), symbols=("600000",))
-    text = str(caught.value)
-    assert "too many logins" in text and "3 attempts" in text and "\n" not in text
-    assert sleeps == [2.0, 4.0]
+@pytest.mark.parametrize(
+    ("method", "mishap", "patience", "said", "slept"),
+    [
+        # The protocol has no 429; a full server says so with a code of its own.
+        ("login", ("10001005", "login limit reached"), {}, "too many logins.*3 attempts", [2.0, 4.0]),
+        ("login", ("10001011", "blacklist"), {}, "10001011.*wait a day", []),
+        ("login", ("10001004", "version expired"), {}, "10001004.*pip install -U baostock", []),
+        ("login", "stall", {"timeout": 0.2, "attempts": 2}, r"nothing came within 0\.2 s \(2 attempts", [2.0]),
+        (BARS, "stall", {"timeout": 0.2, "attempts": 2}, r"nothing came within 0\.2 s \(2 attempts", [2.0]),
+        (BARS, WHOLE[:30] + b"\x011<![CDATA[]]>\n", {}, r"600000\.SH: the answer broke off", [2.0, 4.0]),
+        (BARS, message("96", HALF, compressed=True), {}, r"600000\.SH: .* not complete JSON", [2.0, 4.0]),
+        (BARS, message("96", HALF[:3], compressed=True), {}, "another format than expected: IndexError", []),
+        (BARS, ("10004012", "unknown indicator"), {}, r"bars of 600000\.SH: unknown indicator \(10004012\)", []),
+    ],
+)
+def test_a_failure_is_tried_again_where_that_may_help_and_then_said(
+    load, sleeps, method, mishap, patience, said, slept
+):
+    with pytest.raises(SourceError, match=said) as caught:
+        load(Baostock({"sh.600000": share()}, before=at(method, mishap)), symbols=("600000",), patience=patience)
+    assert sleeps == slept and "\n" not in str(caught.value)
 
 
-def test_a_ban_and_an_old_client_are_final(load, sleeps):
-    with pytest.raises(SourceError, match=r"10001011.*wait a day"):
-        load(Baostock({}, before=at("login", ("10001011", "blacklist"))), symbols=("600000",))
-    with pytest.raises(SourceError, match=r"10001004.*pip install -U baostock"):
-        load(Baostock({}, before=at("login", ("10001004", "version expired"))), symbols=("600000",))
-    assert sleeps == []
-
-
-def test_a_lost_login_is_renewed(load, sleeps):
-    lost = at(BARS, ("10001001", "not logged in"), 1)
-    panel = load(Baostock({"sh.600000": share()}, before=lost), symbols=("600000",))
-    assert methods(load).count("login") == 2
-    assert panel.sessions.size == 5
-
-
-@pytest.mark.parametrize("method", ["login", BARS])
-def test_a_time_out_is_tried_again_and_then_said(load, sleeps, method):
-    with pytest.raises(SourceError, match=r"nothing came within 0\.2 s \(2 attempts"):
-        load(
-            Baostock({"sh.600000": share()}, before=at(method, "stall")),
-            symbols=("600000",),
-            patience={"timeout": 0.2, "attempts": 2},
-        )
-    assert sleeps == [2.0]
+@pytest.mark.parametrize(
+    ("method", "mishap", "times", "slept", "logins"),
+    [
+        ("login", ("10001005", "login limit reached"), 2, [2.0, 4.0], 3),
+        (BARS, ("10001001", "not logged in"), 1, [2.0], 2),
+    ],
+)
+def test_after_a_failure_it_goes_on(load, sleeps, method, mishap, times, slept, logins):
+    panel = load(Baostock({"sh.600000": share()}, before=at(method, mishap, times)), symbols=("600000",))
+    assert sleeps == slept and panel.sessions.size == 5
+    assert methods(load).count("login") == logins
 
 
 @pytest.mark.timeout(300)  # unwatched, the library reads nothing for ever
@@ -297,34 +278,6 @@ def test_a_body_that_breaks_off_does_not_hang(load, sleeps, method, mishap):
     with pytest.raises(SourceError, match="the answer broke off in the middle"):
         load(Baostock({"sh.600000": share()}, before=at(method, mishap)), symbols=("600000",))
     assert sleeps == [2.0, 4.0]
-
-
-def test_a_shortened_body_with_a_proper_end(load):
-    whole = message("96", ["0", "success", BARS, "anonymous", "1", "2000", "{}"], compressed=True)
-    cut = whole[:21] + whole[21:30] + b"\x011<![CDATA[]]>\n"
-    with pytest.raises(SourceError, match=r"600000\.SH: the answer broke off"):
-        load(Baostock({"sh.600000": share()}, before=at(BARS, cut)), symbols=("600000",))
-
-
-def test_half_a_json(load):
-    body = [
-        "0",
-        "success",
-        BARS,
-        "anonymous",
-        "1",
-        "2000",
-        '{"record": [["2024',
-        "sh.600000",
-        "date",
-        "",
-        "",
-        "d",
-        "3",
-    ]
-    half = message("96", body, compressed=True)
-    with pytest.raises(SourceError, match=r"600000\.SH: the answer is not complete JSON"):
-        load(Baostock({"sh.600000": share()}, before=at(BARS, half)), symbols=("600000",))
 
 
 def test_a_page_that_fails_is_no_short_history(load, sleeps):
@@ -353,19 +306,6 @@ def test_nobody_at_the_other_end(load, runtime, sleeps):
 def test_a_changed_schema_names_the_field(load, sleeps, name):
     with pytest.raises(SourceError, match=f"another format than expected: no field {name}.*pip install"):
         load(Baostock({"sh.600000": share()}, rename={name: "renamed"}), symbols=("600000",))
-    assert sleeps == []
-
-
-def test_an_answer_with_fewer_parts_is_a_changed_schema(load):
-    short = message("96", ["0", "success", BARS], compressed=True)
-    with pytest.raises(SourceError, match=r"600000\.SH in another format than expected: IndexError"):
-        load(Baostock({"sh.600000": share()}, before=at(BARS, short)), symbols=("600000",))
-
-
-def test_a_refused_question_is_final(load, sleeps):
-    wrong = at(BARS, ("10004012", "unknown indicator"))
-    with pytest.raises(SourceError, match=r"refused the daily bars of 600000\.SH: unknown indicator \(10004012\)"):
-        load(Baostock({"sh.600000": share()}, before=wrong), symbols=("600000",))
     assert sleeps == []
 
 

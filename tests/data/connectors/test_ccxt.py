@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -14,7 +12,7 @@ from tradeassay.data.connectors.ccxt import CcxtConfig, CcxtSource
 from tradeassay.data.source import Panel
 
 from .standins.crypto import Binance, Bitstamp, Exchange, Kraken, Market
-from .standins.http import Ask, Reply
+from .standins.http import Ask, Reply, instead
 
 pytest.importorskip("ccxt", reason="the extra 'crypto' is not installed")
 
@@ -167,19 +165,6 @@ def test_a_later_first_candle_is_refused_or_a_listing(load):
     assert any("NEW/USDT from 2024-01-11" in bias for bias in panel.facts.biases)
 
 
-def test_a_missing_day_is_a_suspension_and_said(load):
-    market = btc()
-    del market.candles["1d"][FIRST + 5 * 86_400]
-    panel = load(Binance([market]))
-    assert np.flatnonzero(panel.suspended[:, 0]).tolist() == [5]
-    assert "sessions without a bar, taken as suspensions: BTC/USDT 1" in panel.facts.biases
-
-
-def test_the_running_day_is_left_out(load):
-    panel = load(Binance([btc(count=40)]), last=None)
-    assert str(panel.sessions[-1]) == "2024-01-31"
-
-
 def test_unknown_symbols_and_exchanges_get_near_names(load, runtime):
     with pytest.raises(SourceError, match=r"no spot market BTC/USD \(did you mean BTC/USDT"):
         load(Binance([btc()]), symbols=("BTC/USD",))
@@ -201,68 +186,68 @@ def test_the_store_takes_it(load, tmp_path):
     assert (manifest.shapes.minutes, manifest.facts.source) == (2880, "ccxt/binance")
 
 
-def candles_only(reply: Reply, times: int = 99) -> Callable[[Ask], Reply | None]:
-    left = [times]
+def candles_only(reply: Reply, times: int = 99):
+    return instead(reply, lambda ask: ask.path.startswith(CANDLE_PATHS), times)
 
-    def answer(ask: Ask) -> Reply | None:
-        if ask.path.startswith(CANDLE_PATHS) and left[0] > 0:
-            left[0] -= 1
-            return reply
-        return None
 
+JSON = {"Content-Type": "application/json"}
+BUSY = Reply.of({"code": -1003, "msg": "Too many requests"}, 429, **{"Retry-After": "11"})
+BANNED = Reply.of({"code": -1003, "msg": "banned"}, 418, **{"Retry-After": "7200"})
+INVALID = Reply.of({"code": -1100, "msg": "Illegal characters found in a parameter."}, 400)
+CUT = Reply(b'[[1704067200000, "1.0"' + b" " * 100, headers=JSON, cut=True)
+HALF = Reply(b'[[1704067200000, "40000.0", "4001', headers=JSON)
+LATE = {"timeout": 0.2, "attempts": 2}
+
+
+@pytest.mark.parametrize(
+    ("kind", "reply", "patience", "said", "slept"),
+    [
+        (Binance, BUSY, {}, "binance refused the 1d candles of BTC/USDT.*429.*fewer symbols", [11.0, 11.0]),
+        (Binance, BANNED, {}, "7200 s of rest", []),
+        (Binance, Reply(stall=True), LATE, r"BTC/USDT: nothing came within 0\.2 s \(2 attempts", [2.0]),
+        *((kind, CUT, {}, "BTC/USDT: the answer broke off", [2.0, 4.0]) for kind in (Binance, Bitstamp, Kraken)),
+        *((kind, HALF, {}, "BTC/USDT: .* not complete JSON", [2.0, 4.0]) for kind in (Binance, Bitstamp, Kraken)),
+        (Binance, INVALID, {}, "binance refused the 1d candles of BTC/USDT.*Illegal characters", []),
+    ],
+)
+def test_a_failure_is_tried_again_where_that_may_help_and_then_said(
+    load, sleeps, kind, reply, patience, said, slept
+):
+    with pytest.raises(SourceError, match=said) as caught:
+        load(kind([btc()], before=candles_only(reply)), patience=patience)
+    assert sleeps == slept and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reply", "times", "slept"),
+    [
+        (Binance, BUSY, 1, [11.0]),
+        (Binance, Reply(b"<html>bad gateway</html>", 502, {"Content-Type": "text/html"}), 2, [2.0, 4.0]),
+        (Kraken, Reply.of({"error": ["EAPI:Rate limit exceeded"]}), 2, [2.0, 4.0]),  # no status of its own
+    ],
+)
+def test_after_a_failure_it_goes_on(load, sleeps, kind, reply, times, slept):
+    assert load(kind([btc()], before=candles_only(reply, times))).sessions.size == 31
+    assert sleeps == slept
+
+
+def renamed(answer):
+    for row in answer["data"]["ohlc"]:
+        row["opening"] = row.pop("open")
     return answer
 
 
-BUSY = Reply.of({"code": -1003, "msg": "Too many requests"}, 429, **{"Retry-After": "11"})
-
-
-def test_429_waits_as_asked_and_goes_on(load, sleeps):
-    panel = load(Binance([btc()], before=candles_only(BUSY, 1)))
-    assert sleeps == [11.0]
-    assert panel.bars["open"][0, 0] == 40_000.0
-
-
-def test_429_gives_up_in_one_line(load, sleeps):
-    with pytest.raises(SourceError) as caught:
-        load(Binance([btc()], before=candles_only(BUSY)))
-    assert sleeps == [11.0, 11.0]
-    text = str(caught.value)
-    assert "binance refused the 1d candles of BTC/USDT" in text and "429" in text and "fewer symbols" in text
-
-
-def test_a_ban_longer_than_our_patience_is_not_waited_for(load, sleeps):
-    banned = Reply.of({"code": -1003, "msg": "banned"}, 418, **{"Retry-After": "7200"})
-    with pytest.raises(SourceError, match="7200 s of rest"):
-        load(Binance([btc()], before=candles_only(banned)))
+@pytest.mark.parametrize(
+    ("kind", "edit", "said"),
+    [
+        (Bitstamp, renamed, "BTC/USDT in another format than expected: a candle reads .*None"),
+        (Binance, lambda rows: [row[:4] for row in rows], "another format than expected"),
+    ],
+)
+def test_a_changed_schema_shows_what_came(load, sleeps, kind, edit, said):
+    with pytest.raises(SourceError, match=said):
+        load(kind([btc()], edit=edit))
     assert sleeps == []
-
-
-def test_krakens_refusal_has_no_status_of_its_own(load, sleeps):
-    busy = Reply.of({"error": ["EAPI:Rate limit exceeded"]})
-    panel = load(Kraken([btc()], before=candles_only(busy, 2)))
-    assert sleeps == [2.0, 4.0]
-    assert panel.sessions.size == 31
-
-
-def test_a_time_out_is_tried_again_and_then_said(load, sleeps):
-    with pytest.raises(SourceError, match=r"BTC/USDT: nothing came within 0\.2 s \(2 attempts"):
-        load(Binance([btc()], before=candles_only(Reply(stall=True))), patience={"timeout": 0.2, "attempts": 2})
-    assert sleeps == [2.0]
-
-
-@pytest.mark.parametrize("kind", [Binance, Bitstamp, Kraken])
-def test_a_body_that_breaks_off(load, sleeps, kind):
-    body = Reply(b'[[1704067200000, "1.0"' + b" " * 100, headers={"Content-Type": "application/json"}, cut=True)
-    with pytest.raises(SourceError, match="BTC/USDT: the answer broke off"):
-        load(kind([btc()], before=candles_only(body)))
-    assert sleeps == [2.0, 4.0]
-
-
-@pytest.mark.parametrize("kind", [Binance, Bitstamp, Kraken])
-def test_half_a_json_is_not_read_as_candles(load, kind):
-    half = Reply(b'[[1704067200000, "40000.0", "4001', headers={"Content-Type": "application/json"})
-    with pytest.raises(SourceError, match="BTC/USDT: the answer is not complete JSON"):
-        load(kind([btc()], before=candles_only(half)))
 
 
 def test_half_a_list_of_markets_is_no_missing_symbol(load):
@@ -271,36 +256,6 @@ def test_half_a_list_of_markets_is_no_missing_symbol(load):
 
     with pytest.raises(SourceError, match="its markets: the answer is not complete JSON"):
         load(Binance([btc()], before=broken))
-
-
-def test_a_server_error_is_tried_again(load, sleeps):
-    down = Reply(b"<html>bad gateway</html>", 502, {"Content-Type": "text/html"})
-    panel = load(Binance([btc()], before=candles_only(down, 2)))
-    assert sleeps == [2.0, 4.0]
-    assert panel.sessions.size == 31
-
-
-def test_a_refusal_of_another_kind_is_final(load, sleeps):
-    invalid = Reply.of({"code": -1100, "msg": "Illegal characters found in a parameter."}, 400)
-    with pytest.raises(SourceError, match=r"binance refused the 1d candles of BTC/USDT.*Illegal characters"):
-        load(Binance([btc()], before=candles_only(invalid)))
-    assert sleeps == []
-
-
-def test_a_changed_schema_shows_what_came(load, sleeps):
-    def renamed(answer):
-        for row in answer["data"]["ohlc"]:
-            row["opening"] = row.pop("open")
-        return answer
-
-    with pytest.raises(SourceError, match=r"BTC/USDT in another format than expected: a candle reads .*None"):
-        load(Bitstamp([btc()], edit=renamed))
-    assert sleeps == []
-
-
-def test_shorter_rows_are_a_changed_schema(load):
-    with pytest.raises(SourceError, match="another format than expected"):
-        load(Binance([btc()], edit=lambda rows: [row[:4] for row in rows]))
 
 
 def test_days_that_begin_elsewhere_than_midnight_are_refused(load):

@@ -83,7 +83,15 @@ def test_every_bar_arrives_and_the_rest_is_accounted_for(data):
     columns = {}
     for symbol in "ABC"[: data.draw(st.integers(1, 3))]:
         columns[symbol] = column(symbol, data.draw(st.sets(st.integers(0, 19), min_size=1)))
-    listings, bars, suspended, _ = laid_out(*columns.values(), partial=True)
+    listings, bars, suspended, notes = laid_out(*columns.values(), partial=True)
+    gaps = [
+        f"{entry.instrument.symbol} {many}"
+        for entry, many in zip(listings, suspended.sum(axis=0), strict=True)
+        if many
+    ]
+    assert [f"sessions without a bar, taken as suspensions: {', '.join(gaps)}"] * bool(gaps) == [
+        note for note in notes if note.startswith("sessions")
+    ]
     keys = [(entry.listed, entry.instrument.symbol) for entry in listings]
     assert keys == sorted(keys)
     for index, entry in enumerate(listings):

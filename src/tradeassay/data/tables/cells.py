@@ -180,12 +180,6 @@ def _shown(cell: Any) -> str:
     return str(value)
 
 
-def _has_title(text: str) -> bool:
-    """Return whether the first lines hold a title of days that is not plain ASCII."""
-    cells = {plain_title(cell.strip('" ')) for line in text.splitlines()[:5] for cell in re.split("[;,\t|]", line)}
-    return any(not cell.isascii() for cell in cells & _KNOWN_TITLES)
-
-
 def _utf8(content: bytes, label: str) -> bytes:
     """Return a text in UTF-8; raises :class:`UserError` for what is no text."""
     for sign, what in _NO_TEXT.items():
@@ -203,7 +197,13 @@ def _utf8(content: bytes, label: str) -> bytes:
         # they look like a language.
         import charset_normalizer
 
-        named = next((one for one in _ENCODINGS if _has_title(content[:2000].decode(one, "replace"))), None)
+        named = None
+        for one in _ENCODINGS:
+            lines = content[:2000].decode(one, "replace").splitlines()[:5]
+            titles = {plain_title(cell.strip('" ')) for line in lines for cell in re.split("[;,\t|]", line)}
+            if any(not title.isascii() for title in titles & _KNOWN_TITLES):
+                named = one
+                break
         found = None if named else charset_normalizer.from_bytes(content[:100_000], cp_isolation=_ENCODINGS).best()
         try:
             text = content.decode(named or ("gb18030" if found is None else found.encoding))
@@ -315,7 +315,10 @@ def _read_slowly(
         found = [(line, lines, row[:-1]) for line, lines, row in found]  # a separator behind every row
     good, faults = [], []
     for line, lines, row in found:
-        if lines > 1 and (len(row) != width or _swallowed(row, width, delimiter)):
+        # A cell holds rows where a line in it has as many columns and a date, as no text has.
+        inside = [text.split(delimiter) for cell in row for text in cell.splitlines()[1:]] if lines > 1 else []
+        rows = any(len(cells) == width and any(is_day(cell.strip()) for cell in cells) for cells in inside)
+        if lines > 1 and (len(row) != width or rows):
             # Every line inside the quote is lost, and counted.
             faults += [
                 DataFault(check="broken line", file=label, row=at, reason=f"inside a quote that line {line} opens")
@@ -332,12 +335,6 @@ def _read_slowly(
     }
     lines_of = np.array([line for line, _ in good], dtype=np.int64)
     return RawTable(label, columns, lines_of, tuple(faults), delimiter)
-
-
-def _swallowed(row: list[str], width: int, delimiter: str) -> bool:
-    """Return whether a cell holds rows: lines with as many columns and a date, as no text has."""
-    inside = (line.split(delimiter) for cell in row for line in cell.splitlines()[1:])
-    return any(len(cells) == width and any(is_day(cell.strip()) for cell in cells) for cells in inside)
 
 
 # -- numbers -----------------------------------------------------------------------------------------------------

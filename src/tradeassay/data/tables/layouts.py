@@ -73,18 +73,15 @@ def unpacked(layout: str, path: Path, config: FilesConfig) -> Iterator[FilesConf
         yield msgspec.structs.replace(
             config,
             path=str(place),
-            name=config.name or _plain_name(root),
+            name=config.name
+            or re.sub(r"[^A-Za-z0-9._-]+", "-", root.resolve().stem).strip("-.").lower()
+            or "imported",
             calendar=config.calendar or found.calendar,
             currency=config.currency or found.currency,
             adjusted=found.adjusted if config.adjusted == "none" else config.adjusted,
             volume_unit=config.volume_unit if config.volume_unit != 1.0 else found.volume_unit,
             biases=(*config.biases, *found.notes),
         )
-
-
-def _plain_name(root: Path) -> str:
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", root.resolve().stem).strip("-.").lower()
-    return name or "imported"
 
 
 # -- one file per day and symbol: SYMBOL/day/DATE.parquet ---------------------------------------------------------
@@ -286,17 +283,8 @@ def _qlib_actions(frame: pl.DataFrame) -> pl.DataFrame:
     ratio = np.ones(factor.size)
     with np.errstate(all="ignore"):
         ratio[1:] = factor[1:] / factor[:-1]
-    changed = np.isfinite(ratio) & (np.abs(ratio - 1.0) > 1e-4)
-    kept = frame.filter(pl.Series(changed))
-    return pl.DataFrame(
-        {
-            "symbol": kept["symbol"],
-            "ex_date": kept["date"],
-            "kind": ["split"] * kept.height,
-            "value": ratio[changed],
-        },
-        schema={"symbol": pl.String, "ex_date": pl.String, "kind": pl.String, "value": pl.Float64},
-    )
+    told = frame.select("symbol", ex_date="date", kind=pl.lit("split"), value=pl.Series(ratio))
+    return told.filter(pl.Series(np.isfinite(ratio) & (np.abs(ratio - 1.0) > 1e-4)))
 
 
 def _spelled(symbol: str) -> str:
@@ -330,13 +318,8 @@ def akshare_daily(root: Path) -> Unpacked:
     names = root / "names.csv"
     if names.is_file():
         sides["instruments"] = pl.read_csv(names, infer_schema=False)
-    return Unpacked(
-        bars=pl.concat(frames, how="diagonal_relaxed"),
-        sides=sides,
-        calendar="XSHG",
-        currency="CNY",
-        volume_unit=100.0,
-    )
+    bars = pl.concat(frames, how="diagonal_relaxed")
+    return Unpacked(bars=bars, sides=sides, calendar="XSHG", currency="CNY", volume_unit=100.0)
 
 
 def wide(root: Path) -> Unpacked:

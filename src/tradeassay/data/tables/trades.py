@@ -200,16 +200,6 @@ def _roles(rows: Sequence[Row]) -> dict[str, str]:
     return found
 
 
-def _one_account(name: str, rows: Sequence[Row], title: Mapping[str, str]) -> None:
-    for role, what, hint in (
-        ("account", "accounts", "keep the rows of one"),
-        ("currency", "currencies", "keep the rows of one, or give the account's returns"),
-    ):
-        values = sorted({row.get(title.get(role, ""), "") for row in rows} - {""})
-        if len(values) > 1:
-            raise UserError(f"{name} holds trades of {len(values)} {what}: {', '.join(values[:4])}", hint=hint)
-
-
 def _only_fills(name: str, rows: Sequence[Row], title: Mapping[str, str], notes: list[str]) -> list[Row]:
     """Return the rows that are trades; ``notes`` say how many others there were, and of which kind."""
     levels = {row.get(title.get("level", ""), "").lower() for row in rows}
@@ -252,7 +242,13 @@ def _only_fills(name: str, rows: Sequence[Row], title: Mapping[str, str], notes:
     ids = [one for row in kept if (one := row.get(title.get("id", ""), ""))]
     if shared := len(ids) - len(set(ids)):
         notes.append(f"{shared} fills have the id of another and other cells: they count as parts of one order")
-    _one_account(name, kept, title)
+    for role, what, hint in (
+        ("account", "accounts", "keep the rows of one"),
+        ("currency", "currencies", "keep the rows of one, or give the account's returns"),
+    ):
+        values = sorted({row.get(title.get(role, ""), "") for row in kept} - {""})
+        if len(values) > 1:
+            raise UserError(f"{name} holds trades of {len(values)} {what}: {', '.join(values[:4])}", hint=hint)
     return kept
 
 

@@ -119,3 +119,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(reply.body)
 
     do_POST = do_GET
+
+
+def instead(answer, applies: Callable[..., bool], times: int = 99) -> Callable[..., object]:
+    """Make a ``before`` that gives another answer to the first ``times`` requests that it applies to."""
+    left = [times]
+
+    def before(*asked):
+        if left[0] > 0 and applies(*asked):
+            left[0] -= 1
+            return answer
+        return None
+
+    return before
