@@ -157,7 +157,7 @@ def spelling_of(cells: Sequence[str], *, months: bool = False) -> tuple[str, Par
         if read == len(cells):
             break
     if best[1] is _serial and len(cells) > 9:
-        # The two epochs are a day of the week apart: trading days read by the wrong one have Sundays and no Fridays.
+        # The epochs are a day of the week apart: trading days read by the wrong one have Sundays and no Fridays.
         days = [
             [parse(cell).weekday() for cell in cells if _reads(parse, cell)] for parse in (_serial, _serial_1904)
         ]
