@@ -131,12 +131,7 @@ def test_proceeds_of_a_sale_pay_for_a_purchase_of_the_same_batch():
         2024-01-03 | A 10 10 10 10 1000; B 20 20 20 20 1000 | b BUY 50 B; c SELL 100 A | {}
         """
     sale = "fill c A -100 @10 cash +1000.00"
-    play(
-        plain(),
-        table.format(f"{sale}; fill b B +50 @20 cash -1000.00"),
-        instruments=PAIR,
-        cash=1_000.0,
-    )
+    play(plain(), table.format(f"{sale}; fill b B +50 @20 cash -1000.00"), instruments=PAIR, cash=1_000.0)
     play(
         plain(priority="as_given"),
         table.format(f"reject b B insufficient_cash; {sale}"),

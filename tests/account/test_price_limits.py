@@ -62,11 +62,7 @@ def test_the_open_decides_not_the_close():
     filled = "fill a A +100 @10.1 cash -1010.00"
     play(FREE, table.format(filled, "fill b A +100 @12 cash -1200.00"), instruments=MAINBOARD)
     parity = msgspec.structs.replace(FREE, price_limits=PriceLimits(limit_test="close_change"))
-    play(
-        parity,
-        table.format("reject a A limit_up", "fill b A +100 @12 cash -1200.00"),
-        instruments=MAINBOARD,
-    )
+    play(parity, table.format("reject a A limit_up", "fill b A +100 @12 cash -1200.00"), instruments=MAINBOARD)
 
 
 @candles(FREE, instruments=MAINBOARD)

@@ -76,11 +76,7 @@ def watch(panel: Panel, folder: Path, decide: str, last: int) -> tuple[list[str]
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    cut=st.integers(1, SESSIONS - 2),
-    seed=st.integers(0, 2**32 - 1),
-    decide=st.sampled_from(sorted(PHASES)),
-)
+@given(cut=st.integers(1, SESSIONS - 2), seed=st.integers(0, 2**32 - 1), decide=st.sampled_from(sorted(PHASES)))
 def test_the_future_cannot_be_felt(world, folder, cut, seed, decide):
     other = rewrite_after(world, FIRST + cut, np.random.default_rng(seed), PHASES[decide])
     count = len(list(folder.iterdir()))

@@ -20,13 +20,7 @@ from tradeassay.core.events import (
     Trimmed,
 )
 from tradeassay.core.orders import Decision, Order
-from tradeassay.metrics import (
-    BootstrapConfig,
-    EpisodeSeries,
-    across_seeds,
-    score,
-    series_from_nav,
-)
+from tradeassay.metrics import BootstrapConfig, EpisodeSeries, across_seeds, score, series_from_nav
 from tradeassay.play import holdings_from_records, series_from_records
 
 

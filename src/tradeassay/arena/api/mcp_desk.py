@@ -15,14 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tradeassay.arena.api.doors import (
-    MAX_WAIT_S,
-    DoorDesk,
-    Doors,
-    Offer,
-    RegisteredAgent,
-    TurnedAway,
-)
+from tradeassay.arena.api.doors import MAX_WAIT_S, DoorDesk, Doors, Offer, RegisteredAgent, TurnedAway
 from tradeassay.arena.api.router import DoorGate, DoorLimits, listen
 from tradeassay.arena.queries.seasons import opened_season
 from tradeassay.core.dialogue import ToolSpec

@@ -8,13 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from tradeassay.agents.foreign.ama import Decides, PythonAgent, SubprocessAgent, load_agent
-from tradeassay.agents.foreign.transport import (
-    Network,
-    Unusable,
-    checked_address,
-    parse_target,
-    resolve_by_system,
-)
+from tradeassay.agents.foreign.transport import Network, Unusable, checked_address, parse_target, resolve_by_system
 from tradeassay.arena.agents import OUTSIDE, OutsideAgent
 from tradeassay.arena.api.doors import Doors, RegisteredAgent
 from tradeassay.arena.rounds.deciding import Together

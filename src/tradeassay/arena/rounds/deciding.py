@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import case, func, select
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from tradeassay.arena.agents import EntryAgent
@@ -39,14 +39,21 @@ def packets(store: Store, season: Season, round: Round) -> Mapping[str, Packet]:
     shared = {} if round.shared is None else _SHARED.decode(round.shared)
     with store.read() as db:
         held = accounts(db, season.id, round)
-        said = _messages(db, season, round) if season.rules.messages else {}
+        said: dict[
+            str, PeerMessage
+        ] = {}  # the newest message of every entry about this asset, of earlier sessions
+        if season.rules.messages:
+            own = slots.c["entry", "session", "message"]
+            query = select(*own).filter_by(season=season.id, asset=round.asset).order_by(own.session, own.entry)
+            for row in db.execute(query.where(own.session < round.session, own.message.is_not(None))):
+                said[row.entry] = PeerMessage(entry=row.entry, date=row.session, text=row.message[:500])
         pasts = outcomes(db, season.id, round.asset, round.session, OUTCOMES)
     return {
         entry.id: msgspec.structs.replace(
             common,
             position=held.get(entry.id, (0, 1.0))[0],
             outcomes=tuple(pasts.get(entry.id, ())),
-            others=tuple(message for message in said.values() if message.entry != entry.id),
+            others=tuple(message for id, message in sorted(said.items()) if id != entry.id),
             **shared.get(entry.id, {}),
         )
         for entry in season.everyone
@@ -145,7 +152,14 @@ async def deliberated(
             wanted = [Asked(question, question_place(slot, number + i)) for i, question in enumerate(asked)]
             number += len(wanted)
             if len(wanted) == 1 or in_turn:
-                replies = await _in_turn(answer, wanted)
+                replies, failed = [], None
+                for one in wanted:
+                    try:
+                        replies.append(await answer(one))
+                    except Exception as error:  # the others are on record all the same
+                        failed = failed or error
+                if failed is not None:
+                    raise failed
             else:
                 # What was answered stays on record when one of the others raises or time runs out.
                 tasks = [asyncio.ensure_future(answer(one)) for one in wanted]
@@ -158,20 +172,6 @@ async def deliberated(
         return now.result
     finally:
         dialogue.close()
-
-
-async def _in_turn(
-    answer: Callable[[Asked[AskModel]], Awaitable[ModelReply]], wanted: Sequence[Asked[AskModel]]
-) -> list[ModelReply]:
-    replies, failed = [], None
-    for one in wanted:
-        try:
-            replies.append(await answer(one))
-        except Exception as error:  # the others are on record all the same
-            failed = failed or error
-    if failed is not None:
-        raise failed
-    return replies
 
 
 A = TypeVar("A")
@@ -250,12 +250,16 @@ class Slots:
             spent = over_budget(self.store, self.season, slot) if agent.model is not None else None
             if spent is not None and not known.calls:
                 decided = _closed(slot, packet, record, _failure("over_budget", spent))
-            elif agent.repeatable and (agent.model is None or agent.recorded):
-                # A rule or a record answers at once: a timeout around it would cost more than it does.
-                decided = _closed(slot, packet, record, await _choose(slot, agent, packet, known, record))
             else:
-                making = _choose(slot, agent, packet, known, record)
-                decided = _closed(slot, packet, record, await asyncio.wait_for(making, self.season.timeout_s))
+                if agent.outside is not None:
+                    making = agent.outside.decide(packet)
+                else:
+                    dialogue, model = agent.deliberate(packet, known.memory), agent.model or _NoModel()
+                    making = deliberated(dialogue, slot, model, record, in_turn=agent.recorded)
+                # A rule or a record answers at once: a timeout around it would cost more than it does.
+                at_once = agent.repeatable and (agent.model is None or agent.recorded)
+                choice = await (making if at_once else asyncio.wait_for(making, self.season.timeout_s))
+                decided = _closed(slot, packet, record, choice)
         except TimeoutError as error:
             if isinstance(error, NeverAsked):
                 record.count = record.answered
@@ -271,13 +275,6 @@ class Slots:
             return decided
         await self.closed.ask(decided)
         return None
-
-
-async def _choose(slot: Slot, agent: EntryAgent, packet: Packet, known: Known, record: _SlotRecord) -> AgentChoice:
-    if agent.outside is not None:
-        return await agent.outside.decide(packet)
-    dialogue, model = agent.deliberate(packet, known.memory), agent.model or _NoModel()
-    return await deliberated(dialogue, slot, model, record, in_turn=agent.recorded)
 
 
 def question_place(slot: Slot, number: int) -> QuestionPlace:
@@ -334,13 +331,3 @@ def over_budget(store: Store, season: Season, slot: Slot) -> str | None:
             if tokens is not None and spent_tokens >= tokens:
                 return f"{what} has used {spent_tokens} of {tokens} tokens"
     return None
-
-
-def _messages(db: Connection, season: Season, round: Round) -> dict[str, PeerMessage]:
-    """Return the newest message of every entry about this asset from sessions before this one."""
-    where = (slots.c.season == season.id, slots.c.asset == round.asset, slots.c.session < round.session)
-    query = select(slots.c.entry, slots.c.session, slots.c.message).where(*where, slots.c.message.is_not(None))
-    found: dict[str, PeerMessage] = {}
-    for row in db.execute(query.order_by(slots.c.session, slots.c.entry)):
-        found[row.entry] = PeerMessage(entry=row.entry, date=row.session, text=row.message[:500])
-    return dict(sorted(found.items()))

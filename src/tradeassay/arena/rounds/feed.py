@@ -17,7 +17,7 @@ from datetime import date, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -94,31 +94,11 @@ class VendorBar(msgspec.Struct, frozen=True, kw_only=True):
     second: float | None = None
 
 
-class PriceFeed(Protocol):
-    """A source of sessions and facts; nothing that was not known at ``at`` may get out.
-
-    ``blocking``: asking it may take long, so that it is asked in a thread of its own. ``due`` gives all decisions
-    of a season as far as the calendar is known, in order; ``facts`` None when a session had no price;
-    ``comparable`` an earlier session's price in terms of a share of ``at``, splits (and dividends) undone;
-    ``closes`` the closes up to a session as they are told now, empty where they cannot change. After ``forget``
-    the vendor is asked anew.
-    """
-
-    blocking: bool
-
-    def due(self, season: Season) -> Sequence[Due]: ...
-
-    def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> AssetFacts | None: ...
-
-    def comparable(self, asset: Asset, session: str, at: Instant, *, dividends: bool) -> float | None: ...
-
-    def closes(self, asset: Asset, session: str, *, dividends: bool) -> Closes: ...
-
-    def forget(self, asset: Asset, session: str) -> None: ...
-
-
 class SnapshotFeed:
-    """Facts out of stored or synthetic days, through as-of views only."""
+    """Facts out of stored or synthetic days, through as-of views: nothing gets out that was not known by then.
+
+    ``blocking``: asking takes long, so that a feed is asked in a thread of its own.
+    """
 
     blocking = False
 
@@ -138,6 +118,7 @@ class SnapshotFeed:
         return cls(found, home)
 
     def due(self, season: Season) -> tuple[Due, ...]:
+        """Return all decisions of a season as far as the calendar is known, in order."""
         found = []
         for place, asset in enumerate(season.assets):
             if asset.dataset not in self._snapshots:  # it was added while the season ran
@@ -151,6 +132,7 @@ class SnapshotFeed:
         return tuple(sorted(found))
 
     def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> AssetFacts | None:
+        """Return what is known at an instant; None when the session had no price."""
         snapshot = self._snapshots[asset.dataset]
         view = _at_close(snapshot, session, at)
         if view is None or asset.symbol not in view.symbols:
@@ -164,21 +146,21 @@ class SnapshotFeed:
         told = view if view.clock == at else snapshot.as_of(at)  # what was published after the close, too
         news = told.news(at - news_days * DAY, symbols=[asset.symbol], limit=20)
         month = closes.shape[0] == 21 and is_price(closes[0])
-        annual, annual_at = _report(told, asset.symbol, annual=True)
-        quarterly, quarterly_at = _report(told, asset.symbol, annual=False)
+        reports: list[tuple[str | None, str | None]] = []  # the newest of a year's end, and of any other quarter's
+        for yearly in (True, False):
+            known = [f for f in told.fundamentals(asset.symbol) if f.period_end.endswith("-12-31") == yearly]
+            newest = max((f.period_end for f in known), default="")
+            its = [f for f in known if f.period_end == newest]
+            text = f"Period to {newest}. " + "; ".join(sorted(f"{f.field}: {f.value:g}" for f in its))
+            reports.append((text, iso(max(f.known_at for f in its))) if its else (None, None))
+        (annual, annual_at), (quarterly, quarterly_at) = reports
         return AssetFacts(
             price=float(closes[-1]),
             history=points,
             momentum=float(closes[-1] / closes[0] - 1.0) if month else None,
             news=tuple(
-                NewsShown(
-                    id=item.id,
-                    published_at=iso(item.published_at),
-                    source=item.source,
-                    title=item.title,
-                    text=item.body,
-                )
-                for item in news
+                NewsShown(id=n.id, published_at=iso(n.published_at), source=n.source, title=n.title, text=n.body)
+                for n in news
             ),
             annual_report=annual,
             quarterly_report=quarterly,
@@ -188,6 +170,7 @@ class SnapshotFeed:
         )
 
     def comparable(self, asset: Asset, session: str, at: Instant, *, dividends: bool) -> float | None:
+        """Return an earlier session's price in terms of a share of ``at``, splits (and dividends) undone."""
         view = self._snapshots[asset.dataset].as_of(at)
         days = view.sessions()
         row = int(np.searchsorted(days, np.datetime64(session, "D")))
@@ -200,8 +183,8 @@ class SnapshotFeed:
     def closes(self, asset: Asset, session: str, *, dividends: bool) -> Closes:
         return {}  # stored days do not change
 
-    def forget(self, asset: Asset, session: str) -> None:
-        pass
+    def forget(self, asset: Asset) -> None:
+        """Nothing is remembered of a vendor's answer."""
 
 
 def _at_close(snapshot: Snapshot, session: str, at: Instant) -> AsOfView | None:
@@ -225,17 +208,6 @@ def refuse_future(facts: AssetFacts, at: Instant) -> None:
             raise FutureDataError(f"{what} was published {stamp}, after {iso(at)}")
 
 
-def _report(view: AsOfView, symbol: str, *, annual: bool) -> tuple[str | None, str | None]:
-    """Return the newest report known by now and when it came out: of a year's end, or any other quarter's."""
-    known = [f for f in view.fundamentals(symbol) if f.period_end.endswith("-12-31") == annual]
-    if not known:
-        return None, None
-    newest = max(f.period_end for f in known)
-    its = [f for f in known if f.period_end == newest]
-    lines = sorted(f"{f.field}: {f.value:g}" for f in its)
-    return f"Period to {newest}. " + "; ".join(lines), iso(max(f.known_at for f in its))
-
-
 PREFIX = "live/"
 DAYS_BACK = 60
 MOST_DAYS_BACK = 730
@@ -253,9 +225,8 @@ def is_live(season: Season) -> bool:
     """Return whether a season is played on today's markets; raises :class:`UserError` when only part of it is."""
     live = [asset.dataset.startswith(PREFIX) for asset in season.assets]
     if any(live) and not all(live):
-        raise UserError(
-            f"season '{season.id}' mixes live assets with stored ones", hint=f"give all of them {PREFIX}<source>"
-        )
+        hint = f"give all of them {PREFIX}<source>"
+        raise UserError(f"season '{season.id}' mixes live assets with stored ones", hint=hint)
     return all(live)
 
 
@@ -271,13 +242,11 @@ def check_data(season: Season) -> None:
     for source in (name.removeprefix(PREFIX) for name in (*live, *(a.second for a in season.assets)) if name):
         kind = sources.get(source)
         if not {"symbols", "first", "last"} <= set(kind.Config.__struct_fields__):
-            raise UserError(
-                f"source '{source}' cannot be asked for a symbol's days", hint="live/yfinance or live/ccxt can"
-            )
+            what = f"source '{source}' cannot be asked for a symbol's days"
+            raise UserError(what, hint="live/yfinance or live/ccxt can")
         if kind.extra is not None and find_spec(source) is None:
-            raise MissingExtra(
-                f"live/{source} needs the package '{source}'", hint=f"pip install 'tradeassay[{kind.extra}]'"
-            )
+            hint = f"pip install 'tradeassay[{kind.extra}]'"
+            raise MissingExtra(f"live/{source} needs the package '{source}'", hint=hint)
 
 
 def parse_renamed(season: Season, given: Sequence[str]) -> dict[str, str]:
@@ -302,9 +271,6 @@ def calendar_of(asset: Asset) -> CalendarName:
     return "XSHG" if chinese else "XNYS"
 
 
-_ZONES = {"XNYS": "America/New_York", "XSHG": "Asia/Shanghai"}
-
-
 def _planned(calendar: CalendarName, first: date, last: date) -> Iterator[tuple[date, Instant]]:
     """Yield sessions and their closes. Where a calendar's holidays are not known any more, every weekday is one,
     at the usual time: what was a holiday has no bar and is skipped, with that cause.
@@ -317,7 +283,7 @@ def _planned(calendar: CalendarName, first: date, last: date) -> Iterator[tuple[
     if told is None or last <= end:
         return
     usual = sessions_between(calendar, parse_day(told) - timedelta(days=30), parse_day(told))
-    zone = ZoneInfo(_ZONES[calendar])
+    zone = ZoneInfo("America/New_York" if calendar == "XNYS" else "Asia/Shanghai")
     close = moment(int(usual.close_time[~usual.early][-1])).astimezone(zone).time()
     for number in range((last - end).days):
         day = end + timedelta(days=number + 1)
@@ -363,7 +329,7 @@ class LiveFeed:
         renamed: Mapping[str, str] | None = None,
     ) -> None:
         self._home, self._clock, self._first, self._renamed = home, clock or WallClock(), first, renamed or {}
-        self._fetch, self.blocking = fetch or self._fetch_and_store, fetch is None
+        self._fetch, self.blocking = fetch, fetch is None
         self._owner = "".join(c if c.isalnum() else "-" for c in owner.lower())
         self._snapshots: dict[str, tuple[str, Snapshot]] = {}
         self._rests: dict[str, Instant] = {}
@@ -395,13 +361,19 @@ class LiveFeed:
 
     def facts(self, asset: Asset, session: str, at: Instant, news_days: int) -> AssetFacts | None:
         asset = self._named(asset)
-        snapshot = self._at(asset, session)
-        if snapshot is None:
+        known = self._snapshots.get(asset.symbol)
+        if known is not None and known[0] == session:
+            snapshot = known[1]
+        elif (looked := self._look(asset, asset.dataset.removeprefix(PREFIX), session)) is not None:
+            snapshot = looked
+            with self._lock:
+                self._snapshots[asset.symbol] = (session, snapshot)
+        else:
             return None
         found = SnapshotFeed({asset.dataset: snapshot}).facts(asset, session, at, news_days)
         if found is None:
             self.last_trouble = f"{asset.dataset} has no price of {asset.symbol} for {session} yet"
-            self.forget(asset, session)
+            self.forget(asset)
             return None
         return msgspec.structs.replace(found, bar=self._bar(asset, snapshot, session))
 
@@ -447,7 +419,8 @@ class LiveFeed:
                 self._rests[source] = self._clock.now() + int(error.seconds * SECOND)
             return None
 
-    def forget(self, asset: Asset, session: str) -> None:
+    def forget(self, asset: Asset) -> None:
+        """Let the vendor be asked anew."""
         with self._lock:
             self._snapshots.pop(self._named(asset).symbol, None)
 
@@ -455,17 +428,7 @@ class LiveFeed:
         """Return an asset under the symbol that the vendor knows it by now."""
         return msgspec.structs.replace(asset, symbol=self._renamed.get(asset.symbol, asset.symbol))
 
-    def _at(self, asset: Asset, session: str) -> Snapshot | None:
-        known = self._snapshots.get(asset.symbol)
-        if known is not None and known[0] == session:
-            return known[1]
-        snapshot = self._look(asset, asset.dataset.removeprefix(PREFIX), session, "")
-        if snapshot is not None:
-            with self._lock:
-                self._snapshots[asset.symbol] = (session, snapshot)
-        return snapshot
-
-    def _look(self, asset: Asset, source: str, session: str, mark: str) -> Snapshot | None:
+    def _look(self, asset: Asset, source: str, session: str, mark: str = "") -> Snapshot | None:
         if self._clock.now() < self._rests.get(source, 0):
             self.last_trouble = f"{source} is left alone until {iso(self._rests[source])}, as it asked"
             return None
@@ -474,9 +437,16 @@ class LiveFeed:
         name = f"{stem}-{session}"
         back = (parse_day(session) - parse_day(asset.first or self._first or session)).days
         first = str(parse_day(session) - timedelta(days=max(DAYS_BACK, min(back, MOST_DAYS_BACK))))
-        days = {"symbols": (asset.symbol,), "first": first, "last": session}
+        asked: dict[str, Any] = {"symbols": (asset.symbol,), "first": first, "last": session}
+        asked |= {"allow_partial": True, "forgive": True}
         try:
-            self._fetch(source, name, {**days, "allow_partial": True, "forgive": True})
+            if self._fetch is not None:
+                self._fetch(source, name, asked)
+            else:
+                known = sources.get(source).Config.__struct_fields__
+                asked = {option: value for option, value in asked.items() if option in known}
+                at, by = self._home, self._clock
+                fetch_dataset(source, name, asked, home=at, clock=by, allow_faults=True, replace_existing=True)
             folder = snapshot_folder(name, self._home)
             snapshot = open_snapshot(folder)
         # Not there yet, a vendor in trouble, or a clock that was set back behind the close: asked again.
@@ -512,13 +482,8 @@ class LiveFeed:
                 second = None if facts is None else facts.price
         return msgspec.structs.replace(made[0], previous=made[1] if len(made) > 1 else None, second=second)
 
-    def _fetch_and_store(self, source: str, name: str, options: dict[str, Any]) -> object:
-        known = sources.get(source).Config.__struct_fields__
-        asked = {option: value for option, value in options.items() if option in known}
-        at, by = self._home, self._clock
-        return fetch_dataset(source, name, asked, home=at, clock=by, allow_faults=True, replace_existing=True)
 
-
+PriceFeed = SnapshotFeed | LiveFeed
 INCREDIBLE = 3.0
 """A price so many times the one before, or that part of it, is not believed because it is told twice."""
 

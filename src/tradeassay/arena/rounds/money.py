@@ -66,17 +66,28 @@ def execute(store: Store, season: Season, round: Round, now: str) -> bool:
         if db.execute(_OPEN, {"round": round.id}).scalar():
             return None
         money = season.on(round.session).money
+        then, taken = season.on(round.session), []
         if season.rules.cross_asset:
+            # Rounds of two assets book to the same accounts, so only one of them may book at a time.
             store.lock_season(db, season.id)
             shared = SharedTarget(hold=money.hold, fee_bp=money.fee_bp)
-            taken = _shared(db, shared, season.on(round.session), round)
+            values, held = _values(db, then, round.stage), _exposures(db, then, round.stage)
+            for slot in _slots(db, round):
+                mine = held.get(slot.entry, {})
+                booking = shared.execute(
+                    slot.action or "HOLD",
+                    1.0 / len(then.assets) if slot.allocation is None else slot.allocation,
+                    value=values[slot.entry],
+                    before=mine.get(round.asset, 0.0),
+                    others=plain_sum(abs(money) for asset, money in mine.items() if asset != round.asset),
+                )
+                taken.append((slot, booking))
         else:
             policy = DailyTarget(hold=money.hold, fee_bp=money.fee_bp)
             before = accounts(db, season.id, round)
-            taken = [
-                (slot, policy.execute(slot.action or "HOLD", *before.get(slot.entry, (0, 1.0))))
-                for slot in _slots(db, round)
-            ]
+            for slot in _slots(db, round):
+                booking = policy.execute(slot.action or "HOLD", *before.get(slot.entry, (0, 1.0)))
+                taken.append((slot, booking))
         book(db, taken)
         return {"changed": sum(made.position != made.position_before for _, made in taken)}
 
@@ -136,25 +147,6 @@ def outcomes(db: Connection, season: str, asset: str, before: str, most: int) ->
         )
         found.setdefault(entry, []).append(outcome)
     return found
-
-
-def _shared(db: Connection, policy: SharedTarget, season: Season, round: Round) -> list[tuple[Slot, Booking]]:
-    """Return what a round's decisions do to accounts that span all assets. Rounds of two assets book to the same
-    accounts, so only one of them may book at a time.
-    """
-    values, held = _values(db, season, round.stage), _exposures(db, season, round.stage)
-    made = []
-    for slot in _slots(db, round):
-        mine = held.get(slot.entry, {})
-        booking = policy.execute(
-            slot.action or "HOLD",
-            1.0 / len(season.assets) if slot.allocation is None else slot.allocation,
-            value=values[slot.entry],
-            before=mine.get(round.asset, 0.0),
-            others=plain_sum(abs(money) for asset, money in mine.items() if asset != round.asset),
-        )
-        made.append((slot, booking))
-    return made
 
 
 def accounts(db: Connection, season: str, round: Round) -> dict[str, tuple[int, float]]:

@@ -425,7 +425,7 @@ class Runner:
                 end_hold(self.store, *place, "believed", now)
                 return
         hold_bar(self.store, *place, price=facts.price, reason=why, now=now)
-        self.feed.forget(asset, due.session)
+        self.feed.forget(asset)
         if self._too_late(due.asset, due.session, due.at):
             end_hold(self.store, *place, "missed", now)
             raise Missed(f"the bar was doubted: {why}")
@@ -449,7 +449,12 @@ class Runner:
             assert last is not None
         if last.phase == "executed":
             if closes:
-                base: float | None = carried(last, closes, due.session, self._known_before(last))
+                # A session before it, with its price as it was told then: a round's, or one it was shown.
+                before = self.store.last_round(self.season.id, last.asset, before=last.session)
+                shown = self.store.packet(last.id).history if before is None else ()
+                known = (before.session, before.price) if before is not None else None
+                known = (shown[-1].date, shown[-1].price) if shown else known
+                base: float | None = carried(last, closes, due.session, known)
             else:
                 base = self.feed.comparable(asset, last.session, due.at, dividends=dividends)
             settle(self.store, self.season, last, base or last.price, facts.price, due.session, now)
@@ -460,16 +465,8 @@ class Runner:
             doubted = doubted_revisions(self.store, self.season, due.asset, closes, now)
             correct(self.store, self.season, due.asset, closes, now, without=doubted)
             if doubted and due.review:  # nobody will look again tomorrow
-                self.feed.forget(asset, due.session)
+                self.feed.forget(asset)
                 raise Held(f"{due.asset} {min(doubted)}: its close was changed by more than is believed at once")
-
-    def _known_before(self, round: Round) -> tuple[str, float] | None:
-        """Return a session before a round with its price as it was told then: a round's, or one it was shown."""
-        before = self.store.last_round(self.season.id, round.asset, before=round.session)
-        if before is not None:
-            return before.session, before.price
-        history = self.store.packet(round.id).history
-        return (history[-1].date, history[-1].price) if history else None
 
     async def _late(self, asset: str, session: str, at: Instant) -> bool:
         """Return whether a session is over. Nothing is given up on the word of a clock that may be wrong."""
