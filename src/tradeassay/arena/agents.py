@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol, TypeVar, runtime_checkable
 
 from tradeassay.agents.ama import Conduct, architectures, make_architecture
@@ -55,22 +55,11 @@ class EntryAgent:
     model: Model | None = None
     each_call: bool = True
     recorded: bool = False
-    outside: OutsideAgent | None = field(init=False, default=None)
-    """The agent, where it decides by itself."""
-
-    def __post_init__(self) -> None:
-        if isinstance(self.agent, OutsideAgent):
-            object.__setattr__(self, "outside", self.agent)
 
     @property
     def repeatable(self) -> bool:
         """Whether asking again gives the same decision for free, so that writing its decisions can wait."""
-        return self.outside is None and (self.model is None or not self.each_call)
-
-    def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
-        """Return the dialogue of a decision that is not made outside."""
-        inside: InsideAgent = self.agent  # type: ignore[assignment]  # the other kind is asked directly
-        return inside.deliberate(packet, memory)
+        return not isinstance(self.agent, OutsideAgent) and (self.model is None or not self.each_call)
 
 
 class ConstantAction:

@@ -6,35 +6,11 @@ import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 from tradeassay.core.errors import UserError
 from tradeassay.core.time import DAY, HOUR, MINUTE, SECOND, Clock, Instant, WallClock
 
 Sleep = Callable[[float], Awaitable[None]]
-
-
-class ArenaClock(Clock, Protocol):
-    """A clock that can be waited on."""
-
-    @property
-    def live(self) -> bool:
-        """Whether time passes by itself, so that a session can be missed."""
-        ...
-
-    @property
-    def certain(self) -> bool:
-        """Whether something may be given up as late."""
-        ...
-
-    @property
-    def jumped(self) -> str:
-        """What has become of a clock that somebody set, until that is believed; else nothing."""
-        ...
-
-    async def wait_until(self, at: Instant) -> None:
-        """Return once it is ``at`` or later."""
-        ...
 
 
 def _since_boot() -> float:
@@ -56,6 +32,7 @@ class LiveClock:
     """
 
     live = True
+    """Time passes by itself, so that a session can be missed."""
 
     def __init__(
         self,
@@ -90,10 +67,12 @@ class LiveClock:
 
     @property
     def certain(self) -> bool:
+        """Whether something may be given up as late."""
         return not self.jumped and self._steady() - self._since >= self._believe_s
 
     @property
     def jumped(self) -> str:
+        """What has become of a clock that somebody set, until that is believed; else nothing."""
         self.now()
         if self._other is None:
             return ""
@@ -101,6 +80,7 @@ class LiveClock:
         return f"the machine's clock was set by {by:+,.0f} s: believed once that has stood {self._believe_s:g} s"
 
     async def wait_until(self, at: Instant) -> None:
+        """Return once it is ``at`` or later."""
         while (left := at - self.now()) > 0:
             await self._sleep(min(left / SECOND, self._step_s))
 
@@ -132,6 +112,8 @@ class ReplayClock:
             await self._sleep((at - self._at) / SECOND / self._speed)
         self._at = at
 
+
+ArenaClock = LiveClock | ReplayClock
 
 _SPEED = re.compile(r"(\d+(?:\.\d+)?)(d|h|m|s)/(\d+(?:\.\d+)?)?(d|h|m|s)")
 _UNITS = {"d": DAY, "h": HOUR, "m": MINUTE, "s": SECOND}

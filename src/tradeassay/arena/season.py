@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -254,7 +254,15 @@ class Season(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     founded: str = ""
 
     def __post_init__(self) -> None:
-        _check_ids(self)
+        for what, id in (("season", self.id), *(("entry", entry.id) for entry in self.entries)):
+            if not _ID.fullmatch(id):
+                raise UserError(f"{what} id '{id}'", hint="use up to 64 of a-z, 0-9, dot, dash and underscore")
+        if not self.assets:
+            raise UserError(f"season '{self.id}' has no assets")
+        for kind, ids in (("asset", [a.symbol for a in self.assets]), ("entry", [e.id for e in self.entries])):
+            twice = {id for id, count in Counter(ids).items() if count > 1}
+            if twice:
+                raise UserError(f"season '{self.id}' has the {kind} '{min(twice)}' twice")
         for first, last, who in ((self.first, self.last, "it"), *((*self.days(a), a.symbol) for a in self.assets)):
             if last is not None and parse_day(last) < parse_day(first):
                 raise UserError(
@@ -406,16 +414,13 @@ def _frozen(value: Any) -> Any:
         return value
     always = _ALWAYS.get(type(value), frozenset())
     return {
-        name: _frozen(getattr(value, name))
-        for name, default in _defaults(type(value))
-        if name in always or getattr(value, name) != default
+        field.name: _frozen(getattr(value, field.name))
+        for field in _fields(type(value))
+        if field.name in always or getattr(value, field.name) != field.default
     }
 
 
-@cache
-def _defaults(kind: type[msgspec.Struct]) -> tuple[tuple[str, Any], ...]:
-    """Return the settings of a struct with their defaults; asking msgspec takes longer than writing them down."""
-    return tuple((field.name, field.default) for field in msgspec.structs.fields(kind))
+_fields = cache(msgspec.structs.fields)  # asking msgspec takes longer than writing them down
 
 
 def load_season(path: Path) -> Season:
@@ -457,29 +462,25 @@ def check_text(what: str, text: str, most: int) -> None:
         raise UserError(f"the {what} has the invisible character U+{ord(hidden):04X}", hint="leave it out")
 
 
-def _check_ids(season: Season) -> None:
-    for what, id in (("season", season.id), *(("entry", entry.id) for entry in season.entries)):
-        if not _ID.fullmatch(id):
-            raise UserError(f"{what} id '{id}'", hint="use up to 64 of a-z, 0-9, dot, dash and underscore")
-    if not season.assets:
-        raise UserError(f"season '{season.id}' has no assets")
-    listed = (("asset", [a.symbol for a in season.assets]), ("entry", [e.id for e in season.entries]))
-    for kind, ids in listed:
-        twice = {id for id, count in Counter(ids).items() if count > 1}
-        if twice:
-            raise UserError(f"season '{season.id}' has the {kind} '{min(twice)}' twice")
-
-
 MODELS = ("scripted/sensible", "scripted/contrarian")
 ARCHITECTURES = ("investor", "trade", "hedge-fund", "deep-fund")
 
 
 def demo_season(seed: int = 7, *, first: str = "2022-03-01", last: str = "2022-12-30", warmup: int = 20) -> Season:
     """Return the demo's season on two stocks and two coins of the synthetic worlds of one seed."""
+    from tradeassay.data import load_dataset
+
+    assets: list[Asset] = []
+    kinds: tuple[tuple[Kind, str], ...] = (("stock", "us"), ("crypto", "crypto"))
+    for kind, preset in kinds:
+        dataset = f"synthetic/{preset}:{seed}"
+        view = load_dataset(dataset).at(0, "close")
+        plain = [symbol for symbol in view.symbols if view.instrument(symbol).kind == kind]
+        assets += [Asset(symbol=symbol, kind=kind, dataset=dataset) for symbol in plain[:2]]
     return Season(
         id=f"demo-{seed}",
         title="Replayed synthetic days",
-        assets=tuple(_assets(seed)),
+        assets=tuple(assets),
         entries=(
             *(
                 Entry(id=f"{kind}-{model.removeprefix('scripted/')}", architecture=kind, model=model)
@@ -492,15 +493,3 @@ def demo_season(seed: int = 7, *, first: str = "2022-03-01", last: str = "2022-1
         last=last,
         warmup=warmup,
     )
-
-
-def _assets(seed: int) -> Iterator[Asset]:
-    """Yield the first two ordinary instruments of each world, by name."""
-    from tradeassay.data import load_dataset
-
-    kinds: tuple[tuple[Kind, str], ...] = (("stock", "us"), ("crypto", "crypto"))
-    for kind, preset in kinds:
-        dataset = f"synthetic/{preset}:{seed}"
-        view = load_dataset(dataset).at(0, "close")
-        plain = [symbol for symbol in view.symbols if view.instrument(symbol).kind == kind]
-        yield from (Asset(symbol=symbol, kind=kind, dataset=dataset) for symbol in plain[:2])

@@ -25,7 +25,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Table, func, insert, sele
 from sqlalchemy.exc import SQLAlchemyError
 
 from tradeassay.account.daily_target import Booking, DailyTarget, SharedTarget, Step, replay
-from tradeassay.arena.agents import OUTSIDE, entry_agents
+from tradeassay.arena.agents import OUTSIDE, OutsideAgent, entry_agents
 from tradeassay.arena.amending import check_signature
 from tradeassay.arena.queries.seasons import read_season, season_ids
 from tradeassay.arena.queries.snapshot import SeasonSnapshot
@@ -510,7 +510,7 @@ class _Season:
         memory: dict[tuple[str, str], bytes] = {}
         spec = msgspec.structs.replace(season, budget=BudgetRules())
         async with entry_agents(spec, outside=evidence.outside, opener=evidence.opener) as agents:
-            inside = {id: agent for id, agent in agents.items() if agent.outside is None}
+            inside = {id for id, agent in agents.items() if not isinstance(agent.agent, OutsideAgent)}
             closing: Together[ClosedSlot, int] = Together(lambda made: [0] * len(made), thread=False)
             for row in played:
                 deciding = Slots(store=self._store, season=spec.on(row.session), agents=agents, closed=closing)

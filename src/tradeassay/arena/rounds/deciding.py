@@ -12,7 +12,7 @@ import msgspec
 from sqlalchemy import case, func, select
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
-from tradeassay.arena.agents import EntryAgent
+from tradeassay.arena.agents import EntryAgent, OutsideAgent
 from tradeassay.arena.rounds.money import accounts, outcomes
 from tradeassay.arena.season import Season
 from tradeassay.arena.state.rows import ClosedSlot, Known, ModelCall, Round, Slot
@@ -251,10 +251,10 @@ class Slots:
             if spent is not None and not known.calls:
                 decided = _closed(slot, packet, record, _failure("over_budget", spent))
             else:
-                if agent.outside is not None:
-                    making = agent.outside.decide(packet)
+                if isinstance(agent.agent, OutsideAgent):
+                    making = agent.agent.decide(packet)
                 else:
-                    dialogue, model = agent.deliberate(packet, known.memory), agent.model or _NoModel()
+                    dialogue, model = agent.agent.deliberate(packet, known.memory), agent.model or _NoModel()
                     making = deliberated(dialogue, slot, model, record, in_turn=agent.recorded)
                 # A rule or a record answers at once: a timeout around it would cost more than it does.
                 at_once = agent.repeatable and (agent.model is None or agent.recorded)

@@ -87,7 +87,7 @@ class Health:
         self._state: WorkerState = self._running
         self._now = now
         self._lock = Lock()
-        self._since = self._stamp()
+        self._since = _iso(self._now())
         self._troubles: dict[str, Trouble] = {}
         self._next: Instant | None = None
         self._beat = float("-inf")
@@ -95,15 +95,12 @@ class Health:
         self.marks: dict[str, Mark] = {}
         self.say: Callable[[str], None] = lambda text: None
 
-    def _stamp(self) -> str:
-        return iso(int(self._now()) * SECOND)
-
     def trouble(self, part: str, error: BaseException, level: Level = "stalled") -> None:
         """Note that a part failed; the worker is stalled where nothing can be played without it."""
         text = error.message if isinstance(error, TradeassayError) else str(fault_of(error))
         with self._lock:
             known = self._troubles.get(part)
-            since, count = (self._stamp(), 0) if known is None else (known.since, known.count)
+            since, count = (_iso(self._now()), 0) if known is None else (known.since, known.count)
             noted = Trouble(part=part, since=since, count=count + 1, text=text[:500], level=level)
             self._troubles[part] = noted
             if level == "stalled":
@@ -131,7 +128,7 @@ class Health:
 
     def _turn(self, state: WorkerState) -> None:
         if state != self._state:
-            self._state, self._since = state, self._stamp()
+            self._state, self._since = state, _iso(self._now())
 
     def told(self) -> WorkerHealth:
         with self._lock:
@@ -200,23 +197,23 @@ def give_back(held: IO[str]) -> None:
     held.close()
 
 
-_TROUBLES = msgspec.json.Decoder(tuple[Trouble, ...])
+def _iso(seconds: float) -> str:
+    return iso(int(seconds) * SECOND)
 
 
 def read_workers(store: Store, season: str | None = None, now: float | None = None) -> tuple[WorkerHealth, ...]:
     """Return what is on record about the workers of a season (None: of all), by name."""
     at = time.time() if now is None else now
     query = select(workers).order_by(workers.c.season, workers.c.worker)
-    if season is not None:
-        query = query.where(workers.c.season == season)
+    query = query if season is None else query.filter_by(season=season)
     found = []
     for row in store.rows(query):
         silent = max(at - row.beat, 0.0)
         state: WorkerState = row.state
         since = row.since
         if state in ("live", "replay", "stalled") and silent > SILENT_S:
-            state, since = "stalled", iso(int(row.beat) * SECOND) if row.state != "stalled" else row.since
+            state, since = "stalled", _iso(row.beat) if row.state != "stalled" else row.since
         copied = {name: getattr(row, name) for name in ("season", "worker", "rounds", "next_at")}
-        troubles = _TROUBLES.decode(row.troubles)
+        troubles = msgspec.json.decode(row.troubles, type=tuple[Trouble, ...])
         found.append(WorkerHealth(**copied, state=state, since=since, silent_s=silent, troubles=troubles))
     return tuple(found)

@@ -86,23 +86,21 @@ class _Tries:
         """Pause before the next try; raises ``error``, or :class:`Stalled`, where there should be none."""
         clock = self._runner.clock
         self._count += 1
-        if not clock.live:
-            if isinstance(error, DATABASE):
-                over = self._runner.real_time() - self._since >= REPLAY_GIVE_UP_S
-            else:
-                over = self._count >= REPLAY_TRIES or isinstance(error, FutureDataError)
-            if over:
-                raise error
-            await asyncio.sleep(min(0.05 * 2**self._count, 2.0))
+        if clock.live:
+            passed = clock.now() - self._began
+            if passed > GIVE_UP_S * SECOND and isinstance(error, SQLAlchemyError | OSError):
+                why = f"{part} has failed for {passed // SECOND} seconds: {error}"
+                raise Stalled(why, hint="start the arena again once it is mended; nothing is lost") from error
+            await clock.wait_until(clock.now() + int(self._wait * SECOND))
+            self._wait = min(self._wait * 2, self._runner.longest_s)
             return
-        passed = clock.now() - self._began
-        if passed > GIVE_UP_S * SECOND and isinstance(error, SQLAlchemyError | OSError):
-            raise Stalled(
-                f"{part} has failed for {passed // SECOND} seconds: {error}",
-                hint="start the arena again once it is mended; nothing is lost",
-            ) from error
-        await clock.wait_until(clock.now() + int(self._wait * SECOND))
-        self._wait = min(self._wait * 2, self._runner.longest_s)
+        if isinstance(error, DATABASE):
+            over = self._runner.real_time() - self._since >= REPLAY_GIVE_UP_S
+        else:
+            over = self._count >= REPLAY_TRIES or isinstance(error, FutureDataError)
+        if over:
+            raise error
+        await asyncio.sleep(min(0.05 * 2**self._count, 2.0))
 
 
 Seat = Callable[[Season], Awaitable[Mapping[str, EntryAgent]]]
@@ -217,19 +215,17 @@ class Runner:
         """Play a live round once the one before it on the same asset is over."""
         if before is not None:
             await asyncio.wait([before])
-        round = await self._opened(due, self._stage(due, number))
-        if round is not None and round.phase == "opened":
-            await self._decide(round)
-            await self._execute(round)
+        await self._play_group([(number, due)])
 
     async def _play_group(self, group: list[tuple[int, Due]]) -> None:
-        """Replay rounds of one time: opened one after another, decided side by side, booked in order.
+        """Play rounds of one time: opened one after another, decided side by side, booked in order.
 
         The order matters only where one account spans all assets, and makes two replays equal byte by byte.
         """
         opened = []
         for number, due in group:
-            round = await self._opened(due, self._stage(due, number))
+            warming = self.season.warming(self.season.asset(due.asset), due.session, number)
+            round = await self._opened(due, "warm-up" if warming else "live")
             if round is not None and round.phase == "opened":
                 opened.append(round)
         if len(opened) == 1:
@@ -237,7 +233,8 @@ class Runner:
         else:
             await asyncio.gather(*(self._decide(round) for round in opened))
         for round in opened:
-            await self._execute(round)
+            if await self._patiently(lambda: execute(self.store, self.season, round, iso(self.clock.now()))):  # noqa: B023 - awaited at once
+                self.health.rounds += 1
 
     async def _wait(self, at: Instant) -> bool:
         """Wait until an instant, showing that this worker is alive; True when something was amended meanwhile."""
@@ -300,15 +297,7 @@ class Runner:
                 left.append((number, due))
         return left
 
-    def _stage(self, due: Due, number: int) -> Stage:
-        warming = self.season.warming(self.season.asset(due.asset), due.session, number)
-        return "warm-up" if warming else "live"
-
     # -- one round -----------------------------------------------------------------------------------------------
-
-    async def _execute(self, round: Round) -> None:
-        if await self._patiently(lambda: execute(self.store, self.season, round, iso(self.clock.now()))):
-            self.health.rounds += 1
 
     async def _opened(self, due: Due, stage: Stage) -> Round | None:
         """Return a session's round, opened now where it was not; None when there will be none."""
@@ -489,7 +478,7 @@ class Runner:
 
         closed = Together(close, thread=False)
         slots = Slots(store=self.store, season=season, agents=self.agents, closed=closed)
-        told: Mapping[str, Packet] | None = None
+        told: Mapping[str, Packet] = {}
 
         def claim() -> tuple[Slot, ...]:
             now = self.real_time()
@@ -503,28 +492,26 @@ class Runner:
                 return
             mine = await self._patiently(claim)
             if mine:
-                if told is None:
-                    told = await self._patiently(lambda: packets(self.store, season, round))
-                await self._decide_slots(slots, mine, told)
+                told = told or await self._patiently(lambda: packets(self.store, season, round))
+                # Slots are decided side by side; one that could not be is claimed again.
+                known = await self._patiently(lambda: self.store.known(mine))  # noqa: B023 - awaited at once
+                making = [slots.decide(slot, told[slot.entry], known[slot.id]) for slot in mine]
+                made = await asyncio.gather(*making, return_exceptions=True)
+                broken = next((one for one in made if isinstance(one, BaseException)), None)
+                if broken is not None and not isinstance(broken, SQLAlchemyError if self.clock.live else DATABASE):
+                    raise broken
+                left = [one for one in made if isinstance(one, ClosedSlot)]
+                if left:
+                    await self._patiently(lambda: self.store.decide(left, self.worker))  # noqa: B023 - awaited at once
+                if (
+                    broken is not None
+                ):  # the arena's own trouble: what was answered is on record and not asked again
+                    self.health.trouble("database", broken)
+                    await self._pause(FIRST_S)
             if not await self._patiently(lambda: self.store.open_slots(round.id)):
                 return
             if not mine:
                 await asyncio.sleep(self.poll_s)  # another worker still has some
-
-    async def _decide_slots(self, slots: Slots, mine: tuple[Slot, ...], told: Mapping[str, Packet]) -> None:
-        """Decide slots side by side and write down what came of it; a slot that could not be is claimed again."""
-        known = await self._patiently(lambda: self.store.known(mine))
-        making = [slots.decide(slot, told[slot.entry], known[slot.id]) for slot in mine]
-        made = await asyncio.gather(*making, return_exceptions=True)
-        broken = next((one for one in made if isinstance(one, BaseException)), None)
-        if broken is not None and not isinstance(broken, SQLAlchemyError if self.clock.live else DATABASE):
-            raise broken
-        left = [one for one in made if isinstance(one, ClosedSlot)]
-        if left:
-            await self._patiently(lambda: self.store.decide(left, self.worker))
-        if broken is not None:  # the arena's own trouble: what was answered is on record and not asked again
-            self.health.trouble("database", broken)
-            await self._pause(FIRST_S)
 
     # -- patience ------------------------------------------------------------------------------------------------
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import select as sockets
 import sqlite3
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select, text
+from sqlalchemy import Engine, create_engine, event, insert, inspect, select, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, InvalidatePoolError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError
 from sqlalchemy.pool import NullPool
 
 from tradeassay.arena.state import tables
 from tradeassay.core.errors import DataError, UserError, require
 from tradeassay.core.secrets import remember_address, without_secrets
+
+_LOCK = 0x7461_6172
+"""The key of PostgreSQL's advisory lock around the schema."""
 
 
 def unreadable(db: str, error: DatabaseError) -> UserError:
@@ -41,8 +41,17 @@ def open_engine(url: str, *, durable: bool = True, called: str | None = None) ->
         with engine.begin() as connection:
             # Nobody else changes the schema meanwhile: SQLite has taken its write lock.
             if connection.dialect.name == "postgresql":
-                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-            _create_tables(connection)
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+            known = inspect(connection).has_table(tables.schema.name)
+            version = connection.execute(select(tables.schema.c.version)).scalar() if known else None
+            tables.metadata.create_all(connection)
+            if version is None:
+                connection.execute(insert(tables.schema).values(version=tables.SCHEMA))
+            elif version != tables.SCHEMA:
+                raise DataError(
+                    f"the arena's database has form {version}, this version of tradeassay writes {tables.SCHEMA}",
+                    hint="start a new one, or use the version that wrote it",
+                )
     except (ArgumentError, NoSuchModuleError) as error:
         raise UserError(
             f"'{url}' is not a database address", hint="name a file, or postgresql+psycopg://user@host/name"
@@ -61,17 +70,26 @@ def _engine(address: str, durable: bool) -> Engine:
         require("psycopg", "postgres")
         if parsed.drivername == "postgresql":
             parsed = parsed.set(drivername="postgresql+psycopg")
-        engine = create_engine(parsed)
-        event.listen(engine, "checkout", _check_alive(engine))
-        event.listen(engine, "checkin", lambda _, record: record.info.update(used=time.monotonic()))
-        if not durable:
-            event.listen(engine, "connect", _hasten_postgres)
-        event.listen(engine, "before_cursor_execute", _clean_parameters, retval=True)
-        return engine
-    # A pool of one file's connections would only hide who holds the write lock.
-    engine = create_engine(parsed, poolclass=NullPool if parsed.database in (None, "", ":memory:") else None)
-    event.listen(engine, "connect", _prepare_sqlite(durable))
-    event.listen(engine, "begin", _begin_immediate)
+        # A server that has gone is noticed before a statement is lost to it.
+        engine = create_engine(parsed, pool_pre_ping=True)
+    else:
+        # A pool of one file's connections would only hide who holds the write lock.
+        engine = create_engine(parsed, poolclass=NullPool if parsed.database in (None, "", ":memory:") else None)
+        event.listen(engine, "begin", _begin_immediate)
+
+    def prepare(connection: Any, _record: Any) -> None:
+        if engine.dialect.name == "postgresql":
+            if not durable:
+                with connection.cursor() as cursor:
+                    cursor.execute("SET synchronous_commit = off")
+                connection.commit()
+            return
+        connection.isolation_level = None  # the driver's own BEGIN comes too late; ours is in _begin_immediate
+        wait = "FULL" if durable else "NORMAL"
+        for pragma in ("journal_mode=WAL", f"synchronous={wait}", "foreign_keys=ON", "busy_timeout=30000"):
+            connection.execute(f"PRAGMA {pragma}").close()
+
+    event.listen(engine, "connect", prepare)
     event.listen(engine, "before_cursor_execute", _clean_parameters, retval=True)
     return engine
 
@@ -83,67 +101,8 @@ def _clean_parameters(
     return statement, without_secrets(parameters)
 
 
-def _prepare_sqlite(durable: bool) -> Any:
-    wait = "FULL" if durable else "NORMAL"
-    pragmas = ("journal_mode=WAL", f"synchronous={wait}", "foreign_keys=ON", "busy_timeout=30000")
-
-    def prepare(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # the driver's own BEGIN comes too late; ours is in _begin_immediate
-        for pragma in pragmas:
-            connection.execute(f"PRAGMA {pragma}").close()
-
-    return prepare
-
-
 def _begin_immediate(connection: Any) -> None:
     # A transaction that reads first and writes later could find the file changed in between and fail; taking the
     # write lock at once cannot. Readers that ask for it get a plain one, so that they never wait for writers.
     plain = connection.get_execution_options().get("read_only", False)
     connection.exec_driver_sql("BEGIN" if plain else "BEGIN IMMEDIATE")
-
-
-IDLE_S = 5.0
-"""A connection that was not used for so long is tried out before it is used again."""
-
-
-def _check_alive(engine: Engine) -> Callable[..., None]:
-    """Return what finds out that a server has gone before a statement is lost to it.
-
-    To ask the server every time costs as much as most statements. A server that ends, ends its connections: there
-    is something to be read on them, which nobody asked for.
-    """
-
-    def check(connection: Any, record: Any, _proxy: Any) -> None:
-        try:
-            looking = sockets.poll()
-            looking.register(connection.fileno(), sockets.POLLIN)
-            if looking.poll(0) or time.monotonic() - record.info.get("used", time.monotonic()) > IDLE_S:
-                engine.dialect.do_ping(connection)
-        except connection.Error as error:
-            raise InvalidatePoolError("the server has gone") from error
-
-    return check
-
-
-def _hasten_postgres(connection: Any, _record: Any) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SET synchronous_commit = off")
-    connection.commit()
-
-
-_LOCK = 0x7461_6172
-"""The key of PostgreSQL's advisory lock around the schema."""
-
-
-def _create_tables(connection: Connection) -> None:
-    """Create what is missing; raises :class:`DataError` for a database of another version."""
-    known = inspect(connection).has_table(tables.schema.name)
-    version = connection.execute(select(tables.schema.c.version)).scalar() if known else None
-    tables.metadata.create_all(connection)
-    if version is None:
-        connection.execute(insert(tables.schema).values(version=tables.SCHEMA))
-    elif version != tables.SCHEMA:
-        raise DataError(
-            f"the arena's database has form {version}, this version of tradeassay writes {tables.SCHEMA}",
-            hint="start a new one, or use the version that wrote it",
-        )

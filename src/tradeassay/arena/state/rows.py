@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from functools import cache
 from importlib import resources
 from typing import Any, Literal, TypeVar
 
@@ -141,21 +140,19 @@ def read_slot(row: Any) -> Slot:
     return Slot(**found)
 
 
-@cache
-def _common() -> bytes:
-    """Return what questions have in common; never changed, because what was packed with it needs it."""
-    return resources.files(__package__).joinpath("questions.v1.txt").read_bytes()
+# What questions have in common; never changed, because what was packed with it needs it.
+_COMMON = resources.files(__package__).joinpath("questions.v1.txt").read_bytes()
 
 
 def packed(body: bytes) -> bytes:
     """Return bytes compressed: most of a question is in every other question too."""
-    writer = zlib.compressobj(1, zdict=_common())
+    writer = zlib.compressobj(1, zdict=_COMMON)
     return writer.compress(body) + writer.flush()
 
 
 def unpacked(body: bytes) -> bytes:
     """Return what was compressed; raises :class:`DataError` for damage, and for more than anybody writes."""
-    reader = zlib.decompressobj(zdict=_common())
+    reader = zlib.decompressobj(zdict=_COMMON)
     try:
         found = reader.decompress(body, 1 << 26)
     except zlib.error as error:

@@ -119,18 +119,15 @@ class Store:
             with self.write("season") as db:
                 known = db.execute(select(t.seasons.c.spec).where(t.seasons.c.id == season.id)).scalar()
                 if known is None:
-                    spec = season.frozen.decode()
-                    db.execute(
-                        insert(t.seasons).values(id=season.id, spec=spec, sha256=season.sha256, created_at=now)
-                    )
+                    row = {"id": season.id, "spec": season.frozen.decode(), "sha256": season.sha256}
+                    db.execute(insert(t.seasons).values(**row, created_at=now))
                     tell(db, season.id, "season", now, {"id": season.id, "title": season.title})
         except IntegrityError:  # another worker wrote it at the same moment
             known = self.scalar(select(t.seasons.c.spec).where(t.seasons.c.id == season.id))
         # The specs are compared, not their hashes: a setting that came later stands at its default in older ones.
         if known is not None and not season.founded and msgspec.json.decode(known, type=Season) != season:
-            raise UserError(
-                f"season '{season.id}' is frozen with another spec", hint="give the changed one another id"
-            )
+            what = f"season '{season.id}' is frozen with another spec"
+            raise UserError(what, hint="give the changed one another id")
 
     def open_round(
         self,
@@ -150,17 +147,9 @@ class Store:
         """
         body, asset, session = canonical_json(packet), packet.symbol, packet.date
         place = {"season": season.id, "asset": asset, "session": session, "stage": packet.phase}
-        row = {
-            **place,
-            "decision_time": packet.decided_at,
-            "phase": "opened",
-            "price": packet.price,
-            "momentum": packet.momentum,
-            "packet": body.decode(),
-            "packet_sha256": sha256_bytes(body),
-            "opened_at": now,
-            "shared": shared,
-        }
+        row: dict[str, Any] = {**place, "phase": "opened", "opened_at": now, "shared": shared}
+        row |= {"decision_time": packet.decided_at, "price": packet.price, "momentum": packet.momentum}
+        row |= {"packet": body.decode(), "packet_sha256": sha256_bytes(body)}
         free = {"status": "open", "action": None, "decided_at": None, "failures": None}
         slots = []
         for entry in season.everyone:
@@ -252,11 +241,8 @@ class Store:
             failed = [decided.slot.id for decided in mine if decided.choice.status == "failed"]
             query = select(t.door_offers.c.slot, t.door_offers.c.body).where(t.door_offers.c.slot.in_(failed))
             answered = {row.slot: _CHOICE.decode(row.body) for row in db.execute(query)} if failed else {}
-            mine = [
-                msgspec.structs.replace(decided, choice=answered.get(decided.slot.id, decided.choice))
-                for decided in mine
-            ]
-            close_slots(db, mine)
+            replace = msgspec.structs.replace
+            close_slots(db, [replace(one, choice=answered.get(one.slot.id, one.choice)) for one in mine])
         return len(mine)
 
     def miss(self, round: Round, now: str, cause: str) -> int:
@@ -270,9 +256,8 @@ class Store:
         spent: dict[str, Any] = {"usage": Usage(usd=0.0), "calls": 0, "decided_at": round.decision_time}
         with self.write("miss") as db:
             found = db.execute(query.with_for_update(of=t.decisions) if self._locks else query).all()
-            close_slots(
-                db, [ClosedSlot(slot=read.read_slot(r), choice=_CHOICE.decode(r.body), **spent) for r in found]
-            )
+            made = [ClosedSlot(slot=read.read_slot(r), choice=_CHOICE.decode(r.body), **spent) for r in found]
+            close_slots(db, made)
             late = {"status": "missed", "action": "HOLD", "decided_at": now, "failures": _missed_because(cause)}
             closed = db.execute(update(t.decisions).where(*unanswered).values(**late, lease_until=None))
             if closed.rowcount:

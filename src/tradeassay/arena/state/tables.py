@@ -13,34 +13,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    event,
-    text,
-)
+import sqlalchemy as sa
+from sqlalchemy import Column, ForeignKey, Index, Table, Text, UniqueConstraint, event
 from sqlalchemy.types import TypeEngine
 
-metadata = MetaData()
+metadata = sa.MetaData()
 SCHEMA = 1
 """Raised whenever a table changes its form."""
 
-NAME, DAY, MOMENT, WORD, HASH = String(64), String(10), String(40), String(10), String(64)
+NAME, DAY, MOMENT, WORD, HASH = sa.String(64), sa.String(10), sa.String(40), sa.String(10), sa.String(64)
 
 
 def _id() -> Column[int]:
-    return Column("id", Integer, primary_key=True, autoincrement=True)
+    return Column("id", sa.Integer, primary_key=True, autoincrement=True)
 
 
 def _key(kind: TypeEngine[Any], *names: str) -> list[Column[Any]]:
@@ -55,20 +40,22 @@ def _maybe(kind: TypeEngine[Any], *names: str) -> list[Column[Any]]:
     return [Column(name, kind) for name in names]
 
 
-schema = Table("arena_schema", metadata, *_key(Integer(), "version"))
+def _table(name: str, *parts: Any) -> Table:
+    return Table(name, metadata, *parts)
 
-seasons = Table(
+
+schema = _table("arena_schema", *_key(sa.Integer(), "version"))
+
+seasons = _table(
     "seasons",
-    metadata,
     *_key(NAME, "id"),
     *_given(Text(), "spec"),
     *_given(HASH, "sha256"),
     *_given(MOMENT, "created_at"),
 )
 
-rounds = Table(
+rounds = _table(
     "rounds",
-    metadata,
     _id(),
     Column("season", NAME, ForeignKey("seasons.id"), nullable=False),
     *_given(NAME, "asset"),
@@ -76,9 +63,9 @@ rounds = Table(
     *_given(MOMENT, "decision_time", "opened_at"),
     # The stage is warm-up or live, the phase opened, executed or settled.
     *_given(WORD, "stage", "phase"),
-    *_given(Float(), "price"),
+    *_given(sa.Float(), "price"),
     # The price again, in terms of a share at the time of the next session's price.
-    *_maybe(Float(), "base_price", "next_price", "momentum"),
+    *_maybe(sa.Float(), "base_price", "next_price", "momentum"),
     *_maybe(DAY, "next_session"),
     *_given(Text(), "packet"),
     *_given(HASH, "packet_sha256"),
@@ -87,19 +74,18 @@ rounds = Table(
     Index("rounds_by_state", "season", "asset", "phase", "session"),
 )
 
-decisions = Table(
+decisions = _table(
     "decisions",
-    metadata,
     _id(),
-    Column("round", Integer, ForeignKey("rounds.id"), nullable=False),
+    Column("round", sa.Integer, ForeignKey("rounds.id"), nullable=False),
     *_given(NAME, "season", "asset", "entry"),
     *_given(DAY, "session"),
     *_given(WORD, "stage", "status"),  # the status is open, decided, failed or missed
-    *_maybe(String(4), "action"),
-    *_maybe(Float(), "confidence", "allocation", "usd", "lease_until"),
+    *_maybe(sa.String(4), "action"),
+    *_maybe(sa.Float(), "confidence", "allocation", "usd", "lease_until"),
     *_maybe(Text(), "reasoning", "message", "talk", "failures"),
     *_maybe(MOMENT, "decided_at"),
-    *_maybe(Integer(), "calls", "input_tokens", "output_tokens"),
+    *_maybe(sa.Integer(), "calls", "input_tokens", "output_tokens"),
     *_maybe(NAME, "lease_owner"),
     UniqueConstraint("round", "entry"),
     Index("slots_by_entry", "season", "entry", "asset", "session"),
@@ -109,20 +95,19 @@ decisions = Table(
     Index("decisions_by_entry", "season", "entry", "status", "session"),
 )
 
-bookings = Table(
+bookings = _table(
     "bookings",
-    metadata,
     _id(),
-    Column("slot", Integer, ForeignKey("decisions.id"), nullable=False),
+    Column("slot", sa.Integer, ForeignKey("decisions.id"), nullable=False),
     # 0 for the execution, 1 for the settlement, then corrections; the kind says the same in a word.
-    *_given(Integer(), "number"),
+    *_given(sa.Integer(), "number"),
     *_given(NAME, "season", "entry", "asset"),
     *_given(WORD, "stage", "kind"),
-    *_given(Integer(), "position_before", "position"),
-    *_given(Float(), "nav_before", "fee", "nav"),
+    *_given(sa.Integer(), "position_before", "position"),
+    *_given(sa.Float(), "nav_before", "fee", "nav"),
     # The exposures are the signed money behind the asset, where one account spans all assets; ``restated_before``
     # is the account before a corrected decision, on the new prices.
-    *_maybe(Float(), "earned", "exposure_before", "exposure", "restated_before"),
+    *_maybe(sa.Float(), "earned", "exposure_before", "exposure", "restated_before"),
     UniqueConstraint("slot", "number"),
     Index("bookings_by_account", "season", "stage", "entry", "asset", "id"),
 )
@@ -131,7 +116,7 @@ _MONEY = ("position_before", "position", "nav_before", "fee", "earned", "nav")
 
 slots = Table(
     "slots",
-    MetaData(),  # a view: it is not created with the tables
+    sa.MetaData(),  # a view: it is not created with the tables
     *(
         Column(column.name, column.type, *([ForeignKey(rounds.c.id)] if column.name == "round" else []))
         for column in decisions.c
@@ -155,39 +140,36 @@ CREATE_SLOTS = f"""
 
 
 @event.listens_for(bookings, "after_create")
-def create_view(table: Table, connection: Connection, **_: object) -> None:
-    connection.execute(text(CREATE_SLOTS))
+def create_view(table: Table, connection: sa.Connection, **_: object) -> None:
+    connection.execute(sa.text(CREATE_SLOTS))
 
 
-price_vintages = Table(
+price_vintages = _table(
     "price_vintages",  # what a vendor said a session's close was, and when it was known; never changed
-    metadata,
     *_key(NAME, "season", "asset"),
     *_key(DAY, "session"),
-    *_key(Integer(), "number"),
-    *_given(Float(), "close"),
+    *_key(sa.Integer(), "number"),
+    *_given(sa.Float(), "close"),
     *_given(MOMENT, "known_at"),
-    *_given(Integer(), "used"),  # 1: rounds were decided or settled on it; 0: it was only looked at
+    *_given(sa.Integer(), "used"),  # 1: rounds were decided or settled on it; 0: it was only looked at
 )
 
-corrections = Table(
+corrections = _table(
     "corrections",  # a revision that all accounts have booked
-    metadata,
     _id(),
     *_given(NAME, "season", "asset"),
     *_given(DAY, "session"),
-    *_given(Float(), "old", "new"),
+    *_given(sa.Float(), "old", "new"),
     *_given(MOMENT, "known_at"),
-    *_given(Integer(), "restated"),  # how many decisions earned something else than was booked
+    *_given(sa.Integer(), "restated"),  # how many decisions earned something else than was booked
     Index("corrections_by_asset", "season", "asset", "session"),
 )
 
-held_bars = Table(
+held_bars = _table(
     "held_bars",  # a bar that looks wrong holds its round until somebody or a second look says more
-    metadata,
     *_key(NAME, "season", "asset"),
     *_key(DAY, "session"),
-    *_given(Float(), "price"),
+    *_given(sa.Float(), "price"),
     *_given(Text(), "reason"),
     *_given(MOMENT, "since"),
     *_maybe(WORD, "word"),  # accept or refuse
@@ -195,9 +177,8 @@ held_bars = Table(
     *_maybe(MOMENT, "word_at"),
 )
 
-skipped = Table(
+skipped = _table(
     "skipped_sessions",  # sessions without a round: everybody missed them, and why
-    metadata,
     *_key(NAME, "season", "asset"),
     *_key(DAY, "session"),
     *_given(WORD, "stage"),
@@ -205,11 +186,10 @@ skipped = Table(
     *_given(MOMENT, "at"),
 )
 
-amendments = Table(
+amendments = _table(
     "amendments",  # what the operator changed while the season ran; never changed itself
-    metadata,
     *_key(NAME, "season"),
-    *_key(Integer(), "number"),
+    *_key(sa.Integer(), "number"),
     *_given(MOMENT, "at"),
     *_given(NAME, "by", "what"),
     *_given(WORD, "change"),
@@ -218,127 +198,115 @@ amendments = Table(
     *_given(HASH, "sha256"),
 )
 
-workers = Table(
+workers = _table(
     "workers",  # who plays a season, when it was last heard of, what troubles it
-    metadata,
     *_key(NAME, "season", "worker"),
     *_given(WORD, "state"),  # live, replay, stalled, finished or stopped
     *_given(MOMENT, "since"),
-    *_given(Float(), "beat"),  # real seconds
-    *_given(Integer(), "rounds"),
+    *_given(sa.Float(), "beat"),  # real seconds
+    *_given(sa.Integer(), "rounds"),
     *_maybe(MOMENT, "next_at"),
     *_given(Text(), "troubles"),
 )
 
-calls = Table(
+calls = _table(
     "calls",
-    metadata,
-    Column("slot", Integer, ForeignKey("decisions.id"), primary_key=True),
-    *_key(Integer(), "number"),
+    Column("slot", sa.Integer, ForeignKey("decisions.id"), primary_key=True),
+    *_key(sa.Integer(), "number"),
     *_given(NAME, "purpose"),
     *_given(HASH, "request_sha256"),
-    *_given(LargeBinary(), "request", "reply"),
+    *_given(sa.LargeBinary(), "request", "reply"),
 )
 
-memories = Table(
+memories = _table(
     "memories",
-    metadata,
     *_key(NAME, "season", "entry", "asset"),
-    *_given(Integer(), "slot"),
-    *_given(LargeBinary(), "body"),
+    *_given(sa.Integer(), "slot"),
+    *_given(sa.LargeBinary(), "body"),
 )
 
-rewards = Table(
+rewards = _table(
     "rewards",
-    metadata,
-    Column("slot", Integer, ForeignKey("decisions.id"), primary_key=True),
+    Column("slot", sa.Integer, ForeignKey("decisions.id"), primary_key=True),
     *_given(NAME, "season", "entry", "asset"),
     *_given(DAY, "session"),
-    *_given(Float(), "reward"),
+    *_given(sa.Float(), "reward"),
 )
 
-events = Table(
+events = _table(
     "events",
-    metadata,
-    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("seq", sa.Integer, primary_key=True, autoincrement=True),
     *_given(NAME, "season"),
-    *_given(String(16), "kind"),
+    *_given(sa.String(16), "kind"),
     *_given(MOMENT, "at"),
     *_given(Text(), "body"),
     Index("events_by_season", "season", "seq"),
 )
 
-door_agents = Table(
+door_agents = _table(
     "door_agents",  # who is registered; of a token only a salted hash is kept
-    metadata,
-    *_key(String(16), "id"),
+    *_key(sa.String(16), "id"),
     *_given(NAME, "season", "entry"),
     *_maybe(Text(), "address"),
-    *_given(LargeBinary(), "salt", "digest"),
+    *_given(sa.LargeBinary(), "salt", "digest"),
     *_given(MOMENT, "created_at"),
     *_maybe(MOMENT, "revoked_at"),
     UniqueConstraint("season", "entry"),
 )
 
-door_applicants = Table(
+door_applicants = _table(
     "door_applicants",  # who asks to be let in; the token counts once an operator has approved
-    metadata,
-    *_key(String(16), "id"),
+    *_key(sa.String(16), "id"),
     *_given(NAME, "season", "entry"),
     *_given(Text(), "label", "contact"),
     *_maybe(Text(), "address"),
-    *_given(LargeBinary(), "salt", "digest"),
+    *_given(sa.LargeBinary(), "salt", "digest"),
     *_given(MOMENT, "at"),
     *_given(WORD, "status"),  # waiting, approved or declined
     UniqueConstraint("season", "entry"),
 )
 
-door_keys = Table(
+door_keys = _table(
     "door_keys",  # those of the operator and of experts; they survive a restart and can be revoked
-    metadata,
-    *_key(String(16), "id"),
+    *_key(sa.String(16), "id"),
     *_given(WORD, "kind"),  # operator or expert
     *_given(NAME, "name"),
-    *_given(LargeBinary(), "salt", "digest"),
+    *_given(sa.LargeBinary(), "salt", "digest"),
     *_given(MOMENT, "created_at"),
     *_maybe(MOMENT, "revoked_at"),
 )
 
-door_offers = Table(
+door_offers = _table(
     "door_offers",  # agents' answers, until the worker that plays the round takes them; received in real seconds
-    metadata,
-    *_key(Integer(), "slot"),
-    *_given(String(16), "agent"),
+    *_key(sa.Integer(), "slot"),
+    *_given(sa.String(16), "agent"),
     *_given(Text(), "body"),
-    *_given(Float(), "received"),
+    *_given(sa.Float(), "received"),
 )
 
-door_nonces = Table(
-    "door_nonces", metadata, *_key(String(16), "agent"), *_key(String(128), "nonce"), *_given(Float(), "received")
+door_nonces = _table(
+    "door_nonces", *_key(sa.String(16), "agent"), *_key(sa.String(128), "nonce"), *_given(sa.Float(), "received")
 )
 
-door_counts = Table(
+door_counts = _table(
     "door_counts",  # how often somebody knocked in a minute, over all processes
-    metadata,
-    *_key(String(80), "key"),
-    *_key(Integer(), "minute"),
-    *_given(Integer(), "count"),
+    *_key(sa.String(80), "key"),
+    *_key(sa.Integer(), "minute"),
+    *_given(sa.Integer(), "count"),
 )
 
-stream_inbox = Table(
+stream_inbox = _table(
     "stream_inbox",  # what live connectors fetched, as it came, before any round
-    metadata,
     *_key(NAME, "season", "asset"),
     *_key(HASH, "key"),  # of source, id and content
     *_given(Text(), "body"),
-    *_given(BigInteger(), "known_at"),  # nanoseconds: the later of published and fetched
+    *_given(sa.BigInteger(), "known_at"),  # nanoseconds: the later of published and fetched
     Index("stream_inbox_known", "season", "asset", "known_at"),
 )
 
-stream_items = Table(
+stream_items = _table(
     "stream_items",
-    metadata,
-    *_key(String(20), "id"),
+    *_key(sa.String(20), "id"),
     Column("season", NAME, ForeignKey("seasons.id"), nullable=False),
     *_given(NAME, "asset"),
     *_given(DAY, "session"),
@@ -347,15 +315,14 @@ stream_items = Table(
     *_given(Text(), "summary_by", "checks", "contradicts"),
     *_given(MOMENT, "published_at", "fetched_at"),
     *_given(HASH, "content_sha256"),
-    *_maybe(String(20), "merged_into"),
+    *_maybe(sa.String(20), "merged_into"),
     Index("stream_items_by_session", "season", "asset", "session"),
     Index("stream_items_by_status", "season", "status", "published_at"),
     Index("stream_items_merged", "merged_into"),
 )
 
-stream_rounds = Table(
+stream_rounds = _table(
     "stream_rounds",  # what a round was given, once and for all
-    metadata,
     *_key(NAME, "season", "asset"),
     *_key(DAY, "session"),
     *_given(MOMENT, "decision_time"),
@@ -363,20 +330,18 @@ stream_rounds = Table(
     *_given(HASH, "sha256"),
 )
 
-stream_calls = Table(
+stream_calls = _table(
     "stream_calls",  # a model's answers, kept before they are used
-    metadata,
-    *_key(String(20), "item"),
-    *_key(Integer(), "number"),
+    *_key(sa.String(20), "item"),
+    *_key(sa.Integer(), "number"),
     *_given(Text(), "model"),
     *_given(HASH, "request_sha256"),
-    *_given(LargeBinary(), "reply"),
+    *_given(sa.LargeBinary(), "reply"),
 )
 
-stream_reviews = Table(
+stream_reviews = _table(
     "stream_reviews",
-    metadata,
-    Column("item", String(20), ForeignKey("stream_items.id"), primary_key=True),
+    Column("item", sa.String(20), ForeignKey("stream_items.id"), primary_key=True),
     *_key(NAME, "expert"),
     *_given(WORD, "verdict"),  # confirm or reject
     *_given(Text(), "note"),
