@@ -17,8 +17,7 @@ from tradeassay.assay.leaks import LeakTestConfig
 from tradeassay.assay.leaks.examine import leak_tests
 from tradeassay.assay.luck import luck_of_run
 from tradeassay.assay.memory import CounterfactualConfig, counterfactual_study
-from tradeassay.assay.robustness import disturb
-from tradeassay.assay.robustness.study import costlier, replayed
+from tradeassay.assay.robustness import costlier, replayed, smaller, with_false_news
 from tradeassay.assay.verdict import VerdictConfig, assay, record_assay
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.cli import root
@@ -132,31 +131,29 @@ def test_a_late_decision_is_the_old_one_a_session_later(played):
 
 def test_the_smaller_market_is_chosen_by_what_was_known(panel):
     first = str(panel.sessions[WARM])
-    small = disturb.smaller(panel, 0.5, first)
+    small = smaller(panel, 0.5, first)
     bars = {name: values.copy() for name, values in panel.bars.items()}
     for values in bars.values():
         values[WARM:] = values[WARM:][:, ::-1]
-    import dataclasses
-
-    other = disturb.smaller(dataclasses.replace(panel, bars=bars), 0.5, first)
+    other = smaller(dataclasses.replace(panel, bars=bars), 0.5, first)
     assert small.symbols == other.symbols
     assert "IDXF" in small.symbols
     assert len(small.symbols) == 13
     assert {one.symbol for one in small.memberships} <= set(small.symbols)
     with pytest.raises(UserError, match="not a market"):
-        disturb.smaller(panel, 0.01, first)
+        smaller(panel, 0.01, first)
 
 
 def test_false_news_is_about_listed_names_and_known_before_the_open(panel):
     first, last = str(panel.sessions[WARM]), str(panel.sessions[-1])
-    made = disturb.with_false_news(panel, first, last, 2, seed=1)
+    made = with_false_news(panel, first, last, 2, seed=1)
     added = [item for item in made.news if item.id.startswith("false-")]
     assert len(added) == 2 * (SESSIONS - WARM)
     opens = set(panel.open_time[WARM:].tolist())
     assert {item.published_at + 30 * 60_000_000_000 for item in added} <= opens
     assert all(np.diff([item.published_at for item in made.news]) >= 0)
     assert any("false news" in bias for bias in made.facts.biases)
-    assert made.news == disturb.with_false_news(panel, first, last, 2, seed=1).news
+    assert made.news == with_false_news(panel, first, last, 2, seed=1).news
 
 
 def test_the_past_is_changed_of_data_whose_faults_were_accepted(panel, played, tmp_path):

@@ -77,6 +77,7 @@ GOOD, NOTHING = edge(0.1, 0.05), edge(0.02, 0.05)
 CLEAN = LeakEvidence(tested=True, sentence="No leak was found.")
 LUCKY = LuckEvidence(percentile=span(0.99, 0.005), p=0.01, p_low=0.99, portfolios=10_000)
 UNLUCKY = LuckEvidence(percentile=span(0.01, 0.005), p=0.99, p_low=0.01, portfolios=10_000)
+BARELY = LuckEvidence(percentile=span(0.9, 0.05), p=0.1, portfolios=10_000)
 MIDDLING = LuckEvidence(percentile=span(0.4, 0.05), p=0.6, p_low=0.4, portfolios=10_000)
 
 
@@ -140,6 +141,10 @@ STAYS_TOGETHER = msgspec.structs.replace(
 )
 """Names and days earn under the mask too: nobody is praised for a sum, and nobody blamed."""
 STYLES = StyleEvidence(tilt=span(0.01, 0.05), timing=span(0.08, 0.03))
+MODEL = {"edge": NOTHING, "by_model": True}
+SUSPECTED, LEFT = "memory is suspected: of +9.0% (+4.0% to +14.0%)", "under 'blinded' nothing is left"
+WEAK = memory(span(0.05, 0.1), span(0.03, 0.05))
+BENT = TailEvidence(skew=-3.0, worst=-0.1, worst_session=None, drawdown=-0.1, crash=False, option_like=True)
 LEANS = {"style_variance": 0.6, "exposures": {"MOM_12_1": span(1.2, 0.2), "ROC_20": span(0.1, 0.2)}}
 
 
@@ -148,12 +153,7 @@ LEANS = {"style_variance": 0.6, "exposures": {"MOM_12_1": span(1.2, 0.2), "ROC_2
     [
         ({}, "skill", True, "skill is supported"),
         ({"edge": NOTHING}, "luck", True, "cannot be told from luck"),
-        (
-            {"luck": LuckEvidence(percentile=span(0.9, 0.05), p=0.1, portfolios=10_000)},
-            "skill",
-            False,
-            "But random portfolios do not confirm it.",
-        ),
+        ({"luck": BARELY}, "skill", False, "But random portfolios do not confirm it."),
         ({"luck": MIDDLING}, "luck", True, "60.0% of random portfolios with the same trades did as well"),
         ({"edge": NOTHING, **LEANS}, "style", True, "twelve-month momentum +1.2"),
         ({"edge": NOTHING, **LEANS, "style_variance": 0.3}, "luck", True, "cannot be told from luck"),
@@ -167,44 +167,30 @@ LEANS = {"style_variance": 0.6, "exposures": {"MOM_12_1": span(1.2, 0.2), "ROC_2
         ({"edge": eaten(0.0, -0.1), "luck": MIDDLING}, "costs", True, "costs took it"),
         ({"edge": eaten(0.06, 0.04, most=False)}, "luck", True, "cannot be told from luck"),
         ({"edge": eaten(0.0, -0.1, most=False), "luck": MIDDLING}, "luck", True, "did as badly"),
-        (
-            {"edge": NOTHING, "styles": STYLES},
-            "timing",
-            True,
-            "+8.0% (+5.0% to +11.0%) a year from leaning",
-        ),
+        ({"edge": NOTHING, "styles": STYLES}, "timing", True, "+8.0% (+5.0% to +11.0%) a year from leaning"),
         ({"styles": STYLES}, "mixed", True, "part of it is timing of styles"),
         ({"edge": NOTHING, "timing": timed(0.08), "memory": DATES}, "memory", True, "its timing is memory"),
         (
-            {"edge": NOTHING, "by_model": True, "memory": BOTH},
+            MODEL | {"memory": BOTH},
             "memory",
             True,
             "its choice of names and days is memory: 'blinded' takes +9.0%",
         ),
         (
-            {"edge": NOTHING, "by_model": True, "memory": NEARLY_BOTH},
+            MODEL | {"memory": NEARLY_BOTH},
             "memory",
             False,
-            "memory is suspected: of +9.0% (+4.0% to +14.0%) a year from names and days together",
+            "of +9.0% (+4.0% to +14.0%) a year from names and days",
         ),
-        ({"edge": NOTHING, "by_model": True, "memory": STAYS_TOGETHER}, "luck", True, "cannot be told from luck"),
-        ({"edge": NOTHING, "by_model": True, "memory": BOTH, "luck": MIDDLING}, "luck", True, "from luck"),
+        (MODEL | {"memory": STAYS_TOGETHER}, "luck", True, "cannot be told from luck"),
+        (MODEL | {"memory": BOTH, "luck": MIDDLING}, "luck", True, "from luck"),
         ({"passive": follows(0.995, 0.001)}, "market", True, "follows all names in equal parts"),
         ({"passive": follows(0.995, -0.002), "edge": edge(-0.1, 0.05)}, "market", True, "nothing worth"),
         ({"passive": follows(0.995, 0.05)}, "skill", True, "skill is supported"),
         ({"edge": NOTHING, "timing": timed(0.08)}, "timing", True, "invested when the market rose"),
         ({"edge": edge(-0.1, 0.05), "timing": timed(0.08)}, "timing", True, "the rest lost for certain"),
         ({"timing": timed(0.08)}, "mixed", True, "part of it is timing"),
-        (
-            {
-                "tail": TailEvidence(
-                    skew=-3.0, worst=-0.1, worst_session=None, drawdown=-0.1, crash=False, option_like=True
-                )
-            },
-            "tail",
-            True,
-            "tail risk",
-        ),
+        ({"tail": BENT}, "tail", True, "tail risk"),
         ({"leaks": LeakEvidence(tested=True, bound=0.07)}, "skill", False, "leaks on up to 7% of days"),
         ({"biases": ("survivorship",)}, "skill", False, "the data set has known biases"),
         ({"styled": 0.1}, "skill", False, "style is not measured"),
@@ -213,40 +199,21 @@ LEANS = {"style_variance": 0.6, "exposures": {"MOM_12_1": span(1.2, 0.2), "ROC_2
         ({"leaks": LeakEvidence(tested=True, findings=("bars",))}, "leak", True, "saw the future (bars)"),
         ({"edge": edge(0.9, 0.1)}, "leak", False, "look for leaked future"),
         ({"by_model": True, "memory": memory(span(0.1, 0.05), span(0.0, 0.05))}, "memory", True, "edge is memory"),
-        (
-            {"by_model": True, "memory": memory(span(0.1, 0.05), span(0.1, 0.05))},
-            "mixed",
-            True,
-            "part of its edge",
-        ),
+        ({"by_model": True, "memory": memory(GOOD.tested, GOOD.tested)}, "mixed", True, "part of its edge"),
         ({"by_model": True, "memory": memory(span(0.0, 0.05), span(0.1, 0.05))}, "skill", True, "supported"),
         ({"by_model": True, "memory": SHRINKS}, "memory", False, "is suspected"),
-        ({"by_model": True, "memory": memory(span(0.05, 0.1), span(0.03, 0.05))}, "luck", True, "nothing is left"),
+        ({"by_model": True, "memory": WEAK}, "luck", True, "nothing is left"),
         ({"by_model": True, "memory": memory(span(0.02, 0.1), span(0.04, 0.05))}, "luck", True, "nothing is left"),
         (
-            {"by_model": True, "edge": edge(0.04, 0.05), "memory": TWICE},
+            MODEL | {"edge": edge(0.04, 0.05), "memory": TWICE},
             "skill",
             False,
             "consistent with skill: +7.0% (+2.0% to +12.0%) a year beyond market and style, after costs, over "
             "the play and its twin under 'blinded'",
         ),
-        (
-            {"by_model": True, "edge": edge(0.04, 0.05), "memory": TWICE, "luck": MIDDLING},
-            "luck",
-            True,
-            "cannot be told",
-        ),
-        ({"by_model": True, "edge": edge(0.005, 0.05), "memory": TWICE}, "luck", True, "cannot be told from luck"),
-        (
-            {
-                "by_model": True,
-                "memory": memory(span(0.05, 0.1), span(0.03, 0.05)),
-                "luck": LuckEvidence(percentile=span(0.9, 0.05), p=0.1, portfolios=10_000),
-            },
-            "luck",
-            True,
-            "under 'blinded' nothing is left that can be told from it",
-        ),
+        (MODEL | {"edge": edge(0.04, 0.05), "memory": TWICE, "luck": MIDDLING}, "luck", True, "cannot be told"),
+        (MODEL | {"edge": edge(0.005, 0.05), "memory": TWICE}, "luck", True, "cannot be told from luck"),
+        ({"by_model": True, "memory": WEAK, "luck": BARELY}, "luck", True, f"{LEFT} that can be told from it"),
         ({"by_model": True, "edge": edge(0.14, 0.05), "memory": LOST}, "memory", True, "edge is memory"),
         ({"by_model": True, "edge": edge(0.09, 0.1), "memory": LOST}, "luck", True, "cannot be told from luck"),
         ({"by_model": True}, "skill", False, "consistent with skill"),
@@ -302,18 +269,15 @@ def test_reasons_for_and_against_skill():
     assert made.speaks_against[0].startswith("43 sessions are too few for any test")
 
 
-def test_no_luck_baseline_makes_the_word_weaker():
+def test_evidence_that_is_missing_or_in_doubt():
     none = LuckEvidence(percentile=not_scored("futures have none"), p=None)
-    made = decide(found(luck=none), CONFIG)
-    assert (made.kind, made.firm, made.label) == ("skill", False, "consistent with skill")
-    assert any("futures have none" in limit for limit in made.limits)
-
-
-def test_a_doubtful_contrast_tells_no_memory():
     doubted = msgspec.structs.replace(memory(span(0.1, 0.05), span(0.0, 0.05)), doubted=True)
-    made = decide(found(by_model=True, memory=doubted), CONFIG)
-    assert made.kind == "luck"
-    assert any("in doubt" in limit for limit in made.limits)
+    weaker, doubtful = (
+        decide(found(**one), CONFIG) for one in ({"luck": none}, {"by_model": True, "memory": doubted})
+    )
+    assert (weaker.kind, weaker.firm, weaker.label) == ("skill", False, "consistent with skill")
+    assert any("futures have none" in limit for limit in weaker.limits)
+    assert doubtful.kind == "luck" and any("in doubt" in limit for limit in doubtful.limits)
 
 
 FOLLOWS = span(0.3, 0.2)
@@ -328,7 +292,12 @@ def recalled(explained, rest, told="recalls", follows=FOLLOWS, covered=1.0, **mo
     return RecallEvidence(told=told, recall=span(0.5, 0.1), split=split, sentences=("It was asked.",), **more)
 
 
-ALL, NONE = span(0.09, 0.04), span(0.01, 0.03)
+ALL, NONE, ZERO, REST = span(0.09, 0.04), span(0.01, 0.03), span(0.0, 0.0), span(0.1, 0.05)
+MUTE, OPEN = not_scored("nothing to follow"), "recall is not excluded:"
+ASKED, RIGHT = f"{OPEN} it was asked about 20% of what was held", "memory is suspected: it is right"
+UNTOLD = f"{OPEN} its answers do not tell apart the moves that it traded"
+HUGE = {"edge": edge(0.8, 0.1)}
+GONE, KEPT = memory(span(0.8, 0.1), span(0.0, 0.05)), memory(span(0.3, 0.1), span(0.5, 0.1))
 FAMILIAR = {"interaction": span(0.12, 0.08)}
 UNSEEN = {"by_name": True, "unread": span(0.9, 0.05)}
 
@@ -338,34 +307,16 @@ UNSEEN = {"by_name": True, "unread": span(0.9, 0.05)}
     [
         (recalled(NONE, span(0.1, 0.05), "no recall is shown"), {}, "skill", True, "skill is supported"),
         (recalled(NONE, span(0.1, 0.09), "cannot be told"), {}, "skill", True, "skill is supported"),
+        (recalled(ZERO, REST, "cannot be told", MUTE), {}, "skill", False, UNTOLD),
+        (recalled(ZERO, NONE, "no recall is shown", MUTE), {}, "skill", False, UNTOLD),
         (
-            recalled(span(0.0, 0.0), span(0.1, 0.05), "cannot be told", not_scored("nothing to follow")),
+            recalled(NONE, REST, "no recall is shown", covered=0.2),
             {},
             "skill",
             False,
-            "recall is not excluded: its answers do not tell apart the moves that it traded",
+            f"{OPEN} it was asked about 20%",
         ),
-        (
-            recalled(span(0.0, 0.0), NONE, "no recall is shown", not_scored("nothing to follow")),
-            {},
-            "skill",
-            False,
-            "recall is not excluded: its answers do not tell apart the moves that it traded",
-        ),
-        (
-            recalled(NONE, span(0.1, 0.05), "no recall is shown", covered=0.2),
-            {},
-            "skill",
-            False,
-            "recall is not excluded: it was asked about 20% of what was held",
-        ),
-        (
-            recalled(NONE, span(0.1, 0.05), "cannot be told", reason="answers so few"),
-            {},
-            "skill",
-            False,
-            "recall is not tested: answers so few",
-        ),
+        (recalled(NONE, REST, "cannot be told", reason="few"), {}, "skill", False, "recall is not tested: few"),
         (recalled(ALL, NONE), {}, "memory", True, "recall explains +9.0% a year"),
         (recalled(ALL, span(0.05, 0.02)), {}, "mixed", True, "is more than luck"),
         (recalled(ALL, NONE), {"edge": NOTHING}, "memory", True, "recall explains +9.0% a year"),
@@ -378,31 +329,13 @@ UNSEEN = {"by_name": True, "unread": span(0.9, 0.05)}
             "by name and day, not by what it is",
         ),
         (recalled(NONE, NONE, "no recall is shown", **UNSEEN), {}, "skill", False, "what it was shown does not"),
-        (
-            recalled(NONE, NONE, "cannot be told", **FAMILIAR),
-            {},
-            "memory",
-            False,
-            "memory is suspected: it is right",
-        ),
+        (recalled(NONE, NONE, "cannot be told", **FAMILIAR), {}, "memory", False, RIGHT),
         (recalled(NONE, span(0.1, 0.05), **FAMILIAR), {}, "skill", True, "skill is supported"),
         (recalled(NONE, NONE, "no recall is shown", **FAMILIAR), {}, "skill", True, "skill is supported"),
         (recalled(ALL, NONE), {"edge": edge(0.8, 0.1)}, "memory", True, "recall explains"),
         (recalled(NONE, span(0.7, 0.1)), {"edge": edge(0.8, 0.1)}, "leak", False, "too good to be believed"),
-        (
-            recalled(NONE, span(0.7, 0.1)),
-            {"edge": edge(0.8, 0.1), "memory": memory(span(0.8, 0.1), span(0.0, 0.05))},
-            "memory",
-            True,
-            "takes +80.0%",
-        ),
-        (
-            recalled(NONE, span(0.7, 0.1)),
-            {"edge": edge(0.8, 0.1), "memory": memory(span(0.3, 0.1), span(0.5, 0.1))},
-            "leak",
-            False,
-            "too good to be believed",
-        ),
+        (recalled(NONE, span(0.7, 0.1)), HUGE | {"memory": GONE}, "memory", True, "takes +80.0%"),
+        (recalled(NONE, span(0.7, 0.1)), HUGE | {"memory": KEPT}, "leak", False, "too good to be believed"),
     ],
 )
 def test_what_a_model_recalls_decides_the_word(evidence, changes, kind, firm, words):
@@ -416,59 +349,30 @@ numbers = st.floats(-0.5, 0.5)
 halves = st.floats(0.001, 0.3)
 
 
-@given(
-    numbers,
-    halves,
-    numbers,
-    halves,
-    numbers,
-    halves,
-    st.floats(0.0001, 1.0),
-    numbers,
-    halves,
-    st.floats(0, 1),
-    st.booleans(),
-    st.booleans(),
-)
-def test_skill_is_never_said_without_its_evidence(
-    value, half, gap, gap_half, masked, masked_half, p, both, both_half, style, tested_for_leaks, leaked
-):
+spans = st.builds(span, numbers, halves)
+
+
+@given(spans, spans, spans, spans, st.floats(0.0001, 1.0), st.floats(0, 1), st.booleans(), st.booleans())
+def test_skill_is_never_said_without_its_evidence(own, gap, masked, both, p, style, tested_for_leaks, leaked):
     luck = LuckEvidence(percentile=span(1 - p, 0.01), p=p, portfolios=1000)
     leaks = LeakEvidence(tested=tested_for_leaks or leaked, findings=("news",) if leaked else ())
-    made = decide(
-        found(
-            edge=edge(value, half),
-            luck=luck,
-            leaks=leaks,
-            by_model=True,
-            style_variance=style,
-            exposures=LEANS["exposures"],
-            memory=msgspec.structs.replace(
-                memory(span(gap, gap_half), span(masked, masked_half)), both=span(both, both_half)
-            ),
-        ),
-        CONFIG,
-    )
+    seen = {"memory": msgspec.structs.replace(memory(gap, masked), both=both), "by_model": True, **LEANS}
+    tested = edge(own.value, own.value - own.low)
+    made = decide(found(**seen | {"style_variance": style, "edge": tested, "luck": luck, "leaks": leaks}), CONFIG)
+    certain = tested.tested.low > 0
     assert made.kind in KINDS
     if made.kind in ("skill", "mixed"):
-        assert masked - masked_half > 0
-        assert value - half > 0 or both - both_half > 0
-        assert p <= 0.5
-        assert not leaked
-        assert made.firm == (tested_for_leaks and p <= 0.05 and value - half > 0)
+        assert masked.low > 0 and (certain or both.low > 0) and p <= 0.5 and not leaked
+        assert made.firm == (tested_for_leaks and p <= 0.05 and certain)
     if made.kind == "memory":
-        assert masked - masked_half <= 0
-        assert value - half > 0
-        assert gap - gap_half > 0 if made.firm else gap > masked
+        assert masked.low <= 0 and certain
+        assert gap.low > 0 if made.firm else gap.value > masked.value
 
 
 def test_more_comparisons_make_a_wider_interval():
     daily = np.random.default_rng(1).normal(0.0005, 0.005, 252)
-    widths = []
-    for trials in (1, 10, 1000):
-        measure = evidence.MeanTest(252, VerdictConfig(), trials).of(daily)
-        assert measure.low is not None and measure.high is not None
-        widths.append(measure.high - measure.low)
+    asked = [evidence.MeanTest(252, VerdictConfig(), trials).of(daily) for trials in (1, 10, 1000)]
+    widths = [measure.high - measure.low for measure in asked]
     assert widths == sorted(widths)
     assert widths[2] > 1.4 * widths[0]
     assert evidence.MeanTest(252, CONFIG).of(np.zeros(50)).low is None

@@ -59,6 +59,7 @@ def primed(data: FactorBars) -> Floats:
 
 FORMS: dict[str, Callable[[FactorBars], Floats]] = {
     "the last row": last_row,
+    "the last row by name": lambda data: np.stack([latest_all(data)[name] for name in FACTOR_NAMES]),
     "one factor's last row": lambda data: np.stack([latest(name, data) for name in FACTOR_NAMES]),
     "one factor over a year": lambda data: np.stack([compute(name, last(data, 252))[-1] for name in FACTOR_NAMES]),
     "a stream, fed": fed,
@@ -79,20 +80,6 @@ def test_every_form_equals_the_whole_to_the_bit(form, seed, sessions, names, hol
     whole, found = compute_all(data), FORMS[form](data)
     for k, name in enumerate(FACTOR_NAMES):
         np.testing.assert_array_equal(found[k], whole[name][-1], err_msg=name)
-
-
-@pytest.mark.parametrize("missing", [0.0, 0.1, 0.3])
-def test_stream_and_latest_equal_the_array_form_to_the_bit(make_bars, missing):
-    bars = make_bars(330, 5, missing=missing, seed=2)
-    bars.close[:120, 4] = bars.open[:120, 4] = bars.high[:120, 4] = np.nan  # a later listing
-    values = compute_all(bars)
-    stream = FactorStream(5)
-    for t in range(330):
-        row = stream.push(np.stack([bars.open[t], bars.high[t], bars.close[t], bars.volume[t], bars.amount[t]]))
-        for k, name in enumerate(FACTOR_NAMES):
-            assert np.array_equal(row[k], values[name][t], equal_nan=True), (name, t)
-    for name, row in latest_all(bars).items():
-        assert np.array_equal(row, values[name][-1], equal_nan=True), name
 
 
 @pytest.mark.parametrize("lonely", [False, True])
@@ -121,13 +108,15 @@ def test_shared_sums_are_those_of_each_window():
 @given(seed=st.integers(0, 10_000), first=st.integers(0, 255), more=st.integers(1, 90), holes=st.floats(0, 0.4))
 def test_a_primed_stream_goes_on_as_a_fed_one(seed, first, more, holes):
     data = bars(seed, first + more, 3, holes)
-    rows = fields(data)
+    rows, whole = fields(data), np.stack([*compute_all(data).values()])
     fed, primed = FactorStream(3), FactorStream(3)
     for row in rows[:first]:
         fed.feed(row)
     primed.prime(rows[:first, 1], rows[:first, 2], rows[:first][-RECENT:])
-    for row in rows[first:]:
-        assert fed.push(row).tobytes() == primed.push(row).tobytes()
+    for at, row in enumerate(rows[first:], first):
+        values = fed.push(row)
+        assert values.tobytes() == primed.push(row).tobytes()
+        np.testing.assert_array_equal(values, whole[:, at])
 
 
 def test_only_a_fresh_stream_can_be_primed():
@@ -158,10 +147,3 @@ def test_a_split_changes_no_value():
 def test_nothing_in_nothing_out(shape):
     empty = FactorBars(*(np.empty(shape) for _ in range(5)))
     assert np.isnan(last_row(empty)).all() and last_row(empty).shape == (9, shape[1])
-
-
-def test_latest_all_is_the_last_row_by_name():
-    data = bars(1, 260, 4, 0.02)
-    for k, (name, values) in enumerate(latest_all(data).items()):
-        assert name == FACTOR_NAMES[k]
-        np.testing.assert_array_equal(values, last_row(data)[k])

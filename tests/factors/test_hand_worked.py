@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from tradeassay.core import reproducible_math as exact
 from tradeassay.core.errors import DataError, UserError
-from tradeassay.factors import FACTOR_NAMES, FACTORS, FactorBars, compute, compute_all, definition, latest
+from tradeassay.factors import FACTOR_NAMES, FACTORS, FactorBars, compute, compute_all, definition
 
 
 def bars_of(close, *, open=None, high=None, volume=None, amount=None) -> FactorBars:
@@ -31,18 +31,9 @@ def test_mom_12_1_is_the_ratio_of_two_closes():
     value = compute("MOM_12_1", bars_of(close))[:, 0]
     assert value[299] == close[279] / close[48] - 1  # close[-21] = 280, close[-252] = 49
     assert value[251] == close[231] / close[0] - 1
-
-
-def test_mom_12_1_of_a_short_history_starts_at_its_first_close():
-    close = np.arange(1.0, 301.0)
-    value = compute("MOM_12_1", bars_of(close))[:, 0]
-    assert np.isnan(value[200])  # 201 of 252 closes are less than 80 %
-    assert value[201] == close[181] / close[0] - 1
-
-
-def test_mom_12_1_looks_inward_for_a_missing_end():
-    close = np.arange(1.0, 301.0)
-    close[279] = close[48] = np.nan
+    # A short history starts at its first close; 201 of 252 closes are less than 80 %.
+    assert np.isnan(value[200]) and value[201] == close[181] / close[0] - 1
+    close[279] = close[48] = np.nan  # a missing end is looked for inwards
     assert compute("MOM_12_1", bars_of(close))[299, 0] == 279.0 / 50.0 - 1
 
 
@@ -134,47 +125,25 @@ def test_a_price_that_is_not_positive_is_missing():
     assert np.isfinite(compute("MOM_ID", bars)[-1, 0])
 
 
-def test_latest_without_bars_is_missing():
-    empty = FactorBars(*(np.empty((0, 3)) for _ in range(5)))
-    assert np.isnan(latest("RV_60", empty)).all()
-
-
-def test_an_unknown_factor_gets_a_hint():
+def test_what_is_no_factor_and_no_bars():
     with pytest.raises(UserError, match="did you mean MOM_12_1"):
         definition("MOM_12")
     with pytest.raises(UserError, match="known: MOM_12_1"):
         compute("value", bars_of(np.ones(3)))
-
-
-def test_shapes_must_agree():
     good = np.ones((5, 2))
-    with pytest.raises(DataError, match="one shape"):
-        FactorBars(good, good, np.ones((4, 2)), good, good)
-    with pytest.raises(DataError, match="one shape"):
-        FactorBars(*(np.ones(5) for _ in range(5)))
-
-
-def test_there_are_nine_and_each_says_what_it_is():
+    for arrays in ([good, good, np.ones((4, 2)), good, good], [np.ones(5)] * 5):
+        with pytest.raises(DataError, match="one shape"):
+            FactorBars(*arrays)
     assert len(FACTORS) == 9 and len(set(FACTOR_NAMES)) == 9
-    for factor in FACTORS:
-        assert factor.doc and factor.rows - factor.window in (0, 1)
+    assert all(factor.doc and factor.rows - factor.window in (0, 1) for factor in FACTORS)
 
 
-@given(st.floats(1e-300, 1e300))
-def test_log_is_within_two_ulp(x):
-    expected = np.log(x)
-    assert abs(exact.log(x) - expected) <= 2 * np.spacing(max(abs(expected), 1e-16))
-
-
-@given(st.floats(-700.0, 700.0))
-def test_exp_is_within_two_ulp(x):
-    assert abs(exact.exp(x) - np.exp(x)) <= 2 * np.spacing(np.exp(x))
-
-
-def test_log_of_what_has_none_is_missing():
+@given(st.floats(1e-300, 1e300), st.floats(-700.0, 700.0))
+def test_log_and_exp_are_within_two_ulp(x, y):
+    assert abs(exact.log(x) - np.log(x)) <= 2 * np.spacing(max(abs(np.log(x)), 1e-16))
+    assert abs(exact.exp(y) - np.exp(y)) <= 2 * np.spacing(np.exp(y))
     assert np.isnan(exact.log([0.0, -1.0, np.nan])).all()
-    assert exact.log([1.0])[0] == 0.0
-    assert exact.exp([0.0])[0] == 1.0
+    assert exact.log([1.0])[0] == 0.0 and exact.exp([0.0])[0] == 1.0
 
 
 @given(st.lists(st.floats(-1e6, 1e6), max_size=40))
@@ -248,26 +217,5 @@ def test_every_factor_equals_its_definition(make_bars, missing):
     for name in FACTOR_NAMES:
         for t in (0, 15, 19, 20, 47, 48, 60, 61, 199, 201, 202, 251, 252, 300, 319):
             for i in range(3):
-                expected = naive(name, bars, t, i)
-                assert values[name][t, i] == pytest.approx(expected, rel=1e-9, abs=1e-12, nan_ok=True), (
-                    name,
-                    t,
-                    i,
-                )
-
-
-def test_pandas_agrees(make_bars):
-    pandas = pytest.importorskip("pandas")
-    bars = make_bars(400, 4, missing=0.05, seed=9)
-    values = compute_all(bars)
-    close = pandas.DataFrame(bars.close)
-    returns = close / close.shift() - 1
-    amount = pandas.DataFrame(bars.amount)
-    expected = {
-        "RV_60": returns.rolling(60, min_periods=48).std() * math.sqrt(252),
-        "SKEW": -returns.rolling(60, min_periods=48).skew(),
-        "CV_VOL": amount.rolling(20, min_periods=16).std() / amount.rolling(20, min_periods=16).mean(),
-        "ILLIQ": np.log((returns.abs() / amount).rolling(20, min_periods=16).mean()),
-    }
-    for name, frame in expected.items():
-        np.testing.assert_allclose(values[name], frame.to_numpy(), rtol=1e-7, atol=1e-9, err_msg=name)
+                expected = pytest.approx(naive(name, bars, t, i), rel=1e-9, abs=1e-12, nan_ok=True)
+                assert values[name][t, i] == expected, (name, t, i)

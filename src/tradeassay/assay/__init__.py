@@ -77,7 +77,7 @@ if TYPE_CHECKING:
         regime_panels as regime_panels,
         tag_regimes as tag_regimes,
     )
-    from tradeassay.assay.robustness.study import (
+    from tradeassay.assay.robustness import (
         RobustnessConfig as RobustnessConfig,
         RobustnessReport as RobustnessReport,
         RobustnessScore as RobustnessScore,

@@ -6,7 +6,7 @@ trading money went.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -140,11 +140,7 @@ class RunAttribution(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def attribute_episode(
-    run: Run,
-    key: str,
-    *,
-    convention: Convention | None = None,
-    bootstrap: BootstrapConfig | None = None,
+    run: Run, key: str, *, convention: Convention | None = None, bootstrap: BootstrapConfig | None = None
 ) -> Attribution:
     """Take one episode apart; reads its journal and the hashed data it was played on, and nothing else.
 
@@ -178,11 +174,25 @@ def attribute_run(
         members.setdefault(row, []).append(episode)
         if taken.linked is not None:
             days.setdefault(row, []).append(daily)
-    settings = bootstrap or run.spec.bootstrap
-    agents = tuple(
-        _agent(run, episodes, [found[one.key] for one in episodes], days.get(row, []), settings)
-        for row, episodes in members.items()
-    )
+    agents: list[AgentAttribution] = []
+    missing = not_scored("not a part of this episode")
+    for row, episodes in members.items():
+        each, first = [found[one.key] for one in episodes], episodes[0]
+        names = dict.fromkeys(name for one in each for name in one.intervals)
+        leans = dict.fromkeys(each[0].factors, not_scored(str(each[0].reason)))
+        agents.append(
+            AgentAttribution(
+                cell=first.cell,
+                agent=run.names[first.label],
+                by_model=first.by_model,
+                baseline=first.baseline,
+                episodes=tuple(episode.key for episode in episodes),
+                linked={name: summarise([one.intervals.get(name, missing) for one in each]) for name in names},
+                preferences=preferences(days[row], bootstrap=bootstrap or run.spec.bootstrap)
+                if row in days
+                else leans,
+            )
+        )
     agreement: dict[str, SignAgreement] = {}
     for cell in dict.fromkeys(agent.cell for agent in agents):
         inside = [agent for agent in agents if agent.cell == cell]
@@ -190,7 +200,7 @@ def attribute_run(
         against = [agent.preferences for agent in inside if not agent.by_model]
         if models and against:
             agreement[cell] = sign_agreement(models, against)
-    return RunAttribution(episodes=found, agents=agents, agreement=agreement)
+    return RunAttribution(episodes=found, agents=tuple(agents), agreement=agreement)
 
 
 def check_identity(what: Attribution | RunAttribution, *, tolerance: float = TOLERANCE) -> float:
@@ -201,31 +211,27 @@ def check_identity(what: Attribution | RunAttribution, *, tolerance: float = TOL
     """
     if isinstance(what, RunAttribution):
         return max((check_identity(one, tolerance=tolerance) for one in what.episodes.values()), default=0.0)
-    errors = _daily_errors(what)
-    linked = what.linked
+    daily, linked = what.daily, what.linked
+    parts = np.array(daily.common) + daily.styles + np.array(daily.selection) + np.array(daily.trading)
+    gaps = [parts - np.array(daily.total)]
+    if daily.trading_parts:
+        gaps.append(
+            np.sum([np.array(row) for row in daily.trading_parts.values()], axis=0) - np.array(daily.trading)
+        )
+    errors = [float(np.max(np.abs(gap), initial=0.0)) for gap in gaps]
     if linked is not None and what.total is not None:
         errors += [abs(plain_sum(linked[name] for name in MAIN) - what.total), abs(linked["total"] - what.total)]
         for whole in ("style", "trading"):
-            parts = [value for name, value in linked.items() if name.startswith(f"{whole}.")]
-            errors += [abs(plain_sum(parts) - linked[whole])] if parts else []
+            known = [value for name, value in linked.items() if name.startswith(f"{whole}.")]
+            errors += [abs(plain_sum(known) - linked[whole])] if known else []
     for one in what.brinson:
         if one.portfolio is not None and one.benchmark is not None and one.trading is not None:
-            parts = [*one.allocation.values(), *one.selection.values(), *one.interaction.values(), one.trading]
-            errors += [one.daily_error, abs(plain_sum(parts) - (one.portfolio - one.benchmark))]
+            known = [*one.allocation.values(), *one.selection.values(), *one.interaction.values(), one.trading]
+            errors += [one.daily_error, abs(plain_sum(known) - (one.portfolio - one.benchmark))]
     worst = max(errors, default=0.0)
     if not worst <= tolerance:
         raise LedgerError(f"{what.source}: the parts miss the total by {worst:.3g}")
     return worst
-
-
-def _daily_errors(one: Attribution) -> list[float]:
-    daily = one.daily
-    parts = np.array(daily.common) + daily.styles + np.array(daily.selection) + np.array(daily.trading)
-    errors = [np.abs(parts - np.array(daily.total))]
-    if daily.trading_parts:
-        known = np.sum([np.array(values) for values in daily.trading_parts.values()], axis=0)
-        errors.append(np.abs(known - np.array(daily.trading)))
-    return [float(np.max(error, initial=0.0)) for error in errors]
 
 
 def _episode(
@@ -265,28 +271,3 @@ def _episode(
         intervals=intervals,
     )
     return build(inputs.until(count), account, taking)
-
-
-def _agent(
-    run: Run,
-    episodes: Sequence[EpisodeSpec],
-    attributions: Sequence[Attribution],
-    days: Sequence[DailyParts],
-    bootstrap: BootstrapConfig,
-) -> AgentAttribution:
-    first = episodes[0]
-    names = dict.fromkeys(name for one in attributions for name in one.intervals)
-    missing = not_scored("not a part of this episode")
-    return AgentAttribution(
-        cell=first.cell,
-        agent=run.names[first.label],
-        by_model=first.by_model,
-        baseline=first.baseline,
-        episodes=tuple(episode.key for episode in episodes),
-        linked={name: summarise([one.intervals.get(name, missing) for one in attributions]) for name in names},
-        preferences=(
-            preferences(days, bootstrap=bootstrap)
-            if days
-            else dict.fromkeys(attributions[0].factors, not_scored(str(attributions[0].reason)))
-        ),
-    )

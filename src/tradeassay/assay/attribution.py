@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 import numpy as np
 
 from tradeassay.assay.inputs import UNSIZED, MarketInputs
 from tradeassay.core.measure import Convention, Measure, not_scored
-from tradeassay.core.view import Board, Floats, Ints
+from tradeassay.core.view import Board, Floats
 from tradeassay.metrics import BootstrapConfig
 from tradeassay.metrics.attribution import (
     FULL,
@@ -194,26 +194,30 @@ def build(inputs: MarketInputs, account: Account, taking: Taking) -> tuple[Attri
     chosen = np.where(baskets, 0.0, account.weights * inputs.model.residuals).sum(axis=0)
     most = np.argsort(-chosen)[:_MOST]
     by_name = {inputs.symbols[place]: float(chosen[place]) for place in most.tolist() if chosen[place] > 0.0}
-    impact: tuple[Floats, float] | None = None
+    impact = None
     if inputs.traded.shape == account.weights.shape and len(account.weights) > 1 and (daily.total > -1.0).all():
         impact = impact_rate(account.weights, inputs.model.returns, daily.total, inputs.traded)
-    return record(inputs, account, daily, taking, FromHoldings(trading, groups, by_name, impact)), daily
-
-
-class FromHoldings(NamedTuple):
-    """What only holdings tell: the parts of trading, groups after Brinson, what each name brought, and impact."""
-
-    trading: Mapping[str, Floats]
-    groups: tuple[BrinsonTotals, ...]
-    by_name: dict[str, float]
-    impact: tuple[Floats, float] | None
+    found = record(inputs, account, daily, taking, trading)
+    return msgspec.structs.replace(
+        found,
+        brinson=groups,
+        by_name=by_name,
+        impact=() if impact is None else _plain(impact[0]),
+        impact_known=None if impact is None else impact[1],
+    ), daily
 
 
 def record(
-    inputs: MarketInputs, account: Account, daily: DailyParts, taking: Taking, held: FromHoldings | None = None
+    inputs: MarketInputs,
+    account: Account,
+    daily: DailyParts,
+    taking: Taking,
+    trading: Mapping[str, Floats] | None = None,
 ) -> Attribution:
-    """Return daily parts with their totals, intervals and notes as a record."""
-    trading, bootstrap = held.trading if held else {}, taking.bootstrap
+    """Return daily parts with their totals, intervals and notes as a record; ``trading`` are its parts where
+    holdings are known, None where they are not.
+    """
+    held, trading, bootstrap = trading is not None, trading or {}, taking.bootstrap
     rows = rows_of(daily, {f"trading.{name}": values for name, values in trading.items()})
     if account.failure is None:
         totals = total_parts(rows, periods_per_year=taking.year, bootstrap=bootstrap)
@@ -229,6 +233,8 @@ def record(
         own = float(compounded(account.returns))
     if taking.convention == "sound" and account.total is not None and totals.linked is not None:
         earned = account.total
+    model = inputs.model
+    explained = model.explained[(model.fitted == FULL) & np.isfinite(model.explained)]
     return Attribution(
         source=account.source,
         dataset=inputs.dataset,
@@ -247,8 +253,16 @@ def record(
         per_year=totals.per_year,
         preferences=likes,
         covered_share=float(share.mean()) if share.size else None,
-        fit=_fit(inputs),
-        brinson=held.groups if held else (),
+        fit=Fit(
+            full_days=int((model.fitted == FULL).sum()),
+            market_days=int((model.fitted == MARKET).sum()),
+            empty_days=int((model.fitted == NONE).sum()),
+            explained=float(explained.mean()) if explained.size else None,
+            sized_by=inputs.sized_by,
+            price=inputs.query.price,
+            screen=inputs.screen,
+        ),
+        brinson=(),
         daily=DailyAttribution(
             sessions=inputs.sessions,
             total=_plain(daily.total),
@@ -265,25 +279,8 @@ def record(
             gross=_plain(daily.gross),
             references={name: _plain(values) for name, values in inputs.references.items()},
         ),
-        by_name=held.by_name if held else {},
-        impact=_plain(held.impact[0]) if held and held.impact is not None else (),
-        impact_known=held.impact[1] if held and held.impact is not None else None,
         notes=(*account.notes, *_notes(inputs)),
         doubts=account.doubts,
-    )
-
-
-def _fit(inputs: MarketInputs) -> Fit:
-    model = inputs.model
-    explained = model.explained[(model.fitted == FULL) & np.isfinite(model.explained)]
-    return Fit(
-        full_days=int((model.fitted == FULL).sum()),
-        market_days=int((model.fitted == MARKET).sum()),
-        empty_days=int((model.fitted == NONE).sum()),
-        explained=float(explained.mean()) if explained.size else None,
-        sized_by=inputs.sized_by,
-        price=inputs.query.price,
-        screen=inputs.screen,
     )
 
 
@@ -317,18 +314,12 @@ def _brinson(inputs: MarketInputs, weights: Floats, daily: DailyParts) -> tuple[
         ever = np.flatnonzero(inputs.investable.any(axis=0)).tolist()
         inside = {labels[column] for column in ever}
         if len(inside - {UNCLASSIFIED}) > 1:
-            groups = sorted(set(labels))
-            place = np.array([groups.index(label) for label in labels], dtype=np.int64)
-            found.append(_brinson_by(by, inputs, weights, daily, (groups, place)))
+            found.append(_brinson_by(by, inputs, weights, daily, labels))
     return tuple(found)
 
 
 def _brinson_by(
-    by: Literal["sector", "board"],
-    inputs: MarketInputs,
-    weights: Floats,
-    daily: DailyParts,
-    grouped: tuple[list[str], Ints],
+    by: Literal["sector", "board"], inputs: MarketInputs, weights: Floats, daily: DailyParts, labels: list[str]
 ) -> BrinsonTotals:
     capped = inputs.sized_by not in UNSIZED
     name = inputs.sized_by if capped else "equal parts"
@@ -337,10 +328,11 @@ def _brinson_by(
     whole = base.sum(axis=1, keepdims=True)
     if not (whole > 0).all():
         return BrinsonTotals(by=by, weighted_by=name, reason="on some days no name is investable")
-    parts = brinson(weights, base / whole, inputs.model.returns, grouped[1], grouped[0])
-    stacked = np.concatenate(
-        [parts.allocation, parts.selection, parts.interaction, daily.trading[:, None]], axis=1
-    )
+    groups = sorted(set(labels))
+    place = np.array([groups.index(label) for label in labels], dtype=np.int64)
+    parts = brinson(weights, base / whole, inputs.model.returns, place, groups)
+    each = (parts.allocation, parts.selection, parts.interaction, daily.trading[:, None])
+    stacked = np.concatenate(each, axis=1)
     linked = link_difference(stacked.T, daily.total, parts.benchmark)
     if linked is None:
         return BrinsonTotals(by=by, weighted_by=name, reason=RUINED)

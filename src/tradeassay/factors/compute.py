@@ -3,13 +3,12 @@
 The value in row t uses rows up to and including t: it is what is known at the close of session t. Whoever
 needs "strictly before day d" takes the row of the session before d, or the last row of an as-of view.
 
-A factor is a method of :class:`_Factors`. How its sums, counts and extremes over a window are formed is left to
-two subclasses: :class:`_EveryRow` slides the window over all sessions, :class:`_LastRow` looks at the last one,
-which is all that a decision needs, at a small part of the cost and with the same bits.
+How sums, counts and extremes over a window are formed differs: :class:`_EveryRow` slides the window over all
+sessions, :class:`_LastRow` looks at the last one, which is all that a decision needs, at a small part of the cost
+and with the same bits.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -70,31 +69,24 @@ def last_row_of(view: MarketView) -> Floats:
 
 
 def _compute(names: Sequence[str], bars: FactorBars) -> Floats:
+    """Compute factors in blocks of sessions and names that stay in the cache. A block begins as many sessions
+    early as its factors look back, so that its values are those of the whole."""
     sessions, columns = bars.close.shape
     values = np.empty((len(names), sessions, columns))
-    places = {name: k for k, name in enumerate(names)}
-    long = {name: k for name, k in places.items() if definition(name).rows > _REACH}
-    short = {name: k for name, k in places.items() if definition(name).rows <= _REACH}
-    with np.errstate(all="ignore"):
-        _fill(values, long, bars, max(1, sessions), max(1, _CELLS // max(1, sessions)))
-        _fill(values, short, bars, _CELLS // _WIDTH, _WIDTH)
-    return values
-
-
-def _fill(values: Floats, places: Mapping[str, int], bars: FactorBars, height: int, width: int) -> None:
-    """Compute factors in blocks of ``height`` sessions and ``width`` names. A block begins as many sessions early
-    as its factors look back, so that its values are those of the whole."""
-    if not places:
-        return
-    sessions, columns = bars.close.shape
-    lead = max(definition(name).rows for name in places) - 1
+    rows = {name: definition(name).rows for name in names}
+    whole = max(1, sessions)
     fields = (bars.open, bars.high, bars.close, bars.volume, bars.amount)
-    for first in range(0, columns, width):
-        for start in range(0, sessions, height):
-            early, stop = max(0, start - lead), min(start + height, sessions)
-            block = _EveryRow(*(field[early:stop, first : first + width] for field in fields))
-            for name, k in places.items():
-                values[k, start:stop, first : first + width] = block.value(name)[start - early :]
+    for long, height, width in ((True, whole, max(1, _CELLS // whole)), (False, _CELLS // _WIDTH, _WIDTH)):
+        places = {k: name for k, name in enumerate(names) if (rows[name] > _REACH) == long}
+        lead = max((rows[name] for name in places.values()), default=1) - 1
+        for first in range(0, columns if places else 0, width):
+            for start in range(0, sessions, height):
+                early, stop = max(0, start - lead), min(start + height, sessions)
+                block = _EveryRow(*(field[early:stop, first : first + width] for field in fields))
+                with np.errstate(all="ignore"):
+                    for k, name in places.items():
+                        values[k, start:stop, first : first + width] = block.value(name)[start - early :]
+    return values
 
 
 def _last_row(names: Sequence[str], *fields: Floats) -> Floats:
@@ -111,93 +103,79 @@ def _last_row(names: Sequence[str], *fields: Floats) -> Floats:
     return values
 
 
-class _Factors(ABC):
-    """The factors over some sessions of some names; series shared by several factors are made once."""
+class _EveryRow:
+    """The factors of every session, shape (sessions, names); series shared by several factors are made once."""
 
     _spans: tuple[int, ...] = (_LONG, _SHORT)
     """Spans over which sums of returns are formed together."""
 
-    def __init__(self, opened: Floats, high: Floats, close: Floats, volume: Floats, amount: Floats) -> None:
-        self._raw = {"open": opened, "high": high, "close": close, "volume": volume, "amount": amount}
+    def __init__(self, *fields: Floats) -> None:
+        self._raw = dict(zip(("open", "high", "close", "volume", "amount"), fields, strict=True))
+        self._taken: dict[str, Floats] = {}
 
     def value(self, name: str) -> Floats:
-        value: Floats = getattr(self, f"_{name.lower()}")(definition(name).enough)
-        return value
+        enough = definition(name).enough
+        if name == "MOM_12_1":
+            close = self._field("close")
+            known = self._year_known(close, enough)
+            near = self._nearest(close, SKIPPED - 1, -1, known)
+            return windows.keep(near / self._nearest(close, _YEAR - 1, 1, known) - 1.0, known)
+        if name == "HIGH_52W":
+            high = self._field("high")
+            known = self._present_enough(high, enough)
+            return windows.keep(self._nearest(self._field("close"), 0, -1, known) / self._highest(high), known)
+        if name in ("RV_60", "SKEW"):
+            n, x, xx, xxx, deviations = self._moments
+            if name == "SKEW":
+                return -windows.skewness(n, x, xx, xxx, deviations, enough)
+            return windows.spread(n, deviations, enough) * windows.YEAR
+        if name == "ILLIQ":
+            ratio = np.abs(self._returns)
+            ratio /= self._field("amount")
+            return exact.log(self._mean(ratio, enough))
+        if name == "REV_ON":
+            return self._mean(_change(self._field("open"), _shift(self._field("close"))), enough)
+        if name == "MOM_ID":
+            return self._mean(_change(self._field("close"), self._field("open")), enough)
+        if name == "CORR_PV":
+            return self._price_with_volume(enough)
+        assert name == "CV_VOL"
+        present = np.isfinite(self._field("amount"))
+        x, n = _filled(self._field("amount"), present), self._count(present, _SHORT)
+        return windows.relative_spread(n, self._sum(x, _SHORT), self._sum(x * x, _SHORT), enough)
 
-    def _mom_12_1(self, enough: int) -> Floats:
-        known = self._year_known(self.close, enough)
-        near = self._nearest(self.close, SKIPPED - 1, -1, known)
-        return windows.keep(near / self._nearest(self.close, _YEAR - 1, 1, known) - 1.0, known)
-
-    def _rv_60(self, enough: int) -> Floats:
-        n, _, _, _, deviations = self._moments
-        return windows.spread(n, deviations, enough) * windows.YEAR
-
-    def _illiq(self, enough: int) -> Floats:
-        ratio = np.abs(self.returns)
-        ratio /= self.amount
-        return exact.log(self._mean(ratio, enough))
-
-    def _rev_on(self, enough: int) -> Floats:
-        return self._mean(change(self.open, self._before), enough)
-
-    def _mom_id(self, enough: int) -> Floats:
-        return self._mean(change(self.close, self.open), enough)
-
-    def _skew(self, enough: int) -> Floats:
-        n, x, xx, xxx, deviations = self._moments
-        return -windows.skewness(n, x, xx, xxx, deviations, enough)
-
-    def _corr_pv(self, enough: int) -> Floats:
-        volume = self._take("volume")
+    def _price_with_volume(self, enough: int) -> Floats:
+        volume = self._field("volume")
         y = exact.log(volume / _shift(volume))
         present = self._returns_present & np.isfinite(y)
-        n = self._count(present, _SHORT)
-        x, y = _filled(self.returns, present), _filled(y, present)
-        sum_x, squares = self._short_sums(x, present)
+        n, x, y = self._count(present, _SHORT), _filled(self._returns, present), _filled(y, present)
+        if "_return_sums" in vars(self) and np.array_equal(present, self._returns_present):
+            (_, sum_x), (_, squares), _ = self._return_sums
+        else:
+            sum_x, squares = self._sum(x, _SHORT), self._sum(x * x, _SHORT)
         sum_y, product = self._sum(y, _SHORT), self._sum(x * y, _SHORT)
         spread_x = windows.centred(n, sum_x, squares)
         spread_y = windows.centred(n, sum_y, self._sum(np.multiply(y, y, out=y), _SHORT))
         return windows.correlation(n, sum_x, sum_y, product, (spread_x, spread_y), enough)
 
-    def _high_52w(self, enough: int) -> Floats:
-        high = self._take("high")
-        known = self._present_enough(high, enough)
-        return windows.keep(self._nearest(self.close, 0, -1, known) / self._highest(high), known)
-
-    def _cv_vol(self, enough: int) -> Floats:
-        present = np.isfinite(self.amount)
-        x, n = _filled(self.amount, present), self._count(present, _SHORT)
-        return windows.relative_spread(n, self._sum(x, _SHORT), self._sum(x * x, _SHORT), enough)
+    def _field(self, name: str) -> Floats:
+        if name not in self._taken:
+            self._taken[name] = self._take(name)
+        return self._taken[name]
 
     @cached_property
-    def open(self) -> Floats:
-        return self._take("open")
-
-    @cached_property
-    def close(self) -> Floats:
-        return self._take("close")
-
-    @cached_property
-    def amount(self) -> Floats:
-        return self._take("amount")
-
-    @cached_property
-    def _before(self) -> Floats:
-        return _shift(self.close)
-
-    @cached_property
-    def returns(self) -> Floats:
-        return change(self.close, self._before)
+    def _returns(self) -> Floats:
+        close = self._field("close")
+        return _change(close, _shift(close))
 
     @cached_property
     def _returns_present(self) -> Bools:
-        return np.isfinite(self.returns)
+        return np.isfinite(self._returns)
 
     @cached_property
     def _return_sums(self) -> tuple[list[Floats], list[Floats], Floats]:
         """Sums of returns and of their squares over the spans, and of their cubes over 60 sessions."""
-        x = _filled(self.returns, self._returns_present)
+        x = _filled(self._returns, self._returns_present)
         square = x * x
         return self._sums(x, *self._spans), self._sums(square, *self._spans), self._sum(square * x, _LONG)
 
@@ -215,50 +193,13 @@ class _Factors(ABC):
             np.copyto(values, 0.0, where=~present)
         return windows.average(self._count(present, _SHORT), self._sum(values, _SHORT), enough)
 
-    def _short_sums(self, x: Floats, present: Bools) -> tuple[Floats, Floats]:
-        """Return sums of returns and of their squares over 20 sessions, where both series are present."""
-        if "_return_sums" in vars(self) and np.array_equal(present, self._returns_present):
-            (_, sums), (_, squares), _ = self._return_sums
-            return sums, squares
-        return self._sum(x, _SHORT), self._sum(x * x, _SHORT)
-
-    # What differs between every row and the last one.
-
-    @abstractmethod
-    def _take(self, field: str) -> Floats:
-        """Return a field with NaN for what is not positive."""
-
-    @abstractmethod
-    def _sums(self, values: Floats, *spans: int) -> list[Floats]: ...
-
-    @abstractmethod
-    def _count(self, present: Bools, span: int) -> Floats: ...
-
-    @abstractmethod
-    def _present_enough(self, values: Floats, enough: int) -> Bools:
-        """Return where at least ``enough`` of a year's values are present."""
-
-    @abstractmethod
-    def _year_known(self, values: Floats, enough: int) -> Bools:
-        """Return :meth:`_present_enough` where there is a session a month ago too."""
-
-    @abstractmethod
-    def _highest(self, values: Floats) -> Floats: ...
-
-    @abstractmethod
-    def _nearest(self, close: Floats, back: int, step: int, known: Bools) -> Floats:
-        """Return the close ``back`` rows before a row (the first one where there are fewer). Where it is missing
-        and the value will be ``known``, the next present one in the direction of ``step`` (1 = later, -1 =
-        earlier) within the year that ends at the row; few are, so they are looked up one by one."""
-
     def _sum(self, values: Floats, span: int) -> Floats:
         return self._sums(values, span)[0]
 
-
-class _EveryRow(_Factors):
-    """Values of every session, shape (sessions, names)."""
+    # What differs between every row and the last one.
 
     def _take(self, field: str) -> Floats:
+        """Return a field with NaN for what is not positive."""
         taken = np.array(self._raw[field], dtype=np.float64, order="C")
         if (taken <= 0).any():
             windows.keep(taken, taken > 0)
@@ -272,10 +213,12 @@ class _EveryRow(_Factors):
         return counted.astype(np.float64)
 
     def _present_enough(self, values: Floats, enough: int) -> Bools:
+        """Return where at least ``enough`` of a year's values are present."""
         known: Bools = rolling_sum((~np.isnan(values)).view(np.uint8), _YEAR) >= enough
         return known
 
     def _year_known(self, values: Floats, enough: int) -> Bools:
+        """Return :meth:`_present_enough` where there is a session a month ago too."""
         known = self._present_enough(values, enough)
         known[: SKIPPED - 1] = False
         return known
@@ -285,6 +228,9 @@ class _EveryRow(_Factors):
         return rolling_max(values, _YEAR)
 
     def _nearest(self, close: Floats, back: int, step: int, known: Bools) -> Floats:
+        """Return the close ``back`` rows before a row (the first one where there are fewer). Where it is missing
+        and the value will be ``known``, the next present one in the direction of ``step`` (1 = later, -1 =
+        earlier) within the year that ends at the row; few are, so they are looked up one by one."""
         rows, columns = close.shape
         found = np.empty_like(close)
         found[:back] = close[:1]
@@ -305,8 +251,8 @@ class _EveryRow(_Factors):
         return found
 
 
-class _LastRow(_Factors):
-    """Values of the last session alone, shape (names,), from no more rows than the factors look back."""
+class _LastRow(_EveryRow):
+    """The factors of the last session alone, shape (names,), from no more rows than they look back."""
 
     _spans = (_LONG,)
 
@@ -344,7 +290,7 @@ class _LastRow(_Factors):
         return found
 
 
-def change(now: Floats, before: Floats) -> Floats:
+def _change(now: Floats, before: Floats) -> Floats:
     result: Floats = now / before
     result -= 1.0
     return result

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats
+from tradeassay.core.view import Floats, Ints
 from tradeassay.metrics.intervals import percentile_interval, significant
 from tradeassay.metrics.ranks import tied_ranks
 
@@ -75,19 +75,14 @@ def _alpha(counts: _Matrix, values: Sequence[Rating], level: Level) -> float:
     weights = 1.0 / (sizes - 1.0)
     together = (counts * weights[:, None]).T @ counts - np.diag((counts * weights[:, None]).sum(axis=0))
     margins = together.sum(axis=0)
-    distance = _distances(values, level)
+    distance = 1.0 - np.eye(len(values))
+    if level == "interval":
+        numbers = np.array(values, dtype=np.float64)
+        distance = (numbers[:, None] - numbers[None, :]) ** 2
     total = margins.sum()
     observed = float((together * distance).sum()) / total
     expected = float((np.outer(margins, margins) * distance).sum()) / (total * (total - 1.0))
     return 1.0 - observed / expected if expected > 0 else float("nan")
-
-
-def _distances(values: Sequence[Rating], level: Level) -> _Matrix:
-    if level == "nominal":
-        return 1.0 - np.eye(len(values))
-    numbers: _Matrix = np.array(values, dtype=np.float64)
-    gaps: _Matrix = numbers[:, None] - numbers[None, :]
-    return gaps * gaps
 
 
 def kendall_tau(x: Floats, y: Floats) -> float:
@@ -121,13 +116,7 @@ def correlation_measure(
     both = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
     if not np.isfinite(value):
         return not_scored("fewer than two common items, or scores that do not differ")
-    if both.size < 5:
-        return Measure(value=value, n=int(both.size), note="fewer than five items: no interval")
-    generator = np.random.default_rng(seed)
-    rows = both[generator.integers(0, both.size, (draws, both.size))]
-    drawn = np.array([function(x[row], y[row]) for row in rows])
-    low, high = np.quantile(drawn[np.isfinite(drawn)], (0.025, 0.975))
-    return Measure(value=value, low=float(low), high=float(high), n=int(both.size))
+    return _over_items(value, both.size, lambda row: function(x[both[row]], y[both[row]]), draws, seed)
 
 
 def agreement(scores: Floats, *, draws: int = 300, seed: int = 0) -> Measure:
@@ -136,11 +125,14 @@ def agreement(scores: Floats, *, draws: int = 300, seed: int = 0) -> Measure:
     value = _mean_tau(scores)
     if not np.isfinite(value):
         return not_scored("fewer than two reviewers with common items")
-    items = scores.shape[1]
+    return _over_items(value, scores.shape[1], lambda row: _mean_tau(scores[:, row]), draws, seed)
+
+
+def _over_items(value: float, items: int, again: Callable[[Ints], float], draws: int, seed: int) -> Measure:
+    """Return a value with the percentile interval of what it is ``again`` on redrawn items."""
     if items < 5:
         return Measure(value=value, n=items, note="fewer than five items: no interval")
-    generator = np.random.default_rng(seed)
-    drawn = np.array([_mean_tau(scores[:, generator.integers(0, items, items)]) for _ in range(draws)])
+    drawn = np.array([again(row) for row in np.random.default_rng(seed).integers(0, items, (draws, items))])
     low, high = np.quantile(drawn[np.isfinite(drawn)], (0.025, 0.975))
     return Measure(value=value, low=float(low), high=float(high), n=items)
 

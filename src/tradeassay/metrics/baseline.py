@@ -133,18 +133,14 @@ def corrected(found: Sequence[AgainstBaseline | None], level: float) -> list[Aga
             made.append(None if one is None else msgspec.structs.replace(one, p_adjusted=adjusted))
             continue
         times = min(max(1.0, adjusted / one.p_value), compared) if one.p_value > 0.0 else compared
-        wide = _at_level(one.difference, 1.0 - (1.0 - level) / times)
+        known, wider = one.difference, 1.0 - (1.0 - level) / times
+        assert known.value is not None and known.high is not None and known.n is not None
+        middle = math.log1p(known.value)
+        reach = (math.log1p(known.high) - middle) * reach_ratio(known.n, known.level, wider)
+        low, high = (significant(math.expm1(end)) for end in (middle - reach, middle + reach))
+        wide = msgspec.structs.replace(known, low=low, high=high, level=significant(wider))
         made.append(_worded(one.baseline, wide, one.p_value, adjusted, level))
     return made
-
-
-def _at_level(difference: Measure, level: float) -> Measure:
-    """Return a difference with its cosine interval at another level."""
-    assert difference.value is not None and difference.high is not None and difference.n is not None
-    middle = math.log1p(difference.value)
-    reach = (math.log1p(difference.high) - middle) * reach_ratio(difference.n, difference.level, level)
-    low, high = (significant(math.expm1(end)) for end in (middle - reach, middle + reach))
-    return msgspec.structs.replace(difference, low=low, high=high, level=significant(level))
 
 
 def _worded(baseline: str, difference: Measure, p: float, adjusted: float, level: float) -> AgainstBaseline:

@@ -11,7 +11,6 @@ scores about 0.1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -60,8 +59,9 @@ def expected_calibration_error(confidence: Floats, right: Right, bins: int = BIN
     confidence, hit = _checked(confidence, right)
     if not confidence.size or np.isnan(confidence).any():
         return float("nan")
-    table = _table(confidence, hit, np.zeros(confidence.size, dtype=np.int64), 1, bins)
-    return float(_ece(table.gap.sum(axis=0), table.count.sum()))
+    # The bins' weights cancel the division in their means: what is left is the size of the summed gaps.
+    gaps = np.bincount(_bin_of(confidence, bins), weights=confidence - hit, minlength=bins)
+    return float(np.abs(gaps).sum() / confidence.size)
 
 
 def calibration_curve(confidence: Floats, right: Right, bins: int = BINS) -> tuple[Bin, ...]:
@@ -102,44 +102,21 @@ def calibration(
         return {
             name: measure_from(value, None, level=bootstrap.level, n=n, note=few) for name, value in values.items()
         }
-    drawn = _draw(_table(confidence, hit, place, count, bins), bootstrap, confidence, hit)
+    # Sums per session: of confidence - right by bin, of squared misses, and the number of orders.
+    cells = np.bincount(place * bins + _bin_of(confidence, bins), confidence - hit, minlength=count * bins)
+    gaps, orders = cells.reshape(count, bins), np.bincount(place, minlength=count).astype(np.float64)
+    missed = np.bincount(place, (confidence - hit) ** 2, minlength=count)
+    block = choose_block(missed / orders, bootstrap)
+    drawn: dict[str, list[Floats]] = {"ece": [], "brier": []}
+    for rows in resamples(count, bootstrap.draws, block, content_seed(bootstrap, confidence, hit)):
+        given = orders[rows].sum(axis=1)
+        drawn["ece"].append(np.abs(gaps[rows].sum(axis=1)).sum(axis=-1) / given)
+        drawn["brier"].append(missed[rows].sum(axis=1) / given)
     note = "interval over resampled sessions"
     return {
-        name: measure_from(value, drawn[name], level=bootstrap.level, n=n, note=note)
+        name: measure_from(value, np.concatenate(drawn[name]), level=bootstrap.level, n=n, note=note)
         for name, value in values.items()
     }
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """Sums per session: of confidence - right by bin, of squared misses, and the number of orders."""
-
-    gap: Floats
-    missed: Floats
-    count: Floats
-
-
-def _table(confidence: Floats, hit: Floats, place: Ints, sessions: int, bins: int) -> _Table:
-    cell = place * bins + _bin_of(confidence, bins)
-    gap = np.asarray(np.bincount(cell, weights=confidence - hit, minlength=sessions * bins), dtype=np.float64)
-    missed = np.asarray(np.bincount(place, weights=(confidence - hit) ** 2, minlength=sessions), dtype=np.float64)
-    return _Table(gap.reshape(sessions, bins), missed, np.bincount(place, minlength=sessions).astype(np.float64))
-
-
-def _ece(gap: Floats, count: Floats) -> Floats:
-    # The bins' weights cancel the division in their means: what is left is the size of the summed gaps.
-    return np.asarray(np.abs(gap).sum(axis=-1) / count)
-
-
-def _draw(table: _Table, config: BootstrapConfig, confidence: Floats, hit: Floats) -> dict[str, Floats]:
-    seed = content_seed(config, confidence, hit)
-    block = choose_block(table.missed / table.count, config)
-    ece, scores = [], []
-    for chosen in resamples(table.count.size, config.draws, block, seed):
-        count = table.count[chosen].sum(axis=1)
-        ece.append(_ece(table.gap[chosen].sum(axis=1), count))
-        scores.append(table.missed[chosen].sum(axis=1) / count)
-    return {"ece": np.concatenate(ece), "brier": np.concatenate(scores)}
 
 
 def _bin_of(confidence: Floats, bins: int) -> Ints:

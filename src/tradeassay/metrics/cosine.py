@@ -12,7 +12,6 @@ All series have the sessions on their last axis, (..., n), so that one and ten t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Literal
 
@@ -21,14 +20,12 @@ import numpy as np
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, not_scored
 from tradeassay.core.view import Floats
-from tradeassay.metrics.intervals import significant, student_reach
+from tradeassay.metrics.intervals import between, significant, student_reach
 from tradeassay.metrics.measures import spread
 
 LEAST = 20
 """Fewer sessions give no interval."""
 Statistic = Literal["mean", "sharpe"]
-Influence = Callable[[Floats], tuple[Floats, Floats]]
-"""From series of shape (..., n) to the statistic (...) and its influence function (..., n)."""
 _FLAT = 1e-12
 _MOST_GROWTH = 700.0
 """Log growth beyond which a return is no number any more."""
@@ -83,8 +80,31 @@ def cosine_interval(
     returns = np.asarray(returns, dtype=np.float64)
     if returns.ndim != 1:
         raise UserError(f"returns of shape {returns.shape}", hint="give one series")
-    scale = periods_per_year if statistic == "mean" else math.sqrt(periods_per_year)
-    return _interval(returns, mean_of if statistic == "mean" else sharpe_of, scale=scale, level=level, least=least)
+    if not 0.0 < level < 1.0:
+        raise UserError(f"a confidence level of {level}", hint="choose one between 0 and 1, e.g. 0.95")
+    n = returns.size
+    if n < 2 or not np.isfinite(returns).all():
+        return not_scored("fewer than two sessions" if n < 2 else "a number in the series is missing")
+    # By the delta method a ratio has the error of the mean of its influence function.
+    if statistic == "mean":
+        scale, centre = periods_per_year, returns.mean()
+        influence = returns - centre
+    else:
+        scale, (centre, influence) = math.sqrt(periods_per_year), sharpe_of(returns)
+    value = float(centre)
+    if not math.isfinite(value):
+        return not_scored("it is not defined for this series")
+    shown = significant(value * scale)
+    if n < least:
+        note = f"no interval: {n} sessions, at least {least} are needed"
+        return Measure(value=shown, level=level, n=n, note=note)
+    error = math.sqrt(float(cosine_variance(influence)) / n)
+    if not error > _FLAT * float(np.abs(returns).max()):
+        return Measure(value=shown, level=level, n=n, note="no interval: it never moves")
+    freedom = cosine_terms(n)
+    reach = student_reach(freedom, level) * error
+    note = f"cosine interval, {freedom} degrees of freedom"
+    return between(value * scale, ((value - reach) * scale, (value + reach) * scale), level, n, note)
 
 
 def growth_interval(returns: Floats, *, periods: float, level: float, least: int) -> Measure:
@@ -96,9 +116,8 @@ def growth_interval(returns: Floats, *, periods: float, level: float, least: int
     returns = np.asarray(returns, dtype=np.float64)
     if not (returns > -1.0).all():
         return not_scored("everything was lost in a session")
-    return growth_ends(
-        cosine_interval(np.log1p(returns), "mean", periods_per_year=periods, level=level, least=least)
-    )
+    logs = np.log1p(returns)
+    return growth_ends(cosine_interval(logs, "mean", periods_per_year=periods, level=level, least=least))
 
 
 def growth_ends(logs: Measure) -> Measure:
@@ -116,12 +135,6 @@ def reach_ratio(n: int, level: float, other: float) -> float:
     return student_reach(cosine_terms(n), other) / student_reach(cosine_terms(n), level)
 
 
-def mean_of(values: Floats) -> tuple[Floats, Floats]:
-    """Return the mean along the last axis and its influence function."""
-    centre = np.asarray(values.mean(axis=-1))
-    return centre, values - centre[..., None]
-
-
 def sharpe_of(values: Floats) -> tuple[Floats, Floats]:
     """Return the Sharpe ratio of one period along the last axis and its influence function; NaN if flat."""
     deviation = spread(values)
@@ -130,36 +143,6 @@ def sharpe_of(values: Floats) -> tuple[Floats, Floats]:
     ratio = np.asarray(centre / deviation)
     z = (values - centre[..., None]) / deviation[..., None]
     return ratio, z - 0.5 * ratio[..., None] * (z * z - 1.0)
-
-
-def _interval(values: Floats, influence: Influence, *, scale: float, level: float, least: int) -> Measure:
-    """Return a statistic times ``scale``; no value where it has none, no interval below ``least`` sessions."""
-    if not 0.0 < level < 1.0:
-        raise UserError(f"a confidence level of {level}", hint="choose one between 0 and 1, e.g. 0.95")
-    n = values.shape[-1]
-    if n < 2 or not np.isfinite(values).all():
-        return not_scored("fewer than two sessions" if n < 2 else "a number in the series is missing")
-    centre, own = influence(values)
-    value = float(centre)
-    if not math.isfinite(value):
-        return not_scored("it is not defined for this series")
-    shown = significant(value * scale)
-    if n < least:
-        note = f"no interval: {n} sessions, at least {least} are needed"
-        return Measure(value=shown, level=level, n=n, note=note)
-    error = math.sqrt(float(cosine_variance(own)) / n)
-    if not error > _FLAT * float(np.abs(values).max()):
-        return Measure(value=shown, level=level, n=n, note="no interval: it never moves")
-    freedom = cosine_terms(n)
-    reach = student_reach(freedom, level) * error
-    return Measure(
-        value=shown,
-        low=significant((value - reach) * scale),
-        high=significant((value + reach) * scale),
-        level=level,
-        n=n,
-        note=f"cosine interval, {freedom} degrees of freedom",
-    )
 
 
 @lru_cache(maxsize=64)

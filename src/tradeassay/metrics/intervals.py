@@ -157,7 +157,14 @@ def mean_block_length(values: Floats) -> float:
     run = max(5, int(math.log10(n)))
     lags = min(math.ceil(math.sqrt(n)) + run, n - 2)
     covariance = np.array([np.sum(centred[k:] * centred[: n - k]) for k in range(lags + 1)]) / n
-    window = _window(_correlations(centred, covariance * n), n, run, lags)
+    # Autocorrelations, each scaled by the parts of the series that overlap.
+    squares = centred * centred
+    head, tail, kept = np.cumsum(squares), np.cumsum(squares[::-1]), n - 1 - np.arange(lags + 1)
+    scale = np.sqrt(head[kept - 1] * tail[kept - 1])
+    quiet = np.abs(covariance * n) / np.where(scale > 0, scale, np.inf) < 2.0 * math.sqrt(math.log10(n) / n)
+    # Twice the first lag after which so many in a row are insignificant.
+    first = next((lag for lag in range(lags - run + 1) if quiet[lag : lag + run].all()), lags)
+    window = min(2 * max(first, 1), lags)
     k = np.arange(1, window + 1)
     taper = np.minimum(1.0, 2.0 * (1.0 - k / window))
     spectral_slope = 2.0 * float(np.sum(taper * k * covariance[k]))
@@ -167,25 +174,6 @@ def mean_block_length(values: Floats) -> float:
         return max(1.0, longest_block(n))
     length: float = abs(spectral_slope / spectral_level) ** (2.0 / 3.0) * n ** (1.0 / 3.0)
     return min(max(1.0, length), max(1.0, longest_block(n)))
-
-
-def _correlations(centred: Floats, cross: Floats) -> Floats:
-    """Return abs(autocorrelation) by lag, each scaled by the parts of the series that overlap."""
-    squares = centred * centred
-    head, tail = np.cumsum(squares), np.cumsum(squares[::-1])
-    n = centred.shape[0]
-    keep = n - 1 - np.arange(cross.shape[0])
-    scale = np.sqrt(head[keep - 1] * tail[keep - 1])
-    return np.abs(cross) / np.where(scale > 0, scale, np.inf)
-
-
-def _window(correlations: Floats, n: int, run: int, lags: int) -> int:
-    """Return twice the first lag after which ``run`` correlations in a row are insignificant, at most ``lags``."""
-    quiet = correlations < 2.0 * math.sqrt(math.log10(n) / n)
-    for lag in range(lags - run + 1):
-        if quiet[lag : lag + run].all():
-            return min(2 * max(lag, 1), lags)
-    return lags
 
 
 _CHUNK = 1 << 15

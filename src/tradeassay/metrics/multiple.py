@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -81,7 +80,11 @@ def superior(
     that equal the benchmark are left out. Raises :class:`UserError` for shapes that do not fit or missing
     numbers.
     """
-    table, base = _checked(returns), np.asarray(benchmark, dtype=np.float64)
+    table, base = np.asarray(returns, dtype=np.float64), np.asarray(benchmark, dtype=np.float64)
+    if table.ndim != 2 or not table.size or not np.isfinite(table).all():
+        raise UserError(
+            f"{table.shape} returns with gaps, or not two-dimensional", hint="give (sessions, strategies)"
+        )
     if base.shape != table.shape[:1] or not np.isfinite(base).all():
         raise UserError(
             f"{base.shape} benchmark returns for {table.shape}", hint="give one per session, without gaps"
@@ -102,7 +105,10 @@ def superior(
     from arch.bootstrap import SPA
 
     # arch compares losses: a return is a negative loss.
-    test = SPA(-base, -table[:, moving], **_settings(gap[:, moving], bootstrap))
+    block = max(choose_block(np.ascontiguousarray(gap[:, k]), bootstrap) for k in moving.tolist())
+    seed = content_seed(bootstrap, gap[:, moving]) % 2**32
+    drawn = {"block_size": max(1, round(block)), "reps": bootstrap.draws, "bootstrap": "stationary", "seed": seed}
+    test = SPA(-base, -table[:, moving], **drawn)
     test.compute()
     lower, consistent, upper = (significant(float(test.pvalues[one])) for one in ("lower", "consistent", "upper"))
     # Romano and Wolf's steps: whoever is found better is taken out, and the rest tested again. arch's own loop
@@ -166,22 +172,3 @@ def _largest_of_luck(agents: int, freedom: int, level: float) -> float:
         error = np.sqrt((gap[:, 1:] ** 2).mean(axis=1))
         largest.append((gap[:, 0] / np.where(error > 0, error, np.inf)).max(axis=1))
     return float(np.quantile(np.concatenate(largest), level))
-
-
-def _settings(gap: Floats, config: BootstrapConfig) -> dict[str, Any]:
-    block = max(choose_block(np.ascontiguousarray(gap[:, k]), config) for k in range(gap.shape[1]))
-    return {
-        "block_size": max(1, round(block)),
-        "reps": config.draws,
-        "bootstrap": "stationary",
-        "seed": content_seed(config, gap) % 2**32,
-    }
-
-
-def _checked(returns: Floats) -> Floats:
-    table = np.asarray(returns, dtype=np.float64)
-    if table.ndim != 2 or not table.size or not np.isfinite(table).all():
-        raise UserError(
-            f"{table.shape} returns with gaps, or not two-dimensional", hint="give (sessions, strategies)"
-        )
-    return table

@@ -131,6 +131,11 @@ def measured_design(
     if n < 2 or not np.isfinite(table).all():
         raise UserError(f"{n} active returns, or gaps in them", hint="give at least two sessions without gaps")
     mean = table.mean(axis=0)
+    moving = table[table.std(axis=1) > 0]
+    shared = SEED_CORRELATION if seeds < 2 else 1.0  # seeds that do not differ repeat each other
+    if seeds > 1 and len(moving) > 1:
+        pairs = np.atleast_2d(np.corrcoef(moving))[np.triu_indices(len(moving), 1)]
+        shared = min(1.0, max(0.0, float(pairs.mean())))
     block = choose_block(mean, BootstrapConfig())
     inflation = variance_inflation(mean, min(n - 1, round(block) if block > 1.0 else 0))
     return Design(
@@ -138,7 +143,7 @@ def measured_design(
         seeds=seeds,
         level=level,
         power=power,
-        seed_correlation=_shared(table),
+        seed_correlation=shared,
         inflation=max(inflation, 0.05),
         comparisons=comparisons,
         periods_per_year=periods_per_year,
@@ -184,14 +189,3 @@ def power_summary(design: Design, *, ir: float = SKILLED) -> PowerSummary:
         hopeless=chance < 0.5,
         sentence=sentence,
     )
-
-
-def _shared(table: Floats) -> float:
-    """Return the mean correlation of the seeds, between 0 and 1; 1 for seeds that do not differ."""
-    moving = table[table.std(axis=1) > 0]
-    if table.shape[0] < 2:
-        return SEED_CORRELATION
-    if moving.shape[0] < 2:
-        return 1.0
-    pairs = np.atleast_2d(np.corrcoef(moving))[np.triu_indices(moving.shape[0], 1)]
-    return min(1.0, max(0.0, float(pairs.mean())))

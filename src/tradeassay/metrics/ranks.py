@@ -85,27 +85,23 @@ def critical_difference(scores: Floats, names: Sequence[str], *, level: float = 
     q = float(studentized_range.ppf(level, k, np.inf)) / math.sqrt(2.0)
     difference = q * math.sqrt(k * (k + 1) / (6.0 * markets))
     order = np.argsort(mean, kind="stable")
+    groups: list[tuple[str, ...]] = []
+    reached = 0
+    for first in range(k):
+        last = int(np.flatnonzero(mean[order] - mean[order[first]] < difference)[-1])
+        if last > first and last + 1 > reached:
+            groups.append(tuple(names[place] for place in order[first : last + 1]))
+            reached = last + 1
     return CriticalDifference(
         mean_ranks={names[place]: significant(float(mean[place])) for place in order},
         statistic=significant(statistic),
         p_value=significant(float(chi2.sf(statistic, k - 1))),
         p_iman_davenport=significant(float(f.sf(again, k - 1, (k - 1) * (markets - 1)))),
         difference=significant(difference),
-        groups=_groups([names[place] for place in order], mean[order], difference),
+        groups=tuple(groups),
         markets=markets,
         level=level,
     )
-
-
-def _groups(names: Sequence[str], ranks: Floats, difference: float) -> tuple[tuple[str, ...], ...]:
-    found: list[tuple[str, ...]] = []
-    reached = 0
-    for first in range(len(names)):
-        last = int(np.flatnonzero(ranks - ranks[first] < difference)[-1])
-        if last > first and last + 1 > reached:
-            found.append(tuple(names[first : last + 1]))
-            reached = last + 1
-    return tuple(found)
 
 
 SCALE = 400.0 / np.log(10.0)

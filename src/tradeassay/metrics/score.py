@@ -54,18 +54,9 @@ class SessionMatrix:
         if levels is not None and not (levels > 0).all():
             levels = None
         before, after = series.nav[:-1], series.nav[1:]
-        rows = (
-            series.returns,
-            series.traded / before,
-            series.costs / before,
-            series.hhi,
-            series.cash / after,
-            series.abstained,
-            series.failed,
-            series.orders,
-            series.rejected,
-        )
-        matrix = [np.asarray(row, dtype=np.float64) for row in rows]
+        money = (series.returns, series.traded / before, series.costs / before, series.hhi, series.cash / after)
+        conduct = (series.abstained, series.failed, series.orders, series.rejected)
+        matrix = [np.asarray(row, dtype=np.float64) for row in (*money, *conduct)]
         return cls(matrix, None if levels is None else simple_returns(levels), series.periods_per_year, series.nav)
 
     def take(self, indices: Ints) -> SessionMatrix:
@@ -120,7 +111,6 @@ def evaluate(sessions: SessionMatrix, only: Collection[str] = ()) -> dict[str, F
 def evaluate_resamples(
     sessions: SessionMatrix, indices: Iterator[Ints], only: Collection[str] = ()
 ) -> dict[str, Floats]:
-    """Return every measure on every resample, or ``only`` some, by id, shape (draws,)."""
     chunks = [evaluate(sessions.take(chunk), only) for chunk in indices]
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
 
@@ -128,18 +118,7 @@ def evaluate_resamples(
 FEWEST_TO_ANNUALISE = 10
 """With fewer returns nothing that is scaled to a year is given: ten days say nothing about twelve months."""
 
-_YEARLY = frozenset(
-    (
-        "annualised_return",
-        "volatility",
-        "sharpe",
-        "sortino",
-        "calmar",
-        "information_ratio",
-        "turnover",
-        "cost_rate",
-    )
-)
+_YEARLY = "annualised_return volatility sharpe sortino calmar information_ratio turnover cost_rate".split()
 _CONDUCT = ("abstention_rate", "failure_rate", "rejection_rate", "hit_rate")
 _VS_INDEX = ("excess_return", "information_ratio")
 _MEANS = ("cumulative_return", "annualised_return", "sharpe", "information_ratio")
@@ -149,33 +128,33 @@ DEFAULT = BootstrapConfig()
 
 
 def score(
-    series: EpisodeSeries,
-    *,
-    bootstrap: BootstrapConfig = DEFAULT,
-    only: Collection[str] = (),
+    series: EpisodeSeries, *, bootstrap: BootstrapConfig = DEFAULT, only: Collection[str] = ()
 ) -> dict[str, Measure]:
     """Return every measure of the catalogue for one episode, or ``only`` some, in the catalogue's order.
 
     Equal input gives equal numbers, to the byte: resamples are seeded by the content, and stored numbers are
     rounded to twelve significant digits. A bad result does not raise.
     """
-    if series.failure is not None:
-        return _failed(series, bootstrap)
-    if len(series.sessions) == 0:
-        return {info.id: not_scored("there are no sessions") for info in MEASURES}
+    n = len(series.sessions)
+    if series.failure is not None:  # nothing traded is not a return of zero
+        scores = dict.fromkeys(BY_ID, not_scored(str(series.failure)))
+        if n and series.failed.all():
+            scores["failure_rate"] = _certain_rate("failure_rate", series, 1.0, bootstrap)
+        return scores
+    if n == 0:
+        return dict.fromkeys(BY_ID, not_scored("there are no sessions"))
     if series.ruined is not None or not series.nav[0] > 0:
         return _ruined(series)
     sessions = SessionMatrix.of(series)
     values = {name: float(value) for name, value in evaluate(sessions).items()}
-    # Means are never resampled: their intervals are cosine intervals.
-    drawn = _draw(series, sessions, bootstrap, {info.id for info in MEASURES if info.id in only or not only})
-    return {
-        info.id: with_index_note(
-            info.id, _one(info.id, series, sessions, values, drawn, bootstrap), series.index_note
-        )
-        for info in MEASURES
-        if not only or info.id in only
-    }
+    wanted, drawn = [name for name in BY_ID if name in only or not only], None
+    if n >= bootstrap.least:
+        # Means are never resampled: their intervals are cosine intervals.
+        seed, block = content_seed(bootstrap, series.nav), choose_block(series.returns, bootstrap)
+        rows = resamples(n, bootstrap.draws, block, seed)
+        drawn = evaluate_resamples(sessions, rows, set(wanted) - set(_MEANS))
+    found = {name: _one(name, series, sessions, values, drawn, bootstrap) for name in wanted}
+    return {name: with_index_note(name, measure, series.index_note) for name, measure in found.items()}
 
 
 def with_index_note(name: str, measure: Measure, note: str | None) -> Measure:
@@ -183,17 +162,6 @@ def with_index_note(name: str, measure: Measure, note: str | None) -> Measure:
     if note is None or name not in _VS_INDEX or measure.value is None:
         return measure
     return msgspec.structs.replace(measure, note=note if measure.note is None else f"{measure.note}; {note}")
-
-
-def _draw(
-    series: EpisodeSeries, sessions: SessionMatrix, config: BootstrapConfig, wanted: set[str]
-) -> dict[str, Floats] | None:
-    n = len(series.sessions)
-    if n < config.least:
-        return None
-    seed = content_seed(config, series.nav)
-    rows = resamples(n, config.draws, choose_block(series.returns, config), seed)
-    return evaluate_resamples(sessions, rows, wanted - set(_MEANS))
 
 
 def _one(
@@ -212,30 +180,25 @@ def _one(
         return too_few(values[name], n, config)
     if name in _CONDUCT and values[name] in (0.0, 1.0):
         return _certain_rate(name, series, values[name], config)
-    if name in _MEANS:
-        return msgspec.structs.replace(
-            _by_cosine(name, sessions, config), value=significant(values[name]), reason=None
-        )
-    note = _PATH_NOTE if BY_ID[name].path else None
-    return measure_from(values[name], drawn[name], level=config.level, n=n, note=note)
-
-
-def _by_cosine(name: str, sessions: SessionMatrix, config: BootstrapConfig) -> Measure:
-    """Return a mean of session returns, or a ratio of one, with its cosine interval: nothing is resampled."""
+    if name not in _MEANS:
+        note = _PATH_NOTE if BY_ID[name].path else None
+        return measure_from(values[name], drawn[name], level=config.level, n=n, note=note)
+    # A mean of session returns, or a ratio of one.
     earned, year, least = sessions.matrix[_ROWS.index("returns")], sessions.periods_per_year, config.least
     if name in ("cumulative_return", "annualised_return"):
         periods = earned.shape[-1] if name == "cumulative_return" else year
-        return growth_interval(earned, periods=periods, level=config.level, least=least)
-    if name == "information_ratio" and sessions.index is not None:
-        earned = earned - sessions.index
-    return cosine_interval(earned, periods_per_year=year, level=config.level, least=least)
+        found = growth_interval(earned, periods=periods, level=config.level, least=least)
+    else:
+        if name == "information_ratio" and sessions.index is not None:
+            earned = earned - sessions.index
+        found = cosine_interval(earned, periods_per_year=year, level=config.level, least=least)
+    return msgspec.structs.replace(found, value=significant(values[name]), reason=None)
 
 
 def _certain_rate(name: str, series: EpisodeSeries, value: float, config: BootstrapConfig) -> Measure:
     """Return a rate of exactly 0 or 1: every resample would say the same, which does not make it certain."""
-    n = {"rejection_rate": int(series.orders.sum()), "hit_rate": int((series.returns != 0).sum())}.get(
-        name, len(series.sessions)
-    )
+    counted = {"rejection_rate": series.orders.sum(), "hit_rate": (series.returns != 0).sum()}
+    n = int(counted.get(name, len(series.sessions)))
     low, high = wilson_interval(value * n, n, config.level)
     return Measure(value=value, low=low, high=high, level=config.level, n=n, note="interval by Wilson's formula")
 
@@ -262,30 +225,20 @@ def why_undefined(name: str, series: EpisodeSeries, value: float | None) -> str 
     }.get(name, "a number in the series is missing")
 
 
-def _failed(series: EpisodeSeries, config: BootstrapConfig) -> dict[str, Measure]:
-    """Return no result for a failed episode: nothing traded is not a return of zero."""
-    scores = {info.id: not_scored(str(series.failure)) for info in MEASURES}
-    n = len(series.sessions)
-    if n and series.failed.all():
-        scores["failure_rate"] = _certain_rate("failure_rate", series, 1.0, config)
-    return scores
-
-
 def _ruined(series: EpisodeSeries) -> dict[str, Measure]:
     """Return the loss of an account that ended at or below zero; it must not look better than a smaller loss."""
     if not series.nav[0] > 0:
-        return {info.id: not_scored("the account started with nothing") for info in MEASURES}
+        return dict.fromkeys(BY_ID, not_scored("the account started with nothing"))
     reason = f"the account was worth nothing or less on {series.ruined}"
-    scores = {info.id: not_scored(reason) for info in MEASURES}
-    n = len(series.sessions)
-    for name, value in (
-        ("cumulative_return", float(cumulative_return(series.nav))),
-        ("max_drawdown", float(max_drawdown(series.nav))),
-    ):
-        scores[name] = Measure(value=significant(value), n=n, note=f"no interval: {reason}")
-    for name, happened in (("abstention_rate", series.abstained), ("failure_rate", series.failed)):
-        scores[name] = Measure(value=significant(float(happened.mean())), n=n, note=f"no interval: {reason}")
-    return scores
+    known = {
+        "cumulative_return": float(cumulative_return(series.nav)),
+        "max_drawdown": float(max_drawdown(series.nav)),
+        "abstention_rate": float(series.abstained.mean()),
+        "failure_rate": float(series.failed.mean()),
+    }
+    n, note = len(series.sessions), f"no interval: {reason}"
+    shown = {name: Measure(value=significant(value), n=n, note=note) for name, value in known.items()}
+    return dict.fromkeys(BY_ID, not_scored(reason)) | shown
 
 
 class SeedSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -367,14 +320,14 @@ def _median(
     present = [measure.value for measure in measures if measure.value is not None]
     if not present:
         return None
+    values = drawn.get(name) if drawn is not None and len(present) == len(measures) else None
     if len(present) < len(measures):
         note = f"no interval: {len(measures) - len(present)} of {len(measures)} repetitions have no value"
-    elif drawn is None or name not in drawn:
+    elif values is None:
         note = "no interval: too few sessions, or repetitions over different sessions"
     else:
         note = f"over {len(present)} repetitions" + (", order-dependent" if BY_ID[name].path else "")
-        return measure_from(float(np.median(present)), drawn[name], level=config.level, n=len(present), note=note)
-    return measure_from(float(np.median(present)), None, level=config.level, n=len(present), note=note)
+    return measure_from(float(np.median(present)), values, level=config.level, n=len(present), note=note)
 
 
 def _draw_together(episodes: Sequence[EpisodeSeries], config: BootstrapConfig) -> dict[str, Floats] | None:

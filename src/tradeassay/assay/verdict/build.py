@@ -6,10 +6,10 @@ import hashlib
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -126,7 +126,11 @@ class _Row:
     mode: str | None
     by_model: bool
     tried: Tried = NO_TRIES
-    luck: Mapping[str, Luck] = field(default_factory=dict)
+
+    @property
+    def sessions(self) -> tuple[str, ...]:
+        """The sessions of its first seed with a result."""
+        return self.sound[0].daily.sessions if self.sound else ()
 
 
 def assay_run(
@@ -139,10 +143,7 @@ def assay_run(
     say: Callable[[str], None] | None = None,
     spread: Spread = HERE,
 ) -> Assay:
-    """Return the assay of a run; ``agents`` keeps only some of them, ``leaks`` are leak tests by agent, ``memory``
-    what models were asked about their memory.
-
-    ``say`` is told what is being done; ``spread`` says where episodes are worked on.
+    """Return the assay of a run (see :func:`assay`).
 
     All agents of a cell count as comparisons, shown or not. The account's own returns are taken apart, whatever
     the run's convention. Raises :class:`UserError` for an agent the run does not have and
@@ -161,17 +162,26 @@ def assay_run(
     bootstrap = BootstrapConfig(level=config.level, draws=config.draws)
     say(f"taking {len(run.episodes)} episodes apart ...")
     taken = attribute_run(run, convention="sound", bootstrap=bootstrap, spread=spread, intervals=False)
-    rows = _counted_tries(run, [_row(run, one, taken) for one in scores], config)
+    rows, places = [_row(run, one, taken) for one in scores], dict[tuple[str, tuple[str, ...]], Tried]()
+    for number, row in enumerate(rows if config.folder else ()):  # what else the folder tried on the same sessions
+        place = (row.scores.dataset, row.sessions)
+        places[place] = places.get(place) or tried_elsewhere(run, *place)
+        rows[number] = replace(row, tried=places[place])
+    shown = [row for row in rows if not agents or row.scores.agent in agents]
     ranks, contrast = _ranks(rows), contrast_of(run, [row.mask for row in rows], config)
-    luck = _luck(run, [row for row in rows if not agents or row.scores.agent in agents], config, spread)
+    luck: dict[str, Luck] = {}
+    if config.portfolios:
+        keys = [key for row in shown if row.daily is not None for key in row.scores.episodes]
+        drawn = LuckConfig(portfolios=config.portfolios, seed=config.seed)
+        each = spread.map(partial(luck_of_episode, run, config=drawn, stop_early=True), keys)
+        luck = dict(zip(keys, each, strict=True))
     found: list[AgentAssay] = []
-    for row in rows:
-        if not agents or row.scores.agent in agents:
-            say(f"judging {run.names[row.scores.agent]} ({len(found) + 1} of {len(agents) or len(rows)}) ...")
-            made = _findings(run, replace(row, luck=luck), rows, taken, ranks, config, leaks or {})
-            made = with_contrast(msgspec.structs.replace(made, agent=run.names[made.agent]), contrast, row.mode)
-            made = with_recall(made, run, scores=row.scores, mask=row.mask, records=memory)
-            found.append(judge(made, config))
+    for row in shown:
+        say(f"judging {run.names[row.scores.agent]} ({len(found) + 1} of {len(agents) or len(rows)}) ...")
+        made = _findings(run, row, rows, taken, ranks, config, leaks or {}, luck)
+        made = with_contrast(msgspec.structs.replace(made, agent=run.names[made.agent]), contrast, row.mode)
+        made = with_recall(made, run, scores=row.scores, mask=row.mask, records=memory)
+        found.append(judge(made, config))
     paper = run.manifest.convention == "paper"
     return Assay(
         title=run.spec.slug,
@@ -203,31 +213,11 @@ def _titles(run: Run, rows: Sequence[_Row]) -> dict[str, str]:
             for key, value in episode.protocol.items()
             if len({str(other.protocol.get(key)) for other in alike}) > 1
         ]
-        apart = [
-            value
-            for value, others in (
-                (episode.window, {other.window for other in alike}),
-                (episode.dataset, {other.dataset for other in alike}),
-            )
-            if value and len(others) > 1
-        ]
+        windows, datasets = {other.window for other in alike}, {other.dataset for other in alike}
+        several = ((episode.window, windows), (episode.dataset, datasets))
+        apart = [value for value, others in several if value and len(others) > 1]
         title = shown_title(run.manifest.benchmark(episode), episode.dataset)
         found[cell] = ", ".join([title, *ways, *(value for value in apart if not title.startswith(value))])
-    return found
-
-
-def _counted_tries(run: Run, rows: Sequence[_Row], config: VerdictConfig) -> list[_Row]:
-    """Return rows with what else the folder has tried on their data and sessions."""
-    if not config.folder:
-        return list(rows)
-    known: dict[tuple[str, tuple[str, ...]], Tried] = {}
-    found = []
-    for row in rows:
-        sessions = row.sound[0].daily.sessions if row.sound else ()
-        place = (row.scores.dataset, sessions)
-        if place not in known:
-            known[place] = tried_elsewhere(run, *place)
-        found.append(replace(row, tried=known[place]))
     return found
 
 
@@ -236,8 +226,7 @@ def _row(run: Run, scores: AgentScores, taken: RunAttribution) -> _Row:
     sound = [taken.episodes[key] for key in scores.episodes if taken.episodes[key].linked is not None]
     same = bool(sound) and len({one.daily.sessions for one in sound}) == 1 and bool(sound[0].daily.sessions)
     record = run.manifest.protocols.get(scores.cell)
-    mask = None if record is None else record.config.get("mask")
-    mode = None if record is None else record.config.get("mode")
+    mask, mode = (None if record is None else record.config.get(name) for name in ("mask", "mode"))
     return _Row(
         scores=scores,
         sound=tuple(sound),
@@ -257,12 +246,26 @@ def _findings(
     ranks: Mapping[tuple[str, str], Ranks],
     config: VerdictConfig,
     leaks: Mapping[str, LeakTestReport],
+    luck: Mapping[str, Luck],
 ) -> AgentFindings:
-    scores = row.scores
+    scores, asked = row.scores, run.episode(row.scores.episodes[0]).agent
     peers = sum(one.scores.cell == scores.cell and not one.scores.baseline for one in rows)
-    reason = _why_nothing(run, row)
-    exposures = next(one.preferences for one in taken.agents if scores.episodes[0] in one.episodes)
     per_episode = [run.scores.episode(key) for key in scores.episodes]
+    reason = None
+    if row.daily is None and row.sound:
+        reason = "the seeds ended in different sessions"
+    elif row.daily is None:
+        every = [run.series(key) for key in scores.episodes]
+        lost = [one.failure or (f"everything was lost by {one.ruined}" if one.ruined else "") for one in every]
+        reason = "; ".join(filter(None, dict.fromkeys(lost))) or "no episode has a result"
+    spent, net, dollars = scores.inference, scores.measures.get(NET_RETURN), None
+    if not isinstance(spent, msgspec.UnsetType) and not spent.unstated:
+        dollars = Dollars(
+            usd=spent.usd,
+            calls=spent.calls,
+            tokens=spent.input_tokens + spent.output_tokens,
+            net_return=not_scored("no model played") if net is None else net.median,
+        )
     plain = AgentFindings(
         cell=scores.cell,
         benchmark=scores.benchmark,
@@ -272,7 +275,7 @@ def _findings(
         baseline=scores.baseline,
         seeds=len(row.sound),
         failed_seeds=len(scores.episodes) - len(row.sound),
-        sessions=len(row.sound[0].daily.sessions) if row.sound else 0,
+        sessions=len(row.sessions),
         first=row.sound[0].first if row.sound else None,
         last=row.sound[0].last if row.sound else None,
         mask=row.mask,
@@ -281,16 +284,16 @@ def _findings(
         market=not_scored(reason or "nothing was played"),
         versus=scores.versus_baseline,
         luck=LuckEvidence(percentile=not_scored(reason or "not asked for"), p=None),
-        leaks=_leaks(leaks.get(scores.agent), by=run.episode(scores.episodes[0]).agent),
+        leaks=_leaks(leaks.get(scores.agent), by=asked),
         calibration=calibration_of(run, journals_of(run, scores)) if row.by_model else None,
         failures=_counted([one.failures for one in per_episode]),
         failure_rate=scores.measures["failure_rate"].median,
         rejections=_counted([one.rejections for one in per_episode]),
-        dollars=_dollars(scores),
+        dollars=dollars,
         ranks=ranks[scores.cell, scores.agent],
         notes=(
             *dict.fromkeys(note for one in row.sound for note in one.notes),
-            *((FILES_SHUT,) if run.episode(scores.episodes[0]).agent.params.get("files") == CLOSED else ()),
+            *((FILES_SHUT,) if asked.params.get("files") == CLOSED else ()),
         ),
         badges=run.badges(scores.episodes[0]),
     )
@@ -305,8 +308,8 @@ def _findings(
     return msgspec.structs.replace(
         measured,
         total=total,
-        exposures=exposures,
-        luck=plain.luck if config.portfolios == 0 else luck_evidence([row.luck[key] for key in scores.episodes]),
+        exposures=next(one.preferences for one in taken.agents if scores.episodes[0] in one.episodes),
+        luck=luck_evidence([luck[key] for key in scores.episodes]) if config.portfolios else plain.luck,
         memory=_memory(row, rows, config, measured.edge.comparisons),
         biases=run.cell_badges(scores.cell).biases,
     )
@@ -328,10 +331,8 @@ class TrialSetting:
 def with_daily(
     found: AgentFindings, daily: Mapping[str, Floats], year: int, config: VerdictConfig, setting: TrialSetting
 ) -> AgentFindings:
-    """Return findings with everything that follows from daily parts.
-
-    That is its parts, the edge and what could have been shown; the passive portfolio it follows, timing, tails,
-    stability, concentration and tries.
+    """Return findings with everything that follows from daily parts: the edge, what could have been shown, and the
+    tests of what is behind it.
     """
     market, total = daily.get("market"), daily["total"]
     comparisons = setting.here * config.trials + setting.tried.effective
@@ -371,6 +372,13 @@ def with_daily(
     covered = [one.covered_share for one in setting.taken if one.covered_share is not None]
     fit = None if first is None or by_returns else first.fit
     days = 0 if fit is None else fit.full_days + fit.market_days + fit.empty_days
+    returned = (
+        not_scored("no market")
+        if market is None
+        else Measure(
+            value=significant(float(np.prod(1.0 + market) - 1.0)), n=market.size, note="no interval: as it was"
+        )
+    )
     by_name = defaultdict[str, float](float)  # what names brought to selection, in the mean over seeds
     for one in setting.taken:
         for name, value in one.by_name.items():
@@ -379,7 +387,7 @@ def with_daily(
         found,
         failure=found.failure or totals.reason,
         total=totals.intervals["total"],
-        market=found.market if market is None else _market(market),
+        market=found.market if market is None else returned,
         parts=parts,
         style_variance=style,
         active_variance=active,
@@ -404,25 +412,6 @@ def with_daily(
     )
 
 
-def _market(market: Floats) -> Measure:
-    """Return what the market returned over the window."""
-    return Measure(
-        value=significant(float(np.prod(1.0 + market) - 1.0)), n=market.size, note="no interval: as it was"
-    )
-
-
-def _why_nothing(run: Run, row: _Row) -> str | None:
-    if row.daily is not None:
-        return None
-    if row.sound:
-        return "the seeds ended in different sessions"
-    every = [run.series(key) for key in row.scores.episodes]
-    reasons = dict.fromkeys(
-        one.failure or (f"everything was lost by {one.ruined}" if one.ruined else "") for one in every
-    )
-    return "; ".join(filter(None, reasons)) or "no episode has a result"
-
-
 def _leaks(report: LeakTestReport | None, by: AgentSpec) -> LeakEvidence:
     if report is None:
         return LeakEvidence(tested=False, files_open=files_open(by.name, by.params))
@@ -437,16 +426,6 @@ def _leaks(report: LeakTestReport | None, by: AgentSpec) -> LeakEvidence:
     )
 
 
-def _luck(run: Run, rows: Sequence[_Row], config: VerdictConfig, spread: Spread) -> dict[str, Luck]:
-    """Return the luck of every episode with a result, by key."""
-    if config.portfolios == 0:
-        return {}
-    keys = [key for row in rows if row.daily is not None for key in row.scores.episodes]
-    drawn = LuckConfig(portfolios=config.portfolios, seed=config.seed)
-    one = partial(luck_of_episode, run, config=drawn, stop_early=True)
-    return dict(zip(keys, spread.map(one, keys), strict=True))
-
-
 def _memory(row: _Row, rows: Sequence[_Row], config: VerdictConfig, comparisons: int) -> MemoryEvidence | None:
     """Return the contrast with the same agent's masked cell; None where no model played unmasked."""
     if not row.by_model or row.mask not in (None, BRIGHT):
@@ -458,20 +437,11 @@ def _memory(row: _Row, rows: Sequence[_Row], config: VerdictConfig, comparisons:
         bare = tuple(part for part in parts if not part.startswith("mask="))
         return one.scores.agent, one.scores.benchmark, one.scores.dataset, bare
 
-    def sessions(one: _Row) -> tuple[str, ...]:
-        return one.sound[0].daily.sessions if one.sound else ()
-
-    twins = [
-        one
-        for mask in _MASKS
-        for one in rows
-        if one.mask == mask
-        and setting(one) == setting(row)
-        and (not one.sound or not row.sound or sessions(one) == sessions(row))
-    ]
+    alike = [one for one in rows if one.mask in _MASKS and setting(one) == setting(row)]
+    twins = [one for one in alike if not one.sound or not row.sound or one.sessions == row.sessions]
     if not twins:
         return no_memory("it was not run under a mask")
-    twin = twins[0]
+    twin = min(twins, key=lambda one: _MASKS.index(str(one.mask)))
     if row.daily is None or twin.daily is None or twin.daily["total"].size != row.daily["total"].size:
         return no_memory("the masked run has no result over the same sessions")
     failed = twin.scores.measures["failure_rate"].median.value
@@ -479,19 +449,6 @@ def _memory(row: _Row, rows: Sequence[_Row], config: VerdictConfig, comparisons:
         return no_memory(f"the masked run had no usable answer on {failed:.0%} of its sessions")
     test = MeanTest(row.year, config, comparisons)
     return memory_evidence(row.daily, twin.daily, test, against=str(twin.mask))
-
-
-def _dollars(scores: AgentScores) -> Dollars | None:
-    spent = scores.inference
-    if isinstance(spent, msgspec.UnsetType) or spent.unstated:
-        return None
-    net = scores.measures.get(NET_RETURN)
-    return Dollars(
-        usd=spent.usd,
-        calls=spent.calls,
-        tokens=spent.input_tokens + spent.output_tokens,
-        net_return=not_scored("no model played") if net is None else net.median,
-    )
 
 
 def _counted(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
@@ -513,9 +470,6 @@ def _ranks(rows: Sequence[_Row]) -> dict[tuple[str, str], Ranks]:
     return found
 
 
-NO_RUN = "no run was recorded"
-
-
 def assay_tables(own: OwnAccount, config: VerdictConfig) -> Assay:
     """Return the assay of an own account. Raises :class:`UserError` with one line for what does not fit."""
     if own.returns is not None and not isinstance(own.returns, OwnSeries) and own.weights is None:
@@ -531,7 +485,15 @@ def assay_tables(own: OwnAccount, config: VerdictConfig) -> Assay:
         raise UserError("no table is given", hint="give weights.parquet, returns.parquet, or both")
     given = own.returns if own.returns is not None else own.weights
     title = own.title or (Path(given).stem if isinstance(given, str) else "your account")
-    _refuse_unused(own)
+    # What was said of an account and would change nothing was meant to.
+    logged = isinstance(own.returns, OwnSeries)
+    unused = {} if logged else dict.fromkeys(("prices", "cash_at_start", "until", "symbol"), "a log of trades")
+    unused |= {"between": "weights"} if own.weights is None else {}
+    if own.weights is None and own.dataset is None:
+        unused |= dict.fromkeys(("benchmark", "names", "turnover"), "a data set")
+    for name, needed in unused.items():
+        if getattr(own, name) is not None:
+            raise UserError(f"'{name}' has no use without {needed}", hint=f"give {needed}, or leave it out")
     if own.weights is None and own.dataset is None:
         series = _explained(own)
         french = isinstance(own.factors, str) and own.factors == FRENCH and own.against is None
@@ -542,26 +504,14 @@ def assay_tables(own: OwnAccount, config: VerdictConfig) -> Assay:
             interest=config.interest if series.cash is None else 0.0,
         )
         judged, notes = assay_series(series, config, agent=title)
-        return Assay(title=title, source="own", config=config, agents=(judged,), notes=(*notes, *_watched(config)))
-    bootstrap = BootstrapConfig(level=config.level, draws=config.draws)
-    taken = attribute_tables(own, bootstrap=bootstrap)
-    judged = _judged(own, taken, config, title)
-    return Assay(
-        title=title, source="own", config=config, agents=(judged,), notes=(*taken.notes, *_watched(config))
-    )
+    else:
+        taken = attribute_tables(own, bootstrap=BootstrapConfig(level=config.level, draws=config.draws))
+        judged, notes = _judged(own, taken, config, title), taken.notes
+    return _own_assay(title, config, judged, notes)
 
 
-def _refuse_unused(own: OwnAccount) -> None:
-    """Raise for what was said of an account and would change nothing: it was meant to."""
-    logged = isinstance(own.returns, OwnSeries)
-    unused = {} if logged else dict.fromkeys(("prices", "cash_at_start", "until", "symbol"), "a log of trades")
-    if own.weights is None:
-        unused["between"] = "weights"
-    if own.weights is None and own.dataset is None:
-        unused |= dict.fromkeys(("benchmark", "names", "turnover"), "a data set")
-    for name, needed in unused.items():
-        if getattr(own, name) is not None:
-            raise UserError(f"'{name}' has no use without {needed}", hint=f"give {needed}, or leave it out")
+def _own_assay(title: str, config: VerdictConfig, judged: AgentAssay, notes: Sequence[str]) -> Assay:
+    return Assay(title=title, source="own", config=config, agents=(judged,), notes=(*notes, *_watched(config)))
 
 
 def _assay_log(own: OwnAccount, log: TradeLog, config: VerdictConfig) -> Assay:
@@ -572,18 +522,15 @@ def _assay_log(own: OwnAccount, log: TradeLog, config: VerdictConfig) -> Assay:
         if snapshot is None:
             return assay_tables(msgspec.structs.replace(own, returns=own_prices(own, log)), config)
         own = msgspec.structs.replace(own, dataset=str(snapshot.folder))
-        taken, trades = attribute_trades(
-            own, log, snapshot, BootstrapConfig(level=config.level, draws=config.draws)
-        )
+        drawn = BootstrapConfig(level=config.level, draws=config.draws)
+        taken, trades = attribute_trades(own, log, snapshot, drawn)
         own = msgspec.structs.replace(
             own,
             returns=OwnSeries(returns=dict(zip(taken.daily.sessions, taken.daily.total, strict=True))),
             names=own.names or trades.names,
             turnover=own.turnover or trades.turnover,
         )
-        judged = _judged(own, taken, config, title)
-    notes = (*taken.notes, *_watched(config))
-    return Assay(title=title, source="own", config=config, agents=(judged,), notes=notes)
+        return _own_assay(title, config, _judged(own, taken, config, title), taken.notes)
 
 
 def _explained(own: OwnAccount) -> OwnSeries:
@@ -634,23 +581,20 @@ def _series(own: OwnAccount) -> OwnSeries:
             series = read_series(source, reading, alone=True)
             market = read_market(against, series.returns, None if own.home is None else Path(own.home))
             return with_benchmark(series, market)
+        markets = ", ".join(MARKETS)
         if Path(against).suffix.lower() in _FILES:
-            hint = f"give the benchmark's file, a column of the table, or a market by name: {', '.join(MARKETS)}"
+            hint = f"give the benchmark's file, a column of the table, or a market by name: {markets}"
             raise UserError(f"no file {against}", hint=hint)
         if plain_title(against) not in columns:
             near = did_you_mean(against, (*columns, *MARKETS), f"columns: {', '.join(sorted(columns))}")
-            raise UserError(
-                f"no file, column or market '{against}'", hint=f"{near}; markets: {', '.join(MARKETS)}"
-            )
+            raise UserError(f"no file, column or market '{against}'", hint=f"{near}; markets: {markets}")
         return read_series(source, replace(reading, against=against))
     series = read_series(source, reading, alone=against is not None)
     if against is None:
         noted = series.against is not None
         return series if noted else replace(series, notes=(*series.notes, offer(series.returns)))
-    other = read_series(
-        Path(against) if isinstance(against, str) else against, replace(reading, column=None), alone=True
-    )
-    return with_benchmark(series, other)
+    beside_it = Path(against) if isinstance(against, str) else against
+    return with_benchmark(series, read_series(beside_it, replace(reading, column=None), alone=True))
 
 
 NO_CASH = "none"
@@ -690,18 +634,9 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
     known = {} if market is None else series.factors
     factors = {name: np.array([one[day] for day in days]) for name, one in known.items()}
     daily, betas = _rows_of_series(total, market, cash, factors)
-    found = AgentFindings(
-        cell="own",
-        benchmark="",
-        dataset="",
-        agent=agent,
-        by_model=False,
-        baseline=False,
-        seeds=1,
-        failed_seeds=0,
-        sessions=total.size,
-        first=days[0] if days else None,
-        last=days[-1] if days else None,
+    found = _own_findings(
+        agent,
+        days,
         method="returns",
         with_all=whole if abs(whole - (math.prod(1.0 + total) - 1.0)) >= _SHOWN_GAP else None,
         total=not_scored("nothing was played"),
@@ -711,9 +646,6 @@ def assay_series(series: OwnSeries, config: VerdictConfig, *, agent: str) -> tup
             for name, beta in betas.items()
         },
         luck=LuckEvidence(percentile=not_scored(ALONE), p=None),
-        leaks=LeakEvidence(tested=False),
-        failure_rate=not_scored(NO_RUN),
-        ranks=Ranks(of=1, by_return=None, by_selection=None),
         notes=tuple(notes),
         doubts=series.doubts,
     )
@@ -789,27 +721,22 @@ def _judged(own: OwnAccount, taken: Attribution, config: VerdictConfig, agent: s
         # Where only returns are known: the constant exposures that explain them best.
         note, known = "constant, estimated from returns", taken.daily.exposures
         exposures = {name: Measure(value=values[0], note=note) for name, values in known.items() if values}
-    found = AgentFindings(
-        cell="own",
-        benchmark="",
+    luck = LuckEvidence(percentile=not_scored("not asked for"), p=None)
+    if config.portfolios and (own.returns is None or own.benchmark is None):
+        reason = "returns, a benchmark, the number of names and the turnover are needed for it"
+        luck = LuckEvidence(percentile=not_scored(reason), p=None)
+    elif config.portfolios:
+        luck = luck_evidence([luck_of_file(own, LuckConfig(portfolios=config.portfolios, seed=config.seed))])
+    found = _own_findings(
+        agent,
+        taken.daily.sessions,
         dataset=taken.dataset,
-        agent=agent,
-        by_model=False,
-        baseline=False,
-        seeds=1,
-        failed_seeds=0,
-        sessions=len(taken.daily.sessions),
-        first=taken.first,
-        last=taken.last,
         method=taken.method,
         failure=taken.reason,
         total=not_scored(taken.reason or "nothing was played"),
         market=not_scored(taken.reason or "returns of the names are given, and none of a market"),
         exposures=exposures,
-        luck=_own_luck(own, config),
-        leaks=LeakEvidence(tested=False),
-        failure_rate=not_scored(NO_RUN),
-        ranks=Ranks(of=1, by_return=None, by_selection=None),
+        luck=luck,
         biases=biases,
         notes=taken.notes,
         doubts=taken.doubts,
@@ -822,6 +749,27 @@ def _judged(own: OwnAccount, taken: Attribution, config: VerdictConfig, agent: s
         unseen = not_scored("weights alone do not say what trading cost")
         found = msgspec.structs.replace(found, parts={**found.parts, "trading": unseen})
     return judge(found, config)
+
+
+def _own_findings(agent: str, days: Sequence[str], *, dataset: str = "", **known: Any) -> AgentFindings:
+    """Return findings about an account that no run recorded; ``known`` are their other fields."""
+    return AgentFindings(
+        cell="own",
+        benchmark="",
+        dataset=dataset,
+        agent=agent,
+        by_model=False,
+        baseline=False,
+        seeds=1,
+        failed_seeds=0,
+        sessions=len(days),
+        first=days[0] if days else None,
+        last=days[-1] if days else None,
+        leaks=LeakEvidence(tested=False),
+        failure_rate=not_scored("no run was recorded"),
+        ranks=Ranks(of=1, by_return=None, by_selection=None),
+        **known,
+    )
 
 
 def _with_history(
@@ -841,15 +789,6 @@ def _with_history(
     )
 
 
-def _own_luck(own: OwnAccount, config: VerdictConfig) -> LuckEvidence:
-    if config.portfolios == 0:
-        return LuckEvidence(percentile=not_scored("not asked for"), p=None)
-    if own.returns is None or own.benchmark is None:
-        reason = "returns, a benchmark, the number of names and the turnover are needed for it"
-        return LuckEvidence(percentile=not_scored(reason), p=None)
-    return luck_evidence([luck_of_file(own, LuckConfig(portfolios=config.portfolios, seed=config.seed))])
-
-
 def assay(
     what: Run | OwnAccount | Path | str | object,
     config: VerdictConfig | None = None,
@@ -866,10 +805,9 @@ def assay(
     ``what`` is a run, a run's folder, a table of returns or weights (a file, or a pandas or polars table; what it
     is compared with is named by an :class:`OwnAccount`), or an :class:`OwnAccount`. ``agents`` keeps some agents
     of a run, ``leaks`` are the leak tests that were made of them, ``memory`` are recall audits and counterfactual
-    studies of its models, ``home`` is where data sets are kept, ``say`` is
-    told what is being done, ``spread`` says where a run's episodes are worked on. Raises
-    :class:`~tradeassay.core.errors.UserError` or :class:`~tradeassay.core.errors.RunError` with one line for
-    whatever cannot be read.
+    studies of its models, ``home`` is where data sets are kept, ``say`` is told what is being done, ``spread``
+    says where a run's episodes are worked on. Raises :class:`~tradeassay.core.errors.UserError` or
+    :class:`~tradeassay.core.errors.RunError` with one line for whatever cannot be read.
     """
     from tradeassay.runs import Run
 

@@ -13,7 +13,7 @@ import math
 import msgspec
 
 from tradeassay.assay.memory.edge import EdgeSplit, split_sentence
-from tradeassay.assay.verdict.evidence import convex, leaning, least_edge, never_moves, unearned
+from tradeassay.assay.verdict.evidence import convex, gained, leaning, least_edge, never_moves, unearned
 from tradeassay.assay.verdict.reasons import (
     because,
     beyond_what,
@@ -36,17 +36,14 @@ from tradeassay.assay.verdict.record import (
     AgentFindings,
     Claim,
     Contrast,
-    Edge,
     Kind,
     MemoryEvidence,
     Verdict,
     VerdictConfig,
 )
-from tradeassay.core.measure import FILES_OPEN, Measure, above, below
+from tradeassay.core.measure import FILES_OPEN, above, below
 from tradeassay.factors import factor_words
 
-BASELINE = "baseline"
-"""The label of what others are compared with: it is there to be simple, not to be skilled."""
 SMALL = "no edge is shown"
 """The label of what is certain and too small to be called an edge."""
 _RARE = -3.0
@@ -57,62 +54,62 @@ _PRAISE = ("skill", "timing", "mixed")
 
 def judge(found: AgentFindings, config: VerdictConfig) -> AgentAssay:
     """Return the findings with their verdict."""
-    fields = {field.name: getattr(found, field.name) for field in msgspec.structs.fields(AgentFindings)}
-    return AgentAssay(**fields, verdict=decide(found, config))
+    return AgentAssay(**msgspec.structs.asdict(found), verdict=decide(found, config))
 
 
 def decide(found: AgentFindings, config: VerdictConfig) -> Verdict:
     """Return the verdict on one agent."""
     if found.failure is not None or found.edge is None or found.total.value is None:
-        reason = found.failure or str(found.total.reason)
         return Verdict(
             kind="failed",
             label=LABELS["failed"],
             firm=True,
-            sentence=f"{found.agent} has no result: {reason}.",
+            sentence=f"{found.agent} has no result: {found.failure or str(found.total.reason)}.",
             because=("a failed run is a failed run, not a return of zero",),
         )
-    kind = kind_of(found, config)
+    kind, (stays, lost) = kind_of(found, config), persisting(found, config)
     limits = in_rows(found, *limits_of(found, config, kind))
     # A verdict is firm where nothing that would have to be excluded is left.
     if kind == "leak":
         firm = bool(found.leaks.findings)
     elif kind == "memory":
-        firm = any(_certainly_lost(found, claim) for claim in persisting(found, config)[1])
+        firm = any(_certainly_lost(found, claim) for claim in lost)
     elif kind == "worse":
         firm = found.luck.p_low is not None
     elif kind == "tail":
         firm = found.tail is not None and found.tail.option_like
     else:
         firm = kind not in _PRAISE or not limits
+    label = LABELS[kind] if firm else SOFT.get(kind, LABELS[kind])
+    if found.baseline and kind != "leak":
+        label = "baseline"  # what others are compared with is there to be simple, not to be skilled
+    elif kind == "luck" and _small(found, config):
+        label = SMALL
+    elif kind == "worse" and not firm and not style_known(found, config):
+        label = "behind the market"
+    sentence = _said(kind, found, config, firm=firm)
+    if kind in _PRAISE and limits:
+        clauses = [limit.partition(":")[0] for limit in limits]
+        more = f"; and {len(clauses) - 3} more" if len(clauses) > 3 else ""
+        sentence += f" But {'; '.join(clauses[:3])}{more}."
     return Verdict(
         kind=kind,
-        label=_label(kind, found, config, firm=firm),
+        label=label,
         firm=firm,
-        sentence=in_rows(found, sentence(kind, found, config, limits, firm=firm))[0],
+        sentence=in_rows(found, sentence)[0],
         because=in_rows(found, *because(found, config)),
         limits=limits,
-        speaks_for=in_rows(found, *speaks_for(found, config, persisting(found, config)[0])),
+        speaks_for=in_rows(found, *speaks_for(found, config, stays)),
         speaks_against=(*in_rows(found, *speaks_against(found, config)), *limits),
     )
 
 
-def _label(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool) -> str:
-    if found.baseline and kind != "leak":
-        return BASELINE
-    if kind == "luck" and _small(found, config):
-        return SMALL
-    if kind == "worse" and not firm and not style_known(found, config):
-        return "behind the market"
-    return LABELS[kind] if firm else SOFT.get(kind, LABELS[kind])
-
-
 def _small(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether an edge, or a loss, is certain and too small to be called one."""
-    edge = found.known_edge
-    value = edge.tested.value or 0.0
+    edge = found.known_edge.tested
+    value = edge.value or 0.0
     least = least_edge(found, config) if value > 0.0 else config.floor
-    return (above(edge.tested) or below(edge.tested)) and abs(value) < least
+    return (above(edge) or below(edge)) and abs(value) < least
 
 
 def kind_of(found: AgentFindings, config: VerdictConfig) -> Kind:
@@ -137,7 +134,10 @@ def kind_of(found: AgentFindings, config: VerdictConfig) -> Kind:
         if several or ("edge" in stays and leaning(found, config)):
             return "mixed"
         return "skill" if "edge" in stays else "timing"
-    if _costs(found, config):
+    # Most of what was lost may be costs, and they may have eaten most of an edge.
+    lost_it = below(edge.tested) and not below(edge.gross) and not above(edge.gross)
+    lost_it = lost_it and (edge.tested.value or 0.0) <= -config.floor
+    if _ate_an_edge(found, config) or (lost_it and edge.most_of_loss and edge.costly(config)):
         return "costs"
     # Where there are no random portfolios that do as badly, the word is weaker.
     rare = found.luck.p_low is None or found.luck.p_low <= _allowed(found, config)
@@ -171,13 +171,12 @@ def passive(found: AgentFindings, config: VerdictConfig) -> bool:
 
 def has_edge(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether an edge is certain, above the economic floor, and not contradicted by random portfolios."""
-    edge = found.known_edge
-    least, memory = least_edge(found, config), found.memory
-    certain = above(edge.tested)
-    if not certain and memory is not None and memory.both is not None and not memory.doubted:
+    edge, least, memory = found.known_edge.tested, least_edge(found, config), found.memory
+    certain = above(edge)
+    if not certain and memory is not None and not memory.doubted:
         # Two plays of one agent say more than either. Memory, which helps in one of them, does not persist.
-        certain = above(memory.both) and (memory.both.value or 0.0) >= least and _persists(memory)
-    large = (edge.tested.value or 0.0) >= least
+        certain = gained(memory.both, least) and _persists(memory)
+    large = (edge.value or 0.0) >= least
     return large and certain and _earned(found, config) and not _contradicted(found)
 
 
@@ -191,36 +190,32 @@ def _for_tails(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether what was earned for certain bends down as what sellers of options earn does, or is certain no
     more once its skew is allowed for.
     """
-    edge, tail = found.known_edge, found.tail
-    earned = above(edge.tested) and (edge.tested.value or 0.0) >= config.floor and not _contradicted(found)
-    return earned and tail is not None and (tail.option_like or tail.rare_losses)
+    tail = found.tail
+    paid = tail is not None and (tail.option_like or tail.rare_losses)
+    return paid and gained(found.known_edge.tested, config.floor) and not _contradicted(found)
 
 
 def claims(found: AgentFindings, config: VerdictConfig) -> tuple[Claim, ...]:
     """Return what is certain and large enough to be praised, before anybody asks whether it is remembered."""
-
-    def brought(measure: Measure | None) -> bool:
-        return measure is not None and above(measure) and (measure.value or 0.0) >= config.floor
-
     made: list[Claim] = ["edge"] if has_edge(found, config) else []
-    timed = found.timing
+    timed, styles = found.timing, found.styles
     if found.method == "returns":
         # Convexity can be bought: it is timing only where something is left after its price, which is the edge.
         # And then it is all of the edge, unless something is earned where the market does not move.
         if made and convex(found, config) and timed is not None:
             made = ["edge", "timing"] if timed.intercept is not None and above(timed.intercept) else ["timing"]
         return tuple(made)
-    if timed is not None and brought(timed.per_year):
+    if timed is not None and gained(timed.per_year, config.floor):
         made.append("timing")
-    if found.styles is not None and brought(found.styles.timing):
-        # Trades that time styles are paid from what all trades brought: where costs ate an edge, both are asked.
-        if brought(found.styles.net) or not _ate_an_edge(found, config):
+    # Trades that time styles are paid from what all trades brought: where costs ate an edge, both are asked.
+    if styles is not None and gained(styles.timing, config.floor):
+        if gained(styles.net, config.floor) or not _ate_an_edge(found, config):
             made.append("style_timing")
     # What recall earned may be certain where chance hides it in the whole.
-    shown = found.recall is not None and found.recall.told == "recalls"
-    for claim in ("edge", "timing") if shown else ():
+    for claim in ("edge", "timing") if found.recall is not None and found.recall.told == "recalls" else ():
         split = split_of(found, claim)
-        if claim not in made and split is not None and split.remembered and brought(split.explained):
+        remembered = split is not None and split.remembered and gained(split.explained, config.floor)
+        if claim not in made and remembered:
             made.append(claim)
     return tuple(made)
 
@@ -229,10 +224,10 @@ def persisting(found: AgentFindings, config: VerdictConfig) -> tuple[tuple[Claim
     """Return the claims that stand where memory cannot help, and those that are memory."""
     made = claims(found, config)
     lost = tuple(claim for claim in made if _remembered(found, claim, config))
-    tails = _for_tails(found, config)
     stays = [claim for claim in made if claim not in lost and confirmed(found, claim)]
     if not stays and not lost and _lost_together(found, config):
         lost = ("together",)
+    tails = _for_tails(found, config)
     return tuple(claim for claim in stays if not (claim == "edge" and tails)), lost
 
 
@@ -249,17 +244,17 @@ def split_of(found: AgentFindings, claim: Claim) -> EdgeSplit | None:
     """Return what a claim is worth without what the model recalls; None where it was not asked."""
     recall = found.recall
     # Answers that tell nothing can follow what was held all the same: by where they were asked for.
-    split = None if recall is None or recall.reason is not None or claim == "together" else recall.split
-    return None if split is None else split.dates if claim == "timing" else split.names
+    if recall is None or recall.reason is not None or recall.split is None or claim == "together":
+        return None
+    return recall.split.dates if claim == "timing" else recall.split.names
 
 
 def _recalled(found: AgentFindings, claim: Claim) -> bool:
     """Return whether direct evidence says that a claim is memory: recall explains it, or input does not matter."""
     recall, split = found.recall, split_of(found, claim)
-    if recall is None:
-        return False
     # Who does not read, and shows no recall either, may be lucky: that is a limit, not memory.
-    return (split is not None and split.remembered) or (recall.by_name and recall.told != "no recall is shown")
+    blind = recall is not None and recall.by_name and recall.told != "no recall is shown"
+    return blind or (split is not None and split.remembered)
 
 
 def _familiar(found: AgentFindings, claim: Claim) -> bool:
@@ -283,10 +278,10 @@ def confirmed(found: AgentFindings, claim: Claim = "edge") -> bool:
 
 def _partly(found: AgentFindings, claim: Claim) -> bool:
     """Return whether a mask takes a part of what is claimed for certain."""
-    contrast, split = contrast_of(found, claim), split_of(found, claim)
+    contrast, split, memory = contrast_of(found, claim), split_of(found, claim), found.memory
     if split is not None and split.partly:
         return True
-    return contrast is not None and above(contrast.gap) and found.memory is not None and not found.memory.doubted
+    return contrast is not None and above(contrast.gap) and memory is not None and not memory.doubted
 
 
 def _persists(contrast: MemoryEvidence | Contrast) -> bool:
@@ -329,45 +324,27 @@ def _lost_together(found: AgentFindings, config: VerdictConfig) -> bool:
     """
     memory = found.memory
     both = None if memory is None or memory.doubted else memory.together
-    if both is None or _contradicted(found):
+    if both is None or _contradicted(found) or not gained(both.earned, config.floor):
         return False
-    certain = above(both.earned) and (both.earned.value or 0.0) >= config.floor
-    return certain and (not above(both.masked) if above(both.gap) else _mostly_lost(both))
-
-
-def _costs(found: AgentFindings, config: VerdictConfig) -> bool:
-    """Return whether costs made the result: they ate most of a certain edge, or most of what was lost is them."""
-    edge = found.known_edge
-    if _ate_an_edge(found, config):
-        return True
-    lost = below(edge.tested) and not below(edge.gross) and not above(edge.gross)
-    return _costly(edge, config) and lost and edge.most_of_loss and -(edge.tested.value or 0.0) >= config.floor
+    return not above(both.masked) if above(both.gap) else _mostly_lost(both)
 
 
 def _ate_an_edge(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether there was a certain edge before costs, and they took most of it for certain."""
     edge = found.known_edge
-    if not _costly(edge, config) or not above(edge.gross) or above(edge.tested) or not edge.most_of_gain:
-        return False
-    return (edge.gross.value or 0.0) >= config.floor and not _contradicted(found)
-
-
-def _costly(edge: Edge, config: VerdictConfig) -> bool:
-    """Return whether trading is known to have cost as much as the floor."""
-    return edge.costs is not None and -(edge.costs.value or 0.0) >= config.floor
+    eaten = edge.costly(config) and not above(edge.tested) and edge.most_of_gain
+    return eaten and gained(edge.gross, config.floor) and not _contradicted(found)
 
 
 def _too_good(found: AgentFindings, config: VerdictConfig) -> bool:
     """Return whether even the lower end of the information ratio is one that nobody achieves."""
-    edge = found.known_edge
+    edge, followed = found.known_edge, found.passive
     if never_moves(found, config):
         return (edge.tested.value or 0.0) >= least_edge(found, config) and not passive(found, config)
-    if edge.ratio.low is None or edge.ratio.low <= config.too_good:
-        return False
     # A tracker's residual is tiny: its ratio says nothing. Nor does that of stale prices.
-    followed = found.passive
     tracks = followed is not None and followed.explained >= config.tracks
-    return not tracks and (edge.tested.value or 0.0) >= config.floor
+    ratio = edge.ratio.low is not None and edge.ratio.low > config.too_good
+    return ratio and not tracks and (edge.tested.value or 0.0) >= config.floor
 
 
 def _allowed(found: AgentFindings, config: VerdictConfig) -> float:
@@ -399,25 +376,70 @@ def limits_of(found: AgentFindings, config: VerdictConfig, kind: Kind) -> tuple[
     # What matters most comes first: the sentence has room for three. That is style where nobody
     # measured it, which looks like any edge, then whether the agent could look anything up, what is particular to
     # this account, and what was not examined.
-    limits = _edge_limits(found, config) if kind in ("skill", "mixed") or "edge" in claims(found, config) else []
+    limits = []
+    if found.styled is not None and found.styled < config.styled:
+        there = f"factors are known on {found.styled:.0%} of the days" if found.styled else "no factors are known"
+        limits.append(f"style is not measured: {there}")
+    if kind in _PRAISE:
+        limits += found.doubts
+    if found.leaks.files_open and not found.leaks.findings:
+        limits.append(FILES_OPEN)
     if kind == "memory":
         gone = persisting(found, config)[1]
         if not any(_certainly_lost(found, claim) for claim in gone):
-            lost = [contrast_of(found, claim) for claim in gone]
-            taken = [spanned(one.gap) for one in lost if one is not None]
-            limits = [f"memory is not certain: unmasked less masked is {' and '.join(taken)} a year"]
-    if found.leaks.files_open and not found.leaks.findings:
-        limits.insert(0, FILES_OPEN)
-    if kind in _PRAISE:
-        limits = [*found.doubts, *limits]
-    if found.styled is not None and found.styled < config.styled:
-        there = f"factors are known on {found.styled:.0%} of the days" if found.styled else "no factors are known"
-        limits.insert(0, f"style is not measured: {there}")
-    return (*limits, *_evidence_limits(found, config), *_data_limits(found, config))
+            taken = [spanned(one.gap) for claim in gone if (one := contrast_of(found, claim)) is not None]
+            limits.append(f"memory is not certain: unmasked less masked is {' and '.join(taken)} a year")
+        elif "edge" in claims(found, config):
+            limits += _edge_limits(found, config)
+    elif kind in ("skill", "mixed") or "edge" in claims(found, config):
+        limits += _edge_limits(found, config)
+    limits += _evidence_limits(found, config)
+    if found.covered is not None and found.covered < config.styled:
+        limits.append(f"factors cover only {found.covered:.0%} of what was held: the rest counts as selection")
+    if found.biases:
+        limits.append(f"the data set has known biases: {'; '.join(found.biases)}")
+    if found.sessions < config.short:
+        limits.append(f"the window is short: {found.sessions} session{'s' * (found.sessions != 1)}")
+    if found.failed_seeds:
+        of = found.seeds + found.failed_seeds
+        limits.append(f"some seeds are left out: {found.failed_seeds} of {of} failed")
+    if found.failure_rate.value is not None and found.failure_rate.value > config.failed_sessions:
+        limits.append(f"many sessions had no usable answer: {found.failure_rate.value:.0%}")
+    return tuple(limits)
+
+
+def _edge_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
+    """Return where an edge rests on little: what confirms nothing, one half, a few days, one name."""
+    limits = []
+    if not _beats_chance(found, config):
+        limits.append(f"random portfolios do not confirm it: {_chance(found.luck.p)} of them did as well")
+    edge = found.known_edge.tested
+    if not above(edge):
+        limits.append(f"the unmasked play alone is not certain: {spanned(edge)} a year")
+    missing = least_edge(found, config) - config.floor
+    if found.method == "returns" and edge.low is not None and edge.low < missing:
+        limits.append(f"dividends and interest are not excluded: they may be {missing:.1%} of it a year")
+    stability, trials, kept = found.stability, found.trials, found.concentration
+    if stability is not None and (stability.first.value or 0.0) * (stability.second.value or 0.0) < 0.0:
+        halves = f"{spanned(stability.first)} a year in the first, {spanned(stability.second)} in the second"
+        limits.append(f"it was earned in one half: {halves}")
+    if stability is not None and not above(stability.without_best):
+        limits.append(f"it rests on a few days: without the five best {spanned(stability.without_best)} a year")
+    tail, brought = found.tail, part_of(found, "edge") or 0.0
+    if tail is not None and tail.skew is not None and tail.skew <= _RARE and -1.0 < tail.worst < 0.0:
+        days = math.ceil(math.log1p(max(0.0, brought)) / -math.log1p(tail.worst))
+        taken = f"{days} more like the worst day would have taken all of it"
+        limits.append(f"its losses are rare and large: skew {signed(tail.skew)}; {taken}")
+    if kept is not None and kept.name_share is not None and kept.name_share > 0.5:
+        limits.append(f"it rests on one name: {kept.name} brought {kept.name_share:.0%} of the selection")
+    if trials is not None and trials.void_at is not None and trials.void_at <= 20:
+        limits.append(f"it would not survive {trials.void_at} tries: only so many as are known were allowed for")
+    return limits
 
 
 def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
-    limits = []
+    """Return which evidence is missing: of memory, leaks, costs, timing and luck."""
+    memory, leaks = found.memory, found.leaks
     if found.method == "returns":
         unseen = "holdings and leaks" if found.luck.p is not None else "holdings, random portfolios and leaks"
         calm = found.tail is not None and found.tail.crash is False
@@ -426,18 +448,17 @@ def _evidence_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
             "hindsight is not excluded: returns do not say when what was held was chosen; survivors look skilled",
             f"returns alone say no more: {unseen} cannot be examined",
         ]
-    masked = found.mask not in (None, "bright") or (
-        found.memory is not None and found.memory.gap.value is not None
-    )
-    recall = _recall_limits(found)
+    recall = _recall_limit(found)
+    masked = found.mask not in (None, "bright") or (memory is not None and memory.gap.value is not None)
     asked = found.recall is not None and bool(found.recall.sentences) and not recall
+    limits = []
     if found.by_model and not masked and not asked:
-        why = found.memory.reason if found.memory is not None and found.memory.reason else "no masked run"
+        why = memory.reason if memory is not None and memory.reason else "no masked run"
         limits.append(f"memory is not excluded: {why}")
-    limits += recall
-    if found.memory is not None and found.memory.doubted:
+    if recall is not None:
+        limits.append(recall)
+    if memory is not None and memory.doubted:
         limits.append("the memory contrast is in doubt: a control, which cannot remember, shows a gap too")
-    leaks = found.leaks
     if not leaks.tested:
         limits.append("leaks are not excluded: no leak test was made")
     elif not leaks.findings and leaks.bound is not None and leaks.bound > config.leak_bound:
@@ -455,152 +476,80 @@ _COVERED = 0.5
 """The share of what was held that a test of recall must be about."""
 
 
-def _recall_limits(found: AgentFindings) -> list[str]:
+def _recall_limit(found: AgentFindings) -> str | None:
     """Return what keeps recall from being excluded; a rule has none."""
     recall = found.recall
     if not found.by_model or recall is None or recall.excluded is not None:
-        return []
+        return None
     if recall.by_name:
-        return [
-            f"what it was shown does not matter: {recall.sentences[-1].rstrip('.') if recall.sentences else ''}"
-        ]
+        return f"what it was shown does not matter: {recall.sentences[-1].rstrip('.') if recall.sentences else ''}"
     if recall.reason is not None:
-        return [f"recall is not tested: {recall.reason}"]
-    split = split_of(found, "edge")
+        return f"recall is not tested: {recall.reason}"
     if recall.split is not None and recall.split.covered < _COVERED and recall.told != "recalls":
-        return [f"recall is not excluded: it was asked about {recall.split.covered:.0%} of what was held"]
-    none = recall.told == "no recall is shown"
+        return f"recall is not excluded: it was asked about {recall.split.covered:.0%} of what was held"
+    split, none = split_of(found, "edge"), recall.told == "no recall is shown"
     if split is not None and (above(split.rest) or (none and split.edge.value is not None)):
         # Nothing can follow from answers that are all alike: such a test would have found no memory either.
         alike = split.follows.value is None
-        return ["recall is not excluded: its answers do not tell apart the moves that it traded"] if alike else []
+        return "recall is not excluded: its answers do not tell apart the moves that it traded" if alike else None
     if none:
-        return []
-    return [f"recall is not excluded: {recall.sentences[0].rstrip('.') if recall.sentences else recall.told}"]
-
-
-def _data_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
-    limits = []
-    if found.covered is not None and found.covered < config.styled:
-        limits.append(f"factors cover only {found.covered:.0%} of what was held: the rest counts as selection")
-    if found.biases:
-        limits.append(f"the data set has known biases: {'; '.join(found.biases)}")
-    if found.sessions < config.short:
-        limits.append(f"the window is short: {found.sessions} session{'s' * (found.sessions != 1)}")
-    if found.failed_seeds:
-        of = found.seeds + found.failed_seeds
-        limits.append(f"some seeds are left out: {found.failed_seeds} of {of} failed")
-    if found.failure_rate.value is not None and found.failure_rate.value > config.failed_sessions:
-        limits.append(f"many sessions had no usable answer: {found.failure_rate.value:.0%}")
-    return limits
-
-
-def _edge_limits(found: AgentFindings, config: VerdictConfig) -> list[str]:
-    """Return where an edge rests on little: what confirms nothing, one half, a few days, one name."""
-    limits = []
-    if not _beats_chance(found, config):
-        limits.append(f"random portfolios do not confirm it: {_chance(found.luck.p)} of them did as well")
-    edge = found.known_edge.tested
-    if not above(edge):
-        limits.append(f"the unmasked play alone is not certain: {spanned(edge)} a year")
-    missing = least_edge(found, config) - config.floor
-    if found.method == "returns" and edge.low is not None and edge.low < missing:
-        limits.append(f"dividends and interest are not excluded: they may be {missing:.1%} of it a year")
-    stability, trials = found.stability, found.trials
-    if stability is not None and stability.one_half:
-        halves = f"{spanned(stability.first)} a year in the first, {spanned(stability.second)} in the second"
-        limits.append(f"it was earned in one half: {halves}")
-    if stability is not None and not above(stability.without_best):
-        limits.append(f"it rests on a few days: without the five best {spanned(stability.without_best)} a year")
-    tail, brought = found.tail, part_of(found, "edge") or 0.0
-    if tail is not None and tail.skew is not None and tail.skew <= _RARE and -1.0 < tail.worst < 0.0:
-        days = math.ceil(math.log1p(max(0.0, brought)) / -math.log1p(tail.worst))
-        limits.append(
-            f"its losses are rare and large: skew {signed(tail.skew)}; {days} more like the worst day would have "
-            "taken all of it"
-        )
-    kept = found.concentration
-    if kept is not None and kept.name_share is not None and kept.name_share > 0.5:
-        limits.append(f"it rests on one name: {kept.name} brought {kept.name_share:.0%} of the selection")
-    if trials is not None and trials.void_at is not None and trials.void_at <= 20:
-        limits.append(f"it would not survive {trials.void_at} tries: only so many as are known were allowed for")
-    return limits
+        return None
+    return f"recall is not excluded: {recall.sentences[0].rstrip('.') if recall.sentences else recall.told}"
 
 
 # The words
 
-
-def sentence(
-    kind: Kind, found: AgentFindings, config: VerdictConfig, limits: tuple[str, ...], *, firm: bool
-) -> str:
-    """Return the one sentence, and in a second one what was not excluded."""
-    said = _said(kind, found, config, firm=firm)
-    if kind not in _PRAISE or not limits:
-        return said
-    clauses = [limit.partition(":")[0] for limit in limits]
-    shown = "; ".join(clauses[:3]) + (f"; and {len(clauses) - 3} more" if len(clauses) > 3 else "")
-    return f"{said} But {shown}."
+_CLAIMS: dict[Claim, str] = {
+    "edge": "edge",
+    "timing": "timing",
+    "style_timing": "timing of styles",
+    "together": "choice of names and days",
+}
 
 
 def _said(kind: Kind, found: AgentFindings, config: VerdictConfig, *, firm: bool) -> str:
+    """Return the sentence without what was not excluded."""
     seeds = f" over its {found.seeds} seeds in equal parts" if found.seeds > 1 else ""
     name = f"{found.agent}, the baseline," if found.baseline else found.agent
     made = f"{name} returned {percent(found.total.value)}{pace(found)}{seeds}"
     if found.with_all is not None:
         made += f" where its benchmark has rows ({percent(found.with_all)} with all of its own)"
-    yearly = yearly_of(found, config)
+    yearly, edge, share = yearly_of(found, config), found.known_edge, found.luck.percentile.value
     if kind == "leak":
-        return _leak(made, found, firm=firm)
+        return f"{made}, {_leak(found, firm=firm)}"
     if kind == "memory":
-        return _of_memory(made, found, config)
+        return f"{made}, {_of_memory(found, config)}"
     if kind == "skill":
         verb = "skill is supported" if firm else "consistent with skill"
-        share = found.luck.percentile.value
-        chance = (
-            "" if share is None else f", and better than {share:.1%} of random portfolios with the same trades"
-        )
+        better = "and better than", "of random portfolios with the same trades"
+        chance = "" if share is None else f", {better[0]} {share:.1%} {better[1]}"
         return f"{made}; {verb}: {_certain_part(yearly, found)}{chance}."
     if kind == "timing":
-        return _timing(made, found, config, firm=firm)
+        return f"{made}; {_timing(found, config, firm=firm)}"
     if kind == "mixed":
-        return _mixed(made, _certain_part(yearly, found), found, config)
+        return f"{made}; {_mixed(_certain_part(yearly, found), found, config)}"
     if kind == "tail":
-        return _tail(made, yearly, found, firm=firm)
+        return f"{made}; {_tail(yearly, found, firm=firm)}"
     if kind == "costs":
-        return _of_costs(made, found)
-    if kind == "worse":
-        return _worse(made, yearly, found)
-    if kind == "market":
-        return _market(made, found, config)
-    if kind == "open":
-        why = found.market.reason or "no benchmark is given"
-        mend = "give a market's returns (--against) or a data set (--dataset) to learn what it is made of"
-        return f"{made}, and {why}: {mend}."
-    return _style(made, found, config) if kind == "style" else _luck(made, yearly, found, config)
-
-
-def _tail(made: str, yearly: str, found: AgentFindings, *, firm: bool) -> str:
-    tail = found.tail
-    assert tail is not None
-    if not firm:
-        skew = "" if tail.skew is None else f" (skew {signed(tail.skew)})"
-        rare = f"its losses are rare and large{skew}, and a window with so few of them cannot tell"
-        return f"{made}; consistent with selling insurance: {yearly}, but {rare}."
-    calm = "; the market did not crash in the window" if tail.crash is False else ""
-    return (
-        f"{made}; it is paid for tail risk: {yearly}, and it bends down when the market moves far, as what "
-        f"sellers of options earn does{calm}."
-    )
-
-
-def _worse(made: str, yearly: str, found: AgentFindings) -> str:
-    if found.method == "returns":
+        assert edge.costs is not None
+        taken, gross = f"{abs(edge.costs.value or 0.0):.1%}", spanned(edge.gross)
+        if above(edge.gross):
+            left = f"they took {taken}, and {spanned(edge.tested)} is left"
+            return f"{made}; costs ate its edge: it earned {gross} a year before costs, {left}."
+        before = f"before costs it cannot be told from luck ({gross} a year)"
+        return f"{made}; costs took it: {before}, they are {taken} a year."
+    if kind == "worse" and found.method == "returns":
         return f"{made}; it fell behind: {yearly}."
-    lost = below(found.known_edge.gross)
-    cause = "the names it chose" if lost else "what it chose and what it paid for trading"
-    share = found.luck.percentile.value
-    chance = "" if share is None else f"; only {share:.1%} of random portfolios with the same trades did worse"
-    return f"{made}; it lost by {cause}: {yearly}{chance}."
+    if kind == "worse":
+        cause = "the names it chose" if below(edge.gross) else "what it chose and what it paid for trading"
+        chance = "" if share is None else f"; only {share:.1%} of random portfolios with the same trades did worse"
+        return f"{made}; it lost by {cause}: {yearly}{chance}."
+    if kind == "open":
+        mend = "give a market's returns (--against) or a data set (--dataset) to learn what it is made of"
+        return f"{made}, and {found.market.reason or 'no benchmark is given'}: {mend}."
+    if kind == "market":
+        return f"{made}, which is {_market(found, config)}"
+    return f"{made}{_style(found, config) if kind == 'style' else _luck(yearly, found, config)}"
 
 
 def _certain_part(yearly: str, found: AgentFindings) -> str:
@@ -612,70 +561,61 @@ def _certain_part(yearly: str, found: AgentFindings) -> str:
     return f"{spanned(memory.both)} a year {beyond}, over the play and its twin under '{memory.against}'"
 
 
-def _leak(made: str, found: AgentFindings, *, firm: bool) -> str:
+def _leak(found: AgentFindings, *, firm: bool) -> str:
     ratio = found.known_edge.ratio
     if firm:
-        return f"{made}, but it saw the future ({', '.join(found.leaks.findings[:3])}): the result is void."
+        return f"but it saw the future ({', '.join(found.leaks.findings[:3])}): the result is void."
     if ratio.low is None:
-        return (
-            f"{made}, too good to be believed (beyond the market it earns the same on every session): look for "
-            "leaked future or made-up figures before anything else."
-        )
-    return (
-        f"{made}, too good to be believed (an information ratio of {ratio.value:.1f}, at least {ratio.low:.1f}): "
-        "look for leaked future before anything else."
+        look, why = "leaked future or made-up figures", "beyond the market it earns the same on every session"
+    else:
+        look, why = "leaked future", f"an information ratio of {ratio.value:.1f}, at least {ratio.low:.1f}"
+    return f"too good to be believed ({why}): look for {look} before anything else."
+
+
+def _tail(yearly: str, found: AgentFindings, *, firm: bool) -> str:
+    tail = found.tail
+    assert tail is not None
+    if not firm:
+        skew = "" if tail.skew is None else f" (skew {signed(tail.skew)})"
+        rare = f"its losses are rare and large{skew}, and a window with so few of them cannot tell"
+        return f"consistent with selling insurance: {yearly}, but {rare}."
+    calm = "; the market did not crash in the window" if tail.crash is False else ""
+    bends = "it bends down when the market moves far, as what sellers of options earn does"
+    return f"it is paid for tail risk: {yearly}, and {bends}{calm}."
+
+
+def _of_memory(found: AgentFindings, config: VerdictConfig) -> str:
+    memory, recall, claim = found.memory, found.recall, persisting(found, config)[1][0]
+    contrast, split, is_memory = (
+        contrast_of(found, claim),
+        split_of(found, claim),
+        f"but its {_CLAIMS[claim]} is memory:",
     )
-
-
-def _of_memory(made: str, found: AgentFindings, config: VerdictConfig) -> str:
-    memory = found.memory
-    claim = persisting(found, config)[1][0]
-    contrast = contrast_of(found, claim)
+    left = "" if contrast is None else spanned(contrast.masked)
     if contrast is not None and memory is not None and above(contrast.gap):
-        return (
-            f"{made}, but its {_CLAIMS[claim]} is memory: '{memory.against}' takes {spanned(contrast.gap)} a year "
-            f"of it, and what is left, {spanned(contrast.masked)}, cannot be told from nothing."
-        )
+        took = f"'{memory.against}' takes {spanned(contrast.gap)} a year of it"
+        return f"{is_memory} {took}, and what is left, {left}, cannot be told from nothing."
+    if _recalled(found, claim) and split is not None and split.remembered:
+        return f"{is_memory} {split_sentence(split)}"
     if _recalled(found, claim):
-        return f"{made}, but its {_CLAIMS[claim]} is memory: {_how_recalled(found, claim)}"
-    if _familiar(found, claim):
-        recall = found.recall
-        assert recall is not None and recall.interaction is not None
-        return (
-            f"{made}, and memory is suspected: it is right where questions are familiar, "
-            f"{spanned(recall.interaction)} for one standard deviation of Min-K%."
+        unread = None if recall is None or recall.unread is None else recall.unread.value
+        kept = (
+            "" if unread is None else f", and orders stay at {unread:+.2f} when returns are mirrored (+1 the same)"
         )
+        return f"{is_memory} it decides by name and day, not by what it is shown{kept}."
+    if _familiar(found, claim):
+        assert recall is not None and recall.interaction is not None
+        right = f"{spanned(recall.interaction)} for one standard deviation of Min-K%"
+        return f"and memory is suspected: it is right where questions are familiar, {right}."
     assert memory is not None
     if claim != "edge" and contrast is not None:
-        left = f"{spanned(contrast.masked)} a year is left under '{memory.against}'"
-        return f"{made}, and memory is suspected: of {_brought(found, claim)}, {left}."
+        stays = f"{left} a year is left under '{memory.against}'"
+        return f"and memory is suspected: of {_brought(found, claim)}, {stays}."
     if memory.fade is not None and above(memory.fade):
-        return (
-            f"{made}, and memory is suspected: its selection fades by {spanned(memory.fade)} per window after the "
-            "day on which its knowledge ends."
-        )
-    return (
-        f"{made}, and memory is suspected: of {spanned(found.known_edge.tested)} a year beyond market and style "
-        f"{spanned(memory.masked)} is left under '{memory.against}'."
-    )
-
-
-def _how_recalled(found: AgentFindings, claim: Claim) -> str:
-    recall, split = found.recall, split_of(found, claim)
-    assert recall is not None
-    if split is not None and split.remembered:
-        return split_sentence(split)
-    kept = "" if recall.unread is None or recall.unread.value is None else f"{recall.unread.value:+.2f}"
-    stays = f", and orders stay at {kept} when returns are mirrored (+1 the same)" if kept else ""
-    return f"it decides by name and day, not by what it is shown{stays}."
-
-
-_CLAIMS: dict[Claim, str] = {
-    "edge": "edge",
-    "timing": "timing",
-    "style_timing": "timing of styles",
-    "together": "choice of names and days",
-}
+        after = "after the day on which its knowledge ends"
+        return f"and memory is suspected: its selection fades by {spanned(memory.fade)} per window {after}."
+    whole = f"{spanned(found.known_edge.tested)} a year beyond market and style"
+    return f"and memory is suspected: of {whole} {spanned(memory.masked)} is left under '{memory.against}'."
 
 
 def _brought(found: AgentFindings, claim: Claim) -> str:
@@ -688,125 +628,98 @@ def _brought(found: AgentFindings, claim: Claim) -> str:
         return f"{spanned(found.memory.together.earned)} a year from names and days together"
     assert found.timing is not None
     if found.method == "returns":
-        return (
-            f"{spanned(found.known_edge.tested)} a year beyond the market, all of it from gaining more when the "
-            "market rose than losing when it fell"
-        )
+        gain = "all of it from gaining more when the market rose than losing when it fell"
+        return f"{spanned(found.known_edge.tested)} a year beyond the market, {gain}"
     return f"{spanned(found.timing.per_year)} a year from being invested when the market rose"
 
 
-def _timing(made: str, found: AgentFindings, config: VerdictConfig, *, firm: bool) -> str:
+def _timing(found: AgentFindings, config: VerdictConfig, *, firm: bool) -> str:
     verb = "timing is supported" if firm else "consistent with timing"
     tested = found.known_edge.tested
     brought = " and ".join(_brought(found, claim) for claim in persisting(found, config)[0])
     if found.method == "returns":
-        return f"{made}; {verb}: {brought}."
+        return f"{verb}: {brought}."
+    rest = "nothing in the names it chose can be told from luck"
     if below(tested):
         rest = f"the rest lost for certain ({spanned(tested)} a year)"
     elif above(tested):
         rest = f"the names it chose brought {spanned(tested)} a year, but {_but(found, config)}"
-    else:
-        rest = "nothing in the names it chose can be told from luck"
-    return f"{made}; {verb}: {brought}; {rest}."
+    return f"{verb}: {brought}; {rest}."
 
 
-def _mixed(made: str, yearly: str, found: AgentFindings, config: VerdictConfig) -> str:
+def _mixed(yearly: str, found: AgentFindings, config: VerdictConfig) -> str:
     (stays, lost), memory = persisting(found, config), found.memory
+    kept = " and ".join(yearly if one == "edge" else _brought(found, one) for one in stays)
     for claim in (*lost, *(one for one in stays if _partly(found, one))):
         contrast, split = contrast_of(found, claim), split_of(found, claim)
         if split is not None and (claim in lost or split.partly) and (contrast is None or not above(contrast.gap)):
-            kept = [yearly if one == "edge" else _brought(found, one) for one in stays] if claim in lost else []
-            rest = f", but {' and '.join(kept)} stays." if kept else "."
-            return f"{made}; of its {_CLAIMS[claim]}, {split_sentence(split).rstrip('.')}{rest}"
+            rest = f", but {kept} stays." if claim in lost and kept else "."
+            return f"of its {_CLAIMS[claim]}, {split_sentence(split).rstrip('.')}{rest}"
         if contrast is not None and memory is not None:
             gone = f"{_CLAIMS[claim]} is memory ({spanned(contrast.gap)} a year)"
             if claim in lost:
-                kept = [yearly if one == "edge" else _brought(found, one) for one in stays]
-                return f"{made}; its {gone}, but {' and '.join(kept)} stays."
-            return f"{made}; part of its {gone}, part stays under '{memory.against}' ({spanned(contrast.masked)})."
+                return f"its {gone}, but {kept} stays."
+            return f"part of its {gone}, part stays under '{memory.against}' ({spanned(contrast.masked)})."
     timed = [claim for claim in stays if claim != "edge"]
     if timed:
-        other = "something else" if found.method == "returns" else "the names"
+        other, shares = "the names", [f"{_CLAIMS[claim]} ({_brought(found, claim)})" for claim in timed]
         if found.method == "returns" and found.timing is not None:
-            shares = [f"timing ({spanned(found.timing.per_year)} a year, before what it cost)"]
-        else:
-            shares = [f"{_CLAIMS[claim]} ({_brought(found, claim)})" for claim in timed]
+            other, worth = "something else", spanned(found.timing.per_year)
+            shares = [f"timing ({worth} a year, before what it cost)"]
         last = f", part {other}: {yearly}" if "edge" in stays else ""
-        return f"{made}; part of it is {', part '.join(shares)}{last}."
+        return f"part of it is {', part '.join(shares)}{last}."
     brought = f"{percent(part_of(found, 'style'))} ({_leans(found, config)})"
-    return f"{made}; it leans to styles, which brought {brought}, and part is its own: {yearly}."
+    return f"it leans to styles, which brought {brought}, and part is its own: {yearly}."
 
 
-def _of_costs(made: str, found: AgentFindings) -> str:
-    edge = found.known_edge
-    assert edge.costs is not None
-    taken = f"{abs(edge.costs.value or 0.0):.1%}"
-    if above(edge.gross):
-        brought = f"it earned {spanned(edge.gross)} a year before costs"
-        return f"{made}; costs ate its edge: {brought}, they took {taken}, and {spanned(edge.tested)} is left."
-    before = f"before costs it cannot be told from luck ({spanned(edge.gross)} a year)"
-    return f"{made}; costs took it: {before}, they are {taken} a year."
-
-
-def _market(made: str, found: AgentFindings, config: VerdictConfig) -> str:
+def _market(found: AgentFindings, config: VerdictConfig) -> str:
     followed = found.passive
     if followed is not None and followed.portfolio == CASH:
-        return f"{made}, which is cash: it hardly moves."
+        return "cash: it hardly moves."
     if followed is None or followed.explained < config.tracks:
         shared = f"{percent(part_of(found, 'common'))} came from what all names shared"
-        return f"{made}, which is the market: {shared}, and what is left is nothing worth calling an edge."
+        return f"the market: {shared}, and what is left is nothing worth calling an edge."
     late = " with a lag" if followed.lagged > 0.05 else ""
     share = "" if abs(followed.beta - 1.0) < 0.1 else f", beta {followed.beta:.2f}"
     beyond, value = followed.beyond, followed.beyond.value or 0.0
     if (below(beyond) or beyond.low is None) and value <= -config.floor:
         rest = "what leverage, fees or trading cost"
-    elif not above(beyond) or value < config.floor:
+    elif not gained(beyond, config.floor):
         rest = "nothing worth calling an edge"
     elif found.method == "returns":
         rest = "no more than dividends and interest, which a benchmark of prices leaves out"
     else:
         rest = "no more than interest on what was not invested"
-    explained = f"{followed.explained:.1%} of its variance{share}"
-    return (
-        f"{made}, which is the market: it follows {followed.portfolio}{late} ({explained}), and "
-        f"{spanned(beyond)} a year beyond that is {rest}."
-    )
+    follows = f"it follows {followed.portfolio}{late} ({followed.explained:.1%} of its variance{share})"
+    return f"the market: {follows}, and {spanned(beyond)} a year beyond that is {rest}."
 
 
-def _style(made: str, found: AgentFindings, config: VerdictConfig) -> str:
-    share, brought = found.style_variance or 0.0, percent(part_of(found, "style"))
-    most = f"most of what moves it apart from the market is style ({share:.0%}: {_leans(found, config)}), which"
-    said = f"{most} brought {brought}"
+def _style(found: AgentFindings, config: VerdictConfig) -> str:
+    share, brought, leans = found.style_variance or 0.0, percent(part_of(found, "style")), _leans(found, config)
+    said = f"most of what moves it apart from the market is style ({share:.0%}: {leans}), which brought {brought}"
     if share < 0.5:
         own = percent((part_of(found, "selection") or 0.0) + (part_of(found, "trading") or 0.0))
-        said = (
-            f"style brought {brought} ({_leans(found, config)}), more than selection and trading together ({own})"
-        )
-    rest, but = f"the rest, {spanned(found.known_edge.tested)} a year", _but(found, config)
-    if but is not None:
-        return f"{made}; {said}; {rest}, may be luck: {but}."
-    return f"{made}; {said}; {rest}, cannot be told from luck{_too_short(found)}."
+        said = f"style brought {brought} ({leans}), more than selection and trading together ({own})"
+    but = _but(found, config)
+    luck = f"cannot be told from luck{_too_short(found)}" if but is None else f"may be luck: {but}"
+    return f"; {said}; the rest, {spanned(found.known_edge.tested)} a year, {luck}."
 
 
 def _leans(found: AgentFindings, config: VerdictConfig) -> str:
     strong = leaning(found, config)[:3]
-    signs = [(factor_words(name), "+" if value > 0 else chr(0x2212), abs(value)) for name, value in strong]
-    return ", ".join(f"{name} {sign}{size:.1f}" for name, sign, size in signs)
+    return ", ".join(f"{factor_words(name)} {signed(value)}" for name, value in strong)
 
 
-def _luck(made: str, yearly: str, found: AgentFindings, config: VerdictConfig) -> str:
+def _luck(yearly: str, found: AgentFindings, config: VerdictConfig) -> str:
     but, versus = _but(found, config), found.versus
     if but is not None:
-        return f"{made}, and {SMALL if _small(found, config) else 'luck is not excluded'}: {yearly}, but {but}."
+        return f", and {SMALL if _small(found, config) else 'luck is not excluded'}: {yearly}, but {but}."
     if versus is None or versus.side is None:
-        return f"{made}, which cannot be told from luck: {yearly}{_too_short(found)}."
+        return f", which cannot be told from luck: {yearly}{_too_short(found)}."
     # That it beat its baseline for certain says nothing of what made it: both are true, and both are said.
-    ahead = "beats" if versus.side == "above" else "falls behind"
-    beyond = beyond_what(found, config)
-    return (
-        f"{made} and {ahead} {versus.baseline}, but what it did beyond {beyond} cannot be told from luck: "
-        f"{yearly}{_too_short(found)}."
-    )
+    ahead = f"{'beats' if versus.side == 'above' else 'falls behind'} {versus.baseline}"
+    beyond = f"what it did beyond {beyond_what(found, config)} cannot be told from luck"
+    return f" and {ahead}, but {beyond}: {yearly}{_too_short(found)}."
 
 
 def _too_short(found: AgentFindings) -> str:
@@ -815,27 +728,24 @@ def _too_short(found: AgentFindings) -> str:
 
 def _but(found: AgentFindings, config: VerdictConfig) -> str | None:
     """Return what speaks against an edge, or a loss, whose interval excludes zero; None where it does not."""
-    edge = found.known_edge
+    edge = found.known_edge.tested
     # An interval that excludes zero is not shown next to "cannot be told" without what speaks against it.
-    if not above(edge.tested) and not below(edge.tested):
+    if not above(edge) and not below(edge):
         return None
-    if abs(edge.tested.value or 0.0) < config.floor:
+    value, least = edge.value or 0.0, least_edge(found, config)
+    unseen = "dividends and interest"
+    if abs(value) < config.floor:
         return f"that is too little to be called an edge (the floor is {config.floor:.0%} a year)"
-    if 0.0 < (edge.tested.value or 0.0) < (least := least_edge(found, config)):
-        return (
-            "that is no more than the dividends and interest that returns alone do not show "
-            f"(an edge is called one from {least:.1%} a year here)"
-        )
-    if above(edge.tested) and not _earned(found, config):
-        return (
-            f"{least_edge(found, config) - config.floor:.1%} of it may be dividends and interest, which returns "
-            "alone do not show, and the rest is not certain"
-        )
-    if above(edge.tested) and found.memory is not None and not confirmed(found):
+    if 0.0 < value < least:
+        called = f"(an edge is called one from {least:.1%} a year here)"
+        return f"that is no more than the {unseen} that returns alone do not show {called}"
+    if above(edge) and not _earned(found, config):
+        rest = "which returns alone do not show, and the rest is not certain"
+        return f"{least - config.floor:.1%} of it may be {unseen}, {rest}"
+    if above(edge) and found.memory is not None and not confirmed(found):
         return f"under '{found.memory.against}' nothing is left that can be told from it"
-    if above(edge.tested):
-        return f"{_chance(found.luck.p)} of random portfolios with the same trades did as well"
-    return f"{_chance(found.luck.p_low)} of random portfolios with the same trades did as badly"
+    luck, side = (found.luck.p, "well") if above(edge) else (found.luck.p_low, "badly")
+    return f"{_chance(luck)} of random portfolios with the same trades did as {side}"
 
 
 def _chance(share: float | None) -> str:

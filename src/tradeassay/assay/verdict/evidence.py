@@ -180,6 +180,11 @@ def variances(rows: Mapping[str, Floats]) -> tuple[float | None, float | None]:
     return (style / active if active > 0.0 else None), active / (active + common)
 
 
+def gained(measure: Measure | None, least: float) -> bool:
+    """Return whether something is above zero for certain, and at least as large."""
+    return measure is not None and above(measure) and (measure.value or 0.0) >= least
+
+
 def leaning(found: AgentFindings, config: VerdictConfig) -> list[tuple[str, float]]:
     """Return the factors an agent leans to, the strongest first, when style makes up enough of what it did."""
     if found.style_variance is None or found.style_variance < config.style_variance:

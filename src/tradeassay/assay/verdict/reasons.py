@@ -9,6 +9,9 @@ from tradeassay.assay.verdict.evidence import convex, least_edge, never_moves
 from tradeassay.assay.verdict.record import CASH, AgentFindings, Claim, VerdictConfig
 from tradeassay.core.measure import Measure, above, below
 
+_ROWS = {52: "week", 12: "month", 4: "quarter"}
+_SESSION = re.compile(r"\b(session|day)(s?)\b")
+
 
 def percent(value: float | None) -> str:
     """Return a share in per cent with its sign and a true minus."""
@@ -28,10 +31,6 @@ def pace(found: AgentFindings) -> str:
     return f" ({percent((1.0 + total) ** (1.0 / years) - 1.0)} a year)"
 
 
-_ROWS = {52: "week", 12: "month", 4: "quarter"}
-_SESSION = re.compile(r"\b(session|day)(s?)\b")
-
-
 def in_rows(found: AgentFindings, *lines: str) -> tuple[str, ...]:
     """Return lines that call a monthly account's rows months, not days; its name stays as it is."""
     word = _ROWS.get(found.year)
@@ -45,6 +44,11 @@ def spanned(measure: Measure) -> str:
     """Return a measure with its interval."""
     text = percent(measure.value)
     return text if measure.low is None else f"{text} ({percent(measure.low)} to {percent(measure.high)})"
+
+
+def signed(value: float) -> str:
+    """Return a number with one decimal, its sign and a true minus."""
+    return f"{value:+.1f}".replace("-", "\u2212")
 
 
 def part_of(found: AgentFindings, name: str) -> float | None:
@@ -77,13 +81,44 @@ def yearly_of(found: AgentFindings, config: VerdictConfig) -> str:
     return f"{spanned(found.known_edge.tested)} a year beyond {beyond_what(found, config)}{paid}"
 
 
-def signed(value: float) -> str:
-    """Return a number with one decimal, its sign and a true minus."""
-    return f"{value:+.1f}".replace("-", "\u2212")
-
-
 def _share(value: float) -> str:
     return "more than all" if value > 1.0 else f"{value:.0%}"
+
+
+def because(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
+    """Return the numbers behind the sentence, one line each."""
+    names = {"common": "market", "style": "style", "selection": "selection", "trading": "trading"}
+    if part_of(found, "costs") is not None and part_of(found, "fills") is not None:
+        del names["trading"]
+        names |= {"fills": "fills", "costs": "costs"}
+    known = {words: part_of(found, name) for name, words in names.items()}
+    parts = ", ".join(f"{words} {percent(part)}" for words, part in known.items() if part is not None)
+    lines = [f"of {percent(found.total.value)}: {parts}", f"{yearly_of(found, config)}{_certain(found, config)}"]
+    if found.market.value is not None:
+        lines.append(f"the market returned {percent(found.market.value)} over the same sessions")
+    if found.versus is not None and found.versus.difference.value is not None:
+        lines.append(f"it {found.versus.sentence}: {spanned(found.versus.difference)} a year")
+    if found.luck.percentile.value is not None:
+        lines.append(_among(found))
+    lines += _made_of(found)
+    memory = found.memory
+    if memory is not None and memory.gap.value is not None:
+        masked = f"{spanned(memory.gap)} a year against {memory.against}; under the mask {spanned(memory.masked)}"
+        both = "" if memory.both is None else f", over both plays {spanned(memory.both)}"
+        lines.append(f"memory gap: {masked}{both}")
+        gaps = {name: gap for name, gap in memory.parts.items() if name != "edge" and above(gap)}
+        if gaps:
+            sure = ", ".join(f"{names.get(name, name)} {spanned(gap)}" for name, gap in gaps.items())
+            lines.append(f"more than under the mask, for certain and a year: {sure}")
+        if memory.sentence:
+            lines.append(memory.sentence)
+    if found.recall is not None:
+        lines += found.recall.sentences or ((found.recall.excluded,) if found.recall.excluded else ())
+    if memory is not None and memory.fade is not None and memory.fade.value is not None:
+        lines.append(f"selection per window before the model's cutoff less after it: {spanned(memory.fade)}")
+    lines += [found.leaks.sentence] if found.leaks.tested else []
+    lines += [found.power] if found.power else []
+    return tuple(lines)
 
 
 def _certain(found: AgentFindings, config: VerdictConfig) -> str:
@@ -104,62 +139,13 @@ def _certain(found: AgentFindings, config: VerdictConfig) -> str:
     return f"{said}, allowing for {edge.comparisons} tries" + (f" ({', '.join(where)})" if where else "")
 
 
-def because(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
-    """Return the numbers behind the sentence, one line each."""
-    names = {"common": "market", "style": "style", "selection": "selection", "trading": "trading"}
-    if part_of(found, "costs") is not None and part_of(found, "fills") is not None:
-        names = {**names, "fills": "fills", "costs": "costs"}
-        del names["trading"]
-    parts = [
-        f"{words} {percent(part_of(found, name))}"
-        for name, words in names.items()
-        if part_of(found, name) is not None
-    ]
-    lines = [
-        f"of {percent(found.total.value)}: {', '.join(parts)}",
-        f"{yearly_of(found, config)}{_certain(found, config)}",
-    ]
-    if found.market.value is not None:
-        lines.append(f"the market returned {percent(found.market.value)} over the same sessions")
-    if found.versus is not None and found.versus.difference.value is not None:
-        lines.append(f"it {found.versus.sentence}: {spanned(found.versus.difference)} a year")
-    if found.luck.percentile.value is not None:
-        lines.append(_among(found))
-    lines += _made_of(found)
-    if found.memory is not None and found.memory.gap.value is not None:
-        lines.append(
-            f"memory gap: {spanned(found.memory.gap)} a year against {found.memory.against}; under the mask "
-            f"{spanned(found.memory.masked)}"
-            + ("" if found.memory.both is None else f", over both plays {spanned(found.memory.both)}")
-        )
-        sure = [
-            f"{names.get(name, name)} {spanned(gap)}"
-            for name, gap in found.memory.parts.items()
-            if name != "edge" and above(gap)
-        ]
-        if sure:
-            lines.append(f"more than under the mask, for certain and a year: {', '.join(sure)}")
-        if found.memory.sentence:
-            lines.append(found.memory.sentence)
-    if found.recall is not None:
-        lines += found.recall.sentences or ((found.recall.excluded,) if found.recall.excluded else ())
-    if found.memory is not None and found.memory.fade is not None and found.memory.fade.value is not None:
-        lines.append(f"selection per window before the model's cutoff less after it: {spanned(found.memory.fade)}")
-    if found.leaks.tested:
-        lines.append(found.leaks.sentence)
-    if found.power:
-        lines.append(found.power)
-    return tuple(lines)
-
-
 def _made_of(found: AgentFindings) -> list[str]:
     lines = []
-    if found.passive is not None and found.passive.portfolio != CASH:
-        lines.append(
-            f"{found.passive.portfolio}: explains {found.passive.explained:.1%} of the variance at a beta of "
-            f"{found.passive.beta:.2f}; beyond it {spanned(found.passive.beyond)} a year"
-            + (f"; {found.passive.lagged:.0%} of the exposure comes late" if found.passive.lagged > 0.05 else "")
-        )
+    followed, kept, tail, trials = found.passive, found.concentration, found.tail, found.trials
+    if followed is not None and followed.portfolio != CASH:
+        explains = f"explains {followed.explained:.1%} of the variance at a beta of {followed.beta:.2f}"
+        late = f"; {followed.lagged:.0%} of the exposure comes late" if followed.lagged > 0.05 else ""
+        lines.append(f"{followed.portfolio}: {explains}; beyond it {spanned(followed.beyond)} a year{late}")
     if found.timing is not None and found.timing.per_year.value is not None:
         lines.append(f"timing: {spanned(found.timing.per_year)} a year, by {found.timing.by}")
         if found.method == "returns" and found.timing.intercept is not None:
@@ -168,29 +154,23 @@ def _made_of(found: AgentFindings) -> list[str]:
         tilt, moved = spanned(found.styles.tilt), spanned(found.styles.timing)
         lines.append(f"style: {tilt} a year by its mean exposures, {moved} by changing them")
     if found.stability is not None:
-        lines.append(
-            f"edge by half: {spanned(found.stability.first)}, then {spanned(found.stability.second)} a year"
-        )
-    kept = found.concentration
+        first, second = spanned(found.stability.first), spanned(found.stability.second)
+        lines.append(f"edge by half: {first}, then {second} a year")
     if kept is not None and kept.session_share is not None:
-        name = (
-            "" if kept.name_share is None else f"; {kept.name} brought {_share(kept.name_share)} of the selection"
-        )
-        lines.append(f"the best session ({kept.session}) brought {_share(kept.session_share)} of the edge{name}")
-    tail = found.tail
+        line = f"the best session ({kept.session}) brought {_share(kept.session_share)} of the edge"
+        if kept.name_share is not None:
+            line += f"; {kept.name} brought {_share(kept.name_share)} of the selection"
+        lines.append(line)
     if tail is not None:
-        lines.append(
-            f"worst day {percent(tail.worst)} ({tail.worst_session}), worst drawdown {percent(tail.drawdown)}"
-            + ("" if tail.skew is None else f", skew {signed(tail.skew)}")
-            + ("; no crash of the market in the window" if tail.crash is False else "")
-        )
-    trials = found.trials
+        skew = "" if tail.skew is None else f", skew {signed(tail.skew)}"
+        calm = "; no crash of the market in the window" if tail.crash is False else ""
+        worst = f"worst day {percent(tail.worst)} ({tail.worst_session})"
+        lines.append(f"{worst}, worst drawdown {percent(tail.drawdown)}{skew}{calm}")
     if trials is not None and trials.void_at is not None:
-        lines.append(
-            f"{_tries(trials.void_at)} would void the claim; known are {trials.here} here, "
-            f"{trials.declared} declared, {trials.found} other in the folder; deflated Sharpe ratio "
-            + ("n/a" if trials.deflated.value is None else f"{trials.deflated.value:.2f}")
-        )
+        known = f"{trials.here} here, {trials.declared} declared, {trials.found} other in the folder"
+        ratio = "n/a" if trials.deflated.value is None else f"{trials.deflated.value:.2f}"
+        void = f"{_tries(trials.void_at)} would void the claim"
+        lines.append(f"{void}; known are {known}; deflated Sharpe ratio {ratio}")
     return lines
 
 
@@ -227,63 +207,51 @@ def speaks_for(found: AgentFindings, config: VerdictConfig, stays: Sequence[Clai
 
 def speaks_against(found: AgentFindings, config: VerdictConfig) -> tuple[str, ...]:
     """Return what was found against skill, the strongest first; what was not examined comes after it."""
-    edge, memory, followed = found.known_edge, found.memory, found.passive
-    lines = []
-    if found.leaks.findings:
-        lines.append(found.leaks.sentence)
+    edge, memory, followed, kept = found.known_edge, found.memory, found.passive, found.concentration
+    lines = [found.leaks.sentence] if found.leaks.findings else []
     if followed is not None and followed.explained >= config.tracks and followed.portfolio != CASH:
         lines.append(f"{followed.portfolio} explains {followed.explained:.1%} of its variance")
     if memory is not None and memory.gap.value is not None:
-        taken = {"edge": memory, "timing": memory.timing, "timing of styles": memory.style_timing}
-        lines += [
-            f"'{memory.against}' takes {spanned(one.gap)} a year of the {name}"
-            for name, one in taken.items()
-            if one is not None and above(one.gap)
-        ]
-        both, apart = memory.together, any(one is not None and above(one.gap) for one in taken.values())
-        if both is not None and above(both.gap) and not apart:
-            lines.append(f"'{memory.against}' takes {spanned(both.gap)} a year of names and days together")
+        asked = {"edge": memory, "timing": memory.timing, "timing of styles": memory.style_timing}
+        taken = {name: one.gap for name, one in asked.items() if one is not None and above(one.gap)}
+        if not taken and memory.together is not None and above(memory.together.gap):
+            lines.append(
+                f"'{memory.against}' takes {spanned(memory.together.gap)} a year of names and days together"
+            )
+        lines += [f"'{memory.against}' takes {spanned(gap)} a year of the {name}" for name, gap in taken.items()]
     if convex(found, config) and found.timing is not None and found.timing.intercept is not None:
+        bought = "it gains when the market moves far, as what buyers of options hold does"
         lines.append(
-            "it gains when the market moves far, as what buyers of options hold does; where it does not move "
-            f"{spanned(found.timing.intercept)} a year are paid for that"
+            f"{bought}; where it does not move {spanned(found.timing.intercept)} a year are paid for that"
         )
-    lines += _edge_against(found, config)
+    yearly, value, least = yearly_of(found, config), edge.tested.value or 0.0, least_edge(found, config)
+    if below(edge.tested):
+        lines.append(f"{yearly}, below zero for certain")
+    elif never_moves(found, config):
+        lines.append(f"{yearly}, the same on every session: nothing can be tested")
+    elif edge.tested.low is None:
+        lines.append(too_few(found.sessions, config))
+    elif not above(edge.tested):
+        lines.append(f"{yearly}: zero is not excluded")
+    elif value < config.floor:
+        lines.append(f"{yearly}: less than the floor of {config.floor:.0%}")
+    elif value < least:
+        lines.append(f"{yearly}: dividends and interest may be {least - config.floor:.1%} of it")
     if found.luck.percentile.value is not None and found.luck.percentile.value < 0.95:
         lines.append(_among(found))
     if edge.costs is not None and above(edge.gross) and not above(edge.tested) and edge.most_of_gain:
         lines.append(f"before costs {spanned(edge.gross)} a year; they took {abs(edge.costs.value or 0.0):.1%}")
     if found.could_not and edge.tested.low is not None and not above(edge.tested):
         lines.append(found.power)
-    kept = found.concentration
     if kept is not None and kept.session_share is not None and kept.session_share > 0.25:
         lines.append(f"one session ({kept.session}) brought {_share(kept.session_share)} of the edge")
     return tuple(lines)
 
 
-def _edge_against(found: AgentFindings, config: VerdictConfig) -> list[str]:
-    """Return what the edge itself says against skill, if it does."""
-    edge = found.known_edge
-    yearly, value, least = yearly_of(found, config), edge.tested.value or 0.0, least_edge(found, config)
-    if below(edge.tested):
-        return [f"{yearly}, below zero for certain"]
-    if never_moves(found, config):
-        return [f"{yearly}, the same on every session: nothing can be tested"]
-    if edge.tested.low is None:
-        return [too_few(found.sessions, config)]
-    if not above(edge.tested):
-        return [f"{yearly}: zero is not excluded"]
-    if value < config.floor:
-        return [f"{yearly}: less than the floor of {config.floor:.0%}"]
-    return [f"{yearly}: dividends and interest may be {least - config.floor:.1%} of it"] if value < least else []
-
-
 def _among(found: AgentFindings) -> str:
-    share, count = found.luck.percentile, found.luck.portfolios
+    share, others = found.luck.percentile, f"{found.luck.portfolios:,} random portfolios"
     span = "" if share.low is None else f" ({share.low:.0%} to {share.high:.0%} on days like these)"
-    return (
-        f"better than {share.value:.1%} of {count:,} random portfolios with the same trades in other names{span}"
-    )
+    return f"better than {share.value:.1%} of {others} with the same trades in other names{span}"
 
 
 def _tries(count: int) -> str:

@@ -19,33 +19,26 @@ from tradeassay.metrics import AgainstBaseline, Calibration
 from tradeassay.metrics.history import AccountHistory
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
-
-
 MOST_DRAWS = 1_000_000
 
 
 class VerdictConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When a verdict is deserved.
+    """When a verdict is deserved; raises :class:`UserError` for values out of range.
 
     ``level`` is the confidence of every test, shared among the agents of a cell and among ``trials``: how many
     strategies were tried before these were shown (the best of many is lucky by construction, and nothing in a
     record says how many there were). With ``folder`` the other runs beside it count as tries too. ``portfolios``
-    random ones make the luck baseline, 0 leaves it out. ``style_variance`` is the share of active variance from
-    which a result counts as style, if one exposure is at least ``exposure`` standard deviations; below
-    ``market_variance`` of the whole variance an account follows the market. ``too_good`` is a yearly information
-    ratio that nobody has: a leak is suspected. A share of sessions without a usable answer above
-    ``failed_sessions`` keeps a verdict from being firm. ``least`` sessions are needed for any test; ``skilled`` is
-    the information ratio that the statement on power is about. ``floor`` is the economic floor: a yearly edge, or
-    loss, smaller than this is not called one, however certain. An account that a passive portfolio explains to a
-    share of ``tracks`` of its variance is passive. ``leak_bound`` is the share of days on which a leak must be
-    excluded before a word about skill is firm. Style counts as measured when factors were there on ``styled`` of
-    the days and covered as large a share of what was held. Fewer than ``short`` sessions keep praise from being
-    firm. Where only returns are known, ``dividends`` is the most that a benchmark is taken to leave out in a year
-    (0 for one that has them) and ``interest`` the most that what is not invested earned: the floor is higher by
-    both. ``watched`` is for results that are looked at while they grow: intervals of parts and claims then hold
-    however often that is done.
-
-    Raises :class:`UserError` for values out of range.
+    random ones make the luck baseline, 0 leaves it out. A result counts as style from ``style_variance`` of active
+    variance, if one exposure is at least ``exposure`` standard deviations; below ``market_variance`` of the whole
+    variance an account follows the market, and it is passive where a portfolio explains ``tracks`` of it.
+    ``too_good`` is a yearly information ratio that nobody has: a leak is suspected. ``least`` sessions are needed
+    for any test; ``skilled`` is the information ratio that the statement on power is about. A yearly edge, or
+    loss, below the economic ``floor`` is not called one, however certain. What keeps a verdict from being firm: a
+    larger share of ``failed_sessions`` without a usable answer, leaks that are not excluded on ``leak_bound`` of
+    days, factors on less than ``styled`` of the days or of what was held, fewer than ``short`` sessions. Where
+    only returns are known, ``dividends`` is the most that a benchmark is taken to leave out in a year (0 for one
+    that has them) and ``interest`` the most that what is not invested earned: the floor is higher by both.
+    ``watched`` is for results that are looked at while they grow: intervals then hold however often that is done.
     """
 
     level: float = 0.95
@@ -136,11 +129,10 @@ SOFT: dict[Kind, str] = {
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """One sentence, the kind behind it, the numbers ``because`` of which it was said, and what was not examined.
+    """One sentence, the numbers ``because`` of which it was said, and as ``limits`` what was not examined.
 
-    ``speaks_for`` and ``speaks_against`` are about skill, whatever the verdict is, the strongest reason first.
-    ``firm`` is False where the kind is only what the result is consistent with: something that would have to be
-    excluded was not examined.
+    ``speaks_for`` and ``speaks_against`` are about skill, whatever the verdict is, the strongest reason first. Not
+    ``firm`` is what the result is only consistent with.
     """
 
     kind: Kind
@@ -156,12 +148,10 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 class Edge(msgspec.Struct, frozen=True, kw_only=True):
     """What is left after market and style, net of costs (selection + trading): the part that skill would show in.
 
-    ``tested`` is its yearly mean with the interval that allows for the number of ``comparisons``. ``ratio`` is its
-    yearly information ratio, ``gross`` what it was before costs, fills included, at the tested level. ``at_least``
-    is what it is by a one-sided test at twice the error of one side: what may have been earned without an edge
-    must lie below it. ``costs`` are those of a year, None where they are not told apart from fills;
-    ``most_of_gain`` is whether they took more than half of what was earned before them, ``most_of_loss`` whether
-    they are more than half of what was lost, both tested.
+    ``tested`` is its yearly mean with the interval that allows for the number of ``comparisons``, ``ratio`` its
+    information ratio, ``gross`` what it was before costs. ``at_least`` is its lower end at twice the error of one
+    side: what may have been earned without an edge must lie below it. ``costs`` are those of a year, None where
+    they are not told apart from fills; whether they took more than half of a gain, or are of a loss, is tested.
     """
 
     tested: Measure
@@ -173,12 +163,15 @@ class Edge(msgspec.Struct, frozen=True, kw_only=True):
     most_of_gain: bool = False
     most_of_loss: bool = False
 
+    def costly(self, config: VerdictConfig) -> bool:
+        """Return whether trading is known to have cost as much as the floor."""
+        return self.costs is not None and -(self.costs.value or 0.0) >= config.floor
+
 
 class LuckEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the result lies among random portfolios with the same trades. ``p`` is the chance of doing as well.
-
-    ``p_low`` is the chance of doing as badly. Over several seeds ``percentile`` is that of the seed in the middle,
-    ``p`` and ``p_low`` twice the middle one's (a bound that holds however the seeds depend on each other).
+    """Where the result lies among random portfolios with the same trades: the chance ``p`` of doing as well, and
+    ``p_low`` of doing as badly. Several seeds have the ``percentile`` of the one in the middle and twice its
+    chances (a bound that holds however the seeds depend on each other).
     """
 
     percentile: Measure
@@ -206,15 +199,13 @@ class Together(Contrast, frozen=True, kw_only=True):
 class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """The same agent where it could not know names or dates.
 
-    ``gap`` is the yearly edge unmasked less masked, session by session; ``masked`` the edge under the mask, at the
-    tested level. ``parts`` are the yearly differences by part. ``sentence`` is what the memory contrast over all
-    windows of the run says, ``per_window`` the selection it lost in one of them; ``doubted`` that a control, which
-    cannot remember, shows a gap too. ``fade`` is the selection before the model's cutoff less that after it.
+    ``gap`` is the yearly edge unmasked less masked, session by session; ``parts`` are such differences by part;
+    ``masked`` is the edge under the mask and ``both`` that of an account that holds both plays in equal parts.
     ``confirmed`` is whether the masked edge is above zero by a one-sided test at twice the error of one side: an
     edge that is certain unmasked need not be found twice as surely. ``shrinks`` is whether the gap is, by such a
-    test. ``both`` is the edge of an account that holds both plays in equal parts, at the tested level. ``timing``
-    and ``style_timing`` are the same contrast for what being invested at the right time brought, and leaning to
-    the right style; ``together`` for the edge and timing as one. ``reason`` says why there is no contrast.
+    test. The contrast over all windows of the run says ``sentence`` and ``per_window``, the selection lost in one
+    of them; ``doubted`` is that a control, which cannot remember, shows a gap too; ``fade`` is the selection
+    before the model's cutoff less that after it. ``reason`` says why there is no contrast.
     """
 
     against: str | None
@@ -235,12 +226,11 @@ class MemoryEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecallEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What direct evidence of memory says of a model. ``told`` is what the recall audit found, ``recall`` with its
-    number; ``split`` what its edge is worth without recall. ``unread`` is how alike decisions stay, 1 the same and
-    -1 the opposite, when what they should rest on is reversed, ``by_name`` whether they followed the name and the
-    day instead, for certain; ``interaction`` how much more often it is right where the question's tokens are
-    familiar. ``reason`` says why nothing was asked, or could have been shown by the answers, ``excluded`` why
-    nothing need be asked: the data cannot have been read.
+    """What direct evidence of memory says of a model: what the recall audit ``told``, ``recall`` with its number,
+    and ``split``, what its edge is worth without recall. ``unread`` is how alike decisions stay, 1 the same and -1
+    the opposite, when what they should rest on is reversed, ``by_name`` whether they followed the name and the day
+    instead; ``interaction`` how much more often it is right where the question's tokens are familiar. ``reason``
+    says why answers show nothing, ``excluded`` why nothing need be asked: the data cannot have been read.
     """
 
     told: RecallWord | None = None
@@ -272,9 +262,9 @@ CASH = "cash"
 
 
 class PassiveEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """The passive portfolio that explains an account best: ``explained`` is R squared, ``beta`` how much of it is
-    held, ``beyond`` the yearly return that it does not explain, at the tested level. ``lagged`` is the share of
-    the exposure that comes sessions late: prices that are stale or smoothed.
+    """The passive portfolio that explains an account best, ``explained`` by R squared; ``beyond`` is the yearly
+    return that it does not explain, ``lagged`` the share of the exposure that comes late: prices are stale or
+    smoothed.
     """
 
     portfolio: str
@@ -312,8 +302,8 @@ class StyleEvidence(msgspec.Struct, frozen=True, kw_only=True):
 class TailEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """What the tails look like. ``crash`` is whether the market fell by a tenth or more in the window.
 
-    ``option_like`` is set where returns bend down as what sellers of options earn does, and that may be all of the
-    edge; ``rare_losses`` where an edge is no longer certain once its skew is allowed for (returns only).
+    ``option_like`` returns bend down as what sellers of options earn does, which may be all of the edge; with
+    ``rare_losses`` an edge is no longer certain once its skew is allowed for (both where only returns are known).
     """
 
     skew: float | None
@@ -328,9 +318,9 @@ class TailEvidence(msgspec.Struct, frozen=True, kw_only=True):
 class CapacityEvidence(msgspec.Struct, frozen=True, kw_only=True):
     """At what size an edge is gone, by the square-root law of impact: a model, not a measurement.
 
-    ``edges`` are what is left a year at ``sizes`` (the data's money), at the tested level. At ``dies`` nothing is;
-    ``low`` is the size up to which something certainly is (0: none), ``high`` the one from which certainly nothing
-    is (None: none). ``traded`` is the share of what was traded whose usual amounts are known.
+    ``edges`` are left a year at ``sizes`` (the data's money), and nothing at ``dies``; up to ``low`` something
+    certainly is (0: none), from ``high`` certainly nothing (None: none). ``traded`` is the share of what was
+    traded whose usual amounts are known.
     """
 
     sizes: tuple[float, ...]
@@ -368,15 +358,9 @@ class StabilityEvidence(msgspec.Struct, frozen=True, kw_only=True):
     second: Measure
     without_best: Measure
 
-    @property
-    def one_half(self) -> bool:
-        """Whether the halves have different signs."""
-        return (self.first.value or 0.0) * (self.second.value or 0.0) < 0.0
-
 
 class ConcentrationEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of a positive selection and edge one name and one session brought; None where the sum is not
-    positive."""
+    """How much of selection and edge one name and one session brought; None where the sum is not positive."""
 
     name: str | None
     name_share: float | None
@@ -385,13 +369,12 @@ class ConcentrationEvidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrialsEvidence(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tries stand behind a result. ``here`` are compared in the cell, ``declared`` were said to have been
-    made, ``found`` other runs of the folder tried on the same sessions, ``effective`` what these amount to when
-    correlated ones count once.
+    """How many tries stand behind a result: ``here`` in the cell, ``declared``, ``found`` in other runs of the
+    folder on the same sessions, and ``effective``, what these amount to when correlated ones count once.
 
     ``deflated`` is the probability that the edge's ratio is above what the best of so many worthless ones shows,
     ``haircut`` the share of the ratio that so many tries take away, ``track_record`` the sessions needed to show
-    it. ``void_at`` is the number of tries from which the edge would not be called one; None where it is not.
+    it. From ``void_at`` tries the edge would not be called one; None where it is not.
     """
 
     here: int
@@ -422,8 +405,7 @@ class Ranks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AccountCurve(msgspec.Struct, frozen=True, kw_only=True):
-    """An account's growth since the start, its market's, and its drawdown, at so many sessions (not all of
-    them)."""
+    """An account's growth since the start, its market's, and its drawdown, at some of the sessions."""
 
     sessions: tuple[str, ...]
     account: tuple[float, ...]
@@ -437,23 +419,19 @@ class AgentFindings(msgspec.Struct, frozen=True, kw_only=True):
     Whose account it is, and over which sessions: ``with_all`` is what it returned with those that are left out
     because its benchmark lacks them, None where that is the same; ``failure`` says why there is no result.
 
-    What its return is made of: ``parts`` are linked and sum to ``total``: ``common``, ``style`` (to which
-    ``style.<factor>`` sum), ``selection``, ``trading`` (``costs`` and ``fills``, the moves within the day, sum to
-    it where they are told apart); over several seeds they are those of an account that holds all seeds in equal
-    parts. ``market`` is what the market behind the ``common`` part returned: an account is measured by no other.
-    ``exposures`` are mean z-exposures on invested days. ``style_variance`` is the share of style in the variance
-    of what is not market, ``active_variance`` the share of that in the whole. ``styled`` is the share of days on
-    which style was measured, ``covered`` the share of what was held that the factors cover. ``biases`` are known
-    flaws of the data.
+    What its return is made of, over several seeds that of an account that holds all in equal parts: ``parts`` are
+    linked and sum to ``total``: ``common``, ``style`` (to which ``style.<factor>`` sum), ``selection``,
+    ``trading`` (to which ``costs`` and ``fills`` sum where they are told apart). ``market`` is what the market
+    behind the ``common`` part returned. ``exposures`` are mean z-exposures on invested days. ``style_variance`` is
+    the share of style in the variance of what is not market, ``active_variance`` the share of that in the whole.
+    ``styled`` is the share of days on which style was measured, ``covered`` the share of what was held that
+    factors cover.
 
-    What speaks for skill, luck, memory or a leak behind it: from ``passive`` to ``calibration``, each is a test of
-    its own. ``versus`` is the run's own comparison with its baseline.
-
-    ``could_not`` is set when the result could not have been significant. ``needed`` sessions would find an edge as
-    large as the one measured, with the usual power; None where there is none to find. ``year`` is how many of them
-    its venue has in one. ``badges`` are those of the agent's own episodes, not of what played beside it.
-    ``measures`` and ``history`` are of an account that no run has scored, ``doubts`` what of its returns rests on
-    its table's word.
+    From ``passive`` to ``calibration``, each is a test of what is behind it. ``versus`` is the run's own
+    comparison with its baseline. ``could_not`` is set when the result could not have been significant; ``needed``
+    sessions would find an edge as large as the one measured, None where there is none. A venue has ``year`` of
+    them in one. ``badges`` are those of the agent's own episodes, not of what played beside it. ``measures`` and
+    ``history`` are of an account that no run has scored, ``doubts`` what of its returns rests on its table's word.
     """
 
     cell: str
@@ -535,8 +513,8 @@ class KnownNature(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Assay(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that was found about a run, or about somebody's own account. ``titles`` name cells for
-    readers; ``key`` is the answer key, by agent, where accounts were planted."""
+    """Everything that was found about a run, or about somebody's own account. ``titles`` name cells for readers;
+    ``key`` is the answer key, by agent, where accounts were planted."""
 
     title: str
     source: Literal["run", "own"]
@@ -572,20 +550,19 @@ class WaterfallStep(msgspec.Struct, frozen=True, kw_only=True):
 
 def waterfall(one: AgentFindings) -> tuple[WaterfallStep, ...]:
     """Return the steps from zero to the return; empty where the return was not taken apart."""
-    if not one.parts or one.total.value is None:
+    parts, total = one.parts, one.total
+    unknown = any(parts[name].value is None for name in ("common", "selection") if name in parts)
+    if not parts or total.value is None or unknown:
         return ()
-    if any(one.parts[name].value is None for name in ("common", "selection") if name in one.parts):
-        return ()
-    value = {name: measure.value or 0.0 for name, measure in one.parts.items()}
-    known = {name for name, measure in one.parts.items() if measure.value is not None}
+    value = {name: measure.value or 0.0 for name, measure in parts.items()}
+    known = {name for name, measure in parts.items() if measure.value is not None}
     largest = max(abs(value[name]) for name in ("common", "style", "selection", "trading"))
     factors = {name: part for name, part in value.items() if name.startswith("style.")}
     large = [name for name, part in factors.items() if abs(part) >= max(_SMALL * largest, 0.001)]
     large = sorted(large, key=lambda name: -abs(factors[name]))[:3]
 
     def step(label: str, name: str) -> WaterfallStep:
-        part = one.parts[name]
-        return WaterfallStep(label=label, value=value[name], low=part.low, high=part.high)
+        return WaterfallStep(label=label, value=value[name], low=parts[name].low, high=parts[name].high)
 
     steps = [step("Market", "common"), *(step(factor_words(name.removeprefix("style.")), name) for name in large)]
     if large and "style" in known:
@@ -598,8 +575,5 @@ def waterfall(one: AgentFindings) -> tuple[WaterfallStep, ...]:
         steps += [step("Fills", "fills"), step("Costs", "costs")]
     elif "trading" in known:
         steps.append(step("Trading", "trading"))
-    total = one.total
-    return (
-        *steps,
-        WaterfallStep(label="Return", value=one.total.value, kind="total", low=total.low, high=total.high),
-    )
+    steps.append(WaterfallStep(label="Return", value=total.value, kind="total", low=total.low, high=total.high))
+    return tuple(steps)

@@ -165,7 +165,21 @@ def regress(cross: CrossSection, exposures: Exposures, config: AttributionConfig
     weights = np.where(covered & some[:, None], np.sqrt(np.where(covered, cross.size, 0.0)), 0.0)
     whole = weights.sum(axis=1, keepdims=True)
     weights /= np.where(whole > 0, whole, 1.0)
-    slopes = _solve(*_normal_equations(x, weights, returns), config.singular)
+    # The normal equations: moments (T, 1 + K, 1 + K) and right-hand sides (T, 1 + K); a day's weights sum to 1.
+    weighted, (days, factors) = x * weights[:, None, :], x.shape[:2]
+    moments, right = np.empty((days, factors + 1, factors + 1)), np.empty((days, factors + 1))
+    moments[:, 1:, 1:] = np.matmul(weighted, x.transpose(0, 2, 1))
+    moments[:, 0, 1:] = moments[:, 1:, 0] = weighted.sum(axis=2)
+    moments[:, 0, 0] = weights.sum(axis=1)
+    right[:, 1:] = np.matmul(weighted, returns[:, :, None])[:, :, 0]
+    right[:, 0] = (weights * returns).sum(axis=1)
+    # Every day's solution of least norm.
+    values, vectors = np.linalg.eigh(moments)
+    seen = values > config.singular * np.maximum(values[:, -1:], 0.0)
+    inverse = np.where(seen, 1.0 / np.where(seen, values, 1.0), 0.0)
+    along = np.matmul(vectors.transpose(0, 2, 1), right[:, :, None])[:, :, 0] * inverse
+    there = np.diagonal(moments, axis1=1, axis2=2) > 0
+    slopes = np.where(there, np.matmul(vectors, along[:, :, None])[:, :, 0], 0.0)
     common, premia = slopes[:, 0], slopes[:, 1:]
     residuals = returns - common[:, None] - np.matmul(premia[:, None, :], x)[:, 0]
     if not some.all():
@@ -186,31 +200,6 @@ def regress(cross: CrossSection, exposures: Exposures, config: AttributionConfig
         explained=explained,
         fitted=fitted,
     )
-
-
-def _normal_equations(x: Floats, weights: Floats, returns: Floats) -> tuple[Floats, Floats]:
-    """Return the moments (T, 1 + K, 1 + K) and the right-hand sides (T, 1 + K); the weights of a day sum to 1."""
-    days, factors = x.shape[:2]
-    weighted = x * weights[:, None, :]
-    moments = np.empty((days, factors + 1, factors + 1))
-    moments[:, 1:, 1:] = np.matmul(weighted, x.transpose(0, 2, 1))
-    moments[:, 0, 1:] = moments[:, 1:, 0] = weighted.sum(axis=2)
-    moments[:, 0, 0] = weights.sum(axis=1)
-    right = np.empty((days, factors + 1))
-    right[:, 1:] = np.matmul(weighted, returns[:, :, None])[:, :, 0]
-    right[:, 0] = (weights * returns).sum(axis=1)
-    return moments, right
-
-
-def _solve(moments: Floats, right: Floats, singular: float) -> Floats:
-    """Return every day's solution of least norm."""
-    values, vectors = np.linalg.eigh(moments)
-    seen = values > singular * np.maximum(values[:, -1:], 0.0)
-    inverse = np.where(seen, 1.0 / np.where(seen, values, 1.0), 0.0)
-    along = np.matmul(vectors.transpose(0, 2, 1), right[:, :, None])[:, :, 0] * inverse
-    there = np.diagonal(moments, axis1=1, axis2=2) > 0
-    solved: Floats = np.where(there, np.matmul(vectors, along[:, :, None])[:, :, 0], 0.0)
-    return solved
 
 
 class VifScreen(msgspec.Struct, frozen=True, kw_only=True):

@@ -41,11 +41,27 @@ def preferences(
     bootstrap = bootstrap or BootstrapConfig()
     several = [daily] if isinstance(daily, DailyParts) else list(daily)
     factors = several[0].factors if several else ()
-    rows = [_on_invested_days(one) for one in several]
-    held = np.concatenate(rows) if rows else np.zeros((0, 0))
-    if held.shape[0] == 0:
-        return {name: not_scored("nothing that the factors cover was ever held") for name in factors}
-    return {name: _mean(held[:, k].copy(), bootstrap) for k, name in enumerate(factors)}
+    rows: list[Floats] = [np.zeros((0, len(factors)))]
+    for one in several:
+        share = np.nan_to_num(one.covered_share) * one.gross
+        share = share if one.funds is None else share - one.funds
+        invested = share > INVESTED
+        rows.append(one.exposures[invested] / share[invested][:, None])
+    held = np.concatenate(rows)
+    n, level, least = len(held), bootstrap.level, bootstrap.least
+    if n == 0:
+        return dict.fromkeys(factors, not_scored("nothing that the factors cover was ever held"))
+    found = {}
+    for name, values in zip(factors, held.T.copy(), strict=True):
+        if n < least:
+            found[name] = too_few(float(values.mean()), n, bootstrap, "invested days")
+            continue
+        one_mean = cosine_interval(values, "mean", periods_per_year=1.0, level=level, least=least)
+        if one_mean.low is None:  # the same on every day: nothing about it is uncertain
+            same = {"low": one_mean.value, "high": one_mean.value, "note": "the same on every day"}
+            one_mean = msgspec.structs.replace(one_mean, **same)
+        found[name] = one_mean
+    return found
 
 
 def sign_agreement(
@@ -62,7 +78,11 @@ def sign_agreement(
         known = [one[name].value for one in baselines if name in one and one[name].value is not None]
         if known:
             middle[name] = float(np.median(np.array(known, dtype=np.float64)))
-    counted = {name: _same_signs(name, side, agents) for name, side in middle.items()}
+    counted: dict[str, tuple[int, int]] = {}
+    for name, side in middle.items():
+        values = [one[name].value for one in agents if name in one]
+        signs = [float(np.sign(value) * np.sign(side)) for value in values if value is not None]
+        counted[name] = (signs.count(1.0), signs.count(1.0) + signs.count(-1.0))
     nothing = "no agent and no baseline lean to a side"
     by_factor = {
         name: rate_measure(same, pairs, nothing=nothing, level=level) for name, (same, pairs) in counted.items()
@@ -73,29 +93,3 @@ def sign_agreement(
         note = f"{overall.note}, as if factors and agents were independent"
         overall = msgspec.structs.replace(overall, note=note)
     return SignAgreement(overall=overall, by_factor=by_factor, baseline=middle)
-
-
-def _on_invested_days(daily: DailyParts) -> Floats:
-    share = np.nan_to_num(daily.covered_share) * daily.gross
-    if daily.funds is not None:
-        share = share - daily.funds
-    invested = share > INVESTED
-    held: Floats = daily.exposures[invested] / share[invested][:, None]
-    return held
-
-
-def _mean(values: Floats, config: BootstrapConfig) -> Measure:
-    n = values.size
-    if n < config.least:
-        return too_few(float(values.mean()), n, config, "invested days")
-    found = cosine_interval(values, "mean", periods_per_year=1.0, level=config.level, least=config.least)
-    if found.low is None:  # the same on every day: nothing about it is uncertain
-        return msgspec.structs.replace(found, low=found.value, high=found.value, note="the same on every day")
-    return found
-
-
-def _same_signs(name: str, side: float, agents: Sequence[Mapping[str, Measure]]) -> tuple[int, int]:
-    values = [one[name].value for one in agents if name in one]
-    signs = [np.sign(value) * np.sign(side) for value in values if value is not None]
-    pairs = [sign for sign in signs if sign != 0]
-    return sum(sign > 0 for sign in pairs), len(pairs)
