@@ -179,9 +179,7 @@ class Pool:
         return asked.found
 
     def _serve(self, together: Sequence[_Asked]) -> None:
-        """Score for several callers at once. Where that ends with an error, each is scored alone: what one of them
-        asks for is no other's error. Walls that cannot be raised are everybody's.
-        """
+        """Score for several callers at once; where that fails, for each alone. Missing walls are everybody's."""
         try:
             found = iter(self._batch(together))
         except Exception as error:

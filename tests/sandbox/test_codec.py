@@ -25,13 +25,10 @@ def column(**facts: Any) -> dict[str, Any]:
 def test_the_bytes_of_one_column_by_hand():
     raw = b"".join(encode({"a": [1.5, -2.0]}))
     magic, length = struct.unpack_from("<4sI", raw)
-    assert magic == b"TAS1"
-    head = json.loads(raw[8 : 8 + length])
-    assert head["columns"][0]["name"] == "a"
-    assert head["columns"][0]["kind"] == "f8"
-    assert head["columns"][0]["rows"] == 2
+    (head,) = json.loads(raw[8 : 8 + length])["columns"]
+    assert magic == b"TAS1" and (8 + length) % 8 == 0
+    assert (head["name"], head["kind"], head["rows"]) == ("a", "f8", 2)
     assert raw[8 + length :] == struct.pack("<2d", 1.5, -2.0)
-    assert (8 + length) % 8 == 0
 
 
 def test_every_kind_comes_back():
@@ -39,24 +36,17 @@ def test_every_kind_comes_back():
         "price": np.array([1.0, np.nan]),
         "count": np.array([1, -(2**63)], dtype=np.int64),
         "flag": [True, False, True],
-        "time": np.array(["2020-01-01", "NaT"], dtype="M8[D]"),
+        "time": np.array(["2020-01-01", "NaT"], dtype="M8[ns]"),
         "name": ["x", None, "é", "x", ""],
         "nothing": [],
         "single": 3.0,
         "small": np.array([1, 2], dtype=np.uint8),
     }
     back = decode(b"".join(encode(columns)), CAPS)
-    assert isinstance(back, dict)
-    np.testing.assert_array_equal(back["price"], columns["price"])
-    assert back["count"].tolist() == [1, -(2**63)]
-    assert back["flag"].tolist() == [True, False, True]
+    assert isinstance(back, dict) and not any(array.flags.writeable for array in back.values())
+    for name, values in columns.items():
+        np.testing.assert_array_equal(back[name], np.atleast_1d(np.asarray(values)))
     assert back["time"].dtype == np.dtype("M8[ns]")
-    assert np.isnat(back["time"][1])
-    assert back["name"].tolist() == ["x", None, "é", "x", ""]
-    assert len(back["nothing"]) == 0
-    assert back["single"].tolist() == [3.0]
-    assert back["small"].tolist() == [1, 2]
-    assert not any(array.flags.writeable for array in back.values())
 
 
 COLUMN = st.one_of(

@@ -10,14 +10,10 @@ TIER = Tier(level="strong")
 USAGE = JobUsage(cpu_s=0.1, wall_s=0.1, peak_mb=1.0)
 
 
-def test_limits_must_be_positive():
-    with pytest.raises(UserError, match="memory_mb"):
-        JobLimits(memory_mb=0)
-    with pytest.raises(UserError, match="wall_s"):
-        JobLimits(wall_s=-1.0)
-
-
-def test_limits_bound_the_result():
+@pytest.mark.parametrize("wrong", [{"memory_mb": 0}, {"wall_s": -1.0}])
+def test_limits_are_positive_and_bound_the_result(wrong):
+    with pytest.raises(UserError, match=next(iter(wrong))):
+        JobLimits(**wrong)
     caps = JobLimits(rows=7, columns=3, result_mb=2).caps()
     assert (caps.rows, caps.columns, caps.total) == (7, 3, 2 << 20)
 
@@ -47,9 +43,7 @@ def test_a_result_is_columns_or_a_failure():
     with pytest.raises(ValueError, match="either"):
         JobResult(source="x", tier=TIER, usage=USAGE)
     good = JobResult(source="x", tier=TIER, usage=USAGE, columns={"a": np.arange(2)})
-    assert good.ok
-    assert good.need()["a"].tolist() == [0, 1]
     bad = JobResult(source="x", tier=TIER, usage=USAGE, failure=WallTimeout(limit_s=2.0))
-    assert not bad.ok
+    assert good.ok and good.need()["a"].tolist() == [0, 1] and not bad.ok
     with pytest.raises(SandboxError, match="not done after 2 s"):
         bad.need()

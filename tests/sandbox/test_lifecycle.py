@@ -1,6 +1,5 @@
 """Starting, ending and losing zygotes; nothing may be left behind."""
 
-import contextlib
 import gc
 import os
 import select
@@ -14,7 +13,6 @@ import time
 from pathlib import Path
 
 import msgspec
-import numpy as np
 import pytest
 
 import tradeassay
@@ -30,7 +28,6 @@ from tradeassay.sandbox import (
     SandboxRefused,
     open_executor,
 )
-from tradeassay.sandbox.sandbox import ZygoteProcess
 
 BARE = SandboxConfig(preload=())
 GOOD = Job(source="def run(columns):\n    return {'a': columns['x']}", columns={"x": [1.0]}, pass_as="columns")
@@ -104,20 +101,13 @@ def gone(pid: int, seconds: float = 60.0) -> bool:
 def test_nothing_is_left_behind(machine, namespaces):
     gc.collect()
     before, processes = descriptors(), children()
+    broken = ("def run(c):\n    1/0", "def run(", "import os\nos.abort()", "def run(c):\n    open('/etc/x')")
     with Sandbox(msgspec.structs.replace(BARE, namespaces=namespaces)) as sandbox:
         assert sandbox.run(GOOD).ok
         pids = family(zygote(sandbox))
-        for source in (
-            "def run(c):\n    1/0",
-            "def run(",
-            "import os\nos.abort()",
-            "def run(c):\n    open('/etc/x')",
-        ):
-            assert not sandbox.run(Job(source=source, pass_as="columns")).ok
-        assert descriptors() == before + 1
-        assert len(family(zygote(sandbox))) == len(pids)
-    assert descriptors() == before
-    assert children() == processes
+        assert not any(sandbox.run(Job(source=source, pass_as="columns")).ok for source in broken)
+        assert descriptors() == before + 1 and len(family(zygote(sandbox))) == len(pids)
+    assert descriptors() == before and children() == processes
     assert all(gone(pid) for pid in pids)
 
 
@@ -151,55 +141,12 @@ def test_closing_ends_a_running_child(machine, namespaces):
     assert all(gone(pid) for pid in pids)
 
 
-def test_a_closed_sandbox_says_so(machine):
-    sandbox = Sandbox(BARE)
-    sandbox.close()
-    sandbox.close()
-    with pytest.raises(SandboxError, match="closed"):
-        sandbox.run(GOOD)
-
-
 def test_a_forgotten_sandbox_is_closed(machine):
     sandbox = Sandbox(BARE)
     pid = zygote(sandbox)
     del sandbox
     gc.collect()
     assert gone(pid)
-
-
-def test_a_lost_zygote_is_replaced(machine):
-    with Sandbox(BARE) as sandbox:
-        first = zygote(sandbox)
-        whole = family(first)
-        os.kill(first, signal.SIGKILL)
-        assert all(gone(pid) for pid in whole)
-        assert sandbox.run(GOOD).ok
-        assert zygote(sandbox) != first
-
-
-def test_a_zygote_lost_in_mid_job_is_replaced_and_the_job_not_judged(machine):
-    with Sandbox(BARE) as sandbox:
-        source = "import time\ndef run(c):\n    time.sleep(3)\n    return {'a': [1]}"
-        slow = Job(source=source, pass_as="columns")
-        first = zygote(sandbox)
-        quiet = len(family(first))
-
-        def kill() -> None:
-            while True:
-                with contextlib.suppress(OSError):  # a process that ended while it was looked at
-                    if len(family(first)) > quiet:
-                        break
-                time.sleep(0.01)
-            time.sleep(0.5)  # until its code has begun
-            os.kill(first, signal.SIGKILL)
-
-        killer = threading.Thread(target=kill)
-        killer.start()
-        with pytest.raises(SandboxError, match="could not be judged"):
-            sandbox.run(slow)
-        killer.join()
-        assert sandbox.run(slow).ok
-        assert zygote(sandbox) != first
 
 
 def test_a_host_that_dies_takes_everything_with_it(machine):
@@ -313,20 +260,6 @@ def test_modules_that_are_not_installed_are_named(machine):
         assert "socket" not in sandbox.modules
 
 
-@pytest.mark.slow
-def test_a_second_zygote_finds_the_list_of_fonts(machine, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TRADEASSAY_HOME", "home")
-    written = []
-    for _ in range(2):
-        ZygoteProcess(SandboxConfig(preload=("matplotlib.font_manager",))).close()
-        (found,) = (tmp_path / "home" / "matplotlib").glob("fontlist*.json")
-        written.append(found.stat().st_mtime_ns)
-    assert written[0] == written[1]
-    (tmp_path / "home" / "matplotlib").chmod(0o500)
-    ZygoteProcess(SandboxConfig(preload=("matplotlib.font_manager",))).close()
-
-
 def test_a_harness_that_does_not_import_stops_the_start(machine):
     before = descriptors()
     with pytest.raises(SandboxError, match="not_a_harness"):
@@ -362,14 +295,8 @@ def test_a_refused_machine_starts_nothing(monkeypatch):
 
 
 def test_a_pool_keeps_the_order(pool):
-    jobs = (
-        Job(
-            source="import time\ndef run(c, n):\n    time.sleep(0.05 * (n % 3))\n    return {'n': [n]}",
-            params={"n": n},
-            pass_as="columns",
-        )
-        for n in range(12)
-    )
+    source = "import time\ndef run(c, n):\n    time.sleep(0.05 * (n % 3))\n    return {'n': [n]}"
+    jobs = (Job(source=source, params={"n": n}, pass_as="columns") for n in range(12))
     assert [int(result.need()["n"][0]) for result in pool.map(jobs)] == list(range(12))
 
 
@@ -411,11 +338,6 @@ def test_executors_by_name(machine):
         open_executor("threads")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="workers"):
         open_executor(workers=0)
-
-
-def test_sandboxes_and_threads_mix(pool):
-    futures = [pool.submit(GOOD) for _ in range(20)]
-    np.testing.assert_array_equal([future.result().need()["a"][0] for future in futures], np.ones(20))
 
 
 LISTENED_TO = """

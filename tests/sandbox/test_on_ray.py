@@ -2,20 +2,14 @@ import sys
 
 import pytest
 
-from tradeassay.core.errors import MissingExtra, UserError
+from tradeassay.core.errors import MissingExtra
 from tradeassay.sandbox import ChildClaim, Job, SandboxConfig, open_executor
-from tradeassay.sandbox.executor import RaySandboxPool
 
 
 def test_without_ray_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtra, match=r"tradeassay\[ray\]"):
         open_executor("ray")
-
-
-def test_workers_are_counted_first():
-    with pytest.raises(UserError, match="workers"):
-        RaySandboxPool(workers=0)
 
 
 @pytest.mark.slow

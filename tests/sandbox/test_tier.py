@@ -19,11 +19,8 @@ GOOD = Kernel(system="linux", machine="x86_64", release="6.1", landlock_abi=3, s
 )
 def test_a_refusal_names_the_reason_and_the_mend(change, reason, hint):
     refused = refusal(msgspec.structs.replace(GOOD, **change))
-    assert isinstance(refused, SandboxRefused)
-    assert isinstance(refused, SandboxError)
-    assert reason in refused.message
-    assert refused.hint is not None
-    assert hint in refused.hint
+    assert isinstance(refused, SandboxRefused) and isinstance(refused, SandboxError)
+    assert reason in refused.message and hint in (refused.hint or "")
 
 
 def test_a_good_machine_is_not_refused():
@@ -31,13 +28,8 @@ def test_a_good_machine_is_not_refused():
     assert refusal(msgspec.structs.replace(GOOD, machine="aarch64", landlock_abi=1)) is None
 
 
-def test_asking_the_kernel_never_raises():
-    assert ask_kernel().release
-
-
 def test_other_systems_are_asked_nothing(monkeypatch):
+    assert ask_kernel().release
     monkeypatch.setattr("sys.platform", "darwin")
     asked = ask_kernel()
-    assert asked.landlock_abi == 0
-    assert not asked.seccomp_filter
-    assert refusal(asked) is not None
+    assert not asked.landlock_abi and not asked.seccomp_filter and refusal(asked) is not None

@@ -150,17 +150,15 @@ _WHOLE_ARRAYS: Final = frozenset({"array", "getzero", "getzeroval", "plotrange",
 
 def tricks_in(source: str, notes: Collection[str]) -> list[Trick]:
     found = []
-    marks: tuple[tuple[str, str, str], ...] = (
+    for mark, verb, name in (
         (PATCHED, "changed", "patched-framework"),
         (FUTURE, "read later bars by", "future-index"),
-    )
-    for mark, verb, name in marks:
+    ):
         said = [note.removeprefix(mark) for note in notes if note.startswith(mark)]
         if said:
             text = f"{verb} {', '.join(said)}"[:_LONGEST]
             found.append(Trick(name=name, detail=text, grave=mark == PATCHED))
-    lines = _whole_arrays(source)
-    if lines:
+    if lines := _whole_arrays(source):
         text = f"takes hold of whole lines in line {', '.join(map(str, lines[:10]))}"
         found.append(Trick(name="preloaded-array", detail=text, grave=False))
     return found
@@ -172,31 +170,26 @@ def scrub(
     """Remove from a child's words what looks like a secret, and name it: one means that a wall has a hole."""
     if not isinstance(failure, ChildClaim):
         return failure, []
-    known = [
-        value
-        for name, value in (os.environ if environment is None else environment).items()
-        if len(value) >= _SHORTEST_SECRET and _SECRET_NAME.search(name)
-    ]
-    found: list[str] = []
-    fields = {name: _clean(getattr(failure, name), known, found) for name in ("error", "message", "trace")}
+    host = os.environ if environment is None else environment
+    secret = {name: len(value) >= _SHORTEST_SECRET and _SECRET_NAME.search(name) for name, value in host.items()}
+    found: dict[str, None] = {}
+    cleaned = {}
+    for field_name in ("error", "message", "trace"):
+        text = str(getattr(failure, field_name))
+        for value in (value for name, value in host.items() if secret[name] and value in text):
+            found["a value of the host's environment"] = None
+            text = text.replace(value, "[removed]")
+        if _ENVIRONMENT_DUMP.search(text):
+            found["an environment"] = None
+            text = "[removed: an environment]"
+        text, times = _SECRET_TEXT.subn("[removed]", text)
+        if times:
+            found["what looks like a key or password"] = None
+        cleaned[field_name] = text
     if not found:
         return failure, []
-    text = f"its error text carries {', '.join(dict.fromkeys(found))}; removed"
-    return msgspec.structs.replace(failure, **fields), [Trick(name="secrets-in-error", detail=text, grave=True)]
-
-
-def _clean(text: str, known: list[str], found: list[str]) -> str:
-    for value in known:
-        if value in text:
-            found.append("a value of the host's environment")
-            text = text.replace(value, "[removed]")
-    if _ENVIRONMENT_DUMP.search(text):
-        found.append("an environment")
-        return "[removed: an environment]"
-    text, times = _SECRET_TEXT.subn("[removed]", text)
-    if times:
-        found.append("what looks like a key or password")
-    return text
+    told = f"its error text carries {', '.join(found)}; removed"
+    return msgspec.structs.replace(failure, **cleaned), [Trick(name="secrets-in-error", detail=told, grave=True)]
 
 
 @lru_cache(maxsize=64)  # a program is asked on every market
@@ -227,9 +220,7 @@ MOST_STEPS: Final = 5_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BacktestJob:
-    """One run to do: a strategy's source, the bars and the terms. ``steps`` bounds how often orders are matched
-    with bars when it is carried out.
-    """
+    """One run to do. ``steps`` bounds how often orders are matched with bars when it is carried out."""
 
     source: str
     bars: TaskBars
@@ -255,9 +246,7 @@ def in_order(
     send: Callable[[BacktestJob], Job],
     read: Callable[[BacktestJob, JobResult], Backtest],
 ) -> Iterator[Backtest]:
-    """Send jobs of either framework as they are asked for, and read each result beside the job it came from. A bad
-    strategy is a result with a ``failure``; only a broken executor raises.
-    """
+    """Send jobs as they are asked for; read each result beside its job. A bad strategy is a result, too."""
     kept: list[BacktestJob] = []
 
     def sent() -> Iterator[Job]:
@@ -313,9 +302,7 @@ def read_result(job: BacktestJob, result: JobResult) -> Backtest:
 
 
 UNREADABLE: Final = (ValueError, ArithmeticError, LookupError, TypeError, RecursionError)
-"""What reading a child's columns may end with. Whichever it is, the program sent them: it has failed, and is
-counted as failed, never left out.
-"""
+"""What reading a child's columns may end with. The program sent them: it has failed, and is never left out."""
 
 
 def bad_result(error: Exception) -> BadResult:
@@ -328,7 +315,9 @@ def bad_result(error: Exception) -> BadResult:
 def carried_out(job: BacktestJob, result: JobResult, orders: OrderLog, turns: int) -> Backtest:
     """Carry out checked orders and compare the outcome with what the child says of itself; raises BadOrders."""
     assert result.columns is not None
-    account, notes = read_account(result.columns), _notes(result.columns)
+    account, noted = read_account(result.columns), result.columns.get(NOTES)
+    kept = [] if noted is None or noted.dtype != object else noted[:_MOST_NOTES].tolist()
+    notes = [printable(str(note)[:200]) for note in kept if note]
     done = replay_orders(orders, job.bars, job.terms, turns, steps=job.steps)
     tricks = tricks_in(job.source, notes)
     cheats = int((orders.row == orders.turn).sum()) if len(orders) else 0
@@ -352,13 +341,6 @@ def read_account(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
     if not np.isfinite(account[3]) or account[3] != np.floor(account[3]):
         raise BadOrders("the number of turns is no number")
     return account
-
-
-def _notes(columns: Mapping[str, NDArray[Any]]) -> list[str]:
-    notes = columns.get(NOTES)
-    if notes is None or notes.dtype != object:
-        return []
-    return [printable(str(note)[:200]) for note in notes[:_MOST_NOTES].tolist() if note]
 
 
 def replayed_run(

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 
 Clock = Literal["exchange", "futures", "always"]
-Times = NDArray[np.datetime64]
 
 MINUTES: Final[dict[Timeframe, int]] = {"1d": 1440, "1h": 60, "30m": 30, "15m": 15, "5m": 5, "1m": 1}
 """Minutes from one bar's open to the next one's."""
@@ -49,19 +48,6 @@ _FIRST: Final[dict[bool, dict[Clock, str]]] = {
 }
 
 
-def bar_times(clock: Clock, timeframe: Timeframe, bars: int) -> Times:
-    per_session = bars_per_session(clock, timeframe)
-    days = _sessions(clock, _FIRST[timeframe == "1d"][clock], -(-bars // per_session))
-    if timeframe == "1d":
-        return days[:bars].astype("M8[ns]")
-    start = days.astype("M8[m]") + OPEN_MINUTE[clock]
-    if clock == "futures":
-        start -= 1440
-    within = np.arange(per_session) * MINUTES[timeframe]
-    times: Times = (start[:, None] + within).ravel()[:bars].astype("M8[ns]")
-    return times
-
-
 def bars_per_session(clock: Clock, timeframe: Timeframe) -> int:
     return 1 if timeframe == "1d" else -(-SESSION_MINUTES[clock] // MINUTES[timeframe])
 
@@ -70,23 +56,17 @@ def _sessions(clock: Clock, first: str, count: int) -> NDArray[np.datetime64]:
     start = np.datetime64(first, "D")
     if clock == "always":
         return start + np.arange(count)
-    years = range(start.astype(object).year, start.astype(object).year + count // 240 + 2)
-    free = np.array([day for year in years for day in _holidays(year)], dtype="M8[D]")
-    offsets = np.arange(count)
-    days: NDArray[np.datetime64] = np.busday_offset(start, offsets, roll="forward", holidays=free)
+    free = []  # the weekdays on which a US-like exchange is closed
+    for year in range(start.astype(object).year, start.astype(object).year + count // 240 + 2):
+        fixed = [date(year, 1, 1), date(year, 6, 19), date(year, 7, 4), date(year, 12, 25)]
+        free += [day + timedelta({5: -1, 6: 1}.get(day.weekday(), 0)) for day in fixed]
+        # The nth weekday (Monday 0) of a month; Memorial Day is the Monday a week before June's first.
+        for month, weekday, nth, back in ((1, 0, 3, 0), (2, 0, 3, 0), (6, 0, 1, 7), (9, 0, 1, 0), (11, 3, 4, 0)):
+            day = date(year, month, 1)
+            free.append(day + timedelta((weekday - day.weekday()) % 7 + 7 * (nth - 1) - back))
+    closed = np.array(free, dtype="M8[D]")
+    days: NDArray[np.datetime64] = np.busday_offset(start, np.arange(count), roll="forward", holidays=closed)
     return days
-
-
-@lru_cache(maxsize=256)
-def _holidays(year: int) -> tuple[date, ...]:
-    """Return the weekdays of a year on which a US-like exchange is closed."""
-    fixed = [date(year, 1, 1), date(year, 6, 19), date(year, 7, 4), date(year, 12, 25)]
-    moved = [day + timedelta({5: -1, 6: 1}.get(day.weekday(), 0)) for day in fixed]
-    # The nth weekday (Monday 0) of a month; Memorial Day is the Monday a week before June's first.
-    for month, weekday, nth, back in ((1, 0, 3, 0), (2, 0, 3, 0), (6, 0, 1, 7), (9, 0, 1, 0), (11, 3, 4, 0)):
-        first = date(year, month, 1)
-        moved.append(first + timedelta((weekday - first.weekday()) % 7 + 7 * (nth - 1) - back))
-    return tuple(moved)
 
 
 _YEAR: Final[dict[Clock, int]] = {"exchange": 252, "futures": 252, "always": 365}
@@ -173,39 +153,36 @@ def _shocks(spec: MarketSpec, draws: Draws, bars: int) -> Floats:
     return np.array(path)
 
 
-def _drift(spec: MarketSpec, draws: Draws, bars: int) -> Floats:
-    """Return the drift of every bar; each round of spells has every drift once, in random order."""
-    drift = np.empty(bars)
-    start = 0
-    while start < bars:
-        for which in draws.order(len(spec.drift)).tolist():
-            stop = start + draws.integer(*spec.spell)
-            drift[start:stop] = spec.drift[which]
-            start = stop
-    return drift
-
-
 def _path(
     spec: MarketSpec, draws: Draws, shocks: Floats, sigma: Floats, before: Floats, lead: Path | None
 ) -> Path:
     bars = shocks.size
-    moves = sigma * (np.clip(shocks, -_CUT, _CUT) + _drift(spec, draws, bars))
+    drift, start = np.empty(bars), 0
+    while start < bars:
+        # Each round of spells has every drift once, in random order.
+        for which in draws.order(len(spec.drift)).tolist():
+            stop = start + draws.integer(*spec.spell)
+            drift[start:stop] = spec.drift[which]
+            start = stop
+    moves = sigma * (np.clip(shocks, -_CUT, _CUT) + drift)
     gaps = before * np.clip(draws.student(bars, 5), -_CUT, _CUT)
     price = spec.price * (0.6 + 0.8 * float(draws.uniform(1)[0]))
-    if lead is not None:
-        spread, close_part, open_part = 0.0, [], []
+    opens, closes = [], []
+    if lead is not None:  # it follows the first asset with a spread that returns to zero
+        spread, scale = 0.0, price / float(lead.open[0])
         for move, gap in zip((moves * 0.7).tolist(), (gaps * 0.3).tolist(), strict=True):
-            open_part.append(1.0 + spread + gap)
+            opens.append(1.0 + spread + gap)
             spread = 0.93 * spread + move
-            close_part.append(1.0 + spread)
-        scale = price / float(lead.open[0])
-        floor = 0.2
-        opened, close = (
-            lead.open * scale * np.maximum(np.array(open_part), floor),
-            lead.close * scale * np.maximum(np.array(close_part), floor),
-        )
-    elif spec.pull:
-        opened, close = _pulled(moves, gaps, price, spec.pull)
+            closes.append(1.0 + spread)
+        opened = lead.open * scale * np.maximum(np.array(opens), 0.2)
+        close = lead.close * scale * np.maximum(np.array(closes), 0.2)
+    elif spec.pull:  # it is pulled back to its mean on every bar
+        last = price
+        for move, gap in zip(moves.tolist(), gaps.tolist(), strict=True):
+            opens.append(last * (1.0 + gap))
+            last = opens[-1] * (1.0 + move + spec.pull * (price / opens[-1] - 1.0))
+            closes.append(last)
+        opened, close = np.array(opens), np.array(closes)
     else:
         steps = np.multiply.accumulate(np.stack([1.0 + gaps, 1.0 + moves], axis=1).ravel()) * price
         opened, close = steps[0::2], steps[1::2]
@@ -213,28 +190,12 @@ def _path(
     top, bottom = np.maximum(opened, close), np.minimum(opened, close)
     busy = 1.0 + np.abs(shocks) * 0.5 + np.abs(draws.normal(bars)) * 0.4
     mean = math.fsum(sigma.tolist()) / bars
-    volume = np.rint(spec.volume * busy * 0.5 * (sigma / mean))
+    volume = np.maximum(np.rint(spec.volume * busy * 0.5 * (sigma / mean)), 1.0)
     unit = float(round(1.0 / spec.tick))  # ticks are counted as a number per unit, which is exact
     wanted = (opened, top * (1.0 + reach[0]), bottom / (1.0 + reach[1]), close)
     opened, high, low, close = (np.maximum(np.rint(part * unit), 1.0) / unit for part in wanted)
-    return Path(
-        opened,
-        np.maximum(high, np.maximum(opened, close)),
-        np.minimum(low, np.minimum(opened, close)),
-        close,
-        np.maximum(volume, 1.0),
-    )
-
-
-def _pulled(moves: Floats, gaps: Floats, price: float, pull: float) -> tuple[Floats, Floats]:
-    """Return opens and closes that are pulled back to their mean on every bar."""
-    opened, close, last = [], [], price
-    for move, gap in zip(moves.tolist(), gaps.tolist(), strict=True):
-        start = last * (1.0 + gap)
-        last = start * (1.0 + move + pull * (price / start - 1.0))
-        opened.append(start)
-        close.append(last)
-    return np.array(opened), np.array(close)
+    high, low = np.maximum(high, np.maximum(opened, close)), np.minimum(low, np.minimum(opened, close))
+    return Path(opened, high, low, close, volume)
 
 
 PRICES: Final[tuple[Field, ...]] = ("open", "high", "low", "close", "volume")
@@ -278,8 +239,7 @@ MARKETS: Final[dict[str, MarketSpec]] = {
     ),
     "pairs": MarketSpec(title="pairs", volatility=0.25, common=0.20, tied=True),
 }
-"""Synthetic markets by name. All but ``crypto`` (round the clock) and ``futures`` (18:00 to 17:00) trade on
-weekdays from 09:30 to 16:00."""
+"""All but ``crypto`` (round the clock) and ``futures`` (18:00 to 17:00) trade on weekdays, 09:30 to 16:00."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -351,9 +311,7 @@ class TaskBars:
 def make_bars(
     market: str, timeframe: Timeframe = "1d", assets: int = 1, bars: int = 1500, seed: int = 1
 ) -> TaskBars:
-    """Return the bars of a synthetic market, always the same for the same arguments; :class:`UserError` for bad
-    ones.
-    """
+    """Return the bars of a synthetic market, the same for the same arguments; UserError for bad ones."""
     if market not in MARKETS:
         raise UserError(f"no market '{market}'", hint=f"one of {', '.join(MARKETS)}")
     if timeframe not in MINUTES:
@@ -368,9 +326,7 @@ def make_bars(
 def bars_from_snapshot(
     snapshot: Snapshot, symbols: tuple[str, ...], *, first: str | None = None, last: str | None = None
 ) -> TaskBars:
-    """Return split-adjusted daily bars of stored data as assets A, B, ..., on the sessions on which all
-    ``symbols`` traded.
-    """
+    """Return split-adjusted daily bars of stored data, on the sessions on which all ``symbols`` traded."""
 
     if not 1 <= len(symbols) <= len(LABELS):
         raise UserError(f"{len(symbols)} symbols cannot be assets", hint=f"give 1 to {len(LABELS)}")
@@ -396,7 +352,14 @@ def bars_from_snapshot(
 @lru_cache(maxsize=64)
 def _made(market: str, timeframe: Timeframe, assets: int, bars: int, seed: int) -> TaskBars:
     spec = MARKETS[market]
-    times = bar_times(spec.clock, timeframe, bars)
+    per_session = bars_per_session(spec.clock, timeframe)
+    days = _sessions(spec.clock, _FIRST[timeframe == "1d"][spec.clock], -(-bars // per_session))
+    if timeframe == "1d":
+        times = days[:bars].astype("M8[ns]")
+    else:
+        start = days.astype("M8[m]") + (OPEN_MINUTE[spec.clock] - (1440 if spec.clock == "futures" else 0))
+        within = np.arange(per_session) * MINUTES[timeframe]
+        times = (start[:, None] + within).ravel()[:bars].astype("M8[ns]")
     feeds: dict[str, Feed] = {}
     for label, path in zip(LABELS, make_paths(spec, timeframe, assets, bars, seed), strict=False):
         columns = {"time": times, **{name: getattr(path, name) for name in FIELDS[1:]}}

@@ -24,9 +24,7 @@ _SARIF: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 class Exhibit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One piece of evidence. ``code`` is a short name to count by; ``line`` is one of ``file``, ``bar`` a bar of
-    the data named by ``where``.
-    """
+    """One piece of evidence: a ``code`` to count by, a ``line`` of ``file``, a ``bar`` of the data ``where``."""
 
     code: str
     text: str
@@ -75,29 +73,14 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 PASSED: Final = Finding(status="passed")
 
 
-def failed(
-    reason: str,
-    error_class: str = "",
-    *,
-    line: int | None = None,
-    claimed: bool = False,
-    evidence: tuple[Exhibit, ...] = (),
-    measures: Measures | None = None,
-) -> Finding:
-    return Finding(
-        status="failed",
-        reason=reason,
-        error_class=error_class,
-        line=line,
-        claimed=claimed,
-        evidence=evidence,
-        measures=measures or {},
-    )
+def failed(reason: str, error_class: str = "", *, line: int | None = None, claimed: bool = False) -> Finding:
+    return Finding(status="failed", reason=reason, error_class=error_class, line=line, claimed=claimed)
 
 
 def convicted(evidence: Sequence[Exhibit], measures: Measures | None = None) -> Finding:
     """Return a failure whose reason is its first piece of evidence."""
-    return failed(evidence[0].text, evidence=tuple(evidence), measures=measures)
+    found = tuple(evidence)
+    return Finding(status="failed", reason=found[0].text, evidence=found, measures=measures or {})
 
 
 def passed(reason: str = "", measures: Measures | None = None) -> Finding:
@@ -121,9 +104,7 @@ _Subject = TypeVar("_Subject")
 
 @dataclass(frozen=True, slots=True)
 class Check(Generic[_Subject]):
-    """One question about a subject. ``needs`` names the earlier checks that must not have failed, each with the
-    reason given when it did; the first that failed counts.
-    """
+    """One question. ``needs``: checks that must not have failed, and the reason given when they did."""
 
     name: str
     question: str
@@ -147,26 +128,22 @@ def run_checks(
 
 def to_junit(findings: Sequence[Finding], *, suite: str, case: str, cpu_s: float) -> str:
     """Return findings as JUnit XML: one test suite with a test case for each; what was not asked is skipped."""
-    failures = sum(finding.failed for finding in findings)
-    skipped = sum(finding.holds is None for finding in findings)
-    head = (
-        f"<testsuite name={quoteattr(suite)} tests={quoteattr(str(len(findings)))} "
-        f'failures="{failures}" errors="0" skipped="{skipped}" time="{cpu_s:.3f}">'
-    )
-    cases = []
+    failures, skipped = sum(one.failed for one in findings), sum(one.holds is None for one in findings)
+    counts = f'failures="{failures}" errors="0" skipped="{skipped}" time="{cpu_s:.3f}"'
+    lines = [f"<testsuite name={quoteattr(suite)} tests={quoteattr(str(len(findings)))} {counts}>"]
     for finding in findings:
         start = f"<testcase classname={quoteattr(case)} name={quoteattr(finding.name)}"
         reason = quoteattr(printable(finding.reason, kept="\n\t"))
         if finding.passed:
-            cases.append(f"{start}/>")
+            lines.append(f"{start}/>")
         elif finding.holds is None:
-            cases.append(f"{start}><skipped message={reason}/></testcase>")
+            lines.append(f"{start}><skipped message={reason}/></testcase>")
         else:
             places = (f"{one.file}:{one.line}: " if one.line is not None else "" for one in finding.evidence)
-            lines = (f"{place}{one.code}: {one.text}" for place, one in zip(places, finding.evidence, strict=True))
-            body = "\n".join(escape(printable(line, kept="\n\t")) for line in lines)
-            cases.append(f"{start}><failure message={reason}>{body}</failure></testcase>")
-    inside = "\n".join((head, *cases))
+            said = (f"{place}{one.code}: {one.text}" for place, one in zip(places, finding.evidence, strict=True))
+            body = "\n".join(escape(printable(line, kept="\n\t")) for line in said)
+            lines.append(f"{start}><failure message={reason}>{body}</failure></testcase>")
+    inside = "\n".join(lines)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n{inside}\n</testsuite>\n</testsuites>\n'
 
 
@@ -174,33 +151,26 @@ def to_sarif(findings: Sequence[Finding], *, questions: Mapping[str, str], prope
     """Return findings as SARIF 2.1.0: failures as errors, advice and what was not asked as notes."""
     results: list[dict[str, Any]] = []
     for finding in findings:
+        shown: tuple[Exhibit, ...] = ()
         if finding.failed:
-            shown = finding.evidence or (
-                Exhibit(code=finding.error_class, text=finding.reason, line=finding.line),
-            )
-            results += [_result(finding, exhibit, "error") for exhibit in shown]
+            claim = Exhibit(code=finding.error_class, text=finding.reason, line=finding.line)
+            shown = finding.evidence or (claim,)
         elif finding.holds is None:
-            results.append(_result(finding, Exhibit(code="not_run", text=f"not run: {finding.reason}"), "note"))
-        results += [_result(finding, exhibit, "note") for exhibit in finding.advice]
+            shown = (Exhibit(code="not_run", text=f"not run: {finding.reason}"),)
+        for place, one in enumerate((*shown, *finding.advice)):
+            where = {"artifactLocation": {"uri": one.file}, "region": {"startLine": one.line or 1}}
+            told = {
+                "ruleId": finding.name,
+                "level": "error" if finding.failed and place < len(shown) else "note",
+                "message": {"text": f"{one.code}: {one.text}"},
+                "locations": [{"physicalLocation": where}],
+            }
+            results.append(told)
     rules = [{"id": name, "shortDescription": {"text": question}} for name, question in questions.items()]
-    run = {
-        "tool": {"driver": {"name": "tradeassay", "rules": rules}},
-        "results": results,
-        "properties": properties,
-    }
+    tool = {"driver": {"name": "tradeassay", "rules": rules}}
+    run = {"tool": tool, "results": results, "properties": properties}
     document = {"$schema": _SARIF, "version": "2.1.0", "runs": [run]}
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
-
-
-def _result(finding: Finding, exhibit: Exhibit, level: str) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": exhibit.file}}
-    place["region"] = {"startLine": exhibit.line or 1}
-    return {
-        "ruleId": finding.name,
-        "level": level,
-        "message": {"text": f"{exhibit.code}: {exhibit.text}"},
-        "locations": [{"physicalLocation": place}],
-    }
 
 
 FailureClass = Literal[
@@ -294,11 +264,8 @@ def classify_run(result: Finding) -> FailureClass:
     name, words = result.error_class, result.reason
     if name in _BY_CODE:
         return _BY_CODE[name]
-    if (
-        name in ("TypeError", "AttributeError", "ValueError")
-        and _LINE.search(words)
-        and "no attribute" not in words
-    ):
+    mixed = name in ("TypeError", "AttributeError", "ValueError")
+    if mixed and _LINE.search(words) and "no attribute" not in words:
         return "line-object"
     if name == "AttributeError":
         return "type-or-none" if "NoneType" in words else "missing-attribute"

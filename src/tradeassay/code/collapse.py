@@ -32,9 +32,7 @@ _API: Final = frozenset(
 
 
 def shape_lines(source: str, *, tell_apart: bool = True) -> tuple[str, ...] | None:
-    """Return the statements of a program's shape, its own names as ``v0``, ``v1`` (or all ``v``); None if not
-    Python.
-    """
+    """Return the statements of a program's shape, its own names as ``v0``, ``v1`` (or all ``v``)."""
     tree = parses(source)
     if tree is None:
         return None

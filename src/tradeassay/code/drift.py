@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -160,25 +161,43 @@ def check_drift(
 ) -> DriftReport:
     """What a patch did: lines are counted against ``previous``, everything else against ``first`` (Iter0)"""
     config = config or DriftConfig()
-    changes, unread = _card(spec, first.submission, patched.submission)
-    scenarios, missing = _scenarios(spec, first.runs, patched.runs)
-    moved, before, after = (
-        plain_sum(getattr(one, name) for one in scenarios) / len(scenarios) if scenarios else None
+    changes: tuple[str, ...] = ()
+    unknown: list[str] = []
+    try:
+        after_card = patched.submission.read_card()
+        with suppress(UserError):  # a first card that cannot be read may be repaired freely
+            changes = card_changes(first.submission.read_card(), after_card, spec.semantics)
+    except UserError as error:
+        unknown.append(f"the patched card cannot be read: {error.message}")
+    found: list[ScenarioDrift] = []
+    for scenario in spec.scenarios:
+        runs = (first.runs.get(scenario.name), patched.runs.get(scenario.name))
+        old, new = (run.decisions if run is not None else None for run in runs)
+        if new is None:
+            unknown.append(f"the patched submission gave no trace on scenario {scenario.name}")
+            continue
+        far = trace_distance(new, scenario.expected)
+        # A first submission that did not run there left no trace: it is marked.
+        moved, near = (
+            (1.0, 1.0) if old is None else (trace_distance(old, new), trace_distance(old, scenario.expected))
+        )
+        one = ScenarioDrift(name=scenario.name, moved=moved, before=near, after=far, ran=old is not None)
+        found.append(one)
+    means = {
+        name: plain_sum(getattr(one, name) for one in found) / len(found) if found else None
         for name in ("moved", "before", "after")
-    )
-    kind, reasons = _judge(scenarios, config)
+    }
+    kind, reasons = _judge(tuple(found), config)
     if changes:
         kind, reasons = "drift", ("the card says something else than at first", *reasons)
-    elif unread or missing:
-        kind, reasons = "unknown", (*unread, *missing)
+    elif unknown:
+        kind, reasons = "unknown", tuple(unknown)
     return DriftReport(
         kind=kind,
         reasons=reasons,
         card_changes=changes,
-        scenarios=scenarios,
-        moved=moved,
-        before=before,
-        after=after,
+        scenarios=tuple(found),
+        **means,
         changed_lines=changed_lines((previous or first.submission).source, patched.submission.source),
         budget=config.budget,
         justification=justification,
@@ -214,44 +233,3 @@ def _judge(scenarios: tuple[ScenarioDrift, ...], config: DriftConfig) -> tuple[K
     if moved < config.suspicious:
         return "review", (f"traces moved by {moved:.3f}, no farther from the reference",)
     return "drift", (f"traces moved by {moved:.3f} and came no nearer the reference",)
-
-
-def _card(spec: StrategySpec, first: Submission, patched: Submission) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the changes, or why they are unknown. A first card that cannot be read may be repaired freely."""
-    try:
-        after = patched.read_card()
-    except UserError as error:
-        return (), (f"the patched card cannot be read: {error.message}",)
-    try:
-        before = first.read_card()
-    except UserError:
-        return (), ()
-    return card_changes(before, after, spec.semantics), ()
-
-
-def _scenarios(
-    spec: StrategySpec, first_runs: Runs, patched_runs: Runs
-) -> tuple[tuple[ScenarioDrift, ...], tuple[str, ...]]:
-    """Compare scenario by scenario. A first submission that did not run there left no trace: it is marked."""
-    found: list[ScenarioDrift] = []
-    missing: list[str] = []
-    for scenario in spec.scenarios:
-        first, patched = first_runs.get(scenario.name), patched_runs.get(scenario.name)
-        after = patched.decisions if patched is not None else None
-        before = first.decisions if first is not None else None
-        if after is None:
-            missing.append(f"the patched submission gave no trace on scenario {scenario.name}")
-            continue
-        far = trace_distance(after, scenario.expected)
-        if before is None:
-            found.append(ScenarioDrift(name=scenario.name, moved=1.0, before=1.0, after=far, ran=False))
-            continue
-        found.append(
-            ScenarioDrift(
-                name=scenario.name,
-                moved=trace_distance(before, after),
-                before=trace_distance(before, scenario.expected),
-                after=far,
-            )
-        )
-    return tuple(found), tuple(missing)

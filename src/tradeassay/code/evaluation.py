@@ -73,9 +73,7 @@ class ValuePath(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Earned(msgspec.Struct, frozen=True, kw_only=True):
-    """The strategy on the task's home market after commission; equal-weight buy and hold of its assets from the
-    first open, without costs.
-    """
+    """The strategy on its home market after commission; equal-weight buy and hold from the first open, without."""
 
     market: str
     strategy: ValuePath
@@ -200,9 +198,6 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def failure_class(self) -> FailureClass | None:
         """The class of :mod:`tradeassay.code.checks`; None when solved or not scored."""
-        outcome = self.outcome
-        if outcome == "backtest":
-            return classify_run(self.backtest)
         by_outcome: dict[str, FailureClass] = {
             "trick": "trick",
             "compile": "compilation",
@@ -210,7 +205,8 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             "lookahead": "look-ahead",
             "judge": "does-not-match",
         }
-        return by_outcome.get(outcome)
+        outcome = self.outcome
+        return classify_run(self.backtest) if outcome == "backtest" else by_outcome.get(outcome)
 
     def stage(self, name: str) -> Finding:
         if name not in STAGES:
@@ -248,9 +244,7 @@ def evaluate(
     framework: Framework = "backtrader",
     rules: Rules | None = None,
 ) -> Evaluation:
-    """Return everything there is to say about a program. A bad program is a result; only a broken executor
-    raises. A given ``judge`` is asked if the program gets that far.
-    """
+    """Return everything there is to say about a program; a given ``judge`` is asked if it gets that far."""
     config = config or EvaluateConfig()
     found = examine(task, source, executor=executor, config=config, framework=framework, rules=rules)
     return found if judge is None else ask_judge(found, judge, task, source, config)
@@ -277,13 +271,10 @@ def examine(
     strict: bool = False,
     home: TaskBars | None = None,
 ) -> Evaluation:
-    """Return an evaluation without the language judge; ``strict`` makes every call that the kernel refused a
-    failure, ``home`` are bars to run a task without a reference on.
-    """
-    rules, config = rules or rules_of(None), config or EvaluateConfig()
-    program = _Program(task, source, executor, config, framework, rules)
+    """Return it without the language judge; ``strict`` fails refused calls, ``home`` is for no reference."""
+    program = _Program(task, source, executor, config or EvaluateConfig(), framework, rules or rules_of(None))
     program.strict, program.given = strict, home
-    return program.evaluation(run_checks(CHECKS, program))
+    return program.examined()
 
 
 def with_own_terms(found: Evaluation, task: CodeTask, source: str) -> Evaluation:
@@ -302,7 +293,7 @@ def examine_unjudged(
     """Return an evaluation in which nobody judges and only the beginning of the home market is run."""
     program = _Program(task, source, executor, config, framework, rules)
     program.unjudged = True
-    return program.evaluation(run_checks(CHECKS, program))
+    return program.examined()
 
 
 def examine_closely(
@@ -320,7 +311,7 @@ def examine_closely(
     """
     program = _Program(task, source, executor, config, framework, rules)
     program.draws = draws
-    found = program.evaluation(run_checks(CHECKS, program))
+    found = program.examined()
     unjudged = found.judge_behaviour is None or found.judge_behaviour.status == "not_scored"
     if program.judging is None or unjudged or found.judge.passed:
         return found, {}
@@ -353,22 +344,18 @@ class _Program:
         rules: Rules,
     ) -> None:
         if framework == "frame" and task.frame is None:
-            hint = "run it with the framework backtrader"
-            raise UserError(f"task '{task.id}' has no variant for frames", hint=hint)
+            raise UserError(
+                f"task '{task.id}' has no variant for frames", hint="run it with the framework backtrader"
+            )
         self.task, self.source, self.executor, self.config = task, source, executor, config
         self.framework, self.rules = framework, rules
         self.runs: list[Backtest] = []
         self.grown: list[GrownRun] = []
-        self.usage = EvaluationUsage()
+        self.spent, self.cpu_s = 0, 0.0
         self.leak: LeakRecord | None = None
         self.behaviour: BehaviourVerdict | None = None
         self.language: LanguageVerdict | None = None
         self.decided_by = ""
-
-    @property
-    def briefly(self) -> bool:
-        """Whether all markets are short, and seen one after the other by the same child."""
-        return self.draws.shortest is not None and not self.unjudged
 
     @property
     def home(self) -> Backtest:
@@ -379,47 +366,32 @@ class _Program:
         assert self.judging is not None
         return self.judging.markets[0].bars
 
-    def runs_through(self) -> Finding:
-        found = backtest_stage(self.home)
-        if found.passed and self.strict and self.home.attempts:
-            first = self.home.attempts[0]
-            return failed(f"a call was refused, and strict was asked for: {first.text}", f"{first.family}_attempt")
-        return found
-
     def compiles(self) -> Finding:
         """Read the source, then run it, fed where its framework can be fed."""
         found = check_compiles(self.source, self.framework, self.rules.longest_source)
         if not found.passed:
             return found
-        self.judging = self._drawn(SHARED_DRAWS.of if self.briefly else SHARED_DRAWS.home)
+        brief = self.draws.shortest is not None and not self.unjudged
+        self.judging = self._drawn(SHARED_DRAWS.of if brief else SHARED_DRAWS.home)
         if self.unjudged:
             self.judging = replace(self.judging, markets=(self.judging.markets[0].brief(),))
-        self.runs = self._run([market.bars for market in self.judging.markets[: None if self.briefly else 1]])
-        if self.framework == "backtrader" and not self.home.ok and compile_failure(self.home) is None:
-            (whole,) = self._run([self.bars], fed=False)
-            if whole.ok:
-                assert self.home.failure is not None
-                self.fed_failure = f"fed bar by bar it breaks: {self.home.failure.text}"
-                self.runs = [whole]
-        elif self.framework == "backtrader" and self.home.ok:
-            # It reached for later bars, or makes no trade and asks how many there are; one that trades may ask.
-            reached = POINTERS & {trick.name for trick in self.home.tricks}
-            if reached or (not self.home.trades and asks_length(self.source)):
-                self._compare_with_whole()
-        return compile_failure(self.home) or found
-
-    def _compare_with_whole(self) -> None:
-        """Run it with all bars at hand. It gains nothing, but one that trades only then has looked ahead, and is
-        told so.
-        """
+        self.runs = self._run([market.bars for market in self.judging.markets[: None if brief else 1]])
+        refused = compile_failure(self.home)
+        if self.framework != "backtrader" or refused is not None:
+            return refused or found
+        # It broke, reached for later bars, or makes no trade and asks how many there are; one that trades may ask.
+        reached = POINTERS & {trick.name for trick in self.home.tricks}
+        if self.home.ok and not reached and (self.home.trades or not asks_length(self.source)):
+            return found
+        # With all bars at hand it gains nothing; one that trades only then has looked ahead, and is told so.
         (whole,) = self._run([self.bars], fed=False)
-        if not whole.ok:
-            return
-        differs = first_difference(self.home.trace(), whole.trace(), self.bars.rows, 1e-9)
-        if differs is not None:
+        if whole.ok and self.home.failure is not None:
+            self.fed_failure = f"fed bar by bar it breaks: {self.home.failure.text}"
+        elif whole.ok and (differs := first_difference(self.home.trace(), whole.trace(), self.bars.rows, 1e-9)):
             row, fed, held = differs
             self.fed_failure = f"on bar {row} it decides {fed}, with all bars at hand {held}"
-            self.runs = [whole]
+        self.runs = [whole] if self.fed_failure else self.runs
+        return compile_failure(self.home) or found
 
     def looks_ahead(self) -> Finding:
         """Fed bar by bar nothing can look ahead; programs on frames are grown on every judged market."""
@@ -437,12 +409,12 @@ class _Program:
             self._run_away()
         plans = [self._plan(number) for number in range(len(self.grown))]
         found, self.leak = frame_lookahead(self.executor, self.grown, plans)
-        self.spend(self.leak.runs)
+        self.spent += self.leak.runs
         return found
 
     def _plan(self, number: int) -> tuple[GrowthPlan, np.random.Generator]:
         plan = SHORT if self.unjudged else AWAY if number else HOME
-        if self.briefly:
+        if self.draws.shortest is not None and not self.unjudged:
             assert self.judging is not None
             # An order that is filled on a bar was decided on the row before, not yet on the one before that, and
             # must stay decided on the next.
@@ -473,24 +445,19 @@ class _Program:
         found, self.decided_by = _decide(self.behaviour, self.language, self.config.decides)
         return found
 
-    def spend(self, runs: int, cpu_s: float = 0.0) -> None:
-        self.usage = EvaluationUsage(runs=self.usage.runs + runs, cpu_s=self.usage.cpu_s + cpu_s)
-
-    def evaluation(self, found: dict[str, Finding]) -> Evaluation:
+    def examined(self) -> Evaluation:
+        """Ask every check, and write down what they found."""
+        found = run_checks(CHECKS, self)
         run = self.runs[0] if self.runs else None
-        honest = run is not None and found["trick"].passed
         tried = dict.fromkeys(attempt.text for run in self.runs for attempt in run.attempts)
         tier = self.executor.tier
         missing = f" (missing: {'; '.join(tier.missing)})" if tier.missing else ""
+        honest = run if found["trick"].passed else None
         return Evaluation(
             task=self.task.id,
             framework=self.framework,
             source_sha256=sha256_bytes(self.source.encode("utf-8", "surrogatepass")),
-            compile=found["compile"],
-            backtest=found["backtest"],
-            trade=found["trade"],
-            lookahead=found["lookahead"],
-            judge=found["judge"],
+            **{name: found[name] for name in STAGES},
             decided_by=self.decided_by,
             judge_behaviour=self.behaviour,
             judge_language=self.language,
@@ -499,10 +466,10 @@ class _Program:
             attempts=tuple(tried),
             retried=tuple(run.retried for run in self.runs if run.retried),
             trades=len(run.trades) if run is not None and found["backtest"].passed else None,
-            earned=earned(self.bars, run.equity, self.task.cash, len(run.trades))
-            if run is not None and honest
-            else None,
-            usage=self.usage,
+            earned=None
+            if honest is None
+            else earned(self.bars, honest.equity, self.task.cash, len(honest.trades)),
+            usage=EvaluationUsage(runs=self.spent, cpu_s=self.cpu_s),
             walls=f"{tier.level}{missing}" if self.runs else "",
             drawn_again=() if self.judging is None else self.judging.again,
             immaterial=() if self.judging is None else self.judging.immaterial,
@@ -530,7 +497,8 @@ class _Program:
             BacktestJob(source=self.source, bars=bars, terms=terms, limits=limits, steps=steps) for bars in tables
         ]
         if self.framework == "backtrader" and fed:
-            done = fed_together(self.executor, jobs) if self.briefly else list(fed_backtests(self.executor, jobs))
+            together = self.draws.shortest is not None and not self.unjudged
+            done = fed_together(self.executor, jobs) if together else list(fed_backtests(self.executor, jobs))
         elif self.framework == "frame" and self.config.leak:
             plans = [self._plan(len(self.grown) + number) for number in range(len(jobs))]
             grown = run_grown(self.executor, jobs, plans)
@@ -538,9 +506,11 @@ class _Program:
             done = [one.run for one in grown]
         else:
             wanted = [(self.source, bars) for bars in tables]
-            run = run_programs(self.executor, self.task, wanted, self.framework, limits=limits, rules=self.rules)
-            done = list(run)
-        self.spend(len(done), plain_sum(run.usage.cpu_s for run in done))
+            done = list(
+                run_programs(self.executor, self.task, wanted, self.framework, limits=limits, rules=self.rules)
+            )
+        self.spent += len(done)
+        self.cpu_s += plain_sum(run.usage.cpu_s for run in done)
         return done
 
 
@@ -581,17 +551,19 @@ def compile_failure(run: Backtest) -> Finding | None:
     return None
 
 
-def backtest_stage(run: Backtest) -> Finding:
+def backtest_stage(run: Backtest, *, strict: bool = False) -> Finding:
     """Return whether a run finished; ``error_class`` is the exception that it claims, else the host's finding."""
     failure = run.failure
-    if failure is None:
-        return PASSED
     if isinstance(failure, ChildClaim):
-        line = failure.line
-        where = f" (line {line})" if line is not None else ""
+        where = f" (line {failure.line})" if failure.line is not None else ""
         text = f"{failure.error}: {failure.message}{where}"[:_LONGEST]
-        return failed(text, failure.error, line=line, claimed=True)
-    return failed(failure.text[:_LONGEST], kind_of(failure))
+        return failed(text, failure.error, line=failure.line, claimed=True)
+    if failure is not None:
+        return failed(failure.text[:_LONGEST], kind_of(failure))
+    if strict and run.attempts:
+        first = run.attempts[0]
+        return failed(f"a call was refused, and strict was asked for: {first.text}", f"{first.family}_attempt")
+    return PASSED
 
 
 def trade_stage(run: Backtest) -> Finding:
@@ -610,41 +582,30 @@ def earned(bars: TaskBars, equity: Floats, cash: float, trades: int) -> Earned:
         with np.errstate(invalid="ignore", divide="ignore"):
             numbers = (cumulative_return(path), max_drawdown(path), sharpe(simple_returns(path), per_year))
         known = (float(number) if math.isfinite(number) else None for number in numbers)
-        paths.append(ValuePath(**dict(zip(("total_return", "max_drawdown", "sharpe"), known, strict=True))))
-    return Earned(
-        market=bars.name,
-        strategy=paths[0],
-        hold=paths[1],
-        trades=trades,
-        final_value=float(equity[-1]) if equity.size else cash,
-    )
+        paths.append(ValuePath(**dict(zip(ValuePath.__struct_fields__, known, strict=True))))
+    final = float(equity[-1]) if equity.size else cash
+    return Earned(market=bars.name, strategy=paths[0], hold=paths[1], trades=trades, final_value=final)
 
 
 def _decide(
     behaviour: BehaviourVerdict | None, language: LanguageVerdict | None, decides: Decides
 ) -> tuple[Finding, str]:
-    first = decides == "reference-first"
-    if first:
-        decides = "behaviour" if behaviour is not None and behaviour.status != "not_scored" else "language"
-    if decides == "behaviour":
-        return _stage(behaviour), "behaviour"
-    if decides == "language":
-        stage = _stage(language)
-        if first and stage.status == "not_scored" and behaviour is not None:
-            stage = not_scored(f"{behaviour.reason}; {stage.reason}")
-        return stage, "language"
-    parts = [_stage(behaviour), _stage(language)]
-    against = [part for part in parts if part.failed]
-    silent = [part for part in parts if part.status == "not_scored"]
-    if against:
-        return failed("; ".join(part.reason for part in against), "does_not_match"), "both"
-    return (not_scored("; ".join(part.reason for part in silent)), "both") if silent else (PASSED, "both")
-
-
-def _stage(verdict: BehaviourVerdict | LanguageVerdict | None) -> Finding:
-    if verdict is None or verdict.status == "not_scored":
-        return not_scored(verdict.reason if verdict is not None else "no judge was asked")
-    return PASSED if verdict.status == "passed" else failed(verdict.reason, "does_not_match")
+    stages: dict[str, Finding] = {}
+    for by, verdict in (("behaviour", behaviour), ("language", language)):
+        if verdict is None or verdict.status == "not_scored":
+            stages[by] = not_scored(verdict.reason if verdict is not None else "no judge was asked")
+        else:
+            stages[by] = PASSED if verdict.status == "passed" else failed(verdict.reason, "does_not_match")
+    if decides == "reference-first":
+        decides = "language" if stages["behaviour"].status == "not_scored" else "behaviour"
+        if decides == "language" and stages["language"].status == "not_scored" and behaviour is not None:
+            return not_scored(f"{behaviour.reason}; {stages['language'].reason}"), "language"
+    if decides != "both":
+        return stages[decides], decides
+    against = "; ".join(part.reason for part in stages.values() if part.failed)
+    silent = "; ".join(part.reason for part in stages.values() if part.status == "not_scored")
+    found = failed(against, "does_not_match") if against else not_scored(silent) if silent else PASSED
+    return found, "both"
 
 
 def _tricks(runs: list[Backtest]) -> tuple[Trick, ...]:
@@ -657,7 +618,12 @@ _TRADES: Final = {**_RUNS, "trade": "it opened no trade", "trick": "a trick was 
 
 CHECKS: Final[tuple[Check[_Program], ...]] = (
     Check("compile", "Does it compile, and define exactly what was asked for?", _Program.compiles),
-    Check("backtest", "Does it run to its end?", _Program.runs_through, {"compile": _RUNS["compile"]}),
+    Check(
+        "backtest",
+        "Does it run to its end?",
+        lambda one: backtest_stage(one.home, strict=one.strict),
+        {"compile": _RUNS["compile"]},
+    ),
     Check("trade", "Does it open a trade?", lambda one: trade_stage(one.home), _RUNS),
     Check(
         "trick",

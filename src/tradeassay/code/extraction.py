@@ -81,8 +81,7 @@ def extract(
     whole, answer = len(answer) <= LONGEST_PROGRAM_ANSWER, answer[:LONGEST_PROGRAM_ANSWER]
     if not answer.isascii():
         answer = answer.encode("utf-8", "replace").decode("utf-8-sig")  # as in files, a byte-order mark is no text
-    ended = _END_OF_THOUGHT.search(answer)
-    opened = _OPEN_THOUGHT.search(answer)
+    ended, opened = _END_OF_THOUGHT.search(answer), _OPEN_THOUGHT.search(answer)
     if ended is not None and (opened is None or opened.start() > ended.start()):
         answer = answer[ended.end() :]  # a chat template has swallowed where the thought began
     found = extract_block(answer, cut_off=cut_off)
@@ -99,25 +98,29 @@ def extract(
     wanted = [place for place, tree in enumerate(trees) if tree is not None and _is_program(tree, framework)]
     if not wanted:
         return _whole_class(found, framework) if last else found
-    chosen = candidates[wanted[-1]]
-    code = _with_imports(candidates, trees, wanted[-1])
-    note = found.note if code == chosen else "the imports were in a fence of their own"
-    if framework == "frame" and not _defines_strategy(trees[wanted[-1]] or ast.Module([], [])):
-        name = _only_function(trees[wanted[-1]])
+    place = wanted[-1]
+    code, tree, note = candidates[place], trees[place] or ast.Module([], []), found.note
+    if not any(isinstance(node, ast.Import | ast.ImportFrom) for node in tree.body):
+        # Fences before it that only import belong to a program that imports nothing itself.
+        heads = [
+            candidate
+            for candidate, other in zip(candidates[:place], trees[:place], strict=True)
+            if other and other.body and all(isinstance(node, ast.Import | ast.ImportFrom) for node in other.body)
+        ]
+        if heads:
+            code, note = f"{heads[-1]}\n{code}", "the imports were in a fence of their own"
+    if framework == "frame" and not _defines_strategy(tree):
+        name = _only_function(tree)
         code, note = f"{code}\n\nsignals = {name}\n", f"the only function, '{name}', was taken as 'signals'"
     return Extraction(code=code, form="fenced", blocks=len(candidates), note=note)
 
 
 def _whole_class(found: Extraction, framework: Framework) -> Extraction:
     """Return a program whose fence never ends without the statement that was cut off, if its strategy is whole."""
-    if (
-        found.form != "unclosed"
-        or found.code is None
-        or len(found.code) > _PARSED
-        or parses(found.code) is not None
-    ):
+    code = found.code or ""
+    if found.form != "unclosed" or len(code) > _PARSED or parses(code) is not None:
         return found
-    lines = found.code.splitlines()
+    lines = code.splitlines()
     last = next((at for at in range(len(lines) - 1, 0, -1) if lines[at] and not lines[at][0].isspace()), 0)
     tree = parses("\n".join(lines[:last]) + "\n")
     if tree is None or lines[last].startswith(("class ", "@")) or not _is_program(tree, framework):
@@ -156,21 +159,6 @@ def _only_function(tree: ast.Module | None) -> str | None:
     return named[0].name if needed == 1 and not any(d is None for d in given.kw_defaults) else None
 
 
-def _with_imports(candidates: list[str], trees: list[ast.Module | None], place: int) -> str:
-    """Return a program with the fences before it that only import, where it imports nothing itself."""
-    tree = trees[place]
-    if tree is None or any(isinstance(node, ast.Import | ast.ImportFrom) for node in tree.body):
-        return candidates[place]
-    heads = [
-        candidate
-        for candidate, other in zip(candidates[:place], trees[:place], strict=True)
-        if other is not None
-        and other.body
-        and all(isinstance(node, ast.Import | ast.ImportFrom) for node in other.body)
-    ]
-    return "\n".join([*heads[-1:], candidates[place]])
-
-
 _TAGGED = re.compile(
     r"[<\[](python|code)[>\]]((?:(?![<\[]/?(?:python|code)[>\]]).)*+)[<\[]/\1[>\]]", re.IGNORECASE | re.DOTALL
 )
@@ -193,9 +181,7 @@ def _without_thoughts(answer: str) -> tuple[str, bool]:
 
 
 def _blocks(text: str, *, every: bool = False) -> tuple[list[str], str | None]:
-    """Return the Python blocks that are closed, and the rest of one that is not; ``every`` takes blocks of all
-    labels.
-    """
+    """Return the Python blocks (``every``: all) that are closed, and the rest of one that is not."""
     blocks: list[str] = []
     fence, label, lines = "", "", list[str]()
     for line in text.splitlines():

@@ -38,13 +38,8 @@ _ROUNDING: Final = 1e-9
 """How far a target may exceed 1 and still count as 1."""
 _SHOWN: Final = 40
 
-_UNFIT: Final = {
-    "O": "texts or missing values",
-    "U": "texts",
-    "M": "times",
-    "m": "spans of time",
-    "c": "complex numbers",
-}
+_UNFIT: Final = {"O": "texts or missing values", "U": "texts", "M": "times"}
+"""What returned values are instead of numbers, by the kind of their column."""
 
 
 class BadTargets(BadOrders):
@@ -53,52 +48,37 @@ class BadTargets(BadOrders):
 
 def read_targets(columns: Mapping[str, NDArray[Any]], rows: int, assets: Sequence[str]) -> Floats:
     """Return targets in -1 .. 1, (rows, assets): one column of any name, or one per asset; :class:`BadTargets`."""
-    named = _by_asset(columns, assets)
-    table = np.empty((rows, len(assets)))
-    for place, (asset, values) in enumerate(named):
-        table[:, place] = _read(asset if len(assets) > 1 else "", values, rows)
-    return np.clip(table, -1.0, 1.0)
-
-
-def _by_asset(columns: Mapping[str, NDArray[Any]], assets: Sequence[str]) -> list[tuple[str, NDArray[Any]]]:
-    if len(assets) == 1:
-        if len(columns) != 1:
-            raise BadTargets(f"signals returned {len(columns)} columns; one asset needs one target per row")
-        return [(assets[0], next(iter(columns.values())))]
-    missing = [asset for asset in assets if asset not in columns]
+    single = len(assets) == 1
+    missing = [] if single else [asset for asset in assets if asset not in columns]
+    extra = [] if single else [name for name in columns if name not in assets]
+    if single and len(columns) != 1:
+        raise BadTargets(f"signals returned {len(columns)} columns; one asset needs one target per row")
     if missing:
         found = ", ".join(printable(name[:_SHOWN]) for name in list(columns)[:8]) or "none"
-        raise BadTargets(
-            f"signals returned no column for asset {missing[0]} (columns: {found}); "
-            f"return one per asset: {', '.join(assets)}"
-        )
-    extra = [name for name in columns if name not in assets]
+        said = f"signals returned no column for asset {missing[0]} (columns: {found})"
+        raise BadTargets(f"{said}; return one per asset: {', '.join(assets)}")
     if extra:
-        shown = printable(extra[0][:_SHOWN])
-        raise BadTargets(f"signals returned a column '{shown}', which is no asset; drop it")
-    return [(asset, columns[asset]) for asset in assets]
-
-
-def _read(asset: str, values: NDArray[Any], rows: int) -> Floats:
-    of = f" for asset {asset}" if asset else ""
-    if values.dtype.kind not in "fiub":
-        what = _UNFIT.get(values.dtype.kind, "values that are no numbers")
-        raise BadTargets(f"signals returned {what}{of}; a target is a number from -1 to 1")
-    if len(values) != rows:
-        raise BadTargets(f"signals returned {len(values)} targets{of} for {rows} rows; return one per row")
-    numbers = values.astype(np.float64)
-    unknown = np.flatnonzero(np.isnan(numbers))
-    if unknown.size:
-        raise BadTargets(
-            f"{unknown.size} targets{of} are NaN, the first in row {unknown[0]}; "
-            "say 0 where nothing is to be held (fillna(0))"
+        raise BadTargets(f"signals returned a column '{printable(extra[0][:_SHOWN])}', which is no asset; drop it")
+    table = np.empty((rows, len(assets)))
+    for place, asset in enumerate(assets):
+        values, of = (
+            next(iter(columns.values())) if single else columns[asset],
+            "" if single else f" for asset {asset}",
         )
-    beyond = np.flatnonzero(np.abs(numbers) > 1.0 + _ROUNDING)
-    if beyond.size:
-        raise BadTargets(
-            f"{beyond.size} targets{of} are outside -1 .. 1, the first in row {beyond[0]}: {numbers[beyond[0]]:g}"
-        )
-    return numbers
+        if values.dtype.kind not in "fiub":
+            what = _UNFIT.get(values.dtype.kind, "values that are no numbers")
+            raise BadTargets(f"signals returned {what}{of}; a target is a number from -1 to 1")
+        if len(values) != rows:
+            raise BadTargets(f"signals returned {len(values)} targets{of} for {rows} rows; return one per row")
+        table[:, place] = numbers = values.astype(np.float64)
+        unknown, beyond = np.flatnonzero(np.isnan(numbers)), np.flatnonzero(np.abs(numbers) > 1.0 + _ROUNDING)
+        if unknown.size:
+            said = f"{unknown.size} targets{of} are NaN, the first in row {unknown[0]}"
+            raise BadTargets(f"{said}; say 0 where nothing is to be held (fillna(0))")
+        if beyond.size:
+            said = f"{beyond.size} targets{of} are outside -1 .. 1, the first in row {beyond[0]}"
+            raise BadTargets(f"{said}: {numbers[beyond[0]]:g}")
+    return np.clip(table, -1.0, 1.0)
 
 
 ENTRY: Final = "signals"

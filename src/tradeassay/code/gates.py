@@ -34,7 +34,7 @@ from tradeassay.code.checks import (
 )
 from tradeassay.code.lookahead.advice import source_advice
 from tradeassay.code.lookahead.grow import Growth, LeakConfig, probe_speed
-from tradeassay.code.lookahead.trace import Columns, first_difference
+from tradeassay.code.lookahead.trace import Columns, Flags, first_difference
 from tradeassay.code.program_source import LONGEST_SOURCE, read_source
 from tradeassay.code.semantics.interpreter import Semantics
 from tradeassay.code.semantics.pins import Pins
@@ -111,9 +111,7 @@ class GateConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GateReport(msgspec.Struct, frozen=True, kw_only=True):
-    """All gates of one submission, in order. ``bars`` names the data of the scored run, ``tier`` the walls it ran
-    behind; ``cpu_s`` is what its runs used.
-    """
+    """All gates in order, the data of the scored run, the walls it ran behind and the time that runs used."""
 
     strategy: str
     semantics_sha256: str
@@ -229,98 +227,77 @@ def pass_gates(
 
 
 def parse_gate(submission: Submission) -> Finding:
-    found = (*_card_faults(submission.card), *_source_faults(submission.source))
-    return convicted(found) if found else passed("", {"lines": len(submission.source.splitlines())})
+    source, found = submission.source, _card_faults(submission.card)
+    made: list[ast.ClassDef] = []
+    forbidden, line, text, code = None, None, "", ""
+    tree = read_source(source, compiles=True) if len(source) <= LONGEST_SOURCE else None
+    if isinstance(tree, ast.Module):
+        forbidden = first_forbidden(tree, allowed_modules(name.partition(".")[0] for name in PRELOAD))
+        made = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == CLASS]
+    methods = [
+        node for one in made for node in one.body if isinstance(node, ast.FunctionDef) and node.name == "run"
+    ]
+    run = methods[-1] if methods else None
+    if tree is None:
+        code, text = "too_long", f"the source has more than {LONGEST_SOURCE:,} characters"
+    elif isinstance(tree, SourceFault):
+        what = "syntax error" if tree.syntax else tree.error
+        code, text, line = "syntax", f"{what}: {tree.words}", tree.line
+    elif forbidden is not None:
+        text = f"imports '{forbidden.module}', which is not on the list of modules a strategy may import"
+        code, line = "forbidden_import", forbidden.line
+    elif len(made) != 1:
+        how = "no class" if not made else f"{len(made)} classes called"
+        code, text = "no_class", f"there is {how} {CLASS} at the top level"
+    elif run is None and not made[0].bases:
+        text, line = f"{CLASS} has no method run(self, market_data, initial_capital)", made[0].lineno
+        code = "no_run"
+    elif run is not None and len(run.args.posonlyargs) + len(run.args.args) < 3 and run.args.vararg is None:
+        code, text, line = (
+            "run_arguments",
+            "run() takes two arguments: market_data and initial_capital",
+            run.lineno,
+        )
+    if code:
+        found.append(Exhibit(code=code, text=text, line=line))
+    return convicted(found) if found else passed("", {"lines": len(source.splitlines())})
 
 
 def _card_faults(text: str) -> list[Exhibit]:
     try:
         if isinstance(msgspec.json.decode(text), dict):
             return []
-        return [_card_exhibit("card_no_object", f"{CARD} is no JSON object")]
+        return [Exhibit(code="card_no_object", text=f"{CARD} is no JSON object", file=CARD)]
     except UNDECODABLE as error:
-        return [_card_exhibit("card_no_json", f"{CARD} is no JSON: {error}")]
-
-
-def _source_faults(source: str) -> list[Exhibit]:
-    if len(source) > LONGEST_SOURCE:
-        return [Exhibit(code="too_long", text=f"the source has more than {LONGEST_SOURCE:,} characters")]
-    tree = read_source(source, compiles=True)
-    if isinstance(tree, SourceFault):
-        what = "syntax error" if tree.syntax else tree.error
-        return [Exhibit(code="syntax", text=f"{what}: {tree.words}", line=tree.line)]
-    forbidden = first_forbidden(tree, allowed_modules(name.partition(".")[0] for name in PRELOAD))
-    if forbidden is not None:
-        text = f"imports '{forbidden.module}', which is not on the list of modules a strategy may import"
-        return [Exhibit(code="forbidden_import", text=text, line=forbidden.line)]
-    made = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == CLASS]
-    if len(made) != 1:
-        how = "no class" if not made else f"{len(made)} classes called"
-        return [Exhibit(code="no_class", text=f"there is {how} {CLASS} at the top level")]
-    run = next((n for n in reversed(made[0].body) if isinstance(n, ast.FunctionDef) and n.name == "run"), None)
-    if run is None and not made[0].bases:
-        text = f"{CLASS} has no method run(self, market_data, initial_capital)"
-        return [Exhibit(code="no_run", text=text, line=made[0].lineno)]
-    if run is not None and len(run.args.posonlyargs) + len(run.args.args) < 3 and run.args.vararg is None:
-        text = "run() takes two arguments: market_data and initial_capital"
-        return [Exhibit(code="run_arguments", text=text, line=run.lineno)]
-    return []
+        return [Exhibit(code="card_no_json", text=f"{CARD} is no JSON: {error}", file=CARD)]
 
 
 def schema_gate(submission: Submission, semantics: Semantics) -> Finding:
     try:
         card = submission.read_card()
     except UserError as error:
-        return convicted([_card_exhibit("card_schema", error.message)])
-    found: list[Exhibit] = []
+        return convicted([Exhibit(code="card_schema", text=error.message, file=CARD)])
+    said: list[tuple[str, str]] = []
     if (card.strategy, card.version) != (semantics.id, semantics.version):
         asked = f"'{semantics.id}' version {semantics.version}"
-        text = f"the card is for '{card.strategy}' version {card.version}, not {asked}"
-        found.append(_card_exhibit("strategy", text))
+        said.append(("strategy", f"the card is for '{card.strategy}' version {card.version}, not {asked}"))
     if card.legs != semantics.inputs.legs:
-        text = f"the card trades {list(card.legs)}, not {list(semantics.inputs.legs)}"
-        found.append(_card_exhibit("legs", text))
+        said.append(("legs", f"the card trades {list(card.legs)}, not {list(semantics.inputs.legs)}"))
     for name in sorted(set(card.parameters) ^ set(semantics.parameters)):
         what = "is missing" if name in semantics.parameters else "is not one of the strategy's"
-        found.append(_card_exhibit("parameter_names", f"parameter '{name}' {what}"))
+        said.append(("parameter_names", f"parameter '{name}' {what}"))
     for name, frozen in semantics.parameters.items():
         given = card.parameters.get(name)
         if given is not None and not abs(given - frozen.value) <= frozen.tolerance + _ROUNDING:
             text = f"parameter '{name}' is {given:g}; frozen at {frozen.value:g}, tolerance {frozen.tolerance:g}"
-            found.append(_card_exhibit("parameter_value", text))
-    said = msgspec.to_builtins(card.constraints)
+            said.append(("parameter_value", text))
+    limits = msgspec.to_builtins(card.constraints)
     for name, value in msgspec.to_builtins(semantics.constraints).items():
-        if said.get(name) != value:
-            text = f"constraint '{name}' is {said.get(name)}; frozen at {value}"
-            found.append(_card_exhibit("constraint", text))
-    if found:
-        return convicted(found)
+        if limits.get(name) != value:
+            said.append(("constraint", f"constraint '{name}' is {limits.get(name)}; frozen at {value}"))
+    if said:
+        return convicted([Exhibit(code=code, text=text, file=CARD) for code, text in said])
     return passed("", {"parameters": len(card.parameters), "core_sha256": card.core_sha256})
-
-
-def _card_exhibit(code: str, text: str) -> Exhibit:
-    return Exhibit(code=code, text=text, file="strategy_card.json")
-
-
-def determinism_gate(runs: Mapping[str, SubmissionRun]) -> Finding:
-    """Compare the trades of runs by their surroundings; the first run is the scored one."""
-    (first, scored), *others = runs.items()
-    assert scored.trades is not None
-    measures: Measures = {first: scored.trades.sha256}
-    found: list[Exhibit] = []
-    for other, run in others:
-        if run.trades is None:
-            text = run.failure.text if run.failure is not None else "no log"
-            found.append(Exhibit(code="fails_with_a_seed", text=f"with {other} it fails: {text}", line=run.line))
-            continue
-        measures[other] = run.trades.sha256
-        if run.trades.sha256 != scored.trades.sha256:
-            left, right = scored.trades.trace(), run.trades.trace()
-            end = 1 + max((int(trace.rows[-1]) for trace in (left, right) if len(trace)), default=0)
-            row, one, two = first_difference(left, right, end, 0.0) or (end, "more", "less")
-            text = f"on bar {row} it decides {one} with {first} and {two} with {other}"
-            found.append(Exhibit(code="seeds_differ", text=text, bar=row, where="scored bars"))
-    return convicted(found, measures) if found else passed("", measures)
 
 
 def scenarios_gate(spec: StrategySpec, runs: Mapping[str, SubmissionRun], agreement: float) -> Finding:
@@ -392,26 +369,16 @@ class _Inquiry:
         scenarios: Mapping[str, SubmissionRun],
     ) -> None:
         self.submission, self.spec, self.runner, self.config = submission, spec, runner, config
-        legs = spec.semantics.inputs.legs
-        self.columns: Columns = market_columns(bars, legs)
-        self.tables = {one.name: market_columns(one.bars, legs) for one in spec.scenarios}
-        self.bars = bars
+        self.bars, self.known = bars, scenarios
+        self.columns: Columns = market_columns(bars, runner.legs)
+        self.tables = {one.name: market_columns(one.bars, runner.legs) for one in spec.scenarios}
         self.scored: SubmissionRun | None = None
-        self.known = scenarios
         self.scenarios: dict[str, SubmissionRun] = {}
         self.growth: Growth | None = None
         self.pins: Pins | None = None
 
-    def card_fits(self) -> Finding:
-        """Compare the card with the semantics, where there is a card to read."""
-        if _card_faults(self.submission.card):
-            return not_run(_did_not_hold("parse"))
-        return schema_gate(self.submission, self.spec.semantics)
-
     def runs(self) -> Finding:
-        """Scenarios first; then the beginnings of the scored bars, and only then all of them: no process may know
-        a later bar while an earlier one can still be answered for.
-        """
+        """Keep the order: no process may know a later bar while an earlier one can be answered for."""
         slow = probe_speed(self.runner, self.columns, self.config.leak)
         if slow is not None:
             return convicted([Exhibit(code=slow.kind, text=slow.text)])
@@ -448,49 +415,52 @@ class _Inquiry:
 
     def repeats(self) -> Finding:
         """Compare the scored run with others in time zones, on dates and with hash seeds that must not matter."""
-        assert self.scored is not None
-        others = self.config.variations
-        runs = self.runner.varied(self.columns, others)
-        varied = dict(zip((one.text for one in others), runs, strict=True))
-        return determinism_gate({f"seed {self.config.seeds[0]}": self.scored, **varied})
+        scored, first, others = self.scored, f"seed {self.config.seeds[0]}", self.config.variations
+        assert scored is not None and scored.trades is not None
+        measures: Measures = {first: scored.trades.sha256}
+        found: list[Exhibit] = []
+        for one, run in zip(others, self.runner.varied(self.columns, others), strict=True):
+            if run.trades is None:
+                text = run.failure.text if run.failure is not None else "no log"
+                text = f"with {one.text} it fails: {text}"
+                found.append(Exhibit(code="fails_with_a_seed", text=text, line=run.line))
+                continue
+            measures[one.text] = run.trades.sha256
+            if run.trades.sha256 != scored.trades.sha256:
+                left, right = scored.trades.trace(), run.trades.trace()
+                end = 1 + max((int(trace.rows[-1]) for trace in (left, right) if len(trace)), default=0)
+                row, mine, theirs = first_difference(left, right, end, 0.0) or (end, "more", "less")
+                text = f"on bar {row} it decides {mine} with {first} and {theirs} with {one.text}"
+                found.append(Exhibit(code="seeds_differ", text=text, bar=row, where="scored bars"))
+        return convicted(found, measures) if found else passed("", measures)
 
     def leaks(self) -> Finding:
         assert self.scored is not None and self.scored.trades is not None and self.growth is not None
         trades = self.scored.trades
         record = self.growth.compare(trades.trace(share=self.runner.shares(trades, self.columns)))
-        source = self.runner.source
-        advice = tuple(
-            Exhibit(code="source_rule", text=found.text, line=found.line) for found in source_advice(source)
-        )
         measures: Measures = {
             "runs": record.runs,
             "screened": record.screened,
             "cleared_bars": record.cleared,
             "not_excluded_below_bars": record.bound,
         }
-        if record.verdict == "clean":
-            found = passed(record.reason, measures)
-        elif record.cause == "too_short":
+        if record.cause == "too_short":
             found = not_run(record.reason)
         elif record.verdict is None:
-            found = Finding(
-                status="not_scored",
-                reason=f"not cleared: {record.reason}",
-                error_class=NOT_CLEARED,
-                measures=measures,
-            )
+            reason = f"not cleared: {record.reason}"
+            found = Finding(status="not_scored", reason=reason, error_class=NOT_CLEARED, measures=measures)
+        elif record.verdict == "clean":
+            found = passed(record.reason, measures)
         else:
+            evidence = ((one.method.replace(" ", "_"), one) for one in record.evidence)
             exhibits = [
-                Exhibit(code=one.method.replace(" ", "_"), text=one.text, bar=one.row, where="scored bars")
-                for one in record.evidence
+                Exhibit(code=code, text=one.text, bar=one.row, where="scored bars") for code, one in evidence
             ]
             found = convicted(exhibits, measures)
-        return msgspec.structs.replace(found, advice=advice)
-
-    def audited(self) -> Finding:
-        assert self.scored is not None
-        closes = closes_of(self.columns, self.spec.semantics.inputs.legs)
-        return audit_gate(self.scored, closes, self.config.completeness, self.config.tolerance)
+        advice = (
+            Exhibit(code="source_rule", text=one.text, line=one.line) for one in source_advice(self.runner.source)
+        )
+        return msgspec.structs.replace(found, advice=tuple(advice))
 
     def agrees(self) -> Finding:
         """Compare decisions with the frozen ones on the scored bars, then on the drawn paths."""
@@ -525,7 +495,15 @@ CHECKS: Final[tuple[Check[_Inquiry], ...]] = (
         "Can both files be read, and is there a TradingStrategy in them?",
         lambda one: parse_gate(one.submission),
     ),
-    Check("schema", "Is the card well-formed, and does it say what the frozen semantics say?", _Inquiry.card_fits),
+    Check(
+        "schema",
+        "Is the card well-formed, and does it say what the frozen semantics say?",
+        lambda one: (
+            not_run(_did_not_hold("parse"))
+            if _card_faults(one.submission.card)
+            else schema_gate(one.submission, one.spec.semantics)
+        ),
+    ),
     Check("exec", "Does it run to its end and return trades that can have been?", _Inquiry.runs, _PARSED),
     Check("determinism", "Does it decide the same in fresh processes with other seeds?", _Inquiry.repeats, _RAN),
     Check(
@@ -537,7 +515,9 @@ CHECKS: Final[tuple[Check[_Inquiry], ...]] = (
     Check(
         "audit",
         "Can every trade be followed from its signal to its P&L, and are its figures true?",
-        _Inquiry.audited,
+        lambda one: audit_gate(
+            one.scored, closes_of(one.columns, one.runner.legs), one.config.completeness, one.config.tolerance
+        ),
         _RAN,
     ),
     Check(
@@ -570,18 +550,23 @@ _WORDS: Final = {
 }
 
 
-def audit_gate(scored: SubmissionRun, closes: Floats, completeness: float, tolerance: float) -> Finding:
-    assert scored.trades is not None and scored.audit is not None and scored.account is not None
+def audit_gate(scored: SubmissionRun | None, closes: Floats, completeness: float, tolerance: float) -> Finding:
+    assert scored is not None and scored.trades is not None
+    assert scored.audit is not None and scored.account is not None
     trades, audit = scored.trades, scored.audit
     if not len(trades):
         nothing: Measures = {"trades": 0, "completeness": None, "traceable": None}
         return passed("there was no trade to be followed", nothing)
+
+    def shown(code: str, number: int, text: str) -> Exhibit:
+        row = int(trades.row[number])
+        return Exhibit(code=code, text=f"trade {number} on bar {row} {text}", bar=row, where="scored bars")
+
     chain = audit_chains(audit, trades.order_id.tolist())
     present, required = _cells(trades, audit, chain)
     whole = (chain >= 0).all(axis=0)
     wrong, own = _wrong(trades, audit, chain, scored.account, tolerance)
     lying = np.flatnonzero(whole & (wrong != 0).any(axis=0))
-    claims = _claims(trades, scored.account, closes, tolerance)
     followed = int(whole.sum()) - lying.size
     complete, traceable = present / required, followed / len(trades)
     found: list[Exhibit] = []
@@ -589,13 +574,23 @@ def audit_gate(scored: SubmissionRun, closes: Floats, completeness: float, toler
         at = int(np.flatnonzero(wrong[:, number])[0])
         kind = CHAIN[at]
         if wrong[at, number] == 1:
-            text = f"is linked to a {kind} of another bar or asset"
-            found.append(_exhibit(f"other_{kind}", trades, number, text))
+            found.append(shown(f"other_{kind}", number, f"is linked to a {kind} of another bar or asset"))
         else:
             value, ours = float(audit.value[chain[at, number]]), float(own[kind][number])
             text = f"claims {_WORDS[kind]} {value:.10g}; the host finds {ours:.10g}"
-            found.append(_exhibit(f"false_{kind}", trades, number, text))
-    found += claims
+            found.append(shown(f"false_{kind}", number, text))
+    # What the trade log itself says: prices, and P&L and equity where they are given.
+    equity, price = scored.account.equity[trades.row], closes[trades.leg, trades.row]
+    room = tolerance * np.maximum(scored.account.capital, np.abs(equity))
+    pairs = [("price", trades.price, price, tolerance * np.abs(price)), ("equity", trades.equity, equity, room)]
+    if not np.isnan(trades.pnl).all():
+        pairs.insert(1, ("pnl", trades.pnl, realised_by(trades, closes), room))
+    claims = 0
+    for name, claimed, ours_of, allowed in pairs:
+        for number in np.flatnonzero(_false(claimed, ours_of, allowed))[:_SHOWN].tolist():
+            text = f"claims the {name} {claimed[number]:.10g}; the host finds {ours_of[number]:.10g}"
+            found.append(shown(f"false_{name}", number, text))
+            claims += 1
     if complete < completeness:
         text = f"{complete:.1%} of the required cells are filled; {completeness:.0%} are asked for"
         found.append(Exhibit(code="incomplete", text=text))
@@ -604,14 +599,20 @@ def audit_gate(scored: SubmissionRun, closes: Floats, completeness: float, toler
         found.append(Exhibit(code="untraceable", text=text))
         for number in np.flatnonzero(~whole)[:_SHOWN].tolist():
             kind = CHAIN[int(np.flatnonzero(chain[:, number] < 0)[0])]
-            found.append(_exhibit(f"no_{kind}", trades, number, f"has no {kind} row in the audit log"))
+            found.append(shown(f"no_{kind}", number, f"has no {kind} row in the audit log"))
     measures: Measures = {
         "trades": len(trades),
         "completeness": round(complete, 6),
         "traceable": round(traceable, 6),
-        "false_claims": int(lying.size) + len(claims),
+        "false_claims": int(lying.size) + claims,
     }
     return convicted(found[: 4 * _SHOWN], measures) if found else passed("", measures)
+
+
+def _false(claimed: Floats, own: Floats, room: Floats | float) -> Flags:
+    """Return which claims differ from the host's figures: infinite ones do, NaN claims nothing."""
+    with np.errstate(invalid="ignore"):
+        return ~np.isnan(claimed) & ~(np.abs(claimed - own) <= room)
 
 
 def _cells(trades: TradeLog, audit: AuditLog, chain: Ints) -> tuple[int, int]:
@@ -644,40 +645,15 @@ def _wrong(
     }
     made = np.zeros(chain.shape, dtype=np.int64)
     for at, (kind, places) in enumerate(zip(CHAIN, chain, strict=True)):
-        row, leg, value = audit.row[places], audit.leg[places], audit.value[places]
+        row, leg = audit.row[places], audit.leg[places]
         strange = ((row != trades.row) & (row != -1)) | ((leg != trades.leg) & (leg != -1))
-        false = np.zeros(len(trades), dtype=bool)
-        if kind in own:
-            # Written this way round so that an infinite claim is false too; NaN claims nothing.
-            with np.errstate(invalid="ignore"):
-                false = ~np.isnan(value) & ~(np.abs(value - own[kind]) <= rooms[kind])
+        false = _false(audit.value[places], own[kind], rooms[kind]) if kind in own else np.zeros(len(trades), bool)
         made[at] = np.where(places < 0, 0, np.where(strange, 1, np.where(false, 2, 0)))
     return made, own
 
 
-def _claims(trades: TradeLog, account: TradedAccount, closes: Floats, tolerance: float) -> list[Exhibit]:
-    """Compare what the trade log itself says: prices, and P&L and equity where they are given."""
-    price = closes[trades.leg, trades.row]
-    equity = account.equity[trades.row]
-    room = tolerance * np.maximum(account.capital, np.abs(equity))
-    pairs = [("price", trades.price, price, tolerance * np.abs(price)), ("equity", trades.equity, equity, room)]
-    if not np.isnan(trades.pnl).all():
-        pairs.insert(1, ("pnl", trades.pnl, realised_by(trades, closes), room))
-    found = []
-    for name, claimed, own, allowed in pairs:
-        # Written this way round so that an infinite claim is false too; NaN claims nothing.
-        with np.errstate(invalid="ignore"):
-            wrong = np.flatnonzero(~np.isnan(claimed) & ~(np.abs(claimed - own) <= allowed))
-        for number in wrong[:_SHOWN].tolist():
-            text = f"claims the {name} {claimed[number]:.10g}; the host finds {own[number]:.10g}"
-            found.append(_exhibit(f"false_{name}", trades, number, text))
-    return found
-
-
 def audit_chains(audit: AuditLog, order_ids: Sequence[object]) -> Ints:
-    """Return the audit rows from each order's signal to its P&L, (kinds, orders), -1 if missing; the last one
-    counts.
-    """
+    """Return the audit rows from each order's signal to its P&L, (kinds, orders), -1 if missing."""
     ids, parents, kinds = audit.id.tolist(), audit.parent.tolist(), audit.kind.tolist()
     by_id = {name: place for place, name in enumerate(ids) if name is not None}
     by_parent = {
@@ -699,8 +675,3 @@ def audit_chains(audit: AuditLog, order_ids: Sequence[object]) -> Ints:
         pnl = by_parent.get(("pnl", ids[position]), -1) if position >= 0 else -1
         found.append((signal, check, order, position, pnl))
     return np.array(found, dtype=np.int64).reshape(len(found), len(CHAIN)).T
-
-
-def _exhibit(code: str, trades: TradeLog, number: int, text: str) -> Exhibit:
-    row = int(trades.row[number])
-    return Exhibit(code=code, text=f"trade {number} on bar {row} {text}", bar=row, where="scored bars")

@@ -30,9 +30,7 @@ def parses(source: str) -> ast.Module | None:
 
 
 def check_compiles(source: str, framework: Framework = "backtrader", longest: int = LONGEST_SOURCE) -> Finding:
-    """Return whether a source compiles and holds exactly one ``bt.Strategy``, or for frames a function
-    ``signals``.
-    """
+    """Return whether a source compiles and holds one ``bt.Strategy``, or for frames one ``signals``."""
     if len(source) > longest:
         return failed(f"the source has more than {longest} characters", "too_long")
     tree = read_source(source, compiles=True)
@@ -78,10 +76,20 @@ def strategy_classes(tree: ast.Module) -> tuple[str, ...]:
     """Return the classes that derive from Backtrader's ``Strategy`` and that no other derives from; bases are
     followed by name, so a class made at run time is not seen.
     """
-    known = _strategy_names(tree)
+    known: set[str] = set()  # the dotted names under which this file knows Backtrader's strategy classes
     parents: dict[str, list[str]] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                name = alias.asname or alias.name
+                known |= {f"{name}.{base}" for base in _BASES if alias.name in _PACKAGES}
+                known |= {f"{name}.strategy.{base}" for base in _BASES if alias.name == "backtrader"}
+        elif isinstance(node, ast.ImportFrom) and node.module in _PACKAGES:
+            for alias in node.names:
+                name = alias.asname or alias.name
+                known |= {name} if alias.name in _BASES else _BASES if alias.name == "*" else set()
+                known |= {f"{name}.{base}" for base in _BASES if alias.name == "strategy"}
+        elif isinstance(node, ast.ClassDef):
             parents[node.name] = [_dotted(base) for base in node.bases]
     children: dict[str, list[str]] = {}
     for name, bases in parents.items():
@@ -96,27 +104,6 @@ def strategy_classes(tree: ast.Module) -> tuple[str, ...]:
             waiting += children.get(name, ())
     used = {base for name in found for base in parents[name]}
     return tuple(name for name in parents if name in found and name not in used)
-
-
-def _strategy_names(tree: ast.Module) -> set[str]:
-    """Return the dotted names under which this file knows Backtrader's strategy classes."""
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name in _PACKAGES:
-                    names |= {f"{alias.asname or alias.name}.{base}" for base in _BASES}
-                    if alias.name == "backtrader":
-                        names |= {f"{alias.asname or alias.name}.strategy.{base}" for base in _BASES}
-        elif isinstance(node, ast.ImportFrom) and node.module in _PACKAGES:
-            for alias in node.names:
-                if alias.name in _BASES:
-                    names.add(alias.asname or alias.name)
-                elif alias.name == "*":
-                    names |= _BASES
-                elif alias.name == "strategy":
-                    names |= {f"{alias.asname or alias.name}.{base}" for base in _BASES}
-    return names
 
 
 def _dotted(node: ast.expr) -> str:

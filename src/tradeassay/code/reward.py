@@ -145,9 +145,7 @@ def fitting_limits(task: CodeTask, framework: Framework = "backtrader") -> JobLi
 def reward_of(
     found: Evaluation, *, judged: bool, config: RewardConfig | None = None, near: Mapping[str, float] | None = None
 ) -> Reward:
-    """Return the reward of an evaluation; ``near`` are the parts of its closeness, without which a program that
-    was refused earns nothing from the judge.
-    """
+    """Return an evaluation's reward; a refused program earns by ``near``, the parts of its closeness."""
     config = config or RewardConfig()
     outcome = found.outcome
     whole = 1.0 if judged else 1.0 - config.judge

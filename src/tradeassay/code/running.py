@@ -7,6 +7,7 @@ programs on frames are fed growing frames, and decisions are compared instead of
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.util import find_spec
+from typing import Final
 
 import msgspec
 
@@ -43,16 +44,12 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         refuse_bad_secret(self.secret)
 
 
+_own_secret: Final = cache(draw_secret)
+
+
 def rules_of(secret: str | None) -> Rules:
-    """Return today's rules. Without a secret one is drawn, once in a process: all programs of one session meet
-    the same markets.
-    """
+    """Return today's rules. Without a secret one is drawn, once in a process: all meet the same markets."""
     return Rules(secret=_own_secret() if secret is None else secret)
-
-
-@cache
-def _own_secret() -> str:
-    return draw_secret()
 
 
 HOME_SEED = 1

@@ -61,9 +61,7 @@ COMPLETE: Final = 0.95
 
 
 def d3(source: str, completeness: float | None = None) -> PaperScore:
-    """Return reliability and auditability. With the ``completeness`` of the logs, eq. 11 takes twice what it
-    lacks of 0.95.
-    """
+    """Return reliability and auditability; eq. 11 takes twice what ``completeness`` lacks of 0.95."""
     tree = parses(source) or ast.Module([], [])
     lines = [line for line in source.splitlines() if line.strip()]
     comments = sum(line.strip().startswith("#") for line in lines)
@@ -222,9 +220,7 @@ class Discipline(msgspec.Struct, frozen=True, kw_only=True):
 def examine(
     regime: str, run: SubmissionRun, bars: TaskBars, legs: tuple[str, ...], constraints: StrategyConstraints
 ) -> Discipline:
-    """Return the breaches of a run. Exposure that drifts over a limit because prices moved is not one: only
-    decisions count.
-    """
+    """Return the breaches of a run. Only decisions count: exposure may drift because prices moved."""
     if run.account is None or run.decisions is None or run.trades is None:
         text = "no run" if run.failure is None else run.failure.text
         return Discipline(regime=regime, decisions=0, failed=text[:300])
@@ -566,9 +562,7 @@ class Scorecard(msgspec.Struct, frozen=True, kw_only=True):
 def score_gated(
     submission: Submission, spec: StrategySpec, executor: JobExecutor, gated: Gated, config: ScoreConfig
 ) -> Scorecard:
-    """Score a submission that has been through the gates. The paper's D1 and D2 wait for peers; invalid work has
-    none.
-    """
+    """Score a submission that has been through the gates. The paper's D1 and D2 wait for peers."""
     report = gated.report
     runner = runner_of(submission, spec, executor, config.gates)
     regimes = _regimes(spec, runner, gated, config)

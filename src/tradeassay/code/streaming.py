@@ -6,8 +6,7 @@
 
 import struct
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -29,20 +28,6 @@ HARNESS: Final = "tradeassay.code.harness.desk"
 """To be named in ``SandboxConfig(harnesses=...)`` of an executor that will run streaming strategies."""
 
 _CHUNK: Final = 1 << 16
-
-
-def trace_of(decisions: list[BarDecision], *, cpu_s: float | None = None) -> Trace:
-    rows, feeds, kinds, quantities, prices = zip(*decisions, strict=True) if decisions else ((),) * 5
-    return Trace(
-        rows=np.asarray(rows, dtype=np.int64),
-        fields={
-            "feed": np.asarray(feeds, dtype=object),
-            "kind": np.asarray(kinds, dtype=object),
-            "quantity": np.asarray(quantities, dtype=np.float64),
-            "price": np.asarray(prices, dtype=np.float64),
-        },
-        cpu_s=cpu_s,
-    )
 
 
 class StreamingStrategy(Protocol):
@@ -70,20 +55,27 @@ class Streamed:
 
     @property
     def trace(self) -> Trace:
-        return trace_of(list(self.decisions), cpu_s=self.cpu_s)
+        rows, feeds, kinds, *numbers = zip(*self.decisions, strict=True) if self.decisions else ((),) * 5
+        fields = {"feed": np.asarray(feeds, dtype=object), "kind": np.asarray(kinds, dtype=object)}
+        fields |= {
+            name: np.asarray(values, dtype=np.float64)
+            for name, values in zip(("quantity", "price"), numbers, strict=True)
+        }
+        return Trace(rows=np.asarray(rows, dtype=np.int64), fields=fields, cpu_s=self.cpu_s)
 
 
 def stream(strategy: StreamingStrategy, columns: Columns) -> Streamed:
-    """Feed a trusted strategy in this process. Code here could reach around the feed, so it is not certified: use
-    :func:`stream_in_sandbox` for code that is not yours.
-    """
+    """Feed a trusted strategy in this process. It could reach around the feed, so it is not certified."""
     layout, bars = _layout(columns)
     desk = BarDesk(layout.feeds[0])
     on_bar, new, number = strategy.on_bar, tuple.__new__, 0
     made = layout.only if layout.single else None
+    arrays = [np.asarray(values) for values in columns.values()]
+    plain = [array.astype("M8[ns]").astype(np.int64) if array.dtype.kind == "M" else array for array in arrays]
     before = time.process_time()
-    for chunk in _chunks(columns, bars):
-        for values in chunk:
+    for start in range(0, bars, _CHUNK):
+        # Arrays become Python values piece by piece: all at once would take thirty times the memory.
+        for values in zip(*(array[start : start + _CHUNK].tolist() for array in plain), strict=True):
             desk.row = number
             on_bar(layout.bar(values) if made is None else new(made, values), desk)
             number += 1
@@ -94,9 +86,7 @@ def stream(strategy: StreamingStrategy, columns: Columns) -> Streamed:
 def stream_in_sandbox(
     executor: JobExecutor, source: str, columns: Columns, *, limits: JobLimits | None = None, seed: int = 0
 ) -> Streamed:
-    """Feed untrusted source bar by bar from outside its sandbox, which needs :data:`HARNESS`: certified, because
-    the child gets a bar only once its decisions on the last one are in.
-    """
+    """Feed untrusted source from outside its sandbox, which needs :data:`HARNESS`: this is certified."""
     layout, bars = _layout(columns)
     try:
         form = frame_format(columns)
@@ -112,26 +102,19 @@ def stream_in_sandbox(
     )
     result = executor.run(job)
     decisions: list[BarDecision] = []
-    failure = (
-        None if result.failure is None else RunFailure(kind=kind_of(result.failure), text=result.failure.text)
-    )
+    failure, told = None, len(result.answers)
+    if result.failure is not None:
+        failure = RunFailure(kind=kind_of(result.failure), text=result.failure.text)
     try:
         for row, payload in enumerate(result.answers):
-            if payload:
-                decisions += read_decisions(payload, row, layout.feeds)
+            decisions += read_decisions(payload, row, layout.feeds)
     except WireError as error:
         failure = failure or RunFailure(kind="bad_decisions", text=str(error))
-    answered = len(result.answers)
-    if failure is None and answered < bars:
-        failure = RunFailure(kind="bad_decisions", text=f"only {answered} of {bars} bars were answered")
-    return Streamed(
-        decisions=tuple(decisions),
-        bars=answered,
-        certified=True,
-        cpu_s=result.usage.cpu_s,
-        failure=failure,
-        result=result,
-    )
+    if failure is None and told < bars:
+        failure = RunFailure(kind="bad_decisions", text=f"only {told} of {bars} bars were answered")
+    used = result.usage.cpu_s
+    made = Streamed(decisions=tuple(decisions), bars=told, certified=True, cpu_s=used, failure=failure)
+    return replace(made, result=result)
 
 
 def _layout(columns: Columns) -> tuple[Layout, int]:
@@ -140,11 +123,3 @@ def _layout(columns: Columns) -> tuple[Layout, int]:
         hint = "bring all feeds on one clock first"
         raise UserError(f"bars need columns of one length, these have {sorted(lengths) or 'none'}", hint=hint)
     return Layout(tuple(columns)), lengths.pop()
-
-
-def _chunks(columns: Columns, bars: int) -> Iterator[Iterator[tuple[Any, ...]]]:
-    """Turn arrays into Python values piece by piece: all at once would take thirty times the memory."""
-    arrays = [np.asarray(values) for values in columns.values()]
-    plain = [array.astype("M8[ns]").astype(np.int64) if array.dtype.kind == "M" else array for array in arrays]
-    for start in range(0, bars, _CHUNK):
-        yield zip(*(array[start : start + _CHUNK].tolist() for array in plain), strict=True)

@@ -12,7 +12,8 @@ from __future__ import annotations
 import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -46,6 +47,7 @@ from tradeassay.sandbox import (
     kind_of,
 )
 from tradeassay.sandbox.codec import ClaimHead, CodecError, decode
+from tradeassay.sandbox.strategy import Scalar
 
 CARD: Final = "strategy_card.json"
 CODE: Final = "strategy.py"
@@ -176,9 +178,7 @@ class StrategySpec:
         return run_compiled(self.semantics, KernelTape(feeds, legs, bars.times))
 
     def practice_bars(self, rows: int = 500, seed: int = 1) -> TaskBars:
-        """Return synthetic bars: daily, or quarter hours that stand in for minutes, so that they span enough
-        sessions.
-        """
+        """Return synthetic bars: daily, or quarter hours in place of minutes, to span enough sessions."""
         daily = "1d" in self.semantics.inputs.timeframes
         timeframe: Timeframe = "1d" if daily else "15m"
         count = len(self.semantics.inputs.legs)
@@ -244,9 +244,7 @@ class AuditLog:
 
 
 def read_trades(columns: Mapping[str, NDArray[Any]], times: NDArray[Any], legs: Sequence[str]) -> TradeLog:
-    """Return the trade log; :class:`BadLog` for a time that is no bar, an unknown leg or side, a quantity that is
-    not positive.
-    """
+    """Return the trade log; :class:`BadLog` for a strange time, leg or side, or no positive quantity."""
     found, row, leg = _log(columns, "trade", _TRADE, times, legs)
     sign = np.array([_SIDES.get(str(side).upper(), 0.0) for side in found["side"]], dtype=np.float64)
     quantity = found["quantity"].astype(np.float64)
@@ -263,24 +261,9 @@ def read_trades(columns: Mapping[str, NDArray[Any]], times: NDArray[Any], legs: 
             first = int(np.flatnonzero(wrong)[0])
             raise BadLog(f"trade {first} {what}: {printable(str(values[first])[:_SHOWN])}")
     order = np.argsort(row, kind="stable")
-    price, pnl, equity = (found[name].astype(np.float64)[order] for name in ("price", "pnl", "equity"))
-    return TradeLog(
-        row=row[order],
-        leg=leg[order],
-        quantity=(sign * quantity)[order],
-        signal=found["signal"][order],
-        order_id=found["order_id"][order],
-        price=price,
-        pnl=pnl,
-        equity=equity,
-    )
-
-
-def read_audit(columns: Mapping[str, NDArray[Any]], times: NDArray[Any], legs: Sequence[str]) -> AuditLog:
-    """Return the audit log in columns ``audit/...``; raises :class:`BadLog` only when they are missing."""
-    found, row, leg = _log(columns, "audit", _AUDIT, times, legs)
-    value = found["value"].astype(np.float64)
-    return AuditLog(row=row, leg=leg, kind=found["kind"], id=found["id"], parent=found["parent"], value=value)
+    signal, order_id = found["signal"][order], found["order_id"][order]
+    claims = [found[name].astype(np.float64)[order] for name in ("price", "pnl", "equity")]
+    return TradeLog(row[order], leg[order], (sign * quantity)[order], signal, order_id, *claims)
 
 
 def _log(
@@ -420,18 +403,18 @@ class SubmissionRunner:
     spent: Spent = field(default_factory=Spent)
 
     @property
-    def _only_trades(self) -> dict[str, Any]:
-        return {"capital": self.capital, "only": "trades"}
+    def legs(self) -> tuple[str, ...]:
+        return self.semantics.inputs.legs
 
     def varied(self, columns: Columns, variations: Sequence[Variation]) -> list[SubmissionRun]:
         """Run on one table in other surroundings; only the trades come back."""
         found = []
         for one in variations:
             twin = getattr(self.executor, "twin", None) if one.hashing else None
-            params = dict(self._only_trades)
+            other: dict[str, Scalar] = {"only": "trades"}
             if one.zone and self.trust == "untrusted":
-                params |= {"zone": one.zone, "later_s": one.days * 86_400.0}
-            job = replace(self._job(columns, one.seed), params=params)
+                other |= {"zone": one.zone, "later_s": one.days * 86_400.0}
+            job = self._job(columns, one.seed, **other)
             found.append(self._read(columns, self.spent.add((twin or self.executor).run(job))))
         return found
 
@@ -447,8 +430,7 @@ class SubmissionRunner:
             yield self._read(kept[number], self.spent.add(result))
 
     def run(self, columns: Columns) -> Trace | RunFailure:
-        job = replace(self._job(columns, 0), params=self._only_trades)
-        result = self.spent.add(self.executor.run(job))
+        result = self.spent.add(self.executor.run(self._job(columns, 0, only="trades")))
         if result.columns is None:
             return _failure(result)
         return self._trades(columns, result.columns, result.usage.cpu_s)
@@ -466,13 +448,16 @@ class SubmissionRunner:
         if rows is not None:
             both["asked\0"] = np.isin(np.arange(last), rows)
         form = frame_format(both)
-        known: dict[bytes, Trace | RunFailure] = {}
 
+        @cache  # each different answer is read once: on most bars nothing is traded
         def read(payload: bytes) -> Trace | RunFailure:
-            # Each different answer is read once: on most bars nothing is traded.
-            if payload not in known:
-                known[payload] = self._read_answer(columns, payload)
-            return known[payload]
+            try:
+                message = decode(payload, self.limits.caps())
+            except CodecError as error:
+                return RunFailure(kind="bad_log", text=str(error))
+            if isinstance(message, ClaimHead):
+                return RunFailure(kind=message.kind, text=f"{message.error}: {message.message}"[:400])
+            return self._trades(columns, message)
 
         job = Job(
             source=self.source,
@@ -492,11 +477,11 @@ class SubmissionRunner:
         found = tuple(read(payload) for payload in answers)
         return found if result.failure is None else (*found, _failure(result))
 
-    def _job(self, columns: Columns, seed: int) -> Job:
+    def _job(self, columns: Columns, seed: int, **params: Scalar) -> Job:
         return Job(
             source=self.source,
             columns=columns,
-            params={"capital": self.capital},
+            params={"capital": self.capital, **params},
             harness=f"{HARNESS}:run",
             limits=self.limits,
             seed=seed,
@@ -504,56 +489,43 @@ class SubmissionRunner:
         )
 
     def _read(self, columns: Columns, result: JobResult) -> SubmissionRun:
-        cpu_s = result.usage.cpu_s
+        legs, cpu_s, log = self.legs, result.usage.cpu_s, result.log
         if result.columns is None:
-            return SubmissionRun(
-                cpu_s=cpu_s,
-                failure=_failure(result),
-                line=result.failure.line if isinstance(result.failure, ChildClaim) else None,
-                log=result.log,
-            )
-        legs = self.semantics.inputs.legs
+            line = result.failure.line if isinstance(result.failure, ChildClaim) else None
+            return SubmissionRun(cpu_s=cpu_s, failure=_failure(result), line=line, log=log)
         times = columns[f"{legs[0]}/time"]
         try:
-            trades = read_trades(result.columns, times, legs)
-            audit = read_audit(result.columns, times, legs) if "audit/time" in result.columns else None
+            trades, audit = read_trades(result.columns, times, legs), None
+            if "audit/time" in result.columns:
+                found, row, leg = _log(result.columns, "audit", _AUDIT, times, legs)
+                texts = {name: found[name] for name in ("kind", "id", "parent")}
+                audit = AuditLog(row=row, leg=leg, **texts, value=found["value"].astype(np.float64))
         except BadLog as error:
-            return SubmissionRun(cpu_s=cpu_s, failure=RunFailure(kind="bad_log", text=str(error)), log=result.log)
+            return SubmissionRun(cpu_s=cpu_s, failure=RunFailure(kind="bad_log", text=str(error)), log=log)
         closes = closes_of(columns, legs)
         account = keep_account(trades, closes, self.capital)
-        named = [rule.signal for rule in self.semantics.rules]
-        decisions = decisions_of(trades, account, closes, named)
+        decisions = decisions_of(trades, account, closes, [rule.signal for rule in self.semantics.rules])
         return SubmissionRun(
-            cpu_s=cpu_s, trades=trades, audit=audit, account=account, decisions=decisions, log=result.log
+            cpu_s=cpu_s, trades=trades, audit=audit, account=account, decisions=decisions, log=log
         )
 
     def _trades(
         self, columns: Columns, found: Mapping[str, Any], cpu_s: float | None = None
     ) -> Trace | RunFailure:
-        legs = self.semantics.inputs.legs
         try:
-            trades = read_trades(found, columns[f"{legs[0]}/time"], legs)
+            trades = read_trades(found, columns[f"{self.legs[0]}/time"], self.legs)
         except BadLog as error:
             return RunFailure(kind="bad_log", text=str(error))
         return trades.trace(cpu_s, self.shares(trades, columns))
 
     def shares(self, trades: TradeLog, columns: Columns) -> Floats:
         """Return the share of the account that each trade left in its leg, by the host's reckoning."""
-        closes = closes_of(columns, self.semantics.inputs.legs)
+        closes = closes_of(columns, self.legs)
         account = keep_account(trades, closes, self.capital)
         with np.errstate(divide="ignore", invalid="ignore"):
             worth = account.position * closes[trades.leg, trades.row] / account.equity[trades.row]
         known = np.nan_to_num(worth, nan=0.0, posinf=0.0, neginf=0.0)
         return np.asarray(np.round(known, 9), dtype=np.float64)
-
-    def _read_answer(self, columns: Columns, payload: bytes) -> Trace | RunFailure:
-        try:
-            message = decode(payload, self.limits.caps())
-        except CodecError as error:
-            return RunFailure(kind="bad_log", text=str(error))
-        if isinstance(message, ClaimHead):
-            return RunFailure(kind=message.kind, text=f"{message.error}: {message.message}"[:400])
-        return self._trades(columns, message)
 
 
 def closes_of(columns: Columns, legs: Sequence[str]) -> Floats:
@@ -561,9 +533,7 @@ def closes_of(columns: Columns, legs: Sequence[str]) -> Floats:
 
 
 def decisions_of(trades: TradeLog, account: TradedAccount, closes: Floats, signals: Sequence[str]) -> DecisionList:
-    """Return trades as exposures wanted, one for each bar and leg; ``signals`` are the names of the rules, in
-    order.
-    """
+    """Return trades as exposures wanted, one for each bar and leg; ``signals`` name the rules in order."""
     bars = closes.shape[1]
     keys = trades.row * closes.shape[0] + trades.leg
     # A leg's last trade on a bar says what was wanted; np.unique gives the first of the reversed keys.

@@ -73,9 +73,7 @@ def sweep(
     workers: int | None = None,
     executor: ExecutorName = "local",
 ) -> tuple[Backtested, ...]:
-    """Return all backtests in the order of the batches. ``local`` are threads: compiled code releases Python's
-    lock.
-    """
+    """Return all backtests in the order of the batches; ``local`` are threads, for kernels drop Python's lock."""
     listed = tuple(batches)
     one = partial(run_batch, costs_bp=tuple(costs_bp))
     if executor == "local":
@@ -87,9 +85,7 @@ def sweep(
 
 
 def spread_parameters(semantics: Semantics, count: int, seed: int = 0) -> tuple[dict[str, float], ...]:
-    """Return ``count`` settings around the frozen ones (first): submissions that read the document a little
-    differently.
-    """
+    """Return ``count`` settings around the frozen ones, which come first."""
     generator = np.random.default_rng(seed)
     found: list[dict[str, float]] = [{}]
     while len(found) < count:

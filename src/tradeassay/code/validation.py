@@ -161,9 +161,7 @@ def validate(
     frame_judge: JudgeClient | None = None,
     tell: Callable[[ProgramLine], None] | None = None,
 ) -> ValidationReport:
-    """Evaluate gold and decoys of every task, in order; a given ``judge`` is measured too. ``tell`` is called
-    with each line as it is done, from several threads.
-    """
+    """Evaluate gold and decoys of every task in order; ``tell`` hears each line, from several threads."""
     config = config or ValidateConfig()
     chosen = tuple(tasks)
     programs = [program for task in chosen for program in _programs(task)]

@@ -99,9 +99,7 @@ def encode_claim(claim: ClaimHead) -> bytes:
 
 
 def decode(data: Buffer, caps: Caps) -> dict[str, Array] | ClaimHead:
-    """Return the columns as read-only arrays over ``data``, or the claim; :class:`CodecError` on anything else.
-    Never allocates more than a few times ``len(data)``.
-    """
+    """Return the columns as read-only arrays over ``data``, which bounds what is allocated, or the claim."""
     if len(data) > caps.total:
         raise CodecError(f"{len(data)} bytes, more than the {caps.total} allowed")
     head, offset = _read_head(data)
@@ -165,9 +163,7 @@ _NUMBER: Final = (bool, int, float, np.integer, np.floating, np.bool_)
 
 
 def _as_numbers(array: Array) -> Array:
-    """Return objects that are all numbers or missing as floats, and others as they are: a column of a frame that
-    was filled value by value is one of objects.
-    """
+    """Return objects that are all numbers or missing as floats: a frame filled value by value holds such."""
     values = [math.nan if value is None else value for value in array.tolist()]
     if not all(isinstance(value, _NUMBER) for value in values) or all(value != value for value in values):
         return array

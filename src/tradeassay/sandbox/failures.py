@@ -319,8 +319,7 @@ _AS_IN_3_11: Final = tuple(
         ("ImportError", r"\.cpython-3\d+-", ".cpython-311-"),
     )
 )
-"""What later interpreters word differently: a model is told the same about a program whatever runs it. On 3.11
-itself nothing here applies."""
+"""What later interpreters word differently: a model is told the same, whatever runs its program."""
 _A_SLICE: Final = re.compile(r"slice\([^()]*\)")
 """From 3.12 on a slice can be looked up in a mapping, where it is not found."""
 

@@ -310,9 +310,7 @@ def drop_capabilities() -> None:
 
 
 def keep_capabilities() -> None:
-    """Carry this process's rights over its own namespaces through the next ``exec``, which drops those of a user
-    other than root.
-    """
+    """Carry rights over own namespaces through the next ``exec``, which drops those of other users than root."""
     with open("/proc/self/status", encoding="ascii", errors="replace") as status:
         held = next(int(line.split()[1], 16) for line in status if line.startswith("CapPrm:"))
     low, high = held & 0xFFFFFFFF, held >> 32

@@ -72,9 +72,7 @@ def find_roots() -> LibraryRoots:
 
 
 def _sites(stdlib: Iterable[str]) -> list[str]:
-    """Return the folders of the search path that hold packages, in its order: site folders, and what lies outside
-    the standard library.
-    """
+    """Return the folders of the search path that hold packages, in its order."""
     return [
         entry
         for entry in dict.fromkeys(sys.path)
@@ -158,9 +156,7 @@ _SPACES: Final = (
 
 
 def why_not_leave() -> str | None:
-    """Return why this machine does not allow namespaces; tested in a throw-away process, because it cannot be
-    undone.
-    """
+    """Return why namespaces are not allowed here; found out in a throw-away process."""
     mine, theirs = os.pipe()
     probe = os.fork()
     if probe == 0:
@@ -266,9 +262,7 @@ def _become_first_process(descriptor: int) -> None:
 
 
 def start_again(view: dict[str, str], descriptor: int) -> None:
-    """Replace this process by the same program under the names of ``view``: what it loads from here on, and all
-    that its children inherit, knows no other.
-    """
+    """Start again under the names of ``view``: all that is loaded from here on knows no other."""
     named = {path: shown for shown, path in view.items()}
     executable = os.path.realpath(sys.executable).replace(view[INTERPRETER], INTERPRETER, 1)
     code = sys.orig_argv[sys.orig_argv.index("-c") + 1]

@@ -55,9 +55,7 @@ class FilterSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Program:
-    """Collects instructions, after those that kill a call of another machine's kind. Every jump skips only the
-    next few instructions, so offsets stay small.
-    """
+    """Instructions, after those that kill a call of another machine's kind; jumps skip only the next few."""
 
     def __init__(self, machine: str) -> None:
         self._code: list[bytes] = []

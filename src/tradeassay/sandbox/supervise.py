@@ -192,9 +192,7 @@ class Supervisor:
         return mine, theirs
 
     def _next_events(self, seconds: float) -> list[tuple[int, int]]:
-        """Wait for something to happen, and count the child's time: what the whole machine stood still for is not
-        its.
-        """
+        """Wait for something to happen, and count the child's time: not what the whole machine stood still."""
         events = self._poll.poll((seconds if seconds < _BEAT_S else _BEAT_S) * 1000 + 1)
         before, self._woke = self._woke, time.monotonic()
         if self._process >= 0:

@@ -28,9 +28,7 @@ class SandboxRefused(SandboxError):
 
 
 class Tier(msgspec.Struct, frozen=True, kw_only=True):
-    """The walls a job ran behind. Part of every result. ``missing`` names each wall that the machine does not
-    offer, and what follows from that.
-    """
+    """The walls a job ran behind. ``missing`` names each that is not there, and what follows from that."""
 
     level: Level
     walls: tuple[str, ...] = ()

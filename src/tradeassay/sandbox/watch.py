@@ -115,9 +115,7 @@ class ChildWatch:
         seccomp.refuse(listener, notice, errno.ENOENT if name in STAT else errno.EACCES)
 
     def _path(self, notice: Notice, position: int) -> str:
-        """Return the path of an argument. One relative to a descriptor stays so: it was opened under these same
-        rules.
-        """
+        """Return the path of an argument; one relative to a descriptor, opened under these rules, stays so."""
         path = self._text(notice.arguments[position])
         if path.startswith("/"):
             return posixpath.normpath(path)

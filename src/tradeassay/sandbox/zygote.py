@@ -67,9 +67,7 @@ class Exit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def main(descriptor: int, refused: str | None) -> None:
-    """Serve the host at the other end of ``descriptor`` until it hangs up; ``refused`` says why there are no
-    namespaces. Never returns.
-    """
+    """Serve the host at ``descriptor`` until it hangs up; ``refused``: why there are no namespaces."""
     host = socket.socket(fileno=descriptor)
     for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, signal.SIG_DFL)
@@ -210,9 +208,7 @@ _LARGE: Final = 2 << 20
 
 
 def _take_large_pages(proc: int) -> None:
-    """Put the libraries' data into large pages: every fork copies the table of pages, most of what an empty job
-    costs.
-    """
+    """Put the libraries' data into large pages: every fork copies the table of pages, most of its cost."""
     descriptor = os.open("self/maps", os.O_RDONLY, dir_fd=proc)
     with open(descriptor, encoding="utf-8", errors="replace") as file:
         spans = [line.split() for line in file]

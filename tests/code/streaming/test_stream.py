@@ -9,7 +9,7 @@ import pytest
 from tradeassay.code.harness.desk import WireError, pack_decisions, read_decisions
 from tradeassay.code.lookahead.bench import bench_columns
 from tradeassay.code.lookahead.grow import FunctionSubject, check_leaks
-from tradeassay.code.streaming import BarDecision, BarDesk, stream, trace_of
+from tradeassay.code.streaming import BarDecision, BarDesk, stream
 from tradeassay.core.errors import UserError
 
 DAILY = {name: values[:300] for name, values in bench_columns("daily").items()}
@@ -117,8 +117,7 @@ def test_half_a_million_bars_a_second():
 def test_decisions_survive_the_wire_and_nonsense_does_not():
     made = [BarDecision(3, "B", "limit", -2.0, 9.5), BarDecision(3, "A", "target", 1.0, float("nan"))]
     back = read_decisions(pack_decisions(made, ("A", "B")), 3, ("A", "B"))
-    assert trace_of(back).words(0) == trace_of(made).words(0)
-    assert back[1][:4] == made[1][:4]
+    assert back[0] == made[0] and back[1][:4] == made[1][:4]
     with pytest.raises(WireError, match="whole number"):
         read_decisions(b"abc", 0, ("A",))
     with pytest.raises(WireError, match="does not exist"):

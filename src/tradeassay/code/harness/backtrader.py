@@ -41,11 +41,13 @@ class RecordingBroker(bt.brokers.BackBroker):  # type: ignore[misc]  # backtrade
         super().next()
 
     def buy(self, *args: Any, **kwargs: Any) -> Any:
-        self._oco_ref = _oco(args, kwargs)
+        other = kwargs.get("oco", args[_OCO_PLACE] if len(args) > _OCO_PLACE else None)
+        self._oco_ref = getattr(other, "ref", 0)
         return super().buy(*args, **kwargs)
 
     def sell(self, *args: Any, **kwargs: Any) -> Any:
-        self._oco_ref = _oco(args, kwargs)
+        other = kwargs.get("oco", args[_OCO_PLACE] if len(args) > _OCO_PLACE else None)
+        self._oco_ref = getattr(other, "ref", 0)
         return super().sell(*args, **kwargs)
 
     def submit(self, order: Any, check: bool = True) -> Any:
@@ -79,11 +81,6 @@ class RecordingBroker(bt.brokers.BackBroker):  # type: ignore[misc]  # backtrade
         values["turn"] = self.turns
         for name, column in self.record.items():
             column.append(values.get(name, 0))
-
-
-def _oco(args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
-    other = kwargs.get("oco", args[_OCO_PLACE] if len(args) > _OCO_PLACE else None)
-    return getattr(other, "ref", 0)
 
 
 _FRAMES: Final = {
@@ -131,15 +128,6 @@ class ColumnFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no t
     def _tick_fill(self, force: bool = False) -> None: ...
 
 
-def feeds_of(columns: Mapping[str, Any], timeframe: str) -> dict[str, ColumnFeed]:
-    """Return one feed per asset from columns called ``A/open`` and so on."""
-    frame, compression = _FRAMES[timeframe]
-    return {
-        label: ColumnFeed(dataname=group, name=label, timeframe=frame, compression=compression)
-        for label, group in by_table(columns).items()
-    }
-
-
 _ORIGINAL: Final[list[Print]] = []
 """What the framework is before any program runs; filled by :func:`warm_up`."""
 
@@ -153,24 +141,28 @@ class NoStrategy(NoEntry):
 
 def run(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
     broker = RecordingBroker()
-    found = _play(find_strategy(module), broker, feeds_of(columns, params["timeframe"]), params)
-    return {
-        **{name: np.array(broker.record[name], dtype=np.int64) for name in INTEGERS},
-        **{name: np.array(broker.record[name], dtype=np.float64) for name in FLOATS},
-        **found,
-    }
+    feeds = {label: (ColumnFeed, {"dataname": group}) for label, group in by_table(columns).items()}
+    found = _play(find_strategy(module), broker, feeds, params)
+    types = dict.fromkeys(INTEGERS, np.int64) | dict.fromkeys(FLOATS, np.float64)
+    return {**{name: np.array(broker.record[name], dtype=kind) for name, kind in types.items()}, **found}
 
 
 def _play(
-    strategy: type, broker: RecordingBroker, feeds: Mapping[str, Any], params: Mapping[str, Any], **how: bool
+    strategy: type,
+    broker: RecordingBroker,
+    feeds: Mapping[str, tuple[Any, dict[str, Any]]],
+    params: Mapping[str, Any],
+    **how: bool,
 ) -> dict[str, Any]:
-    """Run a strategy on feeds; return its own account and what there is to note."""
+    """Run a strategy on feeds (a class and its arguments each); return its account and what there is to note."""
     notes = changes(_ORIGINAL)
     broker.setcash(params["cash"])
     broker.setcommission(commission=params["commission"])
     cerebro = bt.Cerebro(stdstats=False, **how)
     cerebro.broker = broker
-    for label, feed in feeds.items():
+    frame, compression = _FRAMES[params["timeframe"]]
+    for label, (kind, given) in feeds.items():
+        feed = kind(name=label, timeframe=frame, compression=compression, **given)
         cerebro.adddata(feed, name=label)
         broker.feeds.append(feed)
     add_sizer(cerebro, params["sizing"], params["size"])
@@ -250,9 +242,7 @@ class FedFeed(bt.feed.DataBase):  # type: ignore[misc]  # backtrader has no type
         self._prices = slice(1 + len(PRICES) * self._place, 1 + len(PRICES) * (self._place + 1))
 
     def load(self) -> bool:
-        """Add a bar. Filters are left out: a strategy comes too late to add one, as it does where bars are
-        preloaded.
-        """
+        """Add a bar. No filters: a strategy comes too late to add one, as where bars are preloaded."""
         if not self._place:
             self._line.step()
         values = self._line.values
@@ -279,25 +269,13 @@ def run_fed(module: ModuleType, columns: Mapping[str, Any], params: Mapping[str,
             _forget_orders()
         broker = RecordingBroker()
         line = _Line(broker, len(labels))
-        found.append(_play_fed(find_strategy(module), broker, line, labels, params))
+        feeds = {label: (FedFeed, {"line": line, "place": place}) for place, label in enumerate(labels)}
+        found.append(_play(find_strategy(module), broker, feeds, params, preload=False, runonce=False))
         line.settle()
         more = line.more
     notes = dict.fromkeys(note for one in found for note in one[NOTES])
-    return {
-        ACCOUNT: np.concatenate([one[ACCOUNT] for one in found]),
-        NOTES: np.array(list(notes), dtype=object),
-    }
-
-
-def _play_fed(
-    strategy: type, broker: RecordingBroker, line: Any, labels: list[str], params: Mapping[str, Any]
-) -> dict[str, Any]:
-    frame, compression = _FRAMES[params["timeframe"]]
-    feeds = {
-        label: FedFeed(line=line, place=place, name=label, timeframe=frame, compression=compression)
-        for place, label in enumerate(labels)
-    }
-    return _play(strategy, broker, feeds, params, preload=False, runonce=False)
+    account = np.concatenate([one[ACCOUNT] for one in found])
+    return {ACCOUNT: account, NOTES: np.array(list(notes), dtype=object)}
 
 
 class _Rehearsal:
@@ -327,7 +305,8 @@ def warm_up() -> None:
     """Do once, in the zygote, what the child of every program would do for the first time."""
     watch_lines()
     params = {"cash": 1e5, "commission": 0.001, "timeframe": "1d", "sizing": "fixed", "size": 1.0}
-    _play_fed(_Rehearsed, RecordingBroker(), _Rehearsal(), ["A"], params)
+    feeds = {"A": (FedFeed, {"line": _Rehearsal(), "place": 0})}
+    _play(_Rehearsed, RecordingBroker(), feeds, params, preload=False, runonce=False)
     _forget_orders()
     _ORIGINAL.extend(fingerprint())
 

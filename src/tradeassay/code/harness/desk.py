@@ -89,7 +89,7 @@ class BarDesk:
 
     def target(self, position: float, feed: str | None = None) -> None:
         """Hold ``position`` from the next bar on; the first feed's unless another is named."""
-        self._add("target", position, math.nan, feed)
+        self._add("target", position, None, feed)
 
     def order(
         self, quantity: float, feed: str | None = None, *, limit: float | None = None, stop: float | None = None
@@ -97,19 +97,16 @@ class BarDesk:
         """Send a market, limit or stop order; positive quantities buy. Raises ValueError if given both prices."""
         if limit is not None and stop is not None:
             raise ValueError("an order has a limit or a stop, not both")
-        if limit is not None:
-            self._add("limit", quantity, limit, feed)
-        elif stop is not None:
-            self._add("stop", quantity, stop, feed)
-        else:
-            self._add("market", quantity, math.nan, feed)
+        kind = "limit" if limit is not None else "stop" if stop is not None else "market"
+        self._add(kind, quantity, {"limit": limit, "stop": stop}.get(kind), feed)
 
     def cancel(self, feed: str | None = None) -> None:
-        self._add("cancel", 0.0, math.nan, feed)
+        self._add("cancel", 0.0, None, feed)
 
-    def _add(self, kind: str, quantity: float, price: float, feed: str | None) -> None:
+    def _add(self, kind: str, quantity: float, price: float | None, feed: str | None) -> None:
         name = self._first if feed is None else feed
-        self.decisions.append(BarDecision(self.row, name, kind, float(quantity), float(price)))
+        at = math.nan if price is None else float(price)
+        self.decisions.append(BarDecision(self.row, name, kind, float(quantity), at))
 
 
 ENTRY: Final = struct.Struct("<BHdd")
@@ -165,11 +162,8 @@ def find_strategy(space: Mapping[str, Any]) -> Any:
     """Return an instance of ``Strategy``, or of the only class with ``on_bar``; LookupError without one."""
     found = space.get("Strategy")
     if found is None:
-        made_here = [
-            value
-            for value in space.values()
-            if isinstance(value, type) and callable(getattr(value, "on_bar", None))
-        ]
+        classes = [value for value in space.values() if isinstance(value, type)]
+        made_here = [value for value in classes if callable(getattr(value, "on_bar", None))]
         if len(made_here) != 1:
             raise LookupError("the code defines no class Strategy with a method on_bar(self, bar, desk)")
         found = made_here[0]

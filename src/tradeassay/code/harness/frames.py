@@ -21,8 +21,7 @@ from tradeassay.sandbox.strategy import NoEntry, claim_of, columns_of, shape
 
 ENTRY: Final = "signals"
 HEAD: Final = struct.Struct("<II")
-"""What every frame begins with: how many of its rows count, and ``ASKED`` where the program is asked on the last
-one, ``NEW_TABLE`` where they begin another table."""
+"""A frame's head: how many rows count, and whether the last is asked about (or they begin another table)."""
 ASKED: Final = 1
 NEW_TABLE: Final = 2
 ROW_TYPES: Final = {"q": "<i8", "d": "<f8", "?": "?"}

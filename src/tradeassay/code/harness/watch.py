@@ -75,7 +75,7 @@ SHORTCUTS: Final[tuple[tuple[type, str, Any], ...]] = (
 )
 
 
-_MOST_READ: Final = 20
+_MOST_READ = _MOST = 20
 _DEEP: Final = 3
 """How many frames of the framework lie between the code and a line, at most."""
 
@@ -90,7 +90,7 @@ def watch_lines() -> None:
 
     For the process that all children come from: a class that is changed later is looked up anew in each of them.
     """
-    plain_get, plain_call, series_call = LineBuffer.get, LineBuffer.__call__, LineSeries.__call__
+    plain_get = LineBuffer.get
 
     def getitem(self: Any, ago: int) -> Any:
         if ago > 0:
@@ -102,21 +102,19 @@ def watch_lines() -> None:
             _tell(f"get(ago={ago})", sys._getframe(1))
         return plain_get(self, ago, size)
 
-    def call(self: Any, ago: Any = None) -> Any:
-        if isinstance(ago, int) and ago > 0:
-            _tell(f"line({ago})", sys._getframe(1))
-        return plain_call(self, ago)
+    def calling(plain: Callable[..., Any]) -> Callable[..., Any]:
+        def call(self: Any, ago: Any = None, *line: int, **named: int) -> Any:
+            if isinstance(ago, int) and ago > 0:
+                _tell(f"line({ago})", sys._getframe(1))
+            return plain(self, ago, *line, **named)
 
-    def call_series(self: Any, ago: Any = None, line: int = -1) -> Any:
-        if isinstance(ago, int) and ago > 0:
-            _tell(f"line({ago})", sys._getframe(1))
-        return series_call(self, ago, line)
+        return call
 
     watched = (
         (LineBuffer, "__getitem__", getitem),
         (LineBuffer, "get", get),
-        (LineBuffer, "__call__", call),
-        (LineSeries, "__call__", call_series),
+        (LineBuffer, "__call__", calling(LineBuffer.__call__)),
+        (LineSeries, "__call__", calling(LineSeries.__call__)),
     )
     for owner, name, mine in (*watched, *SHORTCUTS):
         setattr(owner, name, mine)
@@ -135,7 +133,6 @@ def _tell(what: str, frame: FrameType | None) -> None:
         frame = frame.f_back
 
 
-_MOST: Final = 20
 _PARTS: Final = tuple(
     "analyzer broker brokers.bbroker cerebro comminfo feed indicator linebuffer lineiterator lineroot "
     "lineseries metabase observer order position sizer sizers.fixedsize sizers.percents_sizer store strategy "
@@ -164,11 +161,14 @@ def _not_grown(owner: type) -> Print:
     names = frozenset(vars(owner))
 
     def grown() -> str:
-        own = vars(owner)
-        more = [name for name in own.keys() - names if _function(own[name]) or isinstance(own[name], property)]
+        more = [name for name, value in vars(owner).items() if name not in names and _is_code(value)]
         return f"{_name(owner)}.{'/'.join(sorted(more))}" if more else ""
 
     return grown
+
+
+def _is_code(value: Any) -> bool:
+    return _function(value) is not None or isinstance(value, property)
 
 
 def _name(kind: type) -> str:
@@ -187,11 +187,8 @@ def fingerprint() -> list[Print]:
         for label, kind in vars(module).items():
             # Names with an underscore are classes that the framework generates for lines and parameters.
             if inspect.isclass(kind) and kind.__module__ == module.__name__ and "_" not in label:
-                prints += [
-                    _unchanged(kind, attribute, value)
-                    for attribute, value in vars(kind).items()
-                    if _function(value) is not None or isinstance(value, property)
-                ]
+                parts = vars(kind).items()
+                prints += [_unchanged(kind, name, value) for name, value in parts if _is_code(value)]
                 prints.append(_not_grown(kind))
     return prints
 
@@ -201,12 +198,11 @@ def changes(prints: list[Print]) -> list[str]:
 
 
 def shadowed(*things: Any) -> list[str]:
-    found = []
-    for thing in things:
-        for name, value in list(vars(thing).items()):
-            if callable(value) and inspect.isroutine(getattr(type(thing), name, None)):
-                found.append(f"{PATCHED}{type(thing).__name__}.{name} of this run")
-    return found[:_MOST]
+    """Return the methods of the framework that a run's own objects have replaced."""
+    names = ((thing, name) for thing in things for name, value in list(vars(thing).items()) if callable(value))
+    named = ((type(thing), name) for thing, name in names)
+    found = [(kind, name) for kind, name in named if inspect.isroutine(getattr(kind, name, None))]
+    return [f"{PATCHED}{kind.__name__}.{name} of this run" for kind, name in found][:_MOST]
 
 
 def _function(value: Any) -> Any:

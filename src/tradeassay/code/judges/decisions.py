@@ -279,9 +279,7 @@ def _paired(mine: Floats, theirs: Floats, credit: Floats, reach: float) -> float
 def _in_step(
     mine: tuple[DecisionEvent, ...], theirs: tuple[DecisionEvent, ...], rows: int, config: DecisionsConfig
 ) -> float:
-    """Return the bar from which two runs are compared: the warm-up's end, or later the first on which both hold
-    the same side of every asset.
-    """
+    """Return the bar from which runs are compared: after the warm-up, or when both first hold the same."""
     first = min((event.bar for event in theirs), default=0)
     end = first + config.warm_up * rows
     held: dict[int, list[int]] = {}

@@ -154,9 +154,7 @@ class JudgedMarket:
     kinds: frozenset[str] | None = None
 
     def brief(self) -> JudgedMarket:
-        """Return the market up to the reference's sixth entry, a year of days at least: enough to see a program
-        trade.
-        """
+        """Return the market up to the reference's sixth entry, a year of days at least."""
         entries = [event.bar for event in self.events if event.bar == event.opened]
         if len(entries) <= _SHOWN:
             return self
@@ -178,9 +176,7 @@ class DrawnAgain(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Judging:
-    """The markets of a task, home first. ``immaterial`` names the constants of the reference that no market of
-    these can tell from another value.
-    """
+    """The markets of a task, home first. ``immaterial``: constants that none of them tells from another value."""
 
     markets: tuple[JudgedMarket, ...]
     again: tuple[DrawnAgain, ...] = ()
@@ -296,9 +292,7 @@ def draw_markets(
 
 
 def is_stated(mutant: Mutant, task: CodeTask, framework: Framework) -> bool:
-    """Return whether the task's words name the number that a mutant changes (others it promises nothing about),
-    or a branch with orders is gone.
-    """
+    """Return whether the task's words name the number that is changed, or a branch with orders is gone."""
     known = task.cannot_matter or ()
     if any((one.framework, one.line, one.change) == (framework, mutant.line, mutant.change) for one in known):
         return False
@@ -520,9 +514,7 @@ class _Hand:
         return market
 
     def _guarded(self, bars: TaskBars, market: JudgedMarket) -> bool:
-        """Return whether the reference needs a guard here that no task asks for: a textbook program, whose
-        indicator divides by zero where nothing moves, would be refused for it.
-        """
+        """Return whether the reference is guarded here against a division by zero that no task asks about."""
         plain = _GUARD.sub("", self._source)
         if plain == self._source:
             return False

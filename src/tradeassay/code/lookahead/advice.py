@@ -5,9 +5,7 @@ object to honest code.
 from __future__ import annotations
 
 import ast
-from typing import Final
-
-import msgspec
+from typing import Final, NamedTuple
 
 from tradeassay.code.program_source import parses
 
@@ -31,7 +29,7 @@ _NOT_CAUSAL: Final = {
 }
 
 
-class Advice(msgspec.Struct, frozen=True, kw_only=True):
+class Advice(NamedTuple):
     """One place in the source that deserves a look."""
 
     line: int
@@ -44,11 +42,18 @@ def source_advice(source: str) -> tuple[Advice, ...]:
     found: list[Advice] = []
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Call) and (text := _call(node)):
-            found.append(Advice(line=node.lineno, text=text))
+            found.append(Advice(node.lineno, text))
         elif isinstance(node, ast.Slice) and _negative(node.step):
-            found.append(Advice(line=node.lineno, text="a slice that runs backwards"))
-        elif isinstance(node, ast.For):
-            found += _ahead(node)
+            found.append(Advice(node.lineno, "a slice that runs backwards"))
+        elif isinstance(node, ast.For):  # x[i + k], where i is the loop's own variable
+            names = {inner.id for inner in ast.walk(node.target) if isinstance(inner, ast.Name)}
+            for inner in ast.walk(node):
+                parts = ast.walk(inner.slice) if isinstance(inner, ast.Subscript) else ()
+                sums = [
+                    part.left for part in parts if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add)
+                ]
+                if isinstance(inner, ast.Subscript) and any(getattr(left, "id", None) in names for left in sums):
+                    found.append(Advice(inner.lineno, "an index ahead of the loop's own bar"))
     return tuple(sorted(found, key=lambda advice: advice.line))
 
 
@@ -69,18 +74,6 @@ def _call(node: ast.Call) -> str:
     if name in ("convolve", "correlate") and said.get("mode") == "same":
         return "mode 'same' centres the kernel"
     return f"{name} {_NOT_CAUSAL[name]}" if name in _NOT_CAUSAL else ""
-
-
-def _ahead(loop: ast.For) -> list[Advice]:
-    """Find ``x[i + k]`` where ``i`` is the loop's own variable."""
-    names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
-    found = []
-    for node in ast.walk(loop):
-        parts = ast.walk(node.slice) if isinstance(node, ast.Subscript) else ()
-        sums = [part for part in parts if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add)]
-        if isinstance(node, ast.Subscript) and any(getattr(part.left, "id", None) in names for part in sums):
-            found.append(Advice(line=node.lineno, text="an index ahead of the loop's own bar"))
-    return found
 
 
 def _negative(value: ast.expr | None) -> bool:

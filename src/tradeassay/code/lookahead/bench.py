@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from importlib.resources import files
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -24,8 +24,7 @@ _SEEDS: Final[dict[Data, int]] = {"daily": 20, "hourly": 21}
 
 @lru_cache(maxsize=2)
 def bench_columns(data: Data) -> dict[str, Array]:
-    bars = BARS[data]
-    rng = np.random.default_rng(_SEEDS[data])
+    bars, rng = BARS[data], np.random.default_rng(_SEEDS[data])
     spell = np.exp(0.4 * np.sin(np.arange(bars) / 90) + 0.2 * rng.standard_normal(bars))
     close = 100 * np.exp(np.cumsum(0.0002 + 0.01 * spell * rng.standard_normal(bars)))
     opened = np.concatenate([[100.0], close[:-1]]) * np.exp(0.003 * rng.standard_normal(bars))
@@ -35,19 +34,12 @@ def bench_columns(data: Data) -> dict[str, Array]:
     volume = 1e6 * spell * rng.uniform(0.5, 1.5, bars)
     end = np.busday_offset(np.datetime64("2024-12-31"), 0, roll="backward")
     days = bars if data == "daily" else -(-bars // _HOURS)
-    times = np.busday_offset(end, np.arange(1 - days, 1)).astype("M8[ns]")
+    times = np.asarray(np.busday_offset(end, np.arange(1 - days, 1)).astype("M8[ns]"))
     if data == "hourly":
         hours = np.timedelta64(10, "h") + np.arange(_HOURS) * np.timedelta64(1, "h")
         times = (times[:, None] + hours).ravel()[:bars]
-    made = {
-        "time": np.asarray(times),
-        "open": opened,
-        "high": high,
-        "low": low,
-        "close": close,
-        "volume": volume,
-        "score": score,
-    }
+    prices = {"open": opened, "high": high, "low": low, "close": close}
+    made = {"time": times, **prices, "volume": volume, "score": score}
     return {name: values[-KEPT[data] :] for name, values in made.items()}
 
 
@@ -91,7 +83,7 @@ def load_bench() -> tuple[BenchCase, ...]:
     )
 
 
-class BenchLine(msgspec.Struct, frozen=True, kw_only=True):
+class BenchLine(NamedTuple):
     """One case: whether it leaks, and whether the check says so; ``method`` and ``runs`` are what it took."""
 
     name: str
@@ -105,16 +97,8 @@ class BenchLine(msgspec.Struct, frozen=True, kw_only=True):
 def measure_bench(seed: int, cases: Iterable[BenchCase] | None = None) -> list[BenchLine]:
     lines = []
     for case in load_bench() if cases is None else cases:
-        record = check_leaks(case.subject(), bench_columns(case.data), seed=seed, deterministic=True)
-        method = record.evidence[0].method if record.evidence else ""
-        lines.append(
-            BenchLine(
-                name=case.name,
-                what=case.what,
-                leaky=case.leaky,
-                check=record.leaky,
-                method=method,
-                runs=record.runs,
-            )
-        )
+        found = check_leaks(case.subject(), bench_columns(case.data), seed=seed, deterministic=True)
+        how = found.evidence[0].method if found.evidence else ""
+        one = BenchLine(case.name, case.what, case.leaky, check=found.leaky, method=how, runs=found.runs)
+        lines.append(one)
     return lines

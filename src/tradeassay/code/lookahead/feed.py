@@ -65,9 +65,7 @@ def fed_backtests(executor: JobExecutor, jobs: Iterable[backtrader.BacktestJob])
 
 
 def fed_together(executor: JobExecutor, jobs: Sequence[backtrader.BacktestJob]) -> list[backtrader.Backtest]:
-    """Run one program on several tables by one child, which gets them one after the other. Where it fails or ends
-    early, returns the first run alone.
-    """
+    """Run one program on several tables by one child. Where it fails or ends early, return the first run."""
     sent = [fed_job(job) for job in jobs]
     tables = [job.feed for job in sent if job.feed is not None]
     end = np.full(tables[0].size // 8, np.nan).tobytes()

@@ -37,14 +37,14 @@ _ALONG: Final = {"close": 0.25, "open": 0.1, "volume": 0.1, "wicks": 0.1}
 itself: parts that turned together would say by their product what the true ones did.
 """
 
+_ENDS: Final = (("high", np.maximum), ("low", np.minimum))
+
 Group = Mapping[str, Array]
 
 
 @dataclass(frozen=True, slots=True)
 class Feeds:
-    """The columns of a table, and the same by feed: ``A/close`` is column ``close`` of feed ``A``. Raises
-    UserError when there are none, or when they differ in length.
-    """
+    """The columns of a table, and by feed: ``A/close`` is column ``close`` of feed ``A``. They need one length."""
 
     columns: Columns
     groups: Mapping[str, Group]
@@ -95,10 +95,7 @@ def _snapped(new: Array, true: Array, rows: Ints) -> Array:
 
 def _enclose(prices: dict[str, Array]) -> None:
     inside = [prices[name] for name in PRICES if name in prices]
-    if "high" in prices:
-        prices["high"] = np.maximum.reduce(inside)
-    if "low" in prices:
-        prices["low"] = np.minimum.reduce(inside)
+    prices |= {name: most.reduce(inside) for name, most in _ENDS if name in prices}
 
 
 def _prices_of(group: Group) -> dict[str, Floats]:
@@ -115,10 +112,13 @@ def other_future(
     """Return ``length`` rows, the first ``known`` true, the rest another plausible path: moves of bars drawn in
     short blocks, the same for every feed, or with ``mirror`` the true moves, sign flipped. Times stay.
     """
+    size, count, rows = len(feeds), length - known, np.arange(known, length)
+    bars = np.zeros(max(count, 0), dtype=np.int64)
+    if size >= 2 and count >= 1:
+        starts = rng.integers(1, size, -(-count // _BLOCK))
+        bars = 1 + ((starts[:, None] + np.arange(_BLOCK)).ravel()[:count] - 1) % (size - 1)
+    bars = rows if mirror else bars
     groups: dict[str, dict[str, Array]] = {}
-    drawn = _drawn_bars(len(feeds), length - known, rng)
-    rows = np.arange(known, length)
-    bars = rows if mirror else drawn
     for feed, group in feeds.groups.items():
         made = {name: values[:length].copy() for name, values in group.items()}
         for name in group.keys() - _NOT_DRAWN:
@@ -130,22 +130,17 @@ def other_future(
     return feeds.join(groups)
 
 
-def _drawn_bars(size: int, count: int, rng: np.random.Generator) -> Ints:
-    if size < 2 or count < 1:
-        return np.zeros(max(count, 0), dtype=np.int64)
-    starts = rng.integers(1, size, -(-count // _BLOCK))
-    bars = (starts[:, None] + np.arange(_BLOCK)).ravel()[:count]
-    return np.asarray(1 + (bars - 1) % (size - 1), dtype=np.int64)
-
-
 def _continued(group: Group, start: int, bars: Ints, *, mirror: bool) -> dict[str, Array]:
     """Return prices that go on from the last true close by the moves of ``bars``."""
     base = _base_of(group)
     if base is None:
         return {}
-    close = _filled(np.asarray(group[base], dtype=np.float64))
-    multiply = bool((close > 0).all())
-    first = close[start - 1]
+    close = np.asarray(group[base], dtype=np.float64)
+    # Gaps are filled by the last known price, the first known one at the start.
+    known = np.flatnonzero(np.isfinite(close))
+    place = np.maximum(np.searchsorted(known, np.arange(len(close)), side="right") - 1, 0)
+    close = close[known[place]] if known.size else np.ones_like(close)
+    multiply, first = bool((close > 0).all()), close[start - 1]
     last = np.concatenate([close[:1], close[:-1]])[bars]
 
     def move(values: Array) -> Array:
@@ -157,23 +152,12 @@ def _continued(group: Group, start: int, bars: Ints, *, mirror: bool) -> dict[st
     path = first * np.cumprod(step) if multiply else first + np.cumsum(step)
     before = np.concatenate([[first], path[:-1]])[: len(path)]
     prices: dict[str, Array] = {}
-    for name in PRICES:
-        if name in group:
-            taken = group[_SWAP[name] if mirror and _SWAP[name] in group else name]
-            moved = move(np.asarray(taken, dtype=np.float64)[bars])
-            prices[name] = before * moved if multiply else before + moved
+    for name in (name for name in PRICES if name in group):
+        taken = group[_SWAP[name] if mirror and _SWAP[name] in group else name]
+        moved = move(np.asarray(taken, dtype=np.float64)[bars])
+        prices[name] = before * moved if multiply else before + moved
     _enclose(prices)
     return prices
-
-
-def _filled(close: Array) -> Array:
-    """Return prices with gaps filled by the last known one (the first known at the start)."""
-    known = np.flatnonzero(np.isfinite(close))
-    if not known.size:
-        return np.ones_like(close)
-    place = np.searchsorted(known, np.arange(len(close)), side="right") - 1
-    filled: Array = close[known[np.maximum(place, 0)]]
-    return filled
 
 
 class _Scale:
@@ -231,15 +215,13 @@ def _change_wicks(
     upper = np.nan_to_num(true["high"] - np.maximum.reduce(body))
     lower = np.nan_to_num(np.minimum.reduce(body) - true["low"])
     order = np.argsort(upper + lower, kind="stable")
-    long = np.argsort(order, kind="stable")[rows] * 2 >= order.size
-    half = order.size // 2
+    long, half = np.argsort(order, kind="stable")[rows] * 2 >= order.size, order.size // 2
     taken = order[rng.integers(0, half, rows.size) + np.where(long == (sides > 0), order.size - half, 0)]
     ends = [made[name][rows] for name in ("open", "close") if name in made]
-    for name, most, wick in (("high", np.maximum, upper), ("low", np.minimum, -lower)):
+    for (name, most), wick in zip(_ENDS, (upper, -lower), strict=True):
         tip = most.reduce(ends)
-        changed = np.asarray(made[name], dtype=np.float64).copy()
-        changed[rows] = most(tip, scale.moved(tip, wick[taken]))
-        made[name] = changed
+        made[name] = np.asarray(made[name], dtype=np.float64).copy()
+        made[name][rows] = most(tip, scale.moved(tip, wick[taken]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,9 +244,9 @@ def false_next_bars(feeds: Feeds, rng: np.random.Generator, hints: Ints) -> Fals
         for feed in feeds.groups
         for part, share in _ALONG.items()
     }
-    again = both | np.any([side > 0 for side in sides.values()], axis=0)
-    turned = {part: -side for part, side in sides.items()}
-    return FalseBars(_next_bars(feeds, sides, rng), _next_bars(feeds, turned, rng), np.flatnonzero(again))
+    again = np.flatnonzero(both | np.any([side > 0 for side in sides.values()], axis=0))
+    first = _next_bars(feeds, sides, rng)
+    return FalseBars(first, _next_bars(feeds, {part: -side for part, side in sides.items()}, rng), again)
 
 
 def _next_bars(
@@ -308,9 +290,7 @@ def _next_bars(
 
 @dataclass(frozen=True, slots=True)
 class InPlace:
-    """One run with many changes. ``cuts`` are the last true rows, ``lengths`` how many rows after each are moved,
-    ``gap`` the least distance between two cuts.
-    """
+    """Many changes in one run: ``lengths`` rows after each last true row in ``cuts``, at least ``gap`` apart."""
 
     cuts: Ints
     lengths: Ints
@@ -318,18 +298,16 @@ class InPlace:
     columns: dict[str, Array]
 
     def alone(self, feeds: Feeds, number: int) -> dict[str, Array]:
-        cut, length = int(self.cuts[number]), int(self.lengths[number])
-        made = {}
-        for name, values in feeds.head(cut + 1 + length).items():
-            made[name] = values.copy()
-            made[name][cut + 1 :] = self.columns[name][cut + 1 : cut + 1 + length]
+        """Return the true rows up to a cut, and its changed ones behind them."""
+        after = int(self.cuts[number]) + 1
+        made = {name: values.copy() for name, values in feeds.head(after + int(self.lengths[number])).items()}
+        for name, values in made.items():
+            values[after:] = self.columns[name][after : len(values)]
         return made
 
 
 def choose_places(bars: int, wanted: Ints, visited: Flags, gap: int, rng: np.random.Generator) -> Ints:
-    """Return rows to cut after, at least ``gap`` apart: half of them ``wanted`` and not yet visited, the rest
-    anywhere.
-    """
+    """Return rows to cut after, at least ``gap`` apart: half ``wanted`` and new, the rest anywhere."""
     last = bars - 2
     room = max(1, bars // (2 * gap))
     fresh = rng.permutation(wanted[(wanted <= last) & ~visited[np.minimum(wanted, bars - 1)]])
@@ -356,8 +334,7 @@ def change_in_place(feeds: Feeds, cuts: Ints, gap: int, rng: np.random.Generator
     either = rng.choice((-1.0, 1.0), rows.size)  # not with the price: their product would be the true one
     groups: dict[str, dict[str, Array]] = {}
     for feed, group in feeds.groups.items():
-        made = dict(group)
-        base = _base_of(group)
+        made, base = dict(group), _base_of(group)
         if base is not None:
             scale = _Scale(group[base])
             true = scale.known[cuts + lengths] - scale.known[cuts]

@@ -34,7 +34,7 @@ from tradeassay.code.lookahead.futures import (
 from tradeassay.code.lookahead.trace import Array, Columns, RunFailure, Trace, first_difference
 from tradeassay.core.errors import UserError
 from tradeassay.core.view import Ints
-from tradeassay.sandbox import Job, JobExecutor, JobResult, kind_of
+from tradeassay.sandbox import Job, JobExecutor, kind_of
 
 Outcome = Trace | RunFailure
 Enough = Callable[[int, Outcome], bool]
@@ -105,14 +105,9 @@ class ChangedDecision(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        how = {
-            "next bar": f"with one false bar after {self.cut_row}",
-            "prefix": f"with other rows after {self.cut_row}",
-            "in place": f"with a few other rows after {self.cut_row}",
-        }[self.method]
-        return (
-            f"{self.method}: on bar {self.row} the scored run decides {self.scored}; {how} it decides {self.other}"
-        )
+        other = {"next bar": "one false bar", "prefix": "other rows", "in place": "a few other rows"}[self.method]
+        decided = f"on bar {self.row} the scored run decides {self.scored}"
+        return f"{self.method}: {decided}; with {other} after {self.cut_row} it decides {self.other}"
 
 
 class LeakRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -187,15 +182,13 @@ class FunctionSubject(LeakSubject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSubject:
-    """Code that runs as jobs of an executor, a fresh child each. ``job`` carries everything but the columns; those
-    that come back are decisions by row.
-    """
+    """Code that runs as ``job``, a fresh child for each table; the columns it returns are decisions by row."""
 
     executor: JobExecutor
     job: Job
 
     def run(self, columns: Columns) -> Outcome:
-        return self._outcome(self.executor.run(replace(self.job, columns=columns)))
+        return next(self._outcomes([columns]))
 
     def next_bars(
         self, columns: Columns, false: Columns, enough: Enough, rows: Ints | None = None
@@ -203,18 +196,18 @@ class JobSubject:
         """Run a job for each table, a few at a time: what follows a leak need not be run."""
         tables = with_false_bars(columns, false, rows)
         while few := list(islice(tables, 16)):
-            for result in self.executor.map(replace(self.job, columns=table) for table in few):
-                yield self._outcome(result)
+            yield from self._outcomes(few)
 
-    def _outcome(self, result: JobResult) -> Outcome:
-        if result.failure is not None:
-            return RunFailure(kind=kind_of(result.failure), text=result.failure.text)
-        try:
-            assert result.columns is not None
-            trace = Trace.of_rows(result.columns)
-        except (UserError, ValueError) as error:
-            return RunFailure(kind="bad_decisions", text=str(error))
-        return replace(trace, cpu_s=result.usage.cpu_s)
+    def _outcomes(self, tables: Sequence[Columns]) -> Iterator[Outcome]:
+        for result in self.executor.map(replace(self.job, columns=table) for table in tables):
+            if result.failure is not None:
+                yield RunFailure(kind=kind_of(result.failure), text=result.failure.text)
+                continue
+            try:
+                assert result.columns is not None
+                yield replace(Trace.of_rows(result.columns), cpu_s=result.usage.cpu_s)
+            except (UserError, ValueError) as error:
+                yield RunFailure(kind="bad_decisions", text=str(error))
 
 
 def check_leaks(
@@ -228,10 +221,9 @@ def check_leaks(
     """Return whether any decision on ``columns`` was seen to depend on later rows; None where nobody could tell.
     ``deterministic`` skips the repetition of the scored run. The same seed gives the same record.
     """
-    config = config or LeakConfig()
-    feeds = Feeds.of(columns)
-    if len(feeds) < _FEWEST_ROWS:
-        return LeakRecord(verdict=None, cause="too_short", reason=f"{len(feeds)} rows are too few to cut")
+    config, bars = config or LeakConfig(), len(Feeds.of(columns))
+    if bars < _FEWEST_ROWS:
+        return LeakRecord(verdict=None, cause="too_short", reason=f"{bars} rows are too few to cut")
     slow = probe_speed(subject, columns, config)
     if slow is not None:
         cause: Cause = "too_slow" if slow.kind in ("too_slow", "cpu_timeout", "wall_timeout") else "run_failed"
@@ -244,7 +236,7 @@ def check_leaks(
             reason = f"the run itself failed: {outcome.text}"
             return LeakRecord(verdict=None, cause="run_failed", reason=reason, runs=growth.runs)
     assert isinstance(scored, Trace) and isinstance(again, Trace)
-    differs = first_difference(scored, again, len(feeds), 0.0)
+    differs = first_difference(scored, again, bars, 0.0)
     if differs is not None:
         row, first, second = differs
         reason = f"two runs on the same rows differ on bar {row}: {first} against {second}"
@@ -277,10 +269,8 @@ def probe_speed(subject: LeakSubject, columns: Columns, config: LeakConfig) -> R
         growth = f"time grows with the power {exponent:.1f} of the bars"
         advice = "; a loop that walks or copies the whole table on every bar is the usual cause"
     span = f"{expected:.0f} s" if expected < 120 else f"{expected / 60:.0f} minutes"
-    text = (
-        f"{SHORT:,} bars take {short:.2f} s and {LONG:,} bars {long:.2f} s: {growth}, "
-        f"{len(feeds):,} bars would take about {span}{advice}; {config.run_s:g} s are allowed"
-    )
+    took = f"{SHORT:,} bars take {short:.2f} s and {LONG:,} bars {long:.2f} s: {growth}"
+    text = f"{took}, {len(feeds):,} bars would take about {span}{advice}; {config.run_s:g} s are allowed"
     return RunFailure(kind="too_slow", text=text)
 
 
@@ -331,22 +321,21 @@ class Growth:
         hints: Sequence[int] = (),
     ) -> None:
         self._subject, self._config = subject, config
-        self._feeds = Feeds.of(columns)
-        self._rng = np.random.default_rng(seed)
+        self._feeds, self._rng = Feeds.of(columns), np.random.default_rng(seed)
         self._answers: list[_Answer] = []
         self._failures: list[RunFailure] = []
         self._screens: list[tuple[InPlace, Trace]] = []
         self._clear: set[int] = set()
         self._screened = self._untried = self._compared = self.runs = self.rows = 0
-        bars = len(self._feeds)
+        bars, expected = len(self._feeds), np.asarray(hints, dtype=np.int64)
         self._visited = np.zeros(bars, dtype=bool)
         self._short = _FEWEST_ROWS <= bars <= config.every_bar
         if self._short:
-            self._false = false_next_bars(self._feeds, self._rng, np.asarray(hints, dtype=np.int64))
+            self._false = false_next_bars(self._feeds, self._rng, expected)
             if self._walk(self._false.first, None):
                 self._walk(self._false.second, self._false.again)
         elif bars >= _FEWEST_ROWS:
-            self._ask_at_some(np.asarray(hints, dtype=np.int64))
+            self._ask_at_some(expected)
 
     def _walk(self, false: Columns, rows: Ints | None) -> bool:
         """Grow the table bar by bar; returns whether every answer came and none changed a decision."""
@@ -359,11 +348,11 @@ class Growth:
                 break
         self.runs += chain.count
         self.rows += chain.count * (bars // 2)
+        self._compared += chain.count
         self._failures += chain.failures
         self._answers += chain.parted or ([chain.last] if chain.last is not None else [])
         if chain.count < len(wanted) and not chain.parted and not chain.failures:
             self._failures.append(RunFailure(kind="bad_result", text="it stopped answering"))
-        self._compared += chain.count
         return not chain.parted and chain.count >= len(wanted)
 
     def _ask_at_some(self, hints: Ints) -> None:
@@ -372,9 +361,12 @@ class Growth:
         in_place = bars > 4 * config.gap
         early = min(bars - 2, _NEAR_START)
         expected = hints[hints <= early] if hints.size else np.arange(early + 1)
-        drawn = 6 if in_place else 40
+        drawn, count = 6 if in_place else 40, config.cuts
+        # In the last hundredth, in the last tenth and, evenly, before: the rows of the plan, varied by the rng.
+        edges = [*np.linspace(0.05, 0.9, max(count - 1, 1)), 0.99, 0.999] if count > 1 else [0.9, 0.999]
+        spread = list(pairwise(edges))[::-1][:count] if bars > 20 else []
         cuts = [
-            *spread_cuts(bars, config.cuts, rng),
+            *(int(bars * rng.uniform(low, high)) for low, high in spread),
             *rng.integers(0, min(120, early) + 1, drawn // 2).tolist(),
             *rng.choice(expected, min(drawn // 3, expected.size), replace=False).tolist(),
             *rng.integers(0, early + 1, drawn // 6).tolist(),
@@ -408,71 +400,21 @@ class Growth:
 
     def compare(self, scored: Trace) -> LeakRecord:
         """Return what the answers say about the scored run; asks more where it decides something."""
-        evidence = self._convict(scored)
+        evidence, bars = self._convict(scored), len(self._feeds)
         if evidence is None and not self._failures:
             evidence = self._ask_where_it_decides(scored)
-        lengthy = evidence is not None and evidence.method != "in place" and self._knows_length(scored, evidence)
-        return self._record(scored, evidence, lengthy=lengthy)
-
-    def _convict(self, scored: Trace) -> ChangedDecision | None:
-        while self._answers:
-            method, cut, trace = self._answers.pop(0)
-            found = first_difference(scored, trace, cut + 1, self._config.rtol)
-            if found is not None:
-                row, here, there = found
-                return ChangedDecision(method=method, cut_row=cut, row=row, scored=here, other=there)
-        return None
-
-    def _ask_where_it_decides(self, scored: Trace) -> ChangedDecision | None:
-        decided = np.unique(scored.rows)
-        if self._short:
-            more = np.setdiff1d(decided[decided < len(self._feeds) - 1], self._false.again)
-            if more.size:
-                self._walk(self._false.second, more)
-            return self._convict(scored)
-        config, gap = self._config, self._config.gap
-        left, open_cuts = config.confirmations, set[int]()
-        for number in range(2 * config.runs if self._screens else 0):
-            if not self._screens:
-                if number >= config.runs and not open_cuts:
-                    break
-                wanted = np.array(sorted(open_cuts), dtype=np.int64) if open_cuts else decided
-                self._visited[wanted[wanted < len(self._feeds)]] &= not open_cuts
-                self._change(wanted, gap)
-                if not self._screens:
-                    continue
-            made, trace = self._screens.pop(0)
-            found = screen(made, scored, trace, len(self._feeds))
-            self._screened += made.cuts.size
-            tried = found.hits[: min(left, max(found.near, 2))]
-            left -= len(tried)
-            for place in tried:
-                outcome = self._run(made.alone(self._feeds, place))
-                if outcome is not None:
-                    self._answers.append(_Answer("in place", int(made.cuts[place]), outcome))
-            evidence = self._convict(scored)
-            if evidence is not None:
-                return evidence
-            settled = {*found.clear.tolist(), *(int(made.cuts[place]) for place in tried)}
-            self._clear |= settled
-            open_cuts |= {int(made.cuts[place]) for place in found.hits[len(tried) : found.near]}
-            open_cuts -= settled
-            far = found.clear.size < made.cuts.size // 2
-            if (open_cuts or far) and len(self._feeds) > 64 * gap:
-                gap *= 4  # it remembers for longer than a gap: fewer changes, farther apart
-        self._untried = len(open_cuts)
-        return None
-
-    def _knows_length(self, scored: Trace, evidence: ChangedDecision) -> bool:
-        for mirror in (True, False):
-            bars = len(self._feeds)
-            outcome = self._run(other_future(self._feeds, evidence.cut_row + 1, bars, self._rng, mirror=mirror))
-            if outcome is None or first_difference(scored, outcome, evidence.cut_row + 1, self._config.rtol):
-                return False
-        return True
-
-    def _record(self, scored: Trace, evidence: ChangedDecision | None, *, lengthy: bool) -> LeakRecord:
-        bars = len(self._feeds)
+        lengthy = evidence is not None and evidence.method != "in place"
+        for mirror in (
+            True,
+            False,
+        ):  # the same decisions in a table of the same length: then that was what it knew
+            if evidence is not None and lengthy:
+                outcome = self._run(
+                    other_future(self._feeds, evidence.cut_row + 1, bars, self._rng, mirror=mirror)
+                )
+                lengthy = outcome is not None and not first_difference(
+                    scored, outcome, evidence.cut_row + 1, self._config.rtol
+                )
         tried = bars - 1 if self._short else len(self._clear)
         # A leak in so many bars, anywhere, would have been met with a probability of 95 %.
         bound = 1 if self._short else bound_of(bars, tried)
@@ -481,11 +423,8 @@ class Growth:
         if evidence is not None:
             verdict, reason = "leaky", evidence.text
             if lengthy:
-                cause = "length"
-                reason = (
-                    "it depends on how long the table is (with other later prices in a table of the same length "
-                    f"it decided the same): {reason}"
-                )
+                other = "with other later prices in a table of the same length it decided the same"
+                cause, reason = "length", f"it depends on how long the table is ({other}): {reason}"
         elif self._failures:
             verdict, cause = None, "run_failed"
             total = len(self._failures) + self._compared
@@ -515,6 +454,55 @@ class Growth:
             repeated=self._repeated(scored) if self._config.placebo else None,
         )
 
+    def _convict(self, scored: Trace) -> ChangedDecision | None:
+        while self._answers:
+            method, cut, trace = self._answers.pop(0)
+            found = first_difference(scored, trace, cut + 1, self._config.rtol)
+            if found is not None:
+                row, here, there = found
+                return ChangedDecision(method=method, cut_row=cut, row=row, scored=here, other=there)
+        return None
+
+    def _ask_where_it_decides(self, scored: Trace) -> ChangedDecision | None:
+        decided = np.unique(scored.rows)
+        if self._short:
+            more = np.setdiff1d(decided[decided < len(self._feeds) - 1], self._false.again)
+            if more.size:
+                self._walk(self._false.second, more)
+            return self._convict(scored)
+        config, gap = self._config, self._config.gap
+        left, open_cuts = config.confirmations, set[int]()
+        for number in range(2 * config.runs if self._screens else 0):
+            if not self._screens:
+                if number >= config.runs and not open_cuts:
+                    break
+                wanted = np.array(sorted(open_cuts), dtype=np.int64) if open_cuts else decided
+                self._visited[wanted[wanted < len(self._feeds)]] &= not open_cuts
+                self._change(wanted, gap)
+                if not self._screens:
+                    continue
+            made, trace = self._screens.pop(0)
+            hits, near, clear = screen(made, scored, trace, len(self._feeds))
+            self._screened += made.cuts.size
+            tried = hits[: min(left, max(near, 2))]
+            left -= len(tried)
+            for place in tried:
+                outcome = self._run(made.alone(self._feeds, place))
+                if outcome is not None:
+                    self._answers.append(_Answer("in place", int(made.cuts[place]), outcome))
+            evidence = self._convict(scored)
+            if evidence is not None:
+                return evidence
+            settled = {*clear.tolist(), *(int(made.cuts[place]) for place in tried)}
+            self._clear |= settled
+            open_cuts |= {int(made.cuts[place]) for place in hits[len(tried) : near]}
+            open_cuts -= settled
+            far = clear.size < made.cuts.size // 2
+            if (open_cuts or far) and len(self._feeds) > 64 * gap:
+                gap *= 4  # it remembers for longer than a gap: fewer changes, farther apart
+        self._untried = len(open_cuts)
+        return None
+
     def _repeated(self, scored: Trace) -> float | None:
         outcome = self._run(other_future(self._feeds, 1, len(self._feeds), self._rng, mirror=False))
         if outcome is None or not len(scored):
@@ -528,26 +516,17 @@ class Growth:
         return sum(key in again for key in keys(scored)) / len(scored)
 
 
-class ScreenedCuts(NamedTuple):
-    """What a run in place showed, by cut: hits (the nearest to their cut first), and cuts before which nothing
-    happened. The others were lost in what earlier changes had done. ``near`` counts the hits that begin within a
-    few rows of their cut: those have to be tried.
+def screen(made: InPlace, scored: Trace, other: Trace, bars: int) -> tuple[list[int], int, Ints]:
+    """Compare what was held before each cut with the scored run: return the hits by the number of their cut, the
+    nearest first; how many begin within a few rows of it, which have to be tried; and the rows of the cuts before
+    which nothing happened. The others were lost in what earlier changes had done.
     """
-
-    hits: tuple[int, ...]
-    near: int
-    clear: Ints
-
-
-def screen(made: InPlace, scored: Trace, other: Trace, bars: int) -> ScreenedCuts:
-    """Compare what was held before each cut with the scored run."""
     one, two = scored.held(bars), other.held(bars)
     differs = np.zeros(bars, dtype=bool)
     for name in one.keys() | two.keys():
         a, b = one.get(name, np.zeros(bars)), two.get(name, np.zeros(bars))
         differs |= ~np.isclose(a, b, rtol=_SAME, atol=_SAME, equal_nan=True)
-    starts = np.flatnonzero(differs[1:] & ~differs[:-1]) + 1
-    ends = made.cuts
+    starts, ends = np.flatnonzero(differs[1:] & ~differs[:-1]) + 1, made.cuts
     begins = np.concatenate([[0], (made.cuts + made.lengths + made.gap // 2)[:-1]]).astype(np.int64)
     begins = np.minimum(begins, ends)
     counts = np.concatenate([[0], np.cumsum(differs)])
@@ -559,16 +538,8 @@ def screen(made: InPlace, scored: Trace, other: Trace, bars: int) -> ScreenedCut
             hits.append((int(ends[number]) - int(starts[low]), number))
         elif ends[number] == 0 and differs[0]:
             hits.append((0, number))
-    ordered = sorted(hits)
-    near = sum(distance < _NEAR for distance, _ in ordered)
-    return ScreenedCuts(tuple(number for _, number in ordered), near, made.cuts[clear])
-
-
-def spread_cuts(bars: int, count: int, rng: np.random.Generator) -> list[int]:
-    """Return last true rows in the last hundredth, the last tenth and, evenly, before; varied by the rng."""
-    edges = [*np.linspace(0.05, 0.9, max(count - 1, 1)), 0.99, 0.999] if count > 1 else [0.9, 0.999]
-    chosen = list(pairwise(edges))[::-1][:count]
-    return [int(bars * rng.uniform(low, high)) for low, high in chosen if bars > 20]
+    near = sum(distance < _NEAR for distance, _ in hits)
+    return [number for _, number in sorted(hits)], near, made.cuts[clear]
 
 
 def bound_of(bars: int, clear: int) -> int:

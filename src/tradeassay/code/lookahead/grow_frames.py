@@ -31,6 +31,7 @@ from tradeassay.core.printable import printable
 from tradeassay.core.view import Floats, Ints
 from tradeassay.sandbox import CpuTimeout, FrameFeed, Job, JobExecutor, JobResult, WallTimeout
 from tradeassay.sandbox.codec import Caps, ClaimHead, CodecError, decode
+from tradeassay.sandbox.strategy import Scalar
 
 _CAPS: Final = Caps(columns=64, rows=1 << 13, words=8, total=1 << 16)
 _ROOM: Final = 60_000
@@ -66,9 +67,7 @@ class GrowthPlan(msgspec.Struct, frozen=True, kw_only=True):
         return np.unique(np.concatenate([np.arange(min(self.warm_up, rows)), drawn, hints])).astype(np.int64)
 
     def fewest_met(self, rows: int) -> int:
-        """Return how many rows a leak must touch, wherever they lie, to be met by a drawn one in 95 of 100
-        secrets.
-        """
+        """Return how many rows a leak must touch to be met by a drawn one in 95 of 100 secrets."""
         if rows <= self.every or self.drawn >= rows:
             return 1
         return int(np.ceil(np.log(0.05) / np.log1p(-self.drawn / rows)))
@@ -130,39 +129,33 @@ def run_grown(
 ) -> list[GrownRun]:
     """Call programs on growing tables, then on the whole ones; the same program on several by one child."""
     wanted = [plan.rows(job.bars.rows, rng) for job, (plan, rng) in zip(jobs, plans, strict=True)]
+    asked: list[tuple[dict[int, Floats | str], str]] = []
+    whole: list[JobResult] = []
     if len(jobs) > 1 and all(map(_whole_answers, jobs, wanted)):
-        return _run_together(executor, jobs, wanted, plans[0][0].slower)
-    # A program that was asked on every row may be called on the whole table by the same child. Any other could
-    # remember where it was asked, and look ahead everywhere else.
-    sent = [
-        _grown_job([job], [rows], plan.slower, whole=rows.size == job.bars.rows)
-        for job, rows, (plan, _) in zip(jobs, wanted, plans, strict=True)
-    ]
-    made = []
-    for job, rows, result in zip(jobs, wanted, executor.map(sent), strict=True):
-        ((said, ended),) = _answers([job], [rows], result)
-        if rows.size < job.bars.rows or (ended and said):
-            # What broke while it grew may still run: that is another question, which the whole table answers.
-            result = executor.run(sandbox_job(job)) if said or not ended else result
-        run, targets = read_with_targets(job, result)
-        made.append(GrownRun(job=job, run=run, targets=targets, said=said, ended=ended))
-    return made
-
-
-def _run_together(
-    executor: JobExecutor, jobs: Sequence[BacktestJob], wanted: Sequence[Ints], slower: int
-) -> list[GrownRun]:
-    """One child grows on all tables, another sees all of them whole, and neither knows of the other."""
-    grown = executor.run(_grown_job(jobs, wanted, slower))
-    asked = _answers(jobs, wanted, grown)
-    if isinstance(grown.failure, _TOO_SLOW) or (not grown.answers and grown.failure is not None):
-        # It is too slow, or did not get as far as its first call: nothing more is learned from the whole tables.
-        whole = [grown for _ in jobs]
+        # One child grows on all tables, another sees all of them whole, and neither knows of the other.
+        slower = plans[0][0].slower
+        grown = executor.run(_grown_job(jobs, wanted, slower))
+        asked = _answers(jobs, wanted, grown)
+        if isinstance(grown.failure, _TOO_SLOW) or (not grown.answers and grown.failure is not None):
+            # It is too slow, or did not get as far as its first call: nothing more is learned from whole tables.
+            whole = [grown for _ in jobs]
+        else:
+            shown = executor.run(_grown_job(jobs, [np.array([job.bars.rows - 1]) for job in jobs], slower))
+            whole = [shown for _ in jobs] if isinstance(shown.failure, _TOO_SLOW) else _apart(shown, len(jobs))
+            whole = whole or list(executor.map(sandbox_job(job) for job in jobs))
     else:
-        ends = [np.array([job.bars.rows - 1]) for job in jobs]
-        shown = executor.run(_grown_job(jobs, ends, slower))
-        whole = [shown for _ in jobs] if isinstance(shown.failure, _TOO_SLOW) else _apart(shown, len(jobs))
-        whole = whole or list(executor.map(sandbox_job(job) for job in jobs))
+        # A program that was asked on every row may be called on the whole table by the same child. Any other could
+        # remember where it was asked, and look ahead everywhere else.
+        sent = [
+            _grown_job([job], [rows], plan.slower, whole=rows.size == job.bars.rows)
+            for job, rows, (plan, _) in zip(jobs, wanted, plans, strict=True)
+        ]
+        for job, rows, result in zip(jobs, wanted, executor.map(sent), strict=True):
+            asked += _answers([job], [rows], result)
+            said, ended = asked[-1]
+            # What broke while it grew may still run: that is another question, which the whole table answers.
+            again = (ended or rows.size < job.bars.rows) and (said or not ended)
+            whole.append(executor.run(sandbox_job(job)) if again else result)
     made = []
     for job, (said, ended), result in zip(jobs, asked, whole, strict=True):
         run, targets = read_with_targets(job, result)
@@ -192,43 +185,32 @@ def frame_lookahead(
     asked, fewest, runs, notes = 0, 1, len(ran), list[str]()
     before = [len(one.said) for one, _, _ in ran]
     if not any(one.difference()[1] for one, _, _ in ran):
-        runs += _ask_again(executor, ran)
+        # Ask where the scored runs change a target, in a fresh child that never holds a later row.
+        open_ones = [one for one in ran if len(one[0].said) < one[0].job.bars.rows]
+        more = [(one, rows) for one, plan, rng in open_ones if (rows := _changes(one, plan, rng)).size]
+        runs += len(more)
+        if more:
+            jobs, wanted = [one.job for one, _ in more], [rows for _, rows in more]
+            result = executor.run(_grown_job(jobs, wanted, min(plan.slower for _, plan, _ in ran)))
+            for (one, _), (said, ended) in zip(more, _answers(jobs, wanted, result), strict=True):
+                one.said, one.ended = one.said | said, ended
     for (one, plan, _), many in zip(ran, before, strict=True):
         row, reason, early = one.difference()
         asked += many
         fewest = max(fewest, plan.fewest_met(one.job.bars.rows))
         notes += [f"{one.job.bars.name}: {note}" for note in early]
         if reason:
-            reason = f"{one.job.bars.name}: {reason}"
-            record = LeakRecord(
-                verdict="leaky", reason=reason, runs=runs, bars=asked, fed="differs", notes=tuple(notes)
-            )
-            return failed(reason, "look_ahead" if row is not None else "fails_on_prefixes"), record
+            reason, told = f"{one.job.bars.name}: {reason}", tuple(notes)
+            found = LeakRecord(verdict="leaky", reason=reason, runs=runs, bars=asked, fed="differs", notes=told)
+            return failed(reason, "look_ahead" if row is not None else "fails_on_prefixes"), found
     total = sum(one.job.bars.rows for one, _, _ in ran)
     notes.append(f"{asked} of {total} rows on {len(ran)} markets were asked about before any later row was shown")
-    told: dict[str, Any] = {"verdict": "clean", "runs": runs, "bars": asked, "notes": tuple(notes)}
-    if asked == total:
-        proven = "called on the rows so far it decides the same on every row of every market"
-        return PASSED, LeakRecord(reason=proven, fed="same", **told)
-    reason = (
-        "called on the rows so far it decides the same on every row that was tried; "
-        f"a leak that acts on fewer than {fewest} rows is not excluded"
-    )
-    return PASSED, LeakRecord(reason=reason, **told)
-
-
-def _ask_again(executor: JobExecutor, ran: Sequence[tuple[GrownRun, GrowthPlan, np.random.Generator]]) -> int:
-    """Ask where the scored runs change a target, in a fresh child that never holds a later row; return on how many
-    tables there was something to ask.
-    """
-    open_ones = [one for one in ran if len(one[0].said) < one[0].job.bars.rows]
-    more = [(grown, rows) for grown, plan, rng in open_ones if (rows := _changes(grown, plan, rng)).size]
-    if more:
-        jobs, wanted = [grown.job for grown, _ in more], [rows for _, rows in more]
-        result = executor.run(_grown_job(jobs, wanted, min(plan.slower for _, plan, _ in ran)))
-        for (grown, _), (said, ended) in zip(more, _answers(jobs, wanted, result), strict=True):
-            grown.said, grown.ended = grown.said | said, ended
-    return len(more)
+    reason, fed = "called on the rows so far it decides the same on every row of every market", asked == total
+    if not fed:
+        same = "called on the rows so far it decides the same on every row that was tried"
+        reason = f"{same}; a leak that acts on fewer than {fewest} rows is not excluded"
+    record = LeakRecord(verdict="clean", reason=reason, runs=runs, bars=asked, notes=tuple(notes))
+    return PASSED, msgspec.structs.replace(record, fed="same") if fed else record
 
 
 def _changes(one: GrownRun, plan: GrowthPlan, rng: np.random.Generator) -> Ints:
@@ -243,9 +225,8 @@ def _changes(one: GrownRun, plan: GrowthPlan, rng: np.random.Generator) -> Ints:
     changed = changed[~(np.isin(changed, asked) & np.isin(changed - 1, asked))]
     if changed.size > plan.changes:
         changed = rng.choice(changed, changed.size if plan.hints else plan.changes, replace=False)
-        counts = np.isin(changed, [fill.bar - 1 for fill in one.run.fills]) & (
-            changed >= min(plan.hints, default=0)
-        )
+        counts = np.isin(changed, [fill.bar - 1 for fill in one.run.fills])
+        counts &= changed >= min(plan.hints, default=0)
         changed = changed[np.argsort(~counts, kind="stable")][: plan.changes]
     return np.setdiff1d(np.concatenate([changed, changed - 1]), asked)
 
@@ -259,9 +240,8 @@ def _grown_job(jobs: Sequence[BacktestJob], wanted: Sequence[Ints], slower: int,
         {name: next(iter(one.bars.feeds.values()))[name] for name in FIELDS} if single else one.bars.columns()
         for one in jobs
     ]
-    form = frame_format(tables[0])
-    size, most = struct.calcsize(form), max(_most(rows) for rows in wanted)
-    frames = bytearray()
+    form, most = frame_format(tables[0]), _most(wanted)
+    size, frames = struct.calcsize(form), bytearray()
     for number, (columns, rows) in enumerate(zip(tables, wanted, strict=True)):
         packed, asked, start = pack_rows(columns), frozenset(rows.tolist()), 0
         for end in _ends(rows, most).tolist():
@@ -270,22 +250,18 @@ def _grown_job(jobs: Sequence[BacktestJob], wanted: Sequence[Ints], slower: int,
             frames += packed[start * size : (end + 1) * size].ljust(most * size, b"\0")
             start = end + 1
     limits, slower = job.limits or LIMITS, slower * len(jobs)
-    return Job(
-        source=job.source,
-        harness=GROWING,
-        params={
-            "columns": "\n".join(tables[0]),
-            "format": form,
-            "bars": max(one.bars.rows for one in jobs),
-            "most": most,
-            "all": all(map(_whole_answers, jobs, wanted)),
-            "whole": whole,
-            "pass_as": "frame" if single else "frames",
-        },
-        feed=FrameFeed(frames=bytes(frames), size=HEAD.size + most * size),
-        limits=msgspec.structs.replace(limits, cpu_s=limits.cpu_s * slower, wall_s=limits.wall_s * slower),
-        seed=job.seed,
-    )
+    params: dict[str, Scalar] = {
+        "columns": "\n".join(tables[0]),
+        "format": form,
+        "bars": max(one.bars.rows for one in jobs),
+        "most": most,
+        "all": all(map(_whole_answers, jobs, wanted)),
+        "whole": whole,
+        "pass_as": "frame" if single else "frames",
+    }
+    feed = FrameFeed(frames=bytes(frames), size=HEAD.size + most * size)
+    longer = msgspec.structs.replace(limits, cpu_s=limits.cpu_s * slower, wall_s=limits.wall_s * slower)
+    return Job(source=job.source, harness=GROWING, params=params, feed=feed, limits=longer, seed=job.seed)
 
 
 def _whole_answers(job: BacktestJob, wanted: Ints) -> bool:
@@ -293,8 +269,9 @@ def _whole_answers(job: BacktestJob, wanted: Ints) -> bool:
     return wanted.size < job.bars.rows and job.bars.rows * len(job.bars.assets) * 8 <= _ROOM
 
 
-def _most(wanted: Ints) -> int:
-    return max(1, -(-(int(wanted[-1]) + 1) // len(wanted)))
+def _most(wanted: Sequence[Ints]) -> int:
+    """Return how many rows the frames of these tables hold at most."""
+    return max(1, *(-(-(int(rows[-1]) + 1) // len(rows)) for rows in wanted))
 
 
 def _ends(wanted: Ints, most: int) -> Ints:
@@ -307,19 +284,16 @@ def _answers(
     jobs: Sequence[BacktestJob], wanted: Sequence[Ints], result: JobResult
 ) -> list[tuple[dict[int, Floats | str], str]]:
     """Return for every table what was said, by row, and why the answers stopped early."""
-    left, found = list(result.answers), []
-    most = max(_most(rows) for rows in wanted)
+    left, found, most = list(result.answers), [], _most(wanted)
     every = all(map(_whole_answers, jobs, wanted))
     for job, rows in zip(jobs, wanted, strict=True):
         ends = _ends(rows, most)
-        payloads = dict(zip(ends.tolist(), left, strict=False))
-        left = left[len(ends) :]
+        payloads, left = dict(zip(ends.tolist(), left, strict=False)), left[len(ends) :]
         said = {row: _targets(payloads[row], row, job, every) for row in rows.tolist() if row in payloads}
         ended = ""
         if len(said) < len(rows):
             why = result.failure.text if result.failure is not None else "it stopped answering"
-            seen = max(payloads, default=-1) + 1
-            ended = f"called on the rows so far it ends after {seen} rows: {why}"
+            ended = f"called on the rows so far it ends after {max(payloads, default=-1) + 1} rows: {why}"
         found.append((said, ended))
     return found
 

@@ -62,11 +62,8 @@ class Trace:
         found = {name: values[position] for name, values in self.fields.items()}
         if plainly and self.say is not None:
             return self.say(found)
-        parts = [
-            f"{name}={value:.10g}" if isinstance(value, float | np.floating) else f"{name}={value}"
-            for name, value in found.items()
-        ]
-        return ", ".join(parts) or "an action"
+        floats = {name: f"{value:.10g}" for name, value in found.items() if isinstance(value, float | np.floating)}
+        return ", ".join(f"{name}={value}" for name, value in (found | floats).items()) or "an action"
 
     @classmethod
     def of_rows(cls, columns: Columns) -> Trace:
@@ -88,9 +85,7 @@ class Trace:
         return cls(rows=rows, fields={name: values[rows] for name, values in arrays.items()})
 
     def held(self, bars: int) -> dict[str, Floats]:
-        """Return what is held after every row: shares of the account by leg where the trace states them, else its
-        fields.
-        """
+        """Return what is held after every row: shares of the account by leg where known, else the fields."""
         if self.share is not None and "leg" in self.fields:
             legs = np.asarray(self.fields["leg"], dtype=np.int64)
             chosen = {f"leg {leg}": legs == leg for leg in np.unique(legs).tolist()}
@@ -115,6 +110,7 @@ def held_after(rows: Ints, values: Floats, bars: int) -> Floats:
 
 def same(left: Array, right: Array, rtol: float = 0.0) -> Flags:
     """Return where two columns agree: exactly, or for floats within ``rtol``; two missing values agree."""
+    equal: Flags
     if left.dtype.kind == "f" or right.dtype.kind == "f":
         try:
             a, b = left.astype(np.float64), right.astype(np.float64)
@@ -122,19 +118,16 @@ def same(left: Array, right: Array, rtol: float = 0.0) -> Flags:
             return np.zeros(len(left), dtype=bool)
         with np.errstate(invalid="ignore"):
             near = (a == b) | (np.abs(a - b) <= rtol * np.maximum(np.abs(a), np.abs(b)))
-        equal: Flags = near | (np.isnan(a) & np.isnan(b))
-        return equal
-    if left.dtype.kind == "M" and right.dtype.kind == "M":
-        moments: Flags = (left == right) | (np.isnat(left) & np.isnat(right))
-        return moments
-    pairs = zip(left.tolist(), right.tolist(), strict=True)
-    return np.fromiter((a == b for a, b in pairs), dtype=bool, count=len(left))
+        equal = near | (np.isnan(a) & np.isnan(b))
+    elif left.dtype.kind == "M" and right.dtype.kind == "M":
+        equal = (left == right) | (np.isnat(left) & np.isnat(right))
+    else:
+        equal = np.array([a == b for a, b in zip(left.tolist(), right.tolist(), strict=True)], dtype=bool)
+    return equal
 
 
 def first_difference(scored: Trace, other: Trace, before: int, rtol: float) -> tuple[int, str, str] | None:
-    """Return bar and both sides in words of the first action that differs strictly before ``before``; None:
-    nowhere.
-    """
+    """Return bar and both sides in words of the first action before ``before`` that differs."""
     one, two = (int(np.searchsorted(trace.rows, before, side="left")) for trace in (scored, other))
     both = ((scored, one), (other, two))
     if scored.fields.keys() != other.fields.keys() and (one or two):

@@ -207,9 +207,7 @@ def _smoothed(x: Floats, n: int, weight: float) -> Floats:
 def _past_sessions(
     x: Floats, calendar: BarCalendar, n: float, of_day: np.ufunc | None, of_days: np.ufunc
 ) -> Floats:
-    """Return ``of_days`` of the last ``n`` whole sessions' ``of_day``, or of their last values; NaN until as many
-    have passed.
-    """
+    """Return ``of_days`` of the last ``n`` whole sessions' ``of_day`` (or last values), NaN until then."""
     starts = np.flatnonzero(calendar.first)
     daily = x[np.append(starts[1:], x.size)[: starts.size] - 1] if of_day is None else of_day.reduceat(x, starts)
     found = _windows(daily, n, lambda rows: of_days.reduce(rows, axis=-1))
@@ -334,9 +332,7 @@ def is_pointwise(text: str) -> bool:
 
 
 def evaluate(text: str, values: Values, calendar: BarCalendar | None = None) -> Floats:
-    """Return an expression's value; comparisons give 1 or 0, and 0 where a side is NaN. UserError for an unknown
-    name.
-    """
+    """Return an expression's value; comparisons give 1 or 0, and 0 where a side is NaN."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(_value(parse(text), values, calendar, text), dtype=np.float64)
 
@@ -410,9 +406,7 @@ def interpret(
     *,
     parameters: Mapping[str, float] | None = None,
 ) -> DecisionList:
-    """Return a strategy's decisions on ``feeds`` by leg. A rule with an undefined value does not fire, unless it
-    asks ``isnan``.
-    """
+    """Return the decisions on ``feeds`` by leg. A rule fires on undefined values only by ``isnan``."""
     calendar = calendar_of(times)
     series = indicators(semantics, feeds, calendar, parameters)
     fixed = {**{n: p.value for n, p in semantics.parameters.items()}, **(parameters or {})}

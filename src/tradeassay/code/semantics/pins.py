@@ -358,9 +358,7 @@ class Pins:
 
 
 def draw_pins(semantics: Semantics, rng: np.random.Generator, scored: TaskBars | None = None) -> Pins:
-    """Draw paths until every mutant shows on one, or no further one does. ``scored`` are bars that a submission is
-    compared on anyway.
-    """
+    """Draw paths until every mutant shows on one; on ``scored`` bars submissions are compared anyway."""
     found = list(mutants(semantics))
     left, kept, blanks, sure = found, list[TaskBars](), 0, True
     plain = Mutant(what="", semantics=semantics)
@@ -397,9 +395,7 @@ def draw_pins(semantics: Semantics, rng: np.random.Generator, scored: TaskBars |
 def _unshown(
     left: list[Mutant], plain: Mutant, bars: TaskBars, rng: np.random.Generator, nudges: int = 1
 ) -> list[Mutant] | None:
-    """Return the mutants that a path does not tell apart; None where rounding decides: there two right programs
-    may differ.
-    """
+    """Return the mutants that a path does not tell apart; None where rounding decides."""
     tape = Tape(bars)
     frozen = decision_list(list(decide(plain, tape)))
     if _faint(frozen) or any(shows(plain, Tape(_nudged(bars, rng)), frozen, room=1e-7) for _ in range(nudges)):
