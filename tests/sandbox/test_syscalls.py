@@ -24,9 +24,9 @@ HAND_CHECKED = {  # name: its number on x86_64 and aarch64
     name: (int(one), int(other))
     for name, one, other in (
         line.split()
-        for line in """read 0 63 | openat 257 56 | clone 56 220 | execve 59 221 | ptrace 101 117 | seccomp 317 277 |
-        memfd_create 319 279 | rseq 334 293 | pidfd_open 434 434 | landlock_create_ruleset 444 444 |
-        mseal 462 462""".split("|")
+        for line in """read 0 63 | openat 257 56 | clone 56 220 | execve 59 221 | ptrace 101 117 |
+        seccomp 317 277 | memfd_create 319 279 | rseq 334 293 | pidfd_open 434 434 |
+        landlock_create_ruleset 444 444 | mseal 462 462""".split("|")
     )
 }
 

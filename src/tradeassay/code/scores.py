@@ -68,13 +68,20 @@ def d3(source: str, completeness: float | None = None) -> PaperScore:
     named = any(isinstance(n, ast.ClassDef) and "Strategy" in n.name for n in tree.body)
     sparse = not lines or comments / len(lines) < 0.05
     missing = sum(field not in source for field in {*TRADE_FIELDS, *AUDIT_FIELDS})
-    calls = {ast.unparse(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+    made = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    calls = {ast.unparse(n.func) for n in made}
     seeded = any(name.endswith(("random.seed", "default_rng", "RandomState")) for name in calls)
     drawn = any(".random." in f".{name}" for name in calls)
     clock = any(name.endswith(("datetime.now", "date.today", "time.time")) for name in calls)
+    # Calls and subscripts that look as if they read later rows.
+    leaky = 2.0 * len(re.findall(r"\[\s*\w+\s*\+\s*\d+\s*\]", ast.unparse(tree)))
+    for node in made:
+        name = getattr(node.func, "attr", "")
+        leaky += 2.0 * (name == "shift" and bool(node.args) and ast.unparse(node.args[0]).startswith("-"))
+        leaky += 1.0 * (name == "rolling" and not any(k.arg == "min_periods" for k in node.keywords))
     parts = {
         "det": 10.0 - 3.0 * _imports(tree, ("random",)) - 2.0 * (drawn and not seeded) - 2.0 * clock,
-        "leak": 10.0 - _looks_leaky(tree),
+        "leak": 10.0 - leaky,
         "log": 10.0 - 3.0 * ("trade_log" not in source) - 2.0 * ("audit_log" not in source) - 0.5 * missing,
         "qual": 10.0 - 2.0 * (len(lines) < 50) - 2.0 * (not named) - 1.0 * sparse,
     }
@@ -84,17 +91,6 @@ def d3(source: str, completeness: float | None = None) -> PaperScore:
         parts["penalty"] = -2.0 * max(0.0, COMPLETE - completeness)
         score += parts["penalty"]
     return PaperScore(score=_bounded(score), parts=parts)
-
-
-def _looks_leaky(tree: ast.Module) -> float:
-    """Return the paper's penalty for calls and subscripts that look as if they read later rows."""
-    penalty = 2.0 * len(re.findall(r"\[\s*\w+\s*\+\s*\d+\s*\]", ast.unparse(tree)))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            ahead = node.func.attr == "shift" and node.args and ast.unparse(node.args[0]).startswith("-")
-            short = node.func.attr == "rolling" and not any(k.arg == "min_periods" for k in node.keywords)
-            penalty += 2.0 * bool(ahead) + 1.0 * short
-    return penalty
 
 
 def d4(source: str) -> PaperScore:
@@ -229,7 +225,7 @@ def examine(
         refused = run.audit.row[(run.audit.kind == "risk_check") & (run.audit.value < 1.0)]
     unit = "M8[D]" if bars.timeframe == "1d" else "M8[m]"
     broken = []
-    for name, (at, beyond) in _beyond(run, bars, legs, constraints).items():
+    for name, (at, beyond) in broken_bars(run, bars, legs, constraints).items():
         if at.size:
             worst = float(beyond.max())
             broken.append(
@@ -247,12 +243,6 @@ def examine(
 
 
 def broken_bars(
-    run: SubmissionRun, bars: TaskBars, legs: tuple[str, ...], constraints: StrategyConstraints
-) -> dict[str, Ints]:
-    return {name: at for name, (at, _) in _beyond(run, bars, legs, constraints).items()}
-
-
-def _beyond(
     run: SubmissionRun, bars: TaskBars, legs: tuple[str, ...], constraints: StrategyConstraints
 ) -> dict[str, tuple[Ints, Floats]]:
     """Return for each constraint the bars on which it was broken, and how far beyond the limit each went."""
@@ -381,7 +371,22 @@ def robustness(
     else:
         deflated = probabilistic_sharpe(middle, 0.0, periods_per_year=year, bootstrap=bootstrap)
     quarters = tuple(float(np.prod(1 + part) - 1) for part in np.array_split(middle, 4) if part.size)
-    even = _break_even(decisions, closes)
+
+    def gain(cost: float) -> float:
+        return float(price_decisions(decisions, closes, (cost,)).final[0]) - 1.0
+
+    if not len(decisions):
+        even = not_scored("it never traded")
+    elif gain(0.0) <= 0.0:
+        even = not_scored("it earned nothing even without costs")
+    elif gain(WORST_BP) > 0.0:
+        even = Measure(value=WORST_BP, note="at least this much")
+    else:
+        low, high = 0.0, WORST_BP
+        for _ in range(50):
+            half = (low + high) / 2.0
+            low, high = (half, high) if gain(half) > 0.0 else (low, half)
+        even = Measure(value=low)
     parts = {
         "cost room": 0.0 if even.value is None else min(1.0, even.value / COSTS_BP[-1]),
         "quarters that earned": float(np.mean([q > 0 for q in quarters])) if quarters else 0.0,
@@ -411,26 +416,6 @@ def cohort(names: Sequence[str], returns: Floats, benchmark: Floats) -> Cohort:
     test = superior(returns, benchmark, names, bootstrap=BootstrapConfig(draws=500))
     p = not_scored(test.reason or "nothing to test") if test.p_value is None else Measure(value=test.p_value)
     return Cohort(pbo=found.probability, spa_p=p, better=test.better)
-
-
-def _break_even(decisions: DecisionList, closes: Floats) -> Measure:
-    from tradeassay.account.compiled.shares import price_decisions
-
-    if not len(decisions):
-        return not_scored("it never traded")
-
-    def gain(cost: float) -> float:
-        return float(price_decisions(decisions, closes, (cost,)).final[0]) - 1.0
-
-    if gain(0.0) <= 0.0:
-        return not_scored("it earned nothing even without costs")
-    if gain(WORST_BP) > 0.0:
-        return Measure(value=WORST_BP, note="at least this much")
-    low, high = 0.0, WORST_BP
-    for _ in range(50):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if gain(middle) > 0.0 else (low, middle)
-    return Measure(value=low)
 
 
 NEAR = 0.01
@@ -664,7 +649,6 @@ def _year(spec: StrategySpec, gated: Gated, config: ScoreConfig) -> tuple[Robust
 
 def robustness_on(bars: TaskBars, decisions: DecisionList, spec: StrategySpec, config: ScoreConfig) -> Robustness:
     """Return what the decisions of a submission earned on a year of bars."""
-    legs = spec.semantics.inputs.legs
-    closes = closes_of(market_columns(bars, legs), legs)
+    closes = closes_of(market_columns(bars, spec.semantics.inputs.legs), spec.semantics.inputs.legs)
     session = None if bars.timeframe == "1d" else calendar_of(bars.times).session.astype(np.float64)
     return robustness(decisions, closes, session, trials=config.trials, year=config.year)

@@ -83,12 +83,26 @@ def main(fds: list[int], stage: Stage) -> NoReturn:
     """Be the child of one job. ``fds``: order, rows, result, log, perhaps feed and answers, control."""
     control: socket.socket | None = None
     try:
-        kept = _place_descriptors(fds)
+        # Put the job's descriptors where filter and code expect them. The zygote's own 0 is one open file for all
+        # its children: flags set on it by one job are read by the next.
+        fresh = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(fresh, 0)
+        os.close(fresh)
+        order_fd, rows_fd, result, log, *fed, line = (
+            fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, PARK_ABOVE) for fd in fds
+        )
+        places = {_ORDER_FD: order_fd, _ROWS_FD: rows_fd, CONTROL_FD: line, _RESULT_FD: result, 1: log, 2: log}
+        for target, source_fd in (places | dict(zip((FEED_FD, ANSWER_FD), fed, strict=False))).items():
+            os.dup2(source_fd, target)
         control = socket.socket(fileno=CONTROL_FD)
-        order, source = _read_order()
+        content = os.pread(_ORDER_FD, os.fstat(_ORDER_FD).st_size, 0)
+        (length,) = ORDER_LENGTH.unpack_from(content)
+        end = ORDER_LENGTH.size + length
+        order = msgspec.json.decode(content[ORDER_LENGTH.size : end], type=ChildOrder)
+        source = content[end:].decode("utf-8", "surrogatepass")
         rows = mmap.mmap(_ROWS_FD, 0, mmap.MAP_SHARED, mmap.PROT_READ)
         _raise_walls(order.limits, stage, control, len(rows))
-        os.closerange(kept, 1 << 20)
+        os.closerange(_RESULT_FD + 1 + len(fed), 1 << 20)
         columns = decode(memoryview(rows), _NO_CAPS)
         assert isinstance(columns, dict)
         fix_seeds(order.seed)
@@ -112,30 +126,6 @@ def main(fds: list[int], stage: Stage) -> NoReturn:
     os._exit(0)
 
 
-def _place_descriptors(fds: list[int]) -> int:
-    """Put the job's descriptors where filter and code expect them; returns the first number behind them."""
-    # The zygote's own 0 is one open file for all its children: flags set on it by one job are read by the next.
-    fresh = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(fresh, 0)
-    os.close(fresh)
-    order, rows, result, log, *fed, control = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, PARK_ABOVE) for fd in fds)
-    for source, target in ((order, _ORDER_FD), (rows, _ROWS_FD), (control, CONTROL_FD), (result, _RESULT_FD)):
-        os.dup2(source, target)
-    for source, target in zip(fed, (FEED_FD, ANSWER_FD), strict=False):
-        os.dup2(source, target)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    return _RESULT_FD + 1 + len(fed)
-
-
-def _read_order() -> tuple[ChildOrder, str]:
-    content = os.pread(_ORDER_FD, os.fstat(_ORDER_FD).st_size, 0)
-    (length,) = ORDER_LENGTH.unpack_from(content)
-    end = ORDER_LENGTH.size + length
-    order = msgspec.json.decode(content[ORDER_LENGTH.size : end], type=ChildOrder)
-    return order, content[end:].decode("utf-8", "surrogatepass")
-
-
 def _raise_walls(limits: JobLimits, stage: Stage, control: socket.socket, rows_bytes: int) -> None:
     """Raise every wall but the call filter. The host gets this process's memory (for paths) and scratch folder."""
     kernel.die_with_parent()
@@ -151,20 +141,8 @@ def _raise_walls(limits: JobLimits, stage: Stage, control: socket.socket, rows_b
         rules.append((scratch, kernel.READ_WRITE))
         os.environ.update(HOME=SCRATCH, TMPDIR=SCRATCH)
         tempfile.tempdir = SCRATCH
-    _limit(limits, stage.base_bytes + rows_bytes)
-    if stage.nobody:
-        become_nobody()
-    kernel.drop_capabilities()
-    kernel.die_with_parent()
-    kernel.no_new_privileges()
-    kernel.restrict(stage.landlock_abi, rules)
-
-
-def _limit(limits: JobLimits, base_bytes: int) -> None:
-    memory = base_bytes + (limits.memory_mb << 20)
-    exact = {
-        resource.RLIMIT_AS: memory,
-        resource.RLIMIT_DATA: memory,
+    space = stage.base_bytes + rows_bytes + (limits.memory_mb << 20)
+    exact = dict.fromkeys((resource.RLIMIT_AS, resource.RLIMIT_DATA), space) | {
         resource.RLIMIT_FSIZE: limits.scratch_mb << 20,
         resource.RLIMIT_NOFILE: _OPEN_FILES,
         resource.RLIMIT_NPROC: 0,
@@ -178,6 +156,12 @@ def _limit(limits: JobLimits, base_bytes: int) -> None:
     # The signal at the soft limit tells a time-out from a crash; code that catches it dies a second later.
     resource.setrlimit(resource.RLIMIT_CPU, (limits.cpu_s, limits.cpu_s + 1))
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
+    if stage.nobody:
+        become_nobody()
+    kernel.drop_capabilities()
+    kernel.die_with_parent()
+    kernel.no_new_privileges()
+    kernel.restrict(stage.landlock_abi, rules)
 
 
 def _run(code: CodeType, call: StrategyCall, columns: dict[str, Array], allowed: frozenset[str] | None) -> None:

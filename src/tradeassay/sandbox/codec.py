@@ -86,12 +86,61 @@ def encode(columns: Mapping[str, Any]) -> list[bytes]:
     """The message for named array-likes, in parts; TypeError or ValueError for what the format cannot hold."""
     heads: list[ColumnHead] = []
     parts: list[bytes] = []
-    for name, values in columns.items():
-        head, raw = _encode_column(str(name), values)
+    for key, values in columns.items():
+        name, array = str(key), _as_array(values)
+        kind = _KIND_OF.get(array.dtype.kind)
+        if kind is None or array.ndim != 1:
+            raise TypeError(
+                f"column '{name}' is {array.ndim}-dimensional {array.dtype}; "
+                "one-dimensional float, int, bool, datetime or str can be returned"
+            )
+        if not 1 <= len(name) <= 200:
+            raise ValueError("a column's name has 1 to 200 characters")
+        if array.dtype.kind == "u" and array.size and int(array.max()) > np.iinfo(np.int64).max:
+            raise TypeError(f"column '{name}' holds integers beyond 64 bits with sign")
+        if kind == "str":
+            head, raw = _encode_words(name, array.tolist())
+        else:
+            head = ColumnHead(name, kind, len(array))
+            raw = [np.ascontiguousarray(array, DTYPES[kind]).tobytes()]
         heads.append(head)
         for part in raw:
             parts += [part, bytes(-len(part) % _ALIGN)]
     return [_encode_head(Head(columns=heads)), *parts]
+
+
+def _as_array(values: Any) -> Array:
+    """Return values as an array; words in a list stay objects, because numpy's own strings lose trailing NULs."""
+    if isinstance(values, list | tuple) and any(isinstance(value, str) for value in values):
+        words = np.empty(len(values), dtype=object)
+        words[:] = values
+        return words
+    array = np.atleast_1d(np.asarray(values))
+    if array.dtype.kind != "O" or array.ndim != 1:
+        return array
+    # Objects that are all numbers or missing become floats: a frame filled value by value holds such.
+    numbers = [math.nan if value is None else value for value in array.tolist()]
+    known = all(isinstance(value, _NUMBER) for value in numbers) and any(value == value for value in numbers)
+    return np.array(numbers, dtype=np.float64) if known else array
+
+
+def _encode_words(name: str, values: list[Any]) -> tuple[ColumnHead, list[bytes]]:
+    values = [None if isinstance(value, float) and value != value else value for value in values]
+    strange = next((value for value in values if value is not None and not isinstance(value, str)), None)
+    if strange is not None:
+        kind = type(strange).__name__
+        raise TypeError(f"column '{name}' holds {kind}; only str and None can stand among objects")
+    code_of: dict[str | None, int] = {None: -1}
+    for value in values:
+        code_of.setdefault(value, len(code_of) - 1)
+    codes = np.fromiter(map(code_of.__getitem__, values), "<i4", len(values))
+    words = [word.encode() for word in code_of if word is not None]
+    if any(len(word) > MAX_WORD for word in words):
+        raise ValueError(f"column '{name}' holds a text of more than {MAX_WORD} bytes")
+    text = b"".join(words)
+    ends = np.cumsum([len(word) for word in words], dtype=np.int64).astype("<u4")
+    head = ColumnHead(name, "str", len(codes), len(words), len(text))
+    return head, [codes.tobytes(), ends.tobytes(), text]
 
 
 def encode_claim(claim: ClaimHead) -> bytes:
@@ -102,7 +151,16 @@ def decode(data: Buffer, caps: Caps) -> dict[str, Array] | ClaimHead:
     """Return the columns as read-only arrays over ``data``, which bounds what is allocated, or the claim."""
     if len(data) > caps.total:
         raise CodecError(f"{len(data)} bytes, more than the {caps.total} allowed")
-    head, offset = _read_head(data)
+    if len(data) < _PREFIX.size:
+        raise CodecError("no result" if len(data) == 0 else "shorter than a prefix")
+    magic, length = _PREFIX.unpack_from(data)
+    offset = _PREFIX.size + length
+    if magic != MAGIC or length > MAX_HEAD or offset > len(data) or offset % _ALIGN:
+        raise CodecError("no well-formed prefix")
+    try:
+        head = _decode_head(bytes(data[_PREFIX.size : offset]))
+    except UNDECODABLE:
+        raise CodecError("no well-formed head") from None
     if head.claim is not None:
         if offset != len(data):
             raise CodecError("bytes after a claim")
@@ -132,81 +190,7 @@ def _encode_head(head: Head) -> bytes:
     return _PREFIX.pack(MAGIC, len(text)) + text
 
 
-def _encode_column(name: str, values: Any) -> tuple[ColumnHead, list[bytes]]:
-    array = _as_array(values)
-    kind = _KIND_OF.get(array.dtype.kind)
-    if kind is None or array.ndim != 1:
-        raise TypeError(
-            f"column '{name}' is {array.ndim}-dimensional {array.dtype}; "
-            "one-dimensional float, int, bool, datetime or str can be returned"
-        )
-    if not 1 <= len(name) <= 200:
-        raise ValueError("a column's name has 1 to 200 characters")
-    if kind == "str":
-        return _encode_words(name, array)
-    if array.dtype.kind == "u" and array.size and int(array.max()) > np.iinfo(np.int64).max:
-        raise TypeError(f"column '{name}' holds integers beyond 64 bits with sign")
-    return ColumnHead(name, kind, len(array)), [np.ascontiguousarray(array, DTYPES[kind]).tobytes()]
-
-
-def _as_array(values: Any) -> Array:
-    """Return values as an array; words in a list stay objects, because numpy's own strings lose trailing NULs."""
-    if isinstance(values, list | tuple) and any(isinstance(value, str) for value in values):
-        words = np.empty(len(values), dtype=object)
-        words[:] = values
-        return words
-    array = np.atleast_1d(np.asarray(values))
-    return _as_numbers(array) if array.dtype.kind == "O" and array.ndim == 1 else array
-
-
 _NUMBER: Final = (bool, int, float, np.integer, np.floating, np.bool_)
-
-
-def _as_numbers(array: Array) -> Array:
-    """Return objects that are all numbers or missing as floats: a frame filled value by value holds such."""
-    values = [math.nan if value is None else value for value in array.tolist()]
-    if not all(isinstance(value, _NUMBER) for value in values) or all(value != value for value in values):
-        return array
-    return np.array(values, dtype=np.float64)
-
-
-def _encode_words(name: str, array: Array) -> tuple[ColumnHead, list[bytes]]:
-    values = array.tolist()
-    if set(map(type, values)) - {str, type(None)}:
-        values = [_word(name, value) for value in values]
-    code_of: dict[str | None, int] = {None: -1}
-    for value in values:
-        code_of.setdefault(value, len(code_of) - 1)
-    codes = np.fromiter(map(code_of.__getitem__, values), "<i4", len(values))
-    words = [word.encode() for word in code_of if word is not None]
-    if any(len(word) > MAX_WORD for word in words):
-        raise ValueError(f"column '{name}' holds a text of more than {MAX_WORD} bytes")
-    text = b"".join(words)
-    ends = np.cumsum([len(word) for word in words], dtype=np.int64).astype("<u4")
-    head = ColumnHead(name, "str", len(codes), len(words), len(text))
-    return head, [codes.tobytes(), ends.tobytes(), text]
-
-
-def _word(name: str, value: Any) -> str | None:
-    if value is None or (isinstance(value, float) and value != value):
-        return None
-    if not isinstance(value, str):
-        raise TypeError(f"column '{name}' holds {type(value).__name__}; only str and None can stand among objects")
-    return value
-
-
-def _read_head(data: Buffer) -> tuple[Head, int]:
-    if len(data) < _PREFIX.size:
-        raise CodecError("no result" if len(data) == 0 else "shorter than a prefix")
-    magic, length = _PREFIX.unpack_from(data)
-    end = _PREFIX.size + length
-    if magic != MAGIC or length > MAX_HEAD or end > len(data) or end % _ALIGN:
-        raise CodecError("no well-formed prefix")
-    try:
-        head = _decode_head(bytes(data[_PREFIX.size : end]))
-    except UNDECODABLE:
-        raise CodecError("no well-formed head") from None
-    return head, end
 
 
 def _take(data: Buffer, offset: int, dtype: np.dtype[Any], count: int) -> tuple[Array, int]:
@@ -229,26 +213,22 @@ def _read_column(data: Buffer, offset: int, head: ColumnHead) -> tuple[Array, in
             raise CodecError("a bool that is neither 0 nor 1")
         return array, offset
     codes, offset = _take(data, offset, np.dtype("<i4"), head.rows)
-    ends, offset = _take(data, offset, np.dtype("<u4"), head.words)
-    text, offset = _take(data, offset, np.dtype("u1"), head.size)
-    words = _split_words(text.tobytes(), ends.astype(np.int64), head)
-    if codes.size and (codes.min() < -1 or codes.max() >= head.words):
-        raise CodecError("a code outside the dictionary")
-    table = np.empty(head.words + 1, dtype=object)
-    table[:-1] = words
-    table[-1] = None
-    column = table[codes]
-    column.flags.writeable = False
-    return column, offset
-
-
-def _split_words(text: bytes, ends: NDArray[np.int64], head: ColumnHead) -> list[str]:
+    raw_ends, offset = _take(data, offset, np.dtype("<u4"), head.words)
+    raw_text, offset = _take(data, offset, np.dtype("u1"), head.size)
+    text, ends = raw_text.tobytes(), raw_ends.astype(np.int64)
     lengths = np.diff(ends, prepend=0)
     total = int(ends[-1]) if ends.size else 0
     if total != head.size or (lengths < 0).any() or (lengths > MAX_WORD).any():
         raise CodecError("a dictionary whose ends do not fit its text")
-    starts = ends - lengths
+    spans = zip((ends - lengths).tolist(), ends.tolist(), strict=True)
+    table = np.empty(head.words + 1, dtype=object)
     try:
-        return [text[start:end].decode() for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+        table[:-1] = [text[start:end].decode() for start, end in spans]
     except UnicodeDecodeError:
         raise CodecError("a word that is no UTF-8") from None
+    if codes.size and (codes.min() < -1 or codes.max() >= head.words):
+        raise CodecError("a code outside the dictionary")
+    table[-1] = None
+    column = table[codes]
+    column.flags.writeable = False
+    return column, offset

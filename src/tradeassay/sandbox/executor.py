@@ -6,8 +6,6 @@ there is NO isolation.
 
 import contextlib
 import io
-import os
-import random
 import resource
 import sys
 import time
@@ -46,9 +44,22 @@ class TrustedCodeInProcess(JobExecutor):
             hint = "run it in the sandbox, or trusted strategies with tradeassay.code.streaming.stream"
             raise SandboxError("a fed job needs a child of its own", hint=hint)
         started, before = time.monotonic(), time.process_time()
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed), _borrowed_randomness(job.seed):
-            outcome = _outcome(job)
+        printed, outcome = io.StringIO(), None
+        # The code gets the randomness that it has in a child, and the host its own back.
+        numpy, system, drawing = (cast(Any, sys.modules[name]) for name in ("numpy", "os", "random"))
+        kept = (drawing.getstate(), numpy.random.get_state())
+        sources = [(system, "urandom"), (system, "getrandom"), (drawing, "_urandom")]
+        own = [(owner, name, getattr(owner, name)) for owner, name in sources if hasattr(owner, name)]
+        fix_seeds(job.seed)
+        try:
+            with contextlib.redirect_stdout(printed):
+                outcome = _outcome(job)
+        finally:
+            drawing.setstate(kept[0])
+            numpy.random.set_state(kept[1])
+            for owner, name, source in own:
+                setattr(owner, name, source)
+            sys.modules.pop("strategy", None)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == "linux" else 1 << 20)
         used = JobUsage(cpu_s=time.process_time() - before, wall_s=time.monotonic() - started, peak_mb=peak)
         return JobResult(
@@ -84,27 +95,6 @@ def _outcome(job: Job) -> dict[str, Any] | Failure:
         return BadResult(reason=str(error))
     assert isinstance(decoded, dict)
     return decoded
-
-
-@contextlib.contextmanager
-def _borrowed_randomness(seed: int) -> Iterator[None]:
-    """Give the code the same randomness it has in a child, and the host its own back."""
-    numpy: Any = sys.modules["numpy"]
-    drawing: Any = random  # its private name _urandom is where secrets and numpy draw from
-    kept = (random.getstate(), numpy.random.get_state(), os.urandom, drawing._urandom)
-    system: Any = os
-    getrandom = getattr(os, "getrandom", None)
-    fix_seeds(seed)
-    try:
-        yield
-    finally:
-        random.setstate(kept[0])
-        numpy.random.set_state(kept[1])
-        os.urandom = kept[2]
-        if getrandom is not None:
-            system.getrandom = getrandom
-        drawing._urandom = kept[3]
-        sys.modules.pop("strategy", None)
 
 
 class RaySandboxPool(JobExecutor):

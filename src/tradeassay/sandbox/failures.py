@@ -244,9 +244,30 @@ class ChildFacts:
 
 
 def judge(facts: ChildFacts) -> dict[str, Array] | Failure:
-    ended = _how_it_ended(facts)
-    if ended is not None:
-        return ended
+    parsed = facts.parsed
+    if parsed is not None and parsed.forbidden is not None:
+        return ForbiddenImport(module=printable(parsed.forbidden.module[:200]), line=parsed.forbidden.line)
+    if parsed is not None and parsed.syntax:
+        return SyntaxFault(message=printable(parsed.syntax[:500]), line=parsed.line)
+    if facts.stopped is not None:
+        return facts.stopped
+    stage: Stage = "parse" if parsed is None else "run"
+    if os.WIFSIGNALED(facts.status):
+        number = os.WTERMSIG(facts.status)
+        out_of_time = facts.cpu_s >= facts.cpu_limit_s - _CPU_SLACK_S
+        if number == signal.SIGXCPU or (number == signal.SIGKILL and out_of_time):
+            return CpuTimeout(limit_s=facts.cpu_limit_s, used_s=facts.cpu_s)
+        if number == signal.SIGKILL and facts.out_of_memory:
+            return OomKilled(peak_mb=facts.peak_mb)
+        if number == signal.SIGSYS:
+            call = RefusedCall(family="privileged", call="system call of another machine type")
+            return PrivilegedAttempt(attempt=call)
+        known = number in {int(one) for one in signal.Signals}
+        return Crashed(stage=stage, signal=signal.Signals(number).name if known else f"signal {number}")
+    code = os.waitstatus_to_exitcode(facts.status)
+    if code != 0 or parsed is None:
+        return Crashed(stage=stage, exit_code=code)
+    # It ended normally: refused calls come next, whatever it says, and its own words last.
     grave = next((attempt for attempt in facts.attempts if attempt.family in facts.fail_on), None)
     if grave is not None:
         return attempt_verdict(grave)
@@ -333,35 +354,3 @@ _ATTEMPTS: Final[dict[str, type[NetworkAttempt | ProcessAttempt | FileAttempt]]]
 
 def attempt_verdict(attempt: RefusedCall) -> HostVerdict:
     return _ATTEMPTS.get(attempt.family, PrivilegedAttempt)(attempt=attempt)
-
-
-def _how_it_ended(facts: ChildFacts) -> HostVerdict | None:
-    """Return the verdict that needs no look at the result, or None when the child ended normally."""
-    if facts.parsed is not None:
-        if facts.parsed.forbidden is not None:
-            found = facts.parsed.forbidden
-            return ForbiddenImport(module=printable(found.module[:200]), line=found.line)
-        if facts.parsed.syntax:
-            return SyntaxFault(message=printable(facts.parsed.syntax[:500]), line=facts.parsed.line)
-    if facts.stopped is not None:
-        return facts.stopped
-    stage: Stage = "parse" if facts.parsed is None else "run"
-    if os.WIFSIGNALED(facts.status):
-        number = os.WTERMSIG(facts.status)
-        out_of_time = facts.cpu_s >= facts.cpu_limit_s - _CPU_SLACK_S
-        if number == signal.SIGXCPU or (number == signal.SIGKILL and out_of_time):
-            return CpuTimeout(limit_s=facts.cpu_limit_s, used_s=facts.cpu_s)
-        if number == signal.SIGKILL and facts.out_of_memory:
-            return OomKilled(peak_mb=facts.peak_mb)
-        if number == signal.SIGSYS:
-            call = RefusedCall(family="privileged", call="system call of another machine type")
-            return PrivilegedAttempt(attempt=call)
-        try:
-            name = signal.Signals(number).name
-        except ValueError:
-            name = f"signal {number}"
-        return Crashed(stage=stage, signal=name)
-    code = os.waitstatus_to_exitcode(facts.status)
-    if code != 0 or facts.parsed is None:
-        return Crashed(stage=stage, exit_code=code)
-    return None

@@ -10,6 +10,7 @@ import os
 import select
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -155,8 +156,6 @@ class FeedLine:
             self.open = False
             for descriptor in (self._in, self._out):
                 if descriptor >= 0:
-                    try:
+                    with suppress(KeyError):
                         self._poll.unregister(descriptor)
-                    except KeyError:
-                        pass
             self._hang_up()

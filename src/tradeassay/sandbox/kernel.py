@@ -213,8 +213,6 @@ def number(machine: str, name: str) -> int:
 
 
 def name_of(machine: str, nr: int) -> str:
-    if machine not in _NAMES:
-        _NAMES[machine] = {nr: name for name, nr in SYSCALLS[machine].items()}
     return _NAMES[machine].get(nr, f"syscall {nr}")
 
 
@@ -222,7 +220,7 @@ def family_of(name: str) -> Family:
     return _FAMILY_OF.get(name, "other")
 
 
-_NAMES: dict[str, dict[int, str]] = {}
+_NAMES: Final = {machine: {nr: name for name, nr in table.items()} for machine, table in SYSCALLS.items()}
 
 
 CLONE_NEWNS: Final = 0x00020000

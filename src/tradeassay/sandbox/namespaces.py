@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from typing import Final
@@ -57,12 +57,18 @@ def find_roots() -> LibraryRoots:
         os.path.dirname(os.__file__),
     )
     covered = [os.path.join(folder, name) for folder in stdlib for name in _SITE_NAMES]
-    sites = _sites(stdlib)
+    sites, files = _sites(stdlib), list[str]()
+    for module in list(sys.modules.values()):
+        # A namespace package has no file of its own. Some packages put objects into sys.modules whose attributes
+        # are anything at all.
+        path, folders = getattr(module, "__file__", None), getattr(module, "__path__", ())
+        files += [path] if isinstance(path, str) else []
+        if isinstance(folders, Iterable):
+            files += [os.path.join(folder, "") for folder in folders if isinstance(folder, str)]
     # Wheels carry their shared libraries in folders like numpy.libs, which no module names.
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
-        mapped = [line[line.index("/") :].rstrip("\n") for line in maps if "/" in line]
-    packages = package_roots(sites, [*_module_files(), *mapped])
-    packages |= {os.path.join(site, "tzdata") for site in sites}
+        files += [line[line.index("/") :].rstrip("\n") for line in maps if "/" in line]
+    packages = package_roots(sites, files) | {os.path.join(site, "tzdata") for site in sites}
     return LibraryRoots(
         stdlib=stdlib,
         covered=tuple(folder for folder in covered if os.path.isdir(folder)),
@@ -102,20 +108,6 @@ def module_names(packages: Iterable[str]) -> set[str]:
     """Return the importable names behind package roots, e.g. ``six`` for ``.../six.py``."""
     names = {os.path.basename(path).partition(".")[0] for path in packages if not path.endswith(".libs")}
     return {name for name in names if name.isidentifier()}
-
-
-def _module_files() -> list[str]:
-    files = []
-    for module in list(sys.modules.values()):
-        path = getattr(module, "__file__", None)
-        if isinstance(path, str):
-            files.append(path)
-        # A namespace package has no file of its own. Some packages put objects into sys.modules whose attributes
-        # are anything at all.
-        folders = getattr(module, "__path__", ())
-        if isinstance(folders, Iterable):
-            files += [os.path.join(folder, "") for folder in folders if isinstance(folder, str)]
-    return files
 
 
 @cache
@@ -187,9 +179,10 @@ def leave_host() -> None:
     except OSError:  # root without CAP_SYS_ADMIN too, as in most containers: a user namespace may be allowed
         kernel.unshare(_SPACES | kernel.CLONE_NEWUSER)
         # Inside, the only user is nobody; the rights over the new namespaces come from having created them.
-        _write("/proc/self/setgroups", "deny")
-        _write("/proc/self/uid_map", f"{NOBODY} {uid} 1")
-        _write("/proc/self/gid_map", f"{NOBODY} {gid} 1")
+        maps = {"setgroups": "deny", "uid_map": f"{NOBODY} {uid} 1", "gid_map": f"{NOBODY} {gid} 1"}
+        for name, text in maps.items():
+            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+                file.write(text)
     socket.sethostname("sandbox")
 
 
@@ -242,23 +235,19 @@ def leave(descriptor: int) -> str | None:
         refused = why_not_leave() if asked.namespaces else "switched off"
         view = plan_view() if refused is None else {}
         host.send(msgspec.json.encode({"view": tuple(view.items())}))
-    if refused is None:
-        leave_host()
-        _become_first_process(descriptor)
-        if view:
-            start_again(view, descriptor)
-    return refused
-
-
-def _become_first_process(descriptor: int) -> None:
-    """Fork into the new PID namespace. The outer process only waits, and exits as the inner one does."""
-    inner = os.fork()
+    if refused is not None:
+        return refused
+    leave_host()
+    inner = os.fork()  # into the new PID namespace; the outer process only waits, and exits as the inner one does
     if inner:
         os.close(descriptor)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         _, status = os.waitpid(inner, 0)
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
     kernel.die_with_parent()
+    if view:
+        start_again(view, descriptor)
+    return None
 
 
 def start_again(view: dict[str, str], descriptor: int) -> None:
@@ -319,13 +308,16 @@ def become_nobody() -> None:
 
 def can_become_nobody() -> bool:
     """Return whether :func:`become_nobody` works; it does not where an outer container maps only one user."""
-    if os.geteuid() != 0:
-        return False
+    return os.geteuid() == 0 and probed(become_nobody)
+
+
+def probed(action: Callable[[], None]) -> bool:
+    """Return whether what cannot be undone works, tried in a throw-away process."""
     probe = os.fork()
     if probe == 0:
         code = 1
         try:
-            become_nobody()
+            action()
             code = 0
         finally:
             os._exit(code)
@@ -340,8 +332,3 @@ def enter_scratch(megabytes: int, files: int, owner: int) -> int:
     kernel.mount("tmpfs", SCRATCH, "tmpfs", flags, options)
     os.chdir(SCRATCH)
     return os.open(SCRATCH, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-
-
-def _write(path: str, text: str) -> None:
-    with open(path, "w", encoding="ascii") as file:
-        file.write(text)

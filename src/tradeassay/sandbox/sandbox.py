@@ -12,6 +12,7 @@ import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -83,7 +84,7 @@ class ZygoteProcess:
     """A running zygote. Raises SandboxError when it does not start, SandboxRefused when its walls are too weak."""
 
     def __init__(self, config: SandboxConfig) -> None:
-        self._owner = os.getpid()
+        self._owner, self._view = os.getpid(), Hello().view
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, tempfile.TemporaryFile() as complaints:
             # A new session keeps the terminal's Ctrl-C from reaching it; it ends when our end of the socket
@@ -143,14 +144,26 @@ class ZygoteProcess:
             self._process.wait()
 
     def _greet(self, config: SandboxConfig) -> Hello:
+        """Send the configuration; hear by which names the zygote knows folders, then what it is."""
         try:
             self.socket.send(msgspec.json.encode(config))
         except OSError:
             raise SandboxError("the sandbox's zygote did not start") from None
-        hello = self._hear(config)
-        self._view = hello.view
-        if not hello.error:
-            hello = self._hear(config)
+        hello, waiting = Hello(), select.poll()
+        waiting.register(self.socket, select.POLLIN)
+        for turn in (1, 2):
+            if hello.error:
+                break
+            if not waiting.poll(config.start_s * 1000):
+                hint = "raise SandboxConfig.start_s"
+                raise SandboxError(f"the sandbox's zygote was not ready after {config.start_s:g} s", hint=hint)
+            message = b""
+            with suppress(OSError):  # it ended before it had read what it was sent
+                message = self.socket.recv(_HELLO_BYTES)
+            if not message:
+                raise SandboxError("the sandbox's zygote ended while it loaded its libraries")
+            hello = msgspec.json.decode(message, type=Hello)
+            self._view = hello.view if turn == 1 else self._view
         if hello.tier is None:
             raise SandboxError(f"the sandbox's zygote could not be prepared: {hello.error}")
         if config.require == "strong" and hello.tier.level != "strong":
@@ -160,20 +173,6 @@ class ZygoteProcess:
                 "kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu), or ask for 'standard'",
             )
         return hello
-
-    def _hear(self, config: SandboxConfig) -> Hello:
-        waiting = select.poll()
-        waiting.register(self.socket, select.POLLIN)
-        if not waiting.poll(config.start_s * 1000):
-            hint = "raise SandboxConfig.start_s"
-            raise SandboxError(f"the sandbox's zygote was not ready after {config.start_s:g} s", hint=hint)
-        try:
-            message = self.socket.recv(_HELLO_BYTES)
-        except OSError:  # it ended before it had read what it was sent
-            message = b""
-        if not message:
-            raise SandboxError("the sandbox's zygote ended while it loaded its libraries")
-        return msgspec.json.decode(message, type=Hello)
 
 
 class Sandbox(JobExecutor):
@@ -243,9 +242,8 @@ def _run_on(zygote: ZygoteProcess, job: Job) -> tuple[JobResult, Doubt]:
                 raise _not_judged(error.message) from error
             raise
     grave = next((call for call in result.attempts if call.family in job.fail_on), None)
-    if (
-        isinstance(result.failure, Crashed | OomKilled) and grave is not None
-    ):  # what the kernel refused stays refused, however the child ended
+    # What the kernel refused stays refused, however the child ended.
+    if isinstance(result.failure, Crashed | OomKilled) and grave is not None:
         return replace(result, failure=attempt_verdict(grave)), ""
     if doubted == "machine" and supervisor.began:
         assert result.failure is not None
@@ -318,11 +316,9 @@ class SandboxPool(JobExecutor):
         try:
             return self._threads.submit(self._sandbox.run, job)
         except RuntimeError as error:
-            closed = "shutdown" in str(error)
-            what, hint = (
-                ("the sandbox is closed", "open a new one") if closed else (str(error), "use fewer workers")
-            )
-            raise SandboxError(what, hint=hint) from error
+            if "shutdown" in str(error):
+                raise SandboxError("the sandbox is closed", hint="open a new one") from error
+            raise SandboxError(str(error), hint="use fewer workers") from error
 
     def map(self, jobs: Iterable[Job]) -> Iterator[JobResult]:
         waiting: deque[Future[JobResult]] = deque()

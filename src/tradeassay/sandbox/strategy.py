@@ -14,7 +14,7 @@ import os
 import random
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache, partial
 from types import CodeType, ModuleType
 from typing import Any, Final, Literal
@@ -56,32 +56,26 @@ def is_allowed(module: str, allowed: frozenset[str]) -> bool:
 def first_forbidden(tree: ast.AST, allowed: frozenset[str]) -> ImportFound | None:
     """Return the first import, by line, of a module not on the list; one whose error is caught is left to fail."""
     found: list[ImportFound] = []
-    optional = {
-        id(node)
-        for attempt in ast.walk(tree)
-        if isinstance(attempt, ast.Try) and any(map(_catches_imports, attempt.handlers))
-        for statement in attempt.body
-        for node in ast.walk(statement)
-    }
+    optional: set[int] = set()
+    for attempt in ast.walk(tree):
+        for handler in attempt.handlers if isinstance(attempt, ast.Try) else ():
+            kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+            if isinstance(attempt, ast.Try) and any(
+                kind is None or (isinstance(kind, ast.Name) and kind.id in _ERRORS) for kind in kinds
+            ):
+                optional |= {id(node) for statement in attempt.body for node in ast.walk(statement)}
     for node in ast.walk(tree):
-        if id(node) in optional:
-            continue
+        names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             names = [node.module or ""]
-        else:
-            continue
-        found += [ImportFound(name, node.lineno) for name in names if not is_allowed(name, allowed)]
+        if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in optional:
+            found += [ImportFound(name, node.lineno) for name in names if not is_allowed(name, allowed)]
     return min(found, key=lambda item: item.line, default=None)
 
 
 _ERRORS: Final = frozenset({"ImportError", "ModuleNotFoundError", "Exception"})
-
-
-def _catches_imports(handler: ast.ExceptHandler) -> bool:
-    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return any(kind is None or (isinstance(kind, ast.Name) and kind.id in _ERRORS) for kind in kinds)
 
 
 _LONGEST_NAME: Final = 200
@@ -197,9 +191,15 @@ def run_code(
 def _loaded(code: CodeType, allowed: frozenset[str] | None) -> ModuleType:
     """Return the code as a module; its ``__loader__`` makes another one, for a harness with several tables."""
     module = ModuleType(MODULE)
-    names = dict(vars(builtins))
+    names, real = dict(vars(builtins)), builtins.__import__
+
+    def guarded(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+        if allowed is not None and level == 0 and not is_allowed(name, allowed):
+            raise ImportError(f"module '{name}' is not on the list of modules a strategy may import")
+        return real(name, globals, locals, fromlist, level)
+
     if allowed is not None:
-        names["__import__"] = _guarded_import(allowed)
+        names["__import__"] = guarded
     module.__dict__.update(__builtins__=names, __loader__=partial(_loaded, code, allowed))
     module.__file__ = FILE
     sys.modules[MODULE] = module  # where backtrader looks up a strategy class's module
@@ -227,6 +227,7 @@ def by_table(columns: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 def claim_of(error: BaseException) -> ClaimHead:
     kind = next((name for cls, name in _CLAIMS if isinstance(error, cls)), _OTHER_CLAIM)
+    ours = __file__.rpartition("sandbox")[0]
     try:
         message = str(error)
         start = error.__traceback__
@@ -235,21 +236,17 @@ def claim_of(error: BaseException) -> ClaimHead:
         read = linecache.updatecache
         # Files of ours cannot be read here: trying would be told to the host as the code's own attempt.
         linecache.updatecache = lambda filename, module_globals=None: (
-            [] if _OURS in filename else read(filename, module_globals)
+            [] if ours in filename else read(filename, module_globals)
         )
         try:
-            text = "".join(traceback.format_exception(type(error), error, start))
+            trace = "".join(traceback.format_exception(type(error), error, start))
         finally:
             linecache.updatecache = read
         for folder in (sys.prefix, sys.base_prefix):
-            text = text.replace(folder, "...")
-        trace = text
+            trace = trace.replace(folder, "...")
     except BaseException:
         message, trace = "its error cannot be shown", ""
     return ClaimHead(kind, _clean(type(error).__name__, 200), _clean(message, 4000), _clean(trace[-12000:], 12000))
-
-
-_OURS: Final = __file__.rpartition("sandbox")[0]
 
 
 def _frame(columns: Mapping[str, Any]) -> Any:
@@ -274,17 +271,6 @@ def columns_of(returned: Any) -> dict[str, Any]:
     if returned is None:
         raise Unreturnable("the code returned None instead of columns")
     return {"value": returned}
-
-
-def _guarded_import(allowed: frozenset[str]) -> Callable[..., Any]:
-    real = builtins.__import__
-
-    def guarded(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
-        if level == 0 and not is_allowed(name, allowed):
-            raise ImportError(f"module '{name}' is not on the list of modules a strategy may import")
-        return real(name, globals, locals, fromlist, level)
-
-    return guarded
 
 
 def _clean(text: str, length: int) -> str:

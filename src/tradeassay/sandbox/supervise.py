@@ -304,10 +304,7 @@ def _waited_for_processor(process: int) -> float:
 
 def _oom_kills() -> int:
     with open("/proc/vmstat", encoding="ascii") as file:
-        for line in file:
-            if line.startswith("oom_kill "):
-                return int(line.split()[1])
-    return 0
+        return next((int(line.split()[1]) for line in file if line.startswith("oom_kill ")), 0)
 
 
 _F_ADD_SEALS: Final = 1033
@@ -335,22 +332,15 @@ def collect(folder: int, cap: int) -> dict[str, bytes]:
     """Return the plain files at the top of ``folder`` by name, at most ``cap`` bytes and 64 files."""
     found: dict[str, bytes] = {}
     for name in sorted(os.listdir(folder))[:_MAX_FILES]:
-        content = _read(folder, name, cap)
-        if content is not None and name.isprintable():
-            found[name] = content
-            cap -= len(content)
+        try:
+            file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        except OSError:
+            continue
+        try:
+            facts = os.fstat(file)
+            if stat.S_ISREG(facts.st_mode) and facts.st_size <= cap and name.isprintable():
+                found[name] = os.pread(file, facts.st_size, 0)
+                cap -= len(found[name])
+        finally:
+            os.close(file)
     return found
-
-
-def _read(folder: int, name: str, cap: int) -> bytes | None:
-    try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    except OSError:
-        return None
-    try:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode) or facts.st_size > cap:
-            return None
-        return os.pread(descriptor, facts.st_size, 0)
-    finally:
-        os.close(descriptor)

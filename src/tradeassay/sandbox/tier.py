@@ -8,6 +8,7 @@ run at all.
 import platform
 import re
 import sys
+from contextlib import suppress
 from typing import Literal
 
 import msgspec
@@ -56,25 +57,18 @@ class Kernel(msgspec.Struct, frozen=True, kw_only=True):
 
 def ask_kernel() -> Kernel:
     """Return what this machine offers. Works, with little to report, on every operating system."""
-    machine = platform.machine()
-    system = sys.platform
+    machine, system, filtered = platform.machine(), sys.platform, False
     known = system == "linux" and machine in machines()
+    with suppress(OSError), open("/proc/self/status", encoding="ascii", errors="replace") as status:
+        filtered = any(line.split() == ["Seccomp:", "2"] for line in status)
     return Kernel(
         system=system,
         machine=machine,
         release=platform.release(),
         landlock_abi=landlock_abi() if known else 0,
         seccomp_filter=known and seccomp.has_action(seccomp.RET_ERRNO),
-        filtered=known and _filtered(),
+        filtered=known and filtered,
     )
-
-
-def _filtered() -> bool:
-    try:
-        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
-            return any(line.split() == ["Seccomp:", "2"] for line in status)
-    except OSError:
-        return False
 
 
 _LANDLOCK_SINCE = (5, 13)
@@ -94,26 +88,18 @@ def refusal(kernel: Kernel) -> SandboxRefused | None:
     if kernel.machine not in machines():
         hint = f"use one of {', '.join(machines())}"
         return SandboxRefused(f"the system calls of {kernel.machine} are not known to the sandbox", hint=hint)
-    age = re.match(r"(\d+)\.(\d+)", kernel.release)
+    age, name = re.match(r"(\d+)\.(\d+)", kernel.release), f"kernel {kernel.release}"
     young = age is not None and (int(age[1]), int(age[2])) >= _LANDLOCK_SINCE
+    around = "a call filter around this process blocks"
     if kernel.landlock_abi < 1 and kernel.filtered and young:
-        return SandboxRefused(
-            f"a call filter around this process blocks Landlock, which kernel {kernel.release} is new enough for, "
-            "so files could not be held shut",
-            hint=_PROFILE,
-        )
+        why = f"{around} Landlock, which {name} is new enough for, so files could not be held shut"
+        return SandboxRefused(why, hint=_PROFILE)
     if kernel.landlock_abi < 1:
-        return SandboxRefused(
-            f"kernel {kernel.release} has no Landlock, so files could not be held shut",
-            hint="use Linux 5.13 or newer with 'landlock' in the boot option lsm=, or " + _CONTAINER,
-        )
+        hint = "use Linux 5.13 or newer with 'landlock' in the boot option lsm=, or " + _CONTAINER
+        return SandboxRefused(f"{name} has no Landlock, so files could not be held shut", hint=hint)
     if not kernel.seccomp_filter and kernel.filtered:
-        return SandboxRefused(
-            "a call filter around this process blocks seccomp, so system calls could not be refused", hint=_PROFILE
-        )
+        return SandboxRefused(f"{around} seccomp, so system calls could not be refused", hint=_PROFILE)
     if not kernel.seccomp_filter:
-        return SandboxRefused(
-            f"kernel {kernel.release} has no seccomp filters, so system calls could not be refused",
-            hint="use a kernel with CONFIG_SECCOMP_FILTER, or " + _CONTAINER,
-        )
+        hint = "use a kernel with CONFIG_SECCOMP_FILTER, or " + _CONTAINER
+        return SandboxRefused(f"{name} has no seccomp filters, so system calls could not be refused", hint=hint)
     return None

@@ -90,9 +90,8 @@ class ChildWatch:
 
     def _answer_path(self, listener: int, notice: Notice, name: str) -> None:
         self.file_calls += 1
-        writes = name in _CHANGES or (
-            name in ("open", "openat") and bool(notice.arguments[2 if name == "openat" else 1] & _WRITES)
-        )
+        opens = name in ("open", "openat")
+        writes = name in _CHANGES or (opens and bool(notice.arguments[2 if name == "openat" else 1] & _WRITES))
         paths = [self._path(notice, 1 if name in _RELATIVE_TO_DESCRIPTOR else 0)]
         if name in _SECOND_PATH:
             paths.append(self._path(notice, _SECOND_PATH[name]))
@@ -103,14 +102,12 @@ class ChildWatch:
             else:
                 seccomp.let_go_on(listener, notice)
             return
-        if name not in STAT and not (
-            not writes
-            and (
-                outside in UNREMARKABLE
-                or outside in self._reach.searched
-                or _SHARED_LIBRARY.search(outside) is not None
-            )
-        ):
+        own = (
+            outside in UNREMARKABLE
+            or outside in self._reach.searched
+            or _SHARED_LIBRARY.search(outside) is not None
+        )
+        if name not in STAT and (writes or not own):
             self._record(name, f"{'write' if writes else 'read'} {outside}")
         seccomp.refuse(listener, notice, errno.ENOENT if name in STAT else errno.EACCES)
 
@@ -158,19 +155,17 @@ class ChildWatch:
     def _detail(self, name: str, notice: Notice) -> str:
         first, second, third = notice.arguments[:3]
         if name in ("socket", "socketpair"):
-            return f"{_called(AddressFamily, first)}, {_called(SocketKind, second & 0xF)}"
+            families, kinds = ({int(one): one.name for one in known} for known in (AddressFamily, SocketKind))
+            kind = second & 0xF
+            return f"{families.get(first, f'family {first}')}, {kinds.get(kind, f'kind {kind}')}"
         if name in ("execve", "memfd_create", "truncate", "chmod", "symlink", "link", "mknod", "chown", "lchown"):
             return self._text(first)
-        if name in ("fchmodat", "fchownat", "linkat", "execveat", "symlinkat", "utimensat", "mknodat"):
+        if name in ("fchmodat", "fchownat", "linkat", "execveat", "symlinkat", "utimensat", "mknodat", "openat2"):
             return self._text(first if name == "symlinkat" else second)
-        if name == "openat2":
-            return self._text(second)
         if name in ("flock", "fcntl"):
             return f"descriptor {_signed(first)}"
-        if name in ("kill", "tkill"):
-            return f"pid {_signed(first)}, signal {second}"
-        if name == "tgkill":
-            return f"pid {_signed(first)}, signal {third}"
+        if name in ("kill", "tkill", "tgkill"):
+            return f"pid {_signed(first)}, signal {third if name == 'tgkill' else second}"
         if name == "clone":
             return "a thread" if first & _CLONE_THREAD else "a process"
         return ""
@@ -187,11 +182,10 @@ class ChildWatch:
     def _record(self, name: str, detail: str) -> None:
         self.refused += 1
         detail = printable(detail[:200])
-        known = self._seen.get((name, detail))
-        if known is None and len(self._seen) >= _MAX_KINDS:
+        if (name, detail) not in self._seen and len(self._seen) >= _MAX_KINDS:
             # Details are the code's own words and without end; calls are not, so none goes uncounted.
             detail = _OTHERS
-            known = self._seen.get((name, detail))
+        known = self._seen.get((name, detail))
         count = known.count + 1 if known else 1
         self._seen[name, detail] = RefusedCall(family=family_of(name), call=name, detail=detail, count=count)
 
@@ -199,10 +193,3 @@ class ChildWatch:
 def _signed(value: int) -> int:
     value &= 0xFFFFFFFF
     return value - (1 << 32) if value >> 31 else value
-
-
-def _called(kind: type[AddressFamily] | type[SocketKind], value: int) -> str:
-    try:
-        return kind(value).name
-    except ValueError:
-        return f"{'family' if kind is AddressFamily else 'kind'} {value}"

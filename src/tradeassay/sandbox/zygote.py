@@ -20,6 +20,7 @@ import tempfile
 import time
 import traceback
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -32,6 +33,7 @@ from tradeassay.sandbox.namespaces import (
     enter_private_root,
     find_roots,
     module_names,
+    probed,
 )
 from tradeassay.sandbox.sandbox_config import SandboxConfig, not_for_children
 from tradeassay.sandbox.strategy import allowed_modules
@@ -94,6 +96,7 @@ def _prepare(config: SandboxConfig, refused: str | None) -> tuple[child.Stage, H
         raise RuntimeError(f"{', '.join(loaded[:5])} must not be loaded where untrusted code runs; a harness did")
     _assert_one_thread()
     roots = find_roots()
+    walls = ["landlock", "seccomp", "rlimits", "no capabilities", "empty environment"]
     missing = [] if refused is None else [f"namespaces ({refused}): no private file system, no scratch folder"]
     private = refused is None
     if private:
@@ -106,16 +109,25 @@ def _prepare(config: SandboxConfig, refused: str | None) -> tuple[child.Stage, H
     listable = () if private else roots.stdlib
     size, resident = _memory(proc)
     nobody = can_become_nobody()
-    if nobody and not private and not all(_open_to_all(folder) for folder in roots.stdlib):
+    above = {Path(folder) for folder in roots.stdlib} | {
+        up for folder in roots.stdlib for up in Path(folder).parents
+    }
+    if nobody and not private and not all(folder.stat().st_mode & 0o005 == 0o005 for folder in above):
         missing.append("libraries that user nobody can read: only modules loaded at the start can be imported")
-    notify = _listener_possible()
-    if not notify:
+    notify = seccomp.has_action(seccomp.RET_NOTIFY) and probed(_listen)
+    if notify:
+        walls.append("seccomp notification")
+    else:
         missing.append("seccomp notification: refused calls are not recorded")
-    machine = platform.machine()
+    walls += (["namespaces"] if refused is None else []) + (["private root"] if private else [])
+    walls += ["user nobody"] if nobody else ["user namespace"] if refused is None else []
+    if not nobody and refused is not None:
+        missing.append("a user of its own: the code runs under the caller's id")
+    machine, abi = platform.machine(), kernel.landlock_abi()
     stage = child.Stage(
         machine=machine,
         program=seccomp.build(seccomp.FilterSpec(machine=machine, notify=notify, watch_stat=notify)),
-        landlock_abi=kernel.landlock_abi(),
+        landlock_abi=abi,
         rules=(
             *((_open_high(path), kernel.READ) for path in readable if os.path.exists(path)),
             *((_open_high(path), kernel.LIST) for path in listable),
@@ -133,7 +145,14 @@ def _prepare(config: SandboxConfig, refused: str | None) -> tuple[child.Stage, H
     gc.collect()
     gc.freeze()
     _take_large_pages(proc)
-    tier = _tier(stage, missing, namespaces=refused is None)
+    tier = Tier(
+        level="strong" if notify and private else "standard",
+        walls=tuple(walls),
+        missing=tuple(missing),
+        landlock_abi=abi,
+        machine=machine,
+        kernel=platform.release(),
+    )
     hello = Hello(
         tier=tier,
         readable=readable,
@@ -143,6 +162,11 @@ def _prepare(config: SandboxConfig, refused: str | None) -> tuple[child.Stage, H
         absent=absent,
     )
     return stage, hello
+
+
+def _listen() -> None:
+    kernel.no_new_privileges()
+    seccomp.install(b"\x06\x00\x00\x00" + seccomp.RET_ALLOW.to_bytes(4, "little"), listener=True)
 
 
 def _load(config: SandboxConfig) -> tuple[str, ...]:
@@ -187,14 +211,6 @@ def _assert_one_thread() -> None:
         time.sleep(0.01)
 
 
-def _open_to_all(folder: str) -> bool:
-    while folder != "/":
-        if os.stat(folder).st_mode & 0o005 != 0o005:
-            return False
-        folder = os.path.dirname(folder)
-    return True
-
-
 def _memory(proc: int) -> tuple[int, int]:
     """Return the bytes of this process's address space, and of the memory that a fork of it begins with."""
     descriptor = os.open("self/statm", os.O_RDONLY, dir_fd=proc)
@@ -209,63 +225,16 @@ _LARGE: Final = 2 << 20
 
 def _take_large_pages(proc: int) -> None:
     """Put the libraries' data into large pages: every fork copies the table of pages, most of its cost."""
-    descriptor = os.open("self/maps", os.O_RDONLY, dir_fd=proc)
-    with open(descriptor, encoding="utf-8", errors="replace") as file:
+    with open(os.open("self/maps", os.O_RDONLY, dir_fd=proc), encoding="utf-8", errors="replace") as file:
         spans = [line.split() for line in file]
     for span, rights, _, _, file_number, *name in spans:
-        if (
-            file_number == "0"
-            and rights.startswith("rw")
-            and (not name or name[0].startswith(("[heap]", "[anon")))
-        ):
+        ours = not name or name[0].startswith(("[heap]", "[anon"))
+        if file_number == "0" and rights.startswith("rw") and ours:
             low, high = (int(end, 16) for end in span.split("-"))
             low, high = -(-low // _LARGE) * _LARGE, high // _LARGE * _LARGE
-            try:
+            with suppress(OSError):  # none are free, or this kernel is older: it only costs time
                 if low < high:
                     kernel.collapse(low, high - low)
-            except OSError:
-                continue  # none are free, or this kernel is older: it only costs time
-
-
-def _listener_possible() -> bool:
-    """Find out in a throw-away child: only one listener may exist in a chain of processes."""
-    if not seccomp.has_action(seccomp.RET_NOTIFY):
-        return False
-    probe = os.fork()
-    if probe == 0:
-        try:
-            kernel.no_new_privileges()
-            always_allow = b"\x06\x00\x00\x00" + seccomp.RET_ALLOW.to_bytes(4, "little")
-            seccomp.install(always_allow, listener=True)
-        except BaseException:
-            os._exit(1)
-        os._exit(0)
-    return os.waitpid(probe, 0)[1] == 0
-
-
-def _tier(stage: child.Stage, missing: list[str], *, namespaces: bool) -> Tier:
-    walls = ["landlock", "seccomp", "rlimits", "no capabilities", "empty environment"]
-    if stage.notify:
-        walls.append("seccomp notification")
-    if namespaces:
-        walls.append("namespaces")
-    if stage.private_root:
-        walls.append("private root")
-    if stage.nobody:
-        walls.append("user nobody")
-    elif namespaces:
-        walls.append("user namespace")
-    else:
-        missing.append("a user of its own: the code runs under the caller's id")
-    strong = stage.notify and namespaces and stage.private_root
-    return Tier(
-        level="strong" if strong else "standard",
-        walls=tuple(walls),
-        missing=tuple(missing),
-        landlock_abi=stage.landlock_abi,
-        machine=stage.machine,
-        kernel=platform.release(),
-    )
 
 
 def _serve(host: socket.socket, stage: child.Stage) -> None:
@@ -314,11 +283,7 @@ def _fork(fds: list[int], stage: child.Stage) -> tuple[int, int, socket.socket]:
 def _report_exit(handle: int, pid: int, control: socket.socket, base_mb: float) -> None:
     os.close(handle)
     _, status, used = os.wait4(pid, 0)
-    report = Exit(
-        status=status, cpu_s=used.ru_utime + used.ru_stime, peak_mb=used.ru_maxrss / 1024, base_mb=base_mb
-    )
-    try:
+    cpu_s = used.ru_utime + used.ru_stime
+    report = Exit(status=status, cpu_s=cpu_s, peak_mb=used.ru_maxrss / 1024, base_mb=base_mb)
+    with suppress(OSError), control:  # the host gave up on this job
         control.send(b"X" + msgspec.json.encode(report))
-    except OSError:
-        pass  # the host gave up on this job
-    control.close()

@@ -302,7 +302,7 @@ def bar_log(spec: StrategySpec, bars: TaskBars, run: SubmissionRun) -> str:
     table["position_state"] = np.select([longs & shorts, longs, shorts], ["LONG+SHORT", "LONG", "SHORT"], "FLAT")
     table["equity"] = run.account.equity
     checks = np.full(bars.rows, "", dtype=object)
-    for name, at in broken_bars(run, bars, legs, spec.semantics.constraints).items():
+    for name, (at, _) in broken_bars(run, bars, legs, spec.semantics.constraints).items():
         checks[at] += f"{name} "
     table["constraint_check"] = [text.strip() or "pass" for text in checks]
     written = io.BytesIO()

@@ -186,22 +186,19 @@ def compare_decisions(
 ) -> DecisionsMatched:
     config = config or DecisionsConfig()
     partners = {event.key: event for event in theirs}
-    matched = {
-        event.key
-        for event in mine
-        if event.key in partners and _same(event, partners[event.key], config.size_tolerance)
-    }
-    rounded = {
-        event.key
-        for event in mine
-        if event.key in partners and event.key not in matched and _rounded(event, partners[event.key])
-    }
+    pairs = [(event, partners[event.key]) for event in mine if event.key in partners]
+    matched = {event.key for event, other in pairs if _same(event, other, config.size_tolerance)}
+    rounded = {event.key for event, other in pairs if event.key not in matched and _rounded(event, other)}
     entries = sum(key[2] == "entry" for key in matched)
     if len(rounded) <= config.rounded * (entries + len(rounded)):
         matched |= rounded
     start = _in_step(mine, theirs, rows, config)
     lone = [event for event in (*mine, *theirs) if event.key not in matched]
     stray = [event for event in lone if not (event.bar < start or (event.kind == "exit" and event.opened < start))]
+    shares: dict[str, float | None] = {}
+    for kind in ("entry", "exit"):
+        good, bad = sum(key[2] == kind for key in matched), sum(event.kind == kind for event in stray)
+        shares[kind] = 2.0 * good / (2 * good + bad) if good + bad else None
     counted = 2 * len(matched) + len(stray)
     return DecisionsMatched(
         value=2.0 * len(matched) / counted if counted else 1.0,
@@ -210,8 +207,8 @@ def compare_decisions(
         forgiven=len(lone) - len(stray),
         candidate=len(mine),
         reference=len(theirs),
-        entries=_part("entry", matched, stray),
-        exits=_part("exit", matched, stray),
+        entries=shares["entry"],
+        exits=shares["exit"],
     )
 
 
@@ -252,17 +249,15 @@ def closeness(
 
 def _alike(mine: list[DecisionEvent], theirs: list[DecisionEvent], strict: int) -> Floats:
     """Return what each pair of events would count if it were on one bar."""
-
-    def columns(name: str) -> tuple[Floats, Floats]:
+    table: dict[str, tuple[Floats, Floats]] = {}
+    for name in ("asset", "direction", "units", "share"):
         one, other = (np.array([getattr(event, name) for event in run], dtype=float) for run in (mine, theirs))
-        return one[:, None], other[None, :]
-
-    def ratio(name: str) -> Floats:
-        one, other = columns(name)
-        return np.minimum(one, other) / np.maximum(np.maximum(one, other), 1e-300)
-
-    table = np.equal(*columns("asset")) & (np.equal(*columns("direction")) if strict else True)
-    alike: Floats = np.where(table, np.maximum(ratio("units"), ratio("share")) if strict > 1 else 1.0, 0.0)
+        table[name] = one[:, None], other[None, :]
+    ratios = [
+        np.minimum(*table[name]) / np.maximum(np.maximum(*table[name]), 1e-300) for name in ("units", "share")
+    ]
+    paired = np.equal(*table["asset"]) & (np.equal(*table["direction"]) if strict else True)
+    alike: Floats = np.where(paired, np.maximum(*ratios) if strict > 1 else 1.0, 0.0)
     return alike
 
 
@@ -359,12 +354,6 @@ def _rounded(one: DecisionEvent, other: DecisionEvent) -> bool:
     return one.share < other.share * (1.0 + 1.0 / other.units) and other.share < one.share * (
         1.0 + 1.0 / one.units
     )
-
-
-def _part(kind: str, matched: set[Key], stray: list[DecisionEvent]) -> float | None:
-    good = sum(key[2] == kind for key in matched)
-    bad = sum(event.kind == kind for event in stray)
-    return 2.0 * good / (2 * good + bad) if good + bad else None
 
 
 def _sign(value: float) -> int:

@@ -363,21 +363,18 @@ def _value(node: ast.expr, values: Values, calendar: BarCalendar | None, text: s
             joined = np.logical_and if isinstance(op, ast.And) else np.logical_or
             return np.asarray(reduce(joined, found), dtype=np.float64)
         case ast.Call(func=ast.Name(id=name)):
-            return _called(name, [_value(arg, values, calendar, text) for arg in node.args], calendar, text)
+            args = [_value(arg, values, calendar, text) for arg in node.args]
+            if name in PLAIN:
+                return PLAIN[name][0](*args)
+            series, numbers = np.asarray(args[0], dtype=np.float64), [float(arg) for arg in args[1:]]
+            if series.ndim == 0:
+                raise UserError(f"'{text}': {name}() takes a series, not one number")
+            if name in SERIES:
+                return SERIES[name][0](series, *numbers)
+            if calendar is None:
+                raise UserError(f"'{text}': {name}() needs to know the sessions")
+            return DAILY[name](series, calendar, *numbers)
     raise UserError(f"'{text}' holds something that is not part of the rule language")
-
-
-def _called(name: str, args: list[Floats | float], calendar: BarCalendar | None, text: str) -> Floats:
-    if name in PLAIN:
-        return PLAIN[name][0](*args)
-    series, numbers = np.asarray(args[0], dtype=np.float64), [float(arg) for arg in args[1:]]
-    if series.ndim == 0:
-        raise UserError(f"'{text}': {name}() takes a series, not one number")
-    if name in SERIES:
-        return SERIES[name][0](series, *numbers)
-    if calendar is None:
-        raise UserError(f"'{text}': {name}() needs to know the sessions")
-    return DAILY[name](series, calendar, *numbers)
 
 
 def check_semantics(semantics: Semantics) -> None:

@@ -88,7 +88,7 @@ class Mutant:
 
 def mutants(frozen: Semantics) -> Iterator[Mutant]:
     """Yield every mutant that can be read; some may decide the same on any bars."""
-    for what, made in (*_parameters(frozen), *_texts(frozen), *_rules(frozen)):
+    for what, made in (*_words(frozen), *_rules(frozen)):
         pairs = enumerate(zip(frozen.rules, made.rules, strict=True))
         changed = [place for place, (old, new) in pairs if old is not new and _loose(old) == _loose(new)]
         number = made.parameters is not frozen.parameters
@@ -105,23 +105,19 @@ def _loose(rule: StrategyRule) -> tuple[object, ...]:
     return rule.id, rule.given, rule.to, rule.target, rule.set, text
 
 
-def _parameters(frozen: Semantics) -> Iterator[tuple[str, Semantics]]:
+def _words(frozen: Semantics) -> Iterator[tuple[str, Semantics]]:
+    """Change parameters, then indicators, then the texts of rules."""
     for name, one in frozen.parameters.items():
         for sign in (1.0, -1.0):
             step = 1.0 if one.kind == "int" else _SHIFT * (abs(one.value) or 0.1)
             value = one.value + sign * step
             if value > 0 or one.value <= 0:
-                changed = {**frozen.parameters, name: msgspec.structs.replace(one, value=value)}
-                yield f"{name} {value:g}", msgspec.structs.replace(frozen, parameters=changed)
-
-
-def _texts(frozen: Semantics) -> Iterator[tuple[str, Semantics]]:
+                numbers = {**frozen.parameters, name: msgspec.structs.replace(one, value=value)}
+                yield f"{name} {value:g}", msgspec.structs.replace(frozen, parameters=numbers)
     for name, text in frozen.indicators.items():
         for other in _others(text):
-            yield (
-                f"{name} = {other}",
-                msgspec.structs.replace(frozen, indicators={**frozen.indicators, name: other}),
-            )
+            series = {**frozen.indicators, name: other}
+            yield f"{name} = {other}", msgspec.structs.replace(frozen, indicators=series)
     for place, rule in enumerate(frozen.rules):
         for other in _others(rule.when):
             yield f"{rule.id}: {other}", _with_rule(frozen, place, msgspec.structs.replace(rule, when=other))
@@ -166,7 +162,7 @@ def _others(text: str) -> Iterator[str]:
     for number in range(count):
         tree = ast.parse(text, mode="eval").body
         node = list(ast.walk(tree))[number]
-        for change in (*_changes(node), *_as_logarithm(node)):
+        for change in _changes(node):
             other = ast.unparse(_Put(node, change).visit(tree) if node is not tree else change)
             if other not in seen:
                 seen.add(other)
@@ -203,14 +199,10 @@ def _changes(node: ast.AST) -> Iterator[ast.expr]:
                 yield rest[0] if len(rest) == 1 else ast.BoolOp(op, rest)
         case ast.Attribute(value=leg, attr=field) if field in _OTHER_FIELD:
             yield ast.Attribute(leg, _OTHER_FIELD[field], ast.Load())
-        case ast.Constant(value=int(value) | float(value)) if value:
-            yield ast.Constant(value + 1 if isinstance(value, int) else value * (1.0 + _SHIFT))
-
-
-def _as_logarithm(node: ast.AST) -> Iterator[ast.expr]:
-    match node:
         case ast.BinOp(left=ast.BinOp(op=ast.Div()) as ratio, op=ast.Sub(), right=ast.Constant(value=1)):
             yield _call("log", ratio)
+        case ast.Constant(value=int(value) | float(value)) if value:
+            yield ast.Constant(value + 1 if isinstance(value, int) else value * (1.0 + _SHIFT))
 
 
 def _call(name: str, *args: ast.expr) -> ast.Call:
@@ -396,10 +388,20 @@ def _unshown(
     left: list[Mutant], plain: Mutant, bars: TaskBars, rng: np.random.Generator, nudges: int = 1
 ) -> list[Mutant] | None:
     """Return the mutants that a path does not tell apart; None where rounding decides."""
-    tape = Tape(bars)
+    tape, held = Tape(bars), dict[int, float]()
     frozen = decision_list(list(decide(plain, tape)))
-    if _faint(frozen) or any(shows(plain, Tape(_nudged(bars, rng)), frozen, room=1e-7) for _ in range(nudges)):
-        return None
+    for leg, share in zip(frozen.leg.tolist(), frozen.fraction.tolist(), strict=True):
+        # A leg is traded for the last digits of its target (a hedge of nothing), or none is left.
+        if not abs(share - held.get(leg, 0.0)) >= APART / 100:
+            return None
+        held[leg] = share
+    for _ in range(nudges):
+        nudged = {asset: dict(feed) for asset, feed in bars.feeds.items()}
+        for feed in nudged.values():
+            moved = ((name, values) for name, values in feed.items() if name != "time")
+            feed |= {name: values * (1.0 + _ROUNDING * rng.standard_normal(values.size)) for name, values in moved}
+        if shows(plain, Tape(TaskBars(nudged, bars.timeframe, bars.clock, bars.name)), frozen, room=1e-7):
+            return None
     return [mutant for mutant in left if not shows(mutant, tape, frozen)]
 
 
@@ -471,27 +473,6 @@ def _with_close(bars: TaskBars, leg: str, row: int, by: float) -> TaskBars:
     return TaskBars({**bars.feeds, leg: feed}, bars.timeframe, bars.clock, bars.name)
 
 
-def _faint(decisions: DecisionList) -> bool:
-    """Return whether a leg is traded for the last digits of its target (a hedge of nothing), or none is left."""
-    held: dict[int, float] = {}
-    for leg, share in zip(decisions.leg.tolist(), decisions.fraction.tolist(), strict=True):
-        if not abs(share - held.get(leg, 0.0)) >= APART / 100:
-            return True
-        held[leg] = share
-    return False
-
-
-def _nudged(bars: TaskBars, rng: np.random.Generator) -> TaskBars:
-    feeds = {
-        asset: {
-            name: values if name == "time" else values * (1.0 + _ROUNDING * rng.standard_normal(values.size))
-            for name, values in feed.items()
-        }
-        for asset, feed in bars.feeds.items()
-    }
-    return TaskBars(feeds, bars.timeframe, bars.clock, bars.name)
-
-
 def draw_path(semantics: Semantics, rng: np.random.Generator, number: int, turns: int = 1) -> TaskBars:
     """Return a path: by turns calm, on a coarse grid with stretches that stand still (ties), or wild with gaps.
     ``turns`` is how often a session of an intraday one goes out and comes back.
@@ -515,39 +496,26 @@ def draw_path(semantics: Semantics, rng: np.random.Generator, number: int, turns
         tall = np.clip(rng.standard_t(2, -(-BARS // SESSION)), -most, most)
         height = np.repeat(4.0 * swing * tall, SESSION)[:BARS]
         common = common + np.diff(height * np.sin(np.pi * turns * np.minimum(place, last) / last), prepend=0.0)
-    feeds: dict[str, dict[str, Any]] = {}
-    for leg in legs:
-        own = np.where(still, 0.0, common + _own_moves(rng, swing, len(legs)))
-        close = np.maximum(np.round(100.0 * np.exp(np.cumsum(own)) / tick) * tick, tick)
-        wicks = rng.standard_t(2, (2, BARS)) if number % 4 == 3 or turns > 1 else rng.standard_normal((2, BARS))
-        feeds[leg] = {
-            "time": times,
-            **_bars_around(close, still, rng, swing * (0.2 if calm else 0.6), tick, np.minimum(abs(wicks), 12.0)),
-        }
-    return TaskBars(feeds, "1d" if daily else "15m", "exchange", f"drawn path {number}")
 
-
-def _own_moves(rng: np.random.Generator, swing: float, legs: int) -> Floats:
-    """Return what a leg does by itself: with several legs the way back and forth of a spread."""
-    if legs == 1:
-        return np.zeros(BARS)
-    spread, value = np.zeros(BARS), 0.0
-    for row, step in enumerate(rng.standard_normal(BARS)):
-        value = 0.9 * value + 0.8 * swing * step
-        spread[row] = value
-    return np.diff(spread, prepend=0.0)
-
-
-def _bars_around(
-    close: Floats, still: np.ndarray, rng: np.random.Generator, gap: float, tick: float, wicks: Floats
-) -> dict[str, Floats]:
     def grid(values: Floats) -> Floats:
         return np.maximum(np.round(values / tick) * tick, tick)
 
-    before = np.concatenate([close[:1], close[:-1]])
-    opening = np.where(still, close, grid(before * np.exp(gap * rng.standard_normal(close.size))))
-    reach = np.where(still, 0.0, gap * wicks)
-    high = grid(np.maximum(opening, close) * (1.0 + reach[0]))
-    low = grid(np.minimum(opening, close) * (1.0 - reach[1]))
-    high, low = np.maximum.reduce([high, opening, close]), np.minimum.reduce([low, opening, close])
-    return {"open": opening, "high": high, "low": low, "close": close, "volume": np.full(close.size, 1000.0)}
+    feeds: dict[str, dict[str, Any]] = {}
+    gap = swing * (0.2 if calm else 0.6)
+    for leg in legs:
+        spread, value = np.zeros(BARS), 0.0
+        # What a leg does by itself: with several legs the way back and forth of a spread.
+        for row, step in enumerate(rng.standard_normal(BARS) if len(legs) > 1 else ()):
+            value = 0.9 * value + 0.8 * swing * step
+            spread[row] = value
+        own = np.where(still, 0.0, common + np.diff(spread, prepend=0.0))
+        close = grid(100.0 * np.exp(np.cumsum(own)))
+        wicks = rng.standard_t(2, (2, BARS)) if number % 4 == 3 or turns > 1 else rng.standard_normal((2, BARS))
+        before = np.concatenate([close[:1], close[:-1]])
+        opening = np.where(still, close, grid(before * np.exp(gap * rng.standard_normal(BARS))))
+        reach = np.where(still, 0.0, gap * np.minimum(abs(wicks), 12.0))
+        high = np.maximum.reduce([grid(np.maximum(opening, close) * (1.0 + reach[0])), opening, close])
+        low = np.minimum.reduce([grid(np.minimum(opening, close) * (1.0 - reach[1])), opening, close])
+        volume = np.full(BARS, 1000.0)
+        feeds[leg] = {"time": times, "open": opening, "high": high, "low": low, "close": close, "volume": volume}
+    return TaskBars(feeds, "1d" if daily else "15m", "exchange", f"drawn path {number}")
