@@ -19,7 +19,6 @@ import numpy as np
 from tradeassay.code.submission import Submission
 from tradeassay.core.errors import UNDECODABLE, UserError
 from tradeassay.core.measure import Measure, not_scored
-from tradeassay.core.view import Floats
 from tradeassay.metrics.agreement import agreement, krippendorff_alpha
 from tradeassay.metrics.ranks import Pairing, places, ratings
 
@@ -95,18 +94,32 @@ def review_board(reviews: Sequence[Review]) -> ReviewBoard:
         given = [review for review in reviews if review.reviewer == reviewer]
         marks = {a: both_marks([r for r in given if r.author == a]) for a in authors}
         made.append(ReviewDesk(reviewer=reviewer, mean=both_marks([r for r in given if not r.own]), marks=marks))
+    # Authors, the best by peers first. Equal means share a place.
+    by_peers = {a: both_marks([r for r in peers if r.author == a]) for a in authors}
+    by_all = {a: both_marks([r for r in reviews if r.author == a]) for a in authors}
+    ranks = zip(*(places([means[a].value for a in authors]) for means in (by_peers, by_all)), strict=True)
+    standings = [
+        ReviewStanding(author=a, peers=by_peers[a], everyone=by_all[a], peer_place=one, everyone_place=two)
+        for a, (one, two) in zip(authors, ranks, strict=True)
+    ]
+    desks = sorted({review.reviewer for review in peers})
+    items = sorted({(review.author, review.strategy) for review in peers})
+    table = np.full((len(desks), len(items)), np.nan)
+    for review in peers:
+        if review.fidelity is not None and review.risk is not None:
+            table[desks.index(review.reviewer), items.index((review.author, review.strategy))] = _sum(review)
     return ReviewBoard(
         fidelity={a: _mean([r.fidelity for r in peers if r.author == a]) for a in authors},
         risk={a: _mean([r.risk for r in peers if r.author == a]) for a in authors},
         rating=ratings(list(comparisons(peers)), draws=_DRAWS),
-        agreement=agreement(_table(peers), draws=_DRAWS),
+        agreement=agreement(table, draws=_DRAWS),
         own_bias=tuple(_bias(a, [(r, r.own) for r in reviews if r.author == a], alone) for a in authors),
         vendor_bias=tuple(
             _bias(v, [(r, vendor_of(r.reviewer) == v) for r in peers if vendor_of(r.author) == v], outside)
             for v in vendors
         ),
         unanswered=sum(review.failure is not None for review in reviews),
-        standings=_standings(reviews, authors),
+        standings=tuple(sorted(standings, key=lambda one: (one.peer_place or len(authors) + 1, one.author))),
         desks=tuple(sorted(made, key=lambda desk: 11.0 if desk.mean.value is None else desk.mean.value)),
     )
 
@@ -125,18 +138,6 @@ def _bias(who: str, marked: Sequence[tuple[Review, bool]], why: str) -> Bias:
     return Bias(who=who, **gaps)
 
 
-def _standings(reviews: Sequence[Review], authors: Sequence[str]) -> tuple[ReviewStanding, ...]:
-    """Return the authors, the best by peers first. Equal means share a place."""
-    peers = {a: both_marks([r for r in reviews if r.author == a and not r.own]) for a in authors}
-    everyone = {a: both_marks([r for r in reviews if r.author == a]) for a in authors}
-    by_peers, by_all = (places([means[a].value for a in authors]) for means in (peers, everyone))
-    made = [
-        ReviewStanding(author=a, peers=peers[a], everyone=everyone[a], peer_place=one, everyone_place=two)
-        for a, one, two in zip(authors, by_peers, by_all, strict=True)
-    ]
-    return tuple(sorted(made, key=lambda one: (one.peer_place or len(made) + 1, one.author)))
-
-
 def both_marks(reviews: Sequence[Review]) -> Measure:
     """Return the mean of both marks over the reviews that give both, or how many could not be read."""
     known = [_sum(r) / 2.0 for r in reviews if r.fidelity is not None and r.risk is not None]
@@ -152,15 +153,9 @@ _DRAWS: Final = 300
 
 
 def peer_mark(reviews: Iterable[Review], author: str, strategy: str, *, risk: bool = False) -> Measure:
-    marks = [
-        review.risk if risk else review.fidelity
-        for review in reviews
-        if review.author == author and review.strategy == strategy and not review.own
-    ]
-    known = [mark for mark in marks if mark is not None]
-    if not known:
-        return UNMARKED
-    return Measure(value=float(np.mean(known)), n=len(known))
+    peers = (one for one in reviews if (one.author, one.strategy) == (author, strategy) and not one.own)
+    known = [mark for one in peers if (mark := one.risk if risk else one.fidelity) is not None]
+    return Measure(value=float(np.mean(known)), n=len(known)) if known else UNMARKED
 
 
 def comparisons(peers: Iterable[Review]) -> Iterable[Pairing]:
@@ -194,17 +189,6 @@ def _mean(marks: list[float | None]) -> Measure:
     rows = np.random.default_rng(0).integers(0, known.size, (_DRAWS, known.size))
     low, high = np.quantile(known[rows].mean(axis=1), (0.025, 0.975))
     return Measure(value=float(known.mean()), low=float(low), high=float(high), n=known.size)
-
-
-def _table(peers: Sequence[Review]) -> Floats:
-    reviewers = sorted({review.reviewer for review in peers})
-    items = sorted({(review.author, review.strategy) for review in peers})
-    table = np.full((len(reviewers), len(items)), np.nan)
-    for review in peers:
-        if review.fidelity is not None and review.risk is not None:
-            place = items.index((review.author, review.strategy))
-            table[reviewers.index(review.reviewer), place] = _sum(review)
-    return table
 
 
 COLUMNS: Final = ("item", "strategy", "rater", "fidelity", "risk", "comment")
@@ -309,7 +293,22 @@ def read_ratings(text: str) -> tuple[Rating, ...]:
     missing = {"item", "rater", "fidelity", "risk"} - set(rows.fieldnames or ())
     if missing:
         raise UserError(f"the table has no column '{min(missing)}'", hint=f"its columns are {', '.join(COLUMNS)}")
-    return _once(tuple(_rating(number, row) for number, row in enumerate(rows, 2)))
+    found = []
+    for number, row in enumerate(rows, 2):
+        said = {name: (row.get(name) or "").strip() for name in ("item", "rater", "comment", "fidelity", "risk")}
+        marks: dict[str, float | None] = {}
+        for name in ("fidelity", "risk"):
+            try:
+                marks[name] = value = float(said[name]) if said[name] else None
+            except ValueError:
+                words = f"line {number}: '{said[name][:40]}' is not a mark"
+                raise UserError(words, hint="marks are 1 to 10") from None
+            if value is not None and not 1 <= value <= 10:
+                raise UserError(f"line {number}: {name} is {value:g}", hint="marks are 1 to 10")
+        if not said["rater"]:
+            raise UserError(f"line {number} names no rater", hint="write who rated into the column 'rater'")
+        found.append(Rating(item=said["item"], rater=said["rater"], comment=said["comment"], **marks))
+    return _once(tuple(found))
 
 
 def agreement_of(ratings: Sequence[Rating]) -> Raters:
@@ -334,7 +333,6 @@ def as_reviews(ratings: Sequence[Rating], key: Mapping[str, tuple[str, str]]) ->
         if one.item not in key:
             raise UserError(f"no submission '{one.item}' was on the form", hint="use the key of the same form")
         author, strategy = key[one.item]
-        none = one.fidelity is None or one.risk is None
         found.append(
             Review(
                 reviewer=f"human/{one.rater}",
@@ -343,28 +341,10 @@ def as_reviews(ratings: Sequence[Rating], key: Mapping[str, tuple[str, str]]) ->
                 fidelity=one.fidelity,
                 risk=one.risk,
                 weaknesses=one.comment[:1000],
-                failure="a mark is missing" if none else None,
+                failure="a mark is missing" if one.fidelity is None or one.risk is None else None,
             )
         )
     return tuple(found)
-
-
-def _rating(number: int, row: Mapping[str, str | None]) -> Rating:
-    marks: dict[str, float | None] = {}
-    for name in ("fidelity", "risk"):
-        text = (row.get(name) or "").strip()
-        try:
-            marks[name] = float(text) if text else None
-        except ValueError:
-            raise UserError(f"line {number}: '{text[:40]}' is not a mark", hint="marks are 1 to 10") from None
-        value = marks[name]
-        if value is not None and not 1 <= value <= 10:
-            raise UserError(f"line {number}: {name} is {value:g}", hint="marks are 1 to 10")
-    rater = (row.get("rater") or "").strip()
-    if not rater:
-        raise UserError(f"line {number} names no rater", hint="write who rated into the column 'rater'")
-    item = (row.get("item") or "").strip()
-    return Rating(item=item, rater=rater, comment=(row.get("comment") or "").strip(), **marks)
 
 
 def _once(ratings: tuple[Rating, ...]) -> tuple[Rating, ...]:

@@ -3,7 +3,7 @@
 How often a judge is wrong is measured on the same programs, because their right verdict is known.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
@@ -51,12 +51,11 @@ def error_rates(judge: str, judged: Iterable[Judged], *, note: str = "") -> Judg
     decoys = [case for case in told if not case.right]
     rejected = tuple(case.program for case in gold if case.verdict == "failed")
     accepted = tuple(case.program for case in decoys if case.verdict == "passed")
+    silent = "the judge gave no verdict on a"
     return JudgeErrors(
         judge=judge,
-        false_rejects=rate_measure(
-            len(rejected), len(gold), nothing="the judge gave no verdict on a gold solution"
-        ),
-        false_accepts=rate_measure(len(accepted), len(decoys), nothing="the judge gave no verdict on a decoy"),
+        false_rejects=rate_measure(len(rejected), len(gold), nothing=f"{silent} gold solution"),
+        false_accepts=rate_measure(len(accepted), len(decoys), nothing=f"{silent} decoy"),
         unscored=len(cases) - len(told),
         rejected_gold=rejected,
         accepted_decoys=accepted,
@@ -162,39 +161,52 @@ def validate(
     tell: Callable[[ProgramLine], None] | None = None,
 ) -> ValidationReport:
     """Evaluate gold and decoys of every task in order; ``tell`` hears each line, from several threads."""
-    config = config or ValidateConfig()
-    chosen = tuple(tasks)
-    programs = [program for task in chosen for program in _programs(task)]
+    config, chosen = config or ValidateConfig(), tuple(tasks)
+    programs: list[_Program] = []
+    for task in chosen:
+        decoys: dict[Framework, Sequence[Decoy]] = {"backtrader": task.decoys}
+        if task.frame is not None:
+            decoys["frame"] = task.frame.decoys
+        for framework, these in decoys.items():
+            gold = reference_of(task, framework)
+            # What is printed is not looked at, so printing makes no decoy.
+            wrong = [(decoy.source, decoy) for decoy in these if decoy.kind != "printed-result"]
+            for source, decoy in [*([(gold, None)] if gold else []), *wrong]:
+                programs.append(_Program(task=task, framework=framework, source=source, decoy=decoy))
 
     def one(program: _Program) -> ProgramLine:
         client = judge if program.framework == "backtrader" else frame_judge
-        tried, decoy = 0, program.decoy
+        decoy, rules = program.decoy, config.rules
         leak = config.thorough or decoy is None or decoy.fails_at == "lookahead"
-        for rules in _draws(program, config.rules):
-            tried += 1
+        rule = EvaluateConfig(decides="behaviour", leak=leak)
+        # A wrong program may find no occasion to trade on one drawn market.
+        again = _REDRAWS if decoy is not None and decoy.fails_at in ("lookahead", "judge") else 0
+        for redrawn in range(again + 1):
+            if redrawn:
+                secret = f"{seed_from(config.rules.secret, 'validate again', redrawn):064x}"
+                rules = msgspec.structs.replace(config.rules, secret=secret)
             found = evaluate(
                 program.task,
                 program.source,
                 executor=executor,
-                config=EvaluateConfig(decides="behaviour", leak=leak),
+                config=rule,
                 judge=client,
                 framework=program.framework,
                 rules=rules,
             )
             if found.outcome != "trade":
                 break
-        line = _line(program, found, redrawn=tried - 1)
+        line = _line(program, found, redrawn=redrawn)
         if tell is not None:
             tell(line)
         return line
 
     def twin(task: CodeTask) -> TwinLine | None:
-        if not (reference_of(task, "backtrader") and reference_of(task, "frame")):
+        source = reference_of(task, "frame")
+        if not (source and reference_of(task, "backtrader")):
             return None
         judging = SHARED_DRAWS.of(executor, task, "backtrader", config.rules, DRAWS)
-        tables = [market.bars for market in judging.markets]
-        source = reference_of(task, "frame")
-        wanted = ((source, bars) for bars in tables)
+        wanted = [(source, market.bars) for market in judging.markets]
         runs = list(run_programs(executor, task, wanted, "frame", rules=config.rules))
         # What a task expects of orders (their kinds) is written for Backtrader.
         plain = msgspec.structs.replace(task, expect=Expectations(direction="both", order_kinds=()))
@@ -216,51 +228,23 @@ def gathered(parts: Sequence[ValidationReport], judge: str | None) -> Validation
     return ValidationReport(tasks=tasks, lines=lines, judges=_judges(lines, twins, judge), twins=twins)
 
 
-def _programs(task: CodeTask) -> list[_Program]:
-    """Return gold and decoys. What is printed is not looked at, so printing makes no decoy."""
-    found: list[_Program] = []
-    decoys: dict[Framework, Sequence[Decoy]] = {"backtrader": task.decoys}
-    if task.frame is not None:
-        decoys["frame"] = task.frame.decoys
-    for framework, these in decoys.items():
-        gold = reference_of(task, framework)
-        if gold:
-            found.append(_Program(task=task, framework=framework, source=gold, decoy=None))
-        found += [
-            _Program(task=task, framework=framework, source=decoy.source, decoy=decoy)
-            for decoy in these
-            if decoy.kind != "printed-result"
-        ]
-    return found
-
-
-def _draws(program: _Program, rules: Rules) -> Iterator[Rules]:
-    """Yield rules to try in turn: a wrong program may find no occasion to trade on one drawn market."""
-    yield rules
-    if program.decoy is not None and program.decoy.fails_at in ("lookahead", "judge"):
-        for number in range(1, _REDRAWS + 1):
-            secret = f"{seed_from(rules.secret, 'validate again', number):064x}"
-            yield msgspec.structs.replace(rules, secret=secret)
-
-
 def _line(program: _Program, found: Evaluation, *, redrawn: int) -> ProgramLine:
-    decoy = program.decoy
+    decoy, said = program.decoy, found.judge_behaviour
     expected = "solved" if decoy is None else decoy.fails_at
-    outcome = found.outcome
+    immaterial = found.immaterial if decoy is None else ()
     return ProgramLine(
         task=program.task.id,
         program="gold" if decoy is None else decoy.name,
         framework=program.framework,
         kind="gold" if decoy is None else decoy.kind,
         expected=expected,
-        outcome=outcome,
-        ok=outcome == expected and not (decoy is None and found.immaterial),
-        reason=found.reason
-        or ("; ".join(f"immaterial: {one}" for one in found.immaterial) if decoy is None else ""),
-        immaterial=found.immaterial if decoy is None else (),
-        agreement=found.judge_behaviour.agreement if found.judge_behaviour is not None else None,
-        behaviour=found.judge_behaviour.status if found.judge_behaviour is not None else "",
-        language=found.judge_language.status if found.judge_language is not None else "",
+        outcome=found.outcome,
+        ok=found.outcome == expected and not immaterial,
+        reason=found.reason or "; ".join(f"immaterial: {one}" for one in immaterial),
+        immaterial=immaterial,
+        agreement=None if said is None else said.agreement,
+        behaviour="" if said is None else said.status,
+        language="" if found.judge_language is None else found.judge_language.status,
         trades=found.trades,
         tricks=tuple(trick.name for trick in found.tricks),
         runs=found.usage.runs,
@@ -270,18 +254,17 @@ def _line(program: _Program, found: Evaluation, *, redrawn: int) -> ProgramLine:
 
 
 def _judges(lines: Sequence[ProgramLine], twins: Sequence[TwinLine], judge: str | None) -> tuple[JudgeErrors, ...]:
-    found = [error_rates("behaviour", _cases(lines, "behaviour"), note=_SELF)]
+    def cases(name: str) -> list[Judged]:
+        given = [line for line in lines if line.expected in ("solved", "judge") and getattr(line, name)]
+        return [
+            Judged(program=line.name, right=line.expected == "solved", verdict=getattr(line, name))
+            for line in given
+        ]
+
+    found = [error_rates("behaviour", cases("behaviour"), note=_SELF)]
     if twins:
         right = [Judged(program=t.task, right=True, verdict="passed" if t.accepted else "failed") for t in twins]
         found.append(error_rates("behaviour, on references of two frameworks", right, note=_TWINS))
     if judge is not None:
-        found.append(error_rates(judge, _cases(lines, "language")))
+        found.append(error_rates(judge, cases("language")))
     return tuple(found)
-
-
-def _cases(lines: Sequence[ProgramLine], judge: str) -> list[Judged]:
-    return [
-        Judged(program=line.name, right=line.expected == "solved", verdict=getattr(line, judge))
-        for line in lines
-        if line.expected in ("solved", "judge") and getattr(line, judge)
-    ]

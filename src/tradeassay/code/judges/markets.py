@@ -59,19 +59,31 @@ def mutants_of(source: str, *, doubled: bool = False) -> tuple[Mutant, ...]:
     tree = parses(source)
     if tree is None:
         return ()
-    made = [*_constants(tree, doubled=doubled), *_conditions(tree)]
-    return tuple(sorted(made, key=lambda mutant: (mutant.line, mutant.change)))
-
-
-def _constants(tree: ast.Module, *, doubled: bool) -> Iterator[Mutant]:
+    made: list[Mutant] = []
     for place, node in enumerate(_stated(tree)):
         old = node.value
         assert isinstance(old, int | float)
-        new = 2 * old if doubled else _moved(old)
-        node.value = new
+        node.value = new = 2 * old if doubled else _moved(old)
+        text = ast.unparse(tree)
         change = f"{old:g} -> {new:g}"
-        yield Mutant(kind="constant", change=change, line=node.lineno, source=ast.unparse(tree), place=place)
+        made.append(Mutant(kind="constant", change=change, line=node.lineno, source=text, place=place))
         node.value = old
+    for number, node in enumerate(list(ast.walk(tree))):
+        if not isinstance(node, ast.If | ast.BoolOp):
+            continue
+        # A branch is never taken, or one operand of a condition is gone.
+        for place in range(1 if isinstance(node, ast.If) else len(node.values)):
+            other, what, orders = copy.deepcopy(tree), "the branch", False
+            changed = list(ast.walk(other))[number]
+            if isinstance(node, ast.If) and isinstance(changed, ast.If):
+                changed.test = ast.Constant(False)
+                calls = [call.func for part in node.body for call in ast.walk(part) if isinstance(call, ast.Call)]
+                orders = any(isinstance(name, ast.Attribute) and name.attr.startswith(_ORDERS) for name in calls)
+            elif isinstance(changed, ast.BoolOp):
+                what = ast.unparse(changed.values.pop(place))[:60]
+            text, change = ast.unparse(ast.fix_missing_locations(other)), f"without {what}"
+            made.append(Mutant(kind="condition", change=change, line=node.lineno, source=text, orders=orders))
+    return tuple(sorted(made, key=lambda mutant: (mutant.line, mutant.change)))
 
 
 def _stated(tree: ast.AST) -> Iterator[ast.Constant]:
@@ -93,28 +105,6 @@ def _moved(value: int | float) -> int | float:
     if isinstance(value, float):
         return value * (1.0 + _STEP)
     return value + (1 if value < _SMALL else round(value * _STEP))
-
-
-def _conditions(tree: ast.Module) -> Iterator[Mutant]:
-    for number, node in enumerate(list(ast.walk(tree))):
-        if isinstance(node, ast.If):
-            made = _changed(tree, number, lambda one: setattr(one, "test", ast.Constant(False)), "the branch")
-            calls = [call.func for part in node.body for call in ast.walk(part) if isinstance(call, ast.Call)]
-            orders = any(isinstance(name, ast.Attribute) and name.attr.startswith(_ORDERS) for name in calls)
-            yield msgspec.structs.replace(made, orders=orders)
-        if isinstance(node, ast.BoolOp):
-            for place, operand in enumerate(node.values):
-                shown = ast.unparse(operand)[:60]
-                yield _changed(tree, number, lambda one, at=place: one.values.pop(at), shown)
-
-
-def _changed(tree: ast.Module, number: int, change: object, what: str) -> Mutant:
-    other = copy.deepcopy(tree)
-    node = list(ast.walk(other))[number]
-    assert isinstance(node, ast.If | ast.BoolOp) and callable(change)
-    change(node)
-    text = ast.unparse(ast.fix_missing_locations(other))
-    return Mutant(kind="condition", change=f"without {what}", line=node.lineno, source=text)
 
 
 _NUMBER: Final = re.compile(r"(?<![\d.])\d[\d,]*(?:\.\d+)?")

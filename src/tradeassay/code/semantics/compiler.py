@@ -116,23 +116,18 @@ def run_compiled(
     room = len(tape) * len(semantics.inputs.legs)
     rows, legs, signals = (np.empty(room, dtype=np.int64) for _ in range(3))
     fractions = np.empty(room)
-    count = kernel_of(semantics)(
+    kept = _KEPT.get(id(semantics))
+    if kept is None or kept[0] is not semantics:
+        if len(_KEPT) >= _MOST_KEPT:
+            _KEPT.clear()
+        kept = _KEPT[id(semantics)] = (semantics, _compiled(Kernel(semantics).source()))
+    count = kept[1](
         tape.open, tape.high, tape.low, tape.close, tape.first, tape.last, given, rows, legs, fractions, signals
     )
     if count < 0:
         raise UserError(f"a rule of '{semantics.id}' has no target in bar {-1 - count}")
     # Copies: views would keep buffers of the tape's length alive for a handful of decisions.
     return DecisionList(rows[:count].copy(), legs[:count].copy(), fractions[:count].copy(), signals[:count].copy())
-
-
-def kernel_of(semantics: Semantics) -> Callable[..., int]:
-    """Return a strategy's compiled function; raises :class:`UserError` for semantics that use volume."""
-    kept = _KEPT.get(id(semantics))
-    if kept is None or kept[0] is not semantics:
-        if len(_KEPT) >= _MOST_KEPT:
-            _KEPT.clear()
-        kept = _KEPT[id(semantics)] = (semantics, _compiled(Kernel(semantics).source()))
-    return kept[1]
 
 
 @lru_cache(maxsize=256)
@@ -168,7 +163,7 @@ class Kernel:
         self.goes_on: list[str] = []
         self.extremes: dict[tuple[str, str], str] = {}
         self.kept: dict[str, str] = {}
-        self.running: dict[str, tuple[str, str]] = {}
+        self.running: dict[str, str] = {}
         self.smooth: dict[str, str] = {}
         calls = [node for text in semantics.indicators.values() for node in _calls(parse(text), _WINDOWS)]
         # Indicators that a window covers, or that an expression looks back on, are kept on every bar.
@@ -185,7 +180,15 @@ class Kernel:
                 self._keep(name, parse(semantics.indicators[name]), f"v_{name}")
             else:
                 self._eager(parse(semantics.indicators[name]))
-        branches = self._branches()
+        branches: list[str] = []  # one for each state, with the rules that may fire there in their order
+        for place, state in enumerate(semantics.states):
+            branch = _Block()
+            for number, rule in enumerate(semantics.rules):
+                if state in rule.given:
+                    test = self._test(parse(rule.when), branch)
+                    branch.lines += [f"if {test}:", *_indented([*self._fired(number, rule, branch), "continue"])]
+            if branch.lines:
+                branches += [f"{'el' * bool(branches)}if state == {place}:", *_indented(branch.lines)]
         used = "\n".join((*self.setup, *self.session.lines, *self.starts, *self.bar.lines, *branches))
         lines = ["size = closes.shape[1]"]
         for place, leg in enumerate(semantics.inputs.legs):
@@ -289,23 +292,6 @@ class Kernel:
             ]
             self.bar.known.add(name)
         return self.smooth[key]
-
-    def _running_mean(self, array: str, length: str) -> str:
-        """Follow the sum of a window over closes relative to the first one, to stay exact over long data."""
-        name = f"q_{len(self.running)}"
-        self.setup.append(f"{name}_base = {array}[0] if size > 0 else 0.0")
-        self.bar.lines += [
-            f"{name} += {array}[t] - {name}_base",
-            f"if t >= {length}:",
-            f"    {name} -= {array}[t - {length}] - {name}_base",
-        ]
-        if self.needs and all(f"{length} - 1" in needs for needs in self.needs):
-            self.setup.append(f"{name} = 0.0")
-            return f"{name} / {length} + {name}_base"
-        # A rule may look before the window is full: dividing by NaN until then says so.
-        self.setup.append(f"{name}, {name}_by = 0.0, NAN")
-        self.bar.lines += [f"elif t == {length} - 1:", f"    {name}_by = float({length})"]
-        return f"{name} / {name}_by + {name}_base"
 
     def _extreme(self, column: str, kind: str) -> str:
         """Follow the largest or smallest value of the present session; ``last`` is its last value."""
@@ -455,30 +441,27 @@ class Kernel:
         array, row = self._series(node.args[0])
         length = self._whole(node.args[1], block)
         if name == "mean" and row == "t" and array.endswith("_close"):
+            # Follow the sum of a window over closes relative to the first one, to stay exact over long data.
             key = f"{array} {length}"
             if key not in self.running:
-                self.running[key] = (array, self._running_mean(array, length))
-            return self.running[key][1]
+                name = f"q_{len(self.running)}"
+                self.setup.append(f"{name}_base = {array}[0] if size > 0 else 0.0")
+                self.bar.lines += [f"{name} += {array}[t] - {name}_base", f"if t >= {length}:"]
+                self.bar.lines.append(f"    {name} -= {array}[t - {length}] - {name}_base")
+                by = length
+                if self.needs and all(f"{length} - 1" in needs for needs in self.needs):
+                    self.setup.append(f"{name} = 0.0")
+                else:  # a rule may look before the window is full: dividing by NaN until then says so
+                    by = f"{name}_by"
+                    self.setup.append(f"{name}, {by} = 0.0, NAN")
+                    self.bar.lines += [f"elif t == {length} - 1:", f"    {by} = float({length})"]
+                self.running[key] = f"{name} / {by} + {name}_base"
+            return self.running[key]
         if name == "std":
             mean = ast.Call(func=ast.Name(id="mean", ctx=ast.Load()), args=node.args[:2], keywords=[])
             about, ddof = self._call(mean, block), self._whole(node.args[2], block)
             return f"spread_of({array}, {row}, {length}, {about}, {ddof})"
         return f"{_WORDS[name]}({array}, {row}, {length})"
-
-    # Rules.
-
-    def _branches(self) -> list[str]:
-        """Write one branch for each state, with the rules that may fire there in their order."""
-        lines: list[str] = []
-        for place, state in enumerate(self.semantics.states):
-            branch = _Block()
-            for number, rule in enumerate(self.semantics.rules):
-                if state in rule.given:
-                    test = self._test(parse(rule.when), branch)
-                    branch.lines += [f"if {test}:", *_indented([*self._fired(number, rule, branch), "continue"])]
-            if branch.lines:
-                lines += [f"{'el' * bool(lines)}if state == {place}:", *_indented(branch.lines)]
-        return lines
 
     def _fired(self, number: int, rule: StrategyRule, branch: _Block) -> list[str]:
         # Lines of its own: what a target needs is worked out only when the rule fires.
