@@ -68,21 +68,21 @@ def mutants_of(source: str, *, doubled: bool = False) -> tuple[Mutant, ...]:
         change = f"{old:g} -> {new:g}"
         made.append(Mutant(kind="constant", change=change, line=node.lineno, source=text, place=place))
         node.value = old
-    for number, node in enumerate(list(ast.walk(tree))):
-        if not isinstance(node, ast.If | ast.BoolOp):
+    for number, spot in enumerate(list(ast.walk(tree))):
+        if not isinstance(spot, ast.If | ast.BoolOp):
             continue
         # A branch is never taken, or one operand of a condition is gone.
-        for place in range(1 if isinstance(node, ast.If) else len(node.values)):
+        for place in range(1 if isinstance(spot, ast.If) else len(spot.values)):
             other, what, orders = copy.deepcopy(tree), "the branch", False
             changed = list(ast.walk(other))[number]
-            if isinstance(node, ast.If) and isinstance(changed, ast.If):
+            if isinstance(spot, ast.If) and isinstance(changed, ast.If):
                 changed.test = ast.Constant(False)
-                calls = [call.func for part in node.body for call in ast.walk(part) if isinstance(call, ast.Call)]
+                calls = [call.func for part in spot.body for call in ast.walk(part) if isinstance(call, ast.Call)]
                 orders = any(isinstance(name, ast.Attribute) and name.attr.startswith(_ORDERS) for name in calls)
             elif isinstance(changed, ast.BoolOp):
                 what = ast.unparse(changed.values.pop(place))[:60]
             text, change = ast.unparse(ast.fix_missing_locations(other)), f"without {what}"
-            made.append(Mutant(kind="condition", change=change, line=node.lineno, source=text, orders=orders))
+            made.append(Mutant(kind="condition", change=change, line=spot.lineno, source=text, orders=orders))
     return tuple(sorted(made, key=lambda mutant: (mutant.line, mutant.change)))
 
 
