@@ -23,11 +23,11 @@ from tradeassay.assay.probe.payloads import (
 )
 from tradeassay.assay.probe.probe import hits, random_baseline, sessions_apart
 from tradeassay.assay.probe.programs import (
-    Calendar,
+    ATTACKERS,
     Guess,
     PriceArchive,
     interrogate,
-    make_program,
+    known_calendar,
     read_guess,
 )
 from tradeassay.cli import main
@@ -334,7 +334,7 @@ def shown(request="", observation=None, **evidence):
 
 
 def guessed(attacker, payload):
-    return make_program(attacker, known_world()).guesses([payload])[0]
+    return ATTACKERS[attacker](known_world(), [payload])[0]
 
 
 def test_an_id_without_a_salt_is_a_date_and_one_with_a_salt_is_not():
@@ -358,8 +358,8 @@ def test_the_least_weight_is_a_price():
 
 
 def test_volumes_with_half_days_and_expiries_are_a_calendar():
-    calendar, end = Calendar(YEARS), 700
-    amounts = 1e6 * np.exp(calendar._volume[end - 60 : end])
+    end = 700
+    amounts = 1e6 * np.exp(known_calendar(YEARS)[0][end - 60 : end])
     bars = [[f"day_{k}", 1, 1, 1, 100 + k % 2, 1, amount] for k, amount in enumerate(amounts.tolist())]
     text = json.dumps({"columns": ["day", "open", "high", "low", "close", "volume", "amount"], "bars": bars})
     assert guessed("calendar", shown(bars=(text,))) == Guess(date=str(YEARS[end]))

@@ -32,7 +32,7 @@ from tradeassay.assay.memory.questions import (
     read_answer,
 )
 from tradeassay.assay.memory.recall import RecallPlan, score_recall
-from tradeassay.assay.memory.sizes import sizes_recalled
+from tradeassay.assay.memory.scoring import sizes_recalled
 from tradeassay.cli import root
 from tradeassay.cli.memory import _ratio
 from tradeassay.core.dialogue import ModelReply

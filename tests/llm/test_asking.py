@@ -22,16 +22,9 @@ class Listed:
 
     def __init__(self, *attempts: Attempt) -> None:
         self.attempts = list(attempts)
-        self.at_once = self.most_at_once = 0
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
-        self.at_once += 1
-        self.most_at_once = max(self.most_at_once, self.at_once)
-        await asyncio.sleep(0)
-        self.at_once -= 1
         return self.attempts.pop(0)
-
-    async def aclose(self) -> None: ...
 
 
 class Slept:
@@ -103,14 +96,7 @@ def test_waits_depend_on_the_place_alone(failed, step, index):
     assert wait is not None and 0.0 < wait <= policy.longest_s
 
 
-def test_connections_are_shared():
-    async def main() -> int:
-        provider = Listed(*[GOOD] * 40)
-        model = AskingModel(provider, connections=3, retry=RetryPolicy())
-        await asyncio.gather(*(model.ask(PLAIN, place(at)) for at in range(40)))
-        return provider.most_at_once
-
-    assert asyncio.run(main()) == 3
+def test_without_a_connection_nothing_is_asked():
     with pytest.raises(UserError):
         AskingModel(Listed(), connections=0, retry=RetryPolicy())
 

@@ -17,23 +17,15 @@ PRICE = Price(input=1.0, output=2.0, source="a test", as_of=date(2025, 1, 1), ca
 
 
 class Costly:
-    """Answers when told to, at a given cost; keeps count of how much was promised at once."""
+    """Answers at given costs; without any it breaks."""
 
     name = "test/costly"
 
-    def __init__(self, costs: list[float | None], yields: int = 1) -> None:
-        self.costs = list(costs)
-        self.yields = yields
-        self.asked = 0
+    def __init__(self, costs: list[float | None]) -> None:
+        self.costs = costs
 
     async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
-        self.asked += 1
-        cost = self.costs.pop(0)
-        for _ in range(self.yields):
-            await asyncio.sleep(0)
-        return Attempt(reply=ModelReply(text="ok", usage=Usage(usd=cost)))
-
-    async def aclose(self) -> None: ...
+        return Attempt(reply=ModelReply(text="ok", usage=Usage(usd=self.costs.pop(0))))
 
 
 async def test_reserve_settle_refuse():
@@ -48,23 +40,17 @@ async def test_reserve_settle_refuse():
     assert second is not None and budget.spent_usd == pytest.approx(0.1)
     budget.settle(second, 0.6)
     assert await budget.reserve(0.6) is None  # nothing is under way: no is no
+    held = await budget.reserve(0.3)
+    tasks = [asyncio.create_task(budget.reserve(0.5)) for _ in range(3)]
+    await asyncio.sleep(0)
+    budget.settle(held, 0.0)  # the last one settles, and those who wait cannot be paid
+    assert await asyncio.gather(*tasks) == [None, None, None] and budget.reserved_usd == 0.0
     small = await budget.reserve(0.3)
     assert small is not None
     budget.settle(small, None)
     assert budget.spent_usd == pytest.approx(1.0) and budget.uncertain_usd == pytest.approx(0.3)
     with pytest.raises(ValueError, match="once"):
         budget.settle(small, 0.0)
-
-
-async def test_a_waiting_call_that_cannot_be_paid_is_refused_when_the_last_one_settles():
-    budget = Budget(1.0)
-    first = await budget.reserve(0.9)
-    assert first is not None
-    tasks = [asyncio.create_task(budget.reserve(0.5)) for _ in range(3)]
-    await asyncio.sleep(0)
-    budget.settle(first, 0.9)
-    assert await asyncio.gather(*tasks) == [None, None, None]
-    assert budget.left_usd == pytest.approx(0.1) and budget.reserved_usd == 0.0
 
 
 async def test_first_come_first_served_and_cancelled_waiters_leave_no_trace():
@@ -91,10 +77,9 @@ async def test_first_come_first_served_and_cancelled_waiters_leave_no_trace():
 
 
 def test_bad_amounts():
-    with pytest.raises(UserError):
-        Budget(0.0)
-    with pytest.raises(UserError):
-        Budget(float("nan"))
+    for amount in (0.0, float("nan")):
+        with pytest.raises(UserError):
+            Budget(amount)
     with pytest.raises(ValueError, match="reserve"):
         asyncio.run(Budget(1.0).reserve(-1.0))
 
@@ -143,30 +128,13 @@ async def test_a_provider_is_paid_by_what_it_used():
     await paid.attempt(SUBMIT, place())
     refused = (await paid.attempt(SUBMIT, place())).reply
     assert refused.error_kind == "over_budget" and refused.usage.usd == 0.0 and "dollars" in (refused.error or "")
-    assert costly.asked == 3
-
-
-async def test_many_concurrent_calls_stay_under_the_cap():
-    worst = PRICE.worst_usd(most_request(PLAIN), 100)
-
-    budget = Budget(worst * 5)
-    costly = Costly([worst * 0.9] * 100, yields=3)
-    paid = BudgetedProvider(costly, ModelParams(max_tokens=100), budget, PRICE)
-    attempts = await asyncio.gather(*(paid.attempt(PLAIN, place(at)) for at in range(50)))
-    answered = [attempt for attempt in attempts if attempt.reply.error is None]
-    # 0.9 each: after four answers 1.4 are left, which pays for one more; then 0.5 are too little.
-    assert len(answered) == 5
-    assert budget.spent_usd <= worst * 5
+    assert costly.costs == [0.0]
 
 
 async def test_a_bug_settles_too():
-    class Buggy(Costly):
-        async def attempt(self, request: AskModel, place: QuestionPlace) -> Attempt:
-            raise ZeroDivisionError
-
     budget = Budget(1.0)
-    with pytest.raises(ZeroDivisionError):
-        await BudgetedProvider(Buggy([]), ModelParams(), budget, PRICE).attempt(PLAIN, place())
+    with pytest.raises(IndexError):
+        await BudgetedProvider(Costly([]), ModelParams(), budget, PRICE).attempt(PLAIN, place())
     assert budget.reserved_usd == 0.0 and budget.uncertain_usd > 0
 
 
@@ -174,9 +142,6 @@ def test_an_unknown_price_cannot_be_capped_but_can_be_counted():
     with pytest.raises(UserError, match="price of test/costly is unknown"):
         BudgetedProvider(Costly([]), ModelParams(), Budget(1.0), None)
 
-    async def main() -> None:
-        budget = Budget()
-        await BudgetedProvider(Costly([None]), ModelParams(), budget, None).attempt(PLAIN, place())
-        assert budget.unpriced_calls == 1 and budget.spent_usd == 0.0 and budget.left_usd is None
-
-    asyncio.run(main())
+    budget = Budget()
+    asyncio.run(BudgetedProvider(Costly([None]), ModelParams(), budget, None).attempt(PLAIN, place()))
+    assert budget.unpriced_calls == 1 and budget.spent_usd == 0.0 and budget.left_usd is None

@@ -21,8 +21,6 @@ class Echo:
         self.asked.append(request)
         return Attempt(reply=self.reply)
 
-    async def aclose(self) -> None: ...
-
 
 def ask(request: AskModel, reply: ModelReply) -> tuple[ModelReply, AskModel]:
     echo = Echo(reply)

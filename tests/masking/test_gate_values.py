@@ -122,12 +122,6 @@ def test_real_names_are_refused_and_not_repeated(gate, arguments):
     assert gate.alias("AAPL") not in said and gate.alias("600519.SH") not in said
 
 
-def test_an_unknown_alias_is_told_by_name(gate):
-    unknown = next(f"asset_{i:04d}" for i in range(100) if gate.incoming(f"asset_{i:04d}") == f"asset_{i:04d}")
-    with pytest.raises(UnknownAlias, match=unknown):
-        gate.incoming({"aliases": [unknown]})
-
-
 def test_errors_of_every_kind_are_masked(gate, market):
     view = market.at(ROW, "open")
     for ask in (

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from ktdfin_game import DONE, Game, call, order, submit
 
-from tradeassay.assay.probe.programs import Grid
+from tradeassay.assay.probe.programs import true_price
 from tradeassay.benchmarks import benchmarks, find_window
 from tradeassay.benchmarks.ktdfin import KTDFIN, KtdfinConfig
 from tradeassay.benchmarks.needs import data_needs
@@ -67,12 +67,12 @@ def shown_prices(play: Game, stock: str) -> tuple[np.ndarray, float]:
 
 
 def test_a_grid_search_does_not_undo_the_rebasing(ashares):
-    search, play, right = Grid.__new__(Grid), hardened(ashares), 0
+    play, right = hardened(ashares), 0
     desk = play.protocol.desk(play.now)
     for symbol in play.symbols(10):
         prices, close = shown_prices(play, play.shown(symbol))
         true = float(desk.last_close[play.now.view.column(symbol)])
-        guess = search.true_price(prices, close)
+        guess = true_price(prices, close)
         right += guess is not None and abs(guess / true - 1.0) < 0.005
     assert right <= 1
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 
 from tradeassay.assay.attribute import attribute_episode
-from tradeassay.assay.attribution import Attribution
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, above, below, not_scored, plain_sum
 from tradeassay.core.view import Floats
@@ -195,15 +194,8 @@ class Taken:
         return self.agent, self.by_model, self.mode, self.period
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """An episode without a result."""
-
-    agent: str
-    mode: str
-    arm: str
-    period: Period
-    reason: str
+Missing = tuple[str, str, str, Period, str]
+"""An episode without a result: agent, mode, arm, period, and why."""
 
 
 def take(runs: Sequence[Run], cutoffs: Mapping[str, date] | None) -> tuple[list[Taken], list[Missing]]:
@@ -217,45 +209,39 @@ def take(runs: Sequence[Run], cutoffs: Mapping[str, date] | None) -> tuple[list[
             settings = settings_of(run, episode)
             if "mask" not in settings:
                 continue
-            period = _period(run, episode, cutoffs)
+            period, market = _period(run, episode, cutoffs), run.manifest.benchmark(episode).market
             parts = attribute_episode(run, episode.key, bootstrap=bootstrap)
-            arm, mode = arm_of(settings), str(settings.get("mode", ""))
-            if parts.linked is None:
-                missing.append(Missing(run.names[episode.label], mode, arm, period, str(parts.reason)))
+            agent, arm, mode = run.names[episode.label], arm_of(settings), str(settings.get("mode", ""))
+            linked, daily = parts.linked, parts.daily
+            if linked is None:
+                missing.append((agent, mode, arm, period, str(parts.reason)))
                 continue
-            found.append(_taken(run, episode, parts, settings, period))
+            others = sorted((key, str(value)) for key, value in settings.items() if key not in _ARM)
+            found.append(
+                Taken(
+                    key=episode.key,
+                    agent=agent,
+                    by_model=episode.by_model,
+                    arm=arm,
+                    mode=mode,
+                    others=f"{episode.benchmark} {others}",
+                    dataset=episode.dataset,
+                    window=episode.window or f"{market.first}..{market.last}",
+                    first=market.first,
+                    last=market.last,
+                    seed=episode.seed,
+                    period=period,
+                    linked={name: linked[key] for name, key in _LINKED.items()},
+                    daily={
+                        "total": np.array(daily.total),
+                        "market": np.array(daily.common),
+                        "style": daily.styles,
+                        "selection": np.array(daily.selection),
+                        "trading": np.array(daily.trading),
+                    },
+                )
+            )
     return found, missing
-
-
-def _taken(
-    run: Run, episode: EpisodeSpec, parts: Attribution, settings: Mapping[str, object], period: Period
-) -> Taken:
-    market = run.manifest.benchmark(episode).market
-    daily = parts.daily
-    linked = parts.linked or {}
-    others = sorted((key, str(value)) for key, value in settings.items() if key not in _ARM)
-    return Taken(
-        key=episode.key,
-        agent=run.names[episode.label],
-        by_model=episode.by_model,
-        arm=arm_of(settings),
-        mode=str(settings.get("mode", "")),
-        others=f"{episode.benchmark} {others}",
-        dataset=episode.dataset,
-        window=episode.window or f"{market.first}..{market.last}",
-        first=market.first,
-        last=market.last,
-        seed=episode.seed,
-        period=period,
-        linked={name: linked[key] for name, key in _LINKED.items()},
-        daily={
-            "total": np.array(daily.total),
-            "market": np.array(daily.common),
-            "style": daily.styles,
-            "selection": np.array(daily.selection),
-            "trading": np.array(daily.trading),
-        },
-    )
 
 
 def settings_of(run: Run, episode: EpisodeSpec) -> Mapping[str, object]:
@@ -302,8 +288,7 @@ class Sample:
         return len(set(self.clusters))
 
 
-@dataclass(frozen=True, slots=True)
-class Inferred:
+class Inferred(NamedTuple):
     """A mean with its interval, its two-sided p-value against zero, and what chance was measured on."""
 
     measure: Measure
@@ -486,9 +471,7 @@ def _arms(
                 period=period,
                 episodes=len(here),
                 windows=len({(one.dataset, one.window) for one in here}),
-                missing=sum(
-                    (one.agent, one.mode, one.arm, one.period) == (agent, mode, arm, period) for one in missing
-                ),
+                missing=sum(one[:4] == (agent, mode, arm, period) for one in missing),
                 parts={part: infer(_sample(here, part, clusters), config).measure for part in PARTS},
             )
 
@@ -640,7 +623,7 @@ def _notes(
 ) -> tuple[str, ...]:
     notes = []
     if missing:
-        notes.append(f"{len(missing)} episodes have no result: {sorted({one.reason for one in missing})[0]}")
+        notes.append(f"{len(missing)} episodes have no result: {min(why for *_, why in missing)}")
     if holds is None:
         notes.append("no control was run: nothing shows that the masks themselves change nothing")
     if holds is False:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import re
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -29,7 +29,7 @@ from tradeassay.assay.memory.scoring import clustered_mean
 from tradeassay.benchmarks import Benchmark
 from tradeassay.benchmarks.daily import ByObservation
 from tradeassay.core.agent import AskDecision, Observation
-from tradeassay.core.dialogue import AskModel, Message, ModelReply
+from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import adrive, drive
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import StepRecord
@@ -360,15 +360,16 @@ class _Reasking:
         mixed = rng.permutation(count).tolist()
         self._steps = set(sorted(mixed, key=lambda step: not self._records[step].decision.orders)[:wanted])
 
+    def _played(self) -> tuple[ByObservation, Play[AskDecision, Decision]]:
+        talk, episode = ByObservation(self._benchmark.day), self._episode
+        market = self._benchmark.market
+        return talk, Play(self._change.snapshot, market, talk, key=episode.key, seed=episode.seed)
+
     def by_rule(self) -> list[ReaskedDecision]:
         """Play a rule again; it sees every session, because it may remember what it saw."""
-        episode, benchmark = self._episode, self._benchmark
-        talk = ByObservation(benchmark.day)
-        play: Play[AskDecision, Decision] = Play(
-            self._change.snapshot, benchmark.market, talk, key=episode.key, seed=episode.seed
-        )
-        agent = make_agent(episode.agent.name, episode.agent.params)
-        agent.begin(play.info, episode_rng(benchmark, episode, self._change.snapshot.name))
+        talk, play = self._played()
+        agent = make_agent(self._episode.agent.name, self._episode.agent.params)
+        agent.begin(play.info, episode_rng(self._benchmark, self._episode, self._change.snapshot.name))
         answer = by_observation(agent)
         made = []
         for wanted, seen, record in self._days(play):
@@ -389,12 +390,8 @@ class _Reasking:
 
     def believed(self, given: Mapping[tuple[Arm, str, str], ReaskedDecision]) -> list[ReaskedDecision]:
         """Compare what was recorded of this episode with answers that nobody can ask for again."""
-        talk = ByObservation(self._benchmark.day)
-        play: Play[AskDecision, Decision] = Play(
-            self._change.snapshot, self._benchmark.market, talk, key=self._episode.key, seed=self._episode.seed
-        )
         made = []
-        for wanted, seen, record in self._days(play):
+        for wanted, seen, record in self._days(self._played()[1]):
             key = self._change.arm, self._episode.key, record.session
             if wanted and key not in given:
                 raise UserError(f"{key[0]} was not asked on {record.session}", hint="do not believe it")
@@ -407,42 +404,30 @@ class _Reasking:
 
     async def by_model(self, model: Model, asking: Asking) -> list[ReaskedDecision]:
         """Ask a model in the benchmark's own conversation, under the same mask and aliases."""
-        episode, benchmark = self._episode, self._benchmark
+        episode, benchmark, words = self._episode, self._benchmark, self._change.words
         protocol = open_protocol(benchmark)
         days = (benchmark.market.first, benchmark.market.last)
         rng = conversation_rng(benchmark, episode, episode.dataset, self._secret, days)
         play = Play(self._change.snapshot, benchmark.market, protocol, key=episode.key, seed=episode.seed, rng=rng)
-        made = []
-        for wanted, seen, record in self._days(play):
-            if wanted:
-                at = QuestionPlace(
-                    episode=f"counterfactual-{self._change.arm}-{episode.key}",
-                    step=seen.step,
-                    sample=episode.seed,
-                    index=0,
-                )
-                now = await adrive(addressed(protocol.dialogue(seen), at), self._answerer(model, asking))
-                made.append(self._compared(seen, record.session, record.decision, now))
-        return made
-
-    def _answerer(self, model: Model, asking: Asking) -> Callable[[Asked[AskModel]], Awaitable[ModelReply]]:
-        words = self._change.words
-
-        def said(message: Message) -> Message:
-            return (
-                msgspec.structs.replace(message, text=words(message.text))
-                if message.role != "assistant"
-                else message
-            )
 
         async def answer(asked: Asked[AskModel]) -> ModelReply:
-            request = msgspec.structs.replace(asked.request, messages=tuple(map(said, asked.request.messages)))
-            reply = await model.ask(request, asked.place)
+            messages = tuple(
+                one if one.role == "assistant" else msgspec.structs.replace(one, text=words(one.text))
+                for one in asked.request.messages
+            )
+            reply = await model.ask(msgspec.structs.replace(asked.request, messages=messages), asked.place)
             if reply.error_kind in NOBODY:
                 raise asking.unanswered(model.name, reply)
             return reply
 
-        return answer
+        made = []
+        name = f"counterfactual-{self._change.arm}-{episode.key}"
+        for wanted, seen, record in self._days(play):
+            if wanted:
+                at = QuestionPlace(episode=name, step=seen.step, sample=episode.seed, index=0)
+                now = await adrive(addressed(protocol.dialogue(seen), at), answer)
+                made.append(self._compared(seen, record.session, record.decision, now))
+        return made
 
     def _compared(self, seen: Observation, session: str, then: Decision, now: Decision) -> ReaskedDecision:
         before = directions(then, seen)

@@ -32,8 +32,7 @@ from tradeassay.assay.memory.questions import (
     read_answer,
     request_of,
 )
-from tradeassay.assay.memory.scoring import clustered_mean, clustered_rate
-from tradeassay.assay.memory.sizes import sizes_recalled
+from tradeassay.assay.memory.scoring import clustered_mean, clustered_rate, sizes_recalled
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.measure import Measure, above, below, not_scored, plain_sum

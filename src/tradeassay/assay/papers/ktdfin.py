@@ -226,13 +226,9 @@ def _leaderboards(groups: Sequence[Group], parts: Attributed) -> Filled:
         chosen = {line.name: value for line in group.lines if (value := parts.selection(line)) is not None}
         rows = []
         for line in group.lines:
+            nobody = _ONLY_MODELS if line.model is None else ()
             said = [
-                (
-                    not_scored("not a model")
-                    if name in _ONLY_MODELS and line.model is None
-                    else line.median(name),
-                    form,
-                )
+                (not_scored("not a model") if name in nobody else line.median(name), form)
                 for name, _, form in _PANEL
             ]
             place = not_scored(parts.reason if line.done else "no episode has a result")
@@ -248,18 +244,9 @@ def _leaderboards(groups: Sequence[Group], parts: Attributed) -> Filled:
             reasons += [why for one in figures for why in ktdfin.compare_with(one, setting)]
         if not tables:
             none = not_scored("lost in our text of the paper")
-            rows += [
-                row(
-                    f"printed: {one.who}",
-                    (
-                        (Measure(value=one.value), "change"),
-                        *((none, form) for _, _, form in _PANEL[1:]),
-                        (none, "{:.0f}"),
-                    ),
-                    ours=False,
-                )
-                for one in figures
-            ]
+            lost = [*((none, form) for _, _, form in _PANEL[1:]), (none, "{:.0f}")]
+            for one in figures:
+                rows.append(row(f"printed: {one.who}", ((Measure(value=one.value), "change"), *lost), ours=False))
         columns = ("", *(title for _, title, _ in _PANEL), "rank by selection")
         note = (
             f"medians over seeds, convention {group.benchmark.convention}; turnover, HHI, abstention and "
@@ -320,12 +307,8 @@ def _exposures(groups: Sequence[Group], parts: Attributed) -> Filled:
         cohorts = []
         for lines in (others, group.asked):
             known = [one.preferences for line in lines if (one := parts.of(line)) is not None]
-            cohorts.append(
-                [
-                    mean_of((one[name].value for one in known if name in one), "nobody held anything")
-                    for name in FACTOR_NAMES
-                ]
-            )
+            values = {name: [one[name].value for one in known if name in one] for name in FACTOR_NAMES}
+            cohorts.append([mean_of(values[name], "nobody held anything") for name in FACTOR_NAMES])
         if parts.reason and not any(measure.value is not None for cohort in cohorts for measure in cohort):
             continue
         rows = []
@@ -399,30 +382,32 @@ def _rationales(groups: Sequence[Group]) -> Filled:
             mode, mask = str(group.settings.get("mode")), str(group.settings.get("mask"))
             session, symbol, reason = said[0]
             boxes.setdefault((line.name, mode), {})[mask] = f"{session}, {symbol}: {reason}"
-            try:
-                named = _names_in(line.run, line.scores.episodes[0], [(day, reason) for day, _, reason in said])
-            except (DataError, RunError) as error:
-                named = not_scored(str(error.message))
             shares = [
                 rate_measure(
                     sum(form.search(reason) is not None for *_, reason in said), len(said), nothing="none"
                 )
                 for form in (_DATED, _FACTOR)
             ]
+            try:
+                snapshot, last = line.run.snapshot(line.scores.episodes[0]), said[-1][0]
+                view = snapshot.at(snapshot.rows(last, last).start, "close")
+                whole = Truth.of(view, MaskConfig(level="stock-blind"))
+                truth = Truth(names=whole.names, chinese=whole.chinese, spellings=whole.spellings)
+                naming = sum("[name]" in reason or bool(find_leaks(reason, truth)) for *_, reason in said)
+                named = rate_measure(naming, len(said), nothing="no reason was given")
+            except (DataError, RunError) as error:
+                named = not_scored(str(error.message))
             cells = [(Measure(value=float(len(said))), "{:.0f}"), *((one, "share") for one in (named, *shares))]
             rows.append(row(f"{line.name}, {mode}, {mask}", cells))
     if not rows:
         return Filled(missing="no order had a reason")
     masks = [mask for mask in LEVELS if any(mask in by for by in boxes.values())]
+    none = "no order with a reason"
     side_by_side = table(
         "The first reason under each mask",
         ("", *masks),
         (
-            Row(
-                Cell(f"{name}, {mode}"),
-                tuple(Cell(by.get(mask, "no order with a reason")) for mask in masks),
-                ours=True,
-            )
+            Row(Cell(f"{name}, {mode}"), tuple(Cell(by.get(mask, none)) for mask in masks), ours=True)
             for (name, mode), by in boxes.items()
         ),
         note="with the session and the name as they really were, which the mask hid from the model",
@@ -435,15 +420,6 @@ def _rationales(groups: Sequence[Group]) -> Filled:
         "masked model named itself was recorded as [name] or [date] and counts",
     )
     return Filled(tables=(side_by_side, counts))
-
-
-def _names_in(run: Run, key: str, said: Sequence[tuple[str, str]]) -> Measure:
-    snapshot = run.snapshot(key)
-    view = snapshot.at(snapshot.rows(said[-1][0], said[-1][0]).start, "close")
-    whole = Truth.of(view, MaskConfig(level="stock-blind"))
-    truth = Truth(names=whole.names, chinese=whole.chinese, spellings=whole.spellings)
-    named = sum("[name]" in reason or bool(find_leaks(reason, truth)) for _, reason in said)
-    return rate_measure(named, len(said), nothing="no reason was given")
 
 
 # The probe

@@ -60,11 +60,12 @@ def _like(main: Group, group: Group, *, size: bool = False, window: bool = False
     """Tell whether a group differs from the main one at most in what is named."""
     asked = {key: value for key, value in group.settings.items() if key != "inputs"}
     usual = {key: value for key, value in main.settings.items() if key != "inputs"}
+    first, last = group.benchmark.market.first, group.benchmark.market.last
     return (
         group.dataset == main.dataset
         and group.benchmark.convention == main.benchmark.convention
         and (size or group.size == main.size)
-        and (window or _days(group) == _days(main))
+        and (window or (first, last) == (main.benchmark.market.first, main.benchmark.market.last))
         and (inputs or group.settings.get("inputs", "all") == main.settings.get("inputs", "all"))
         and (not group.settings or not main.settings or asked == usual)
     )
@@ -86,22 +87,12 @@ def _main(groups: Sequence[Group]) -> Filled:
         return Filled(missing="no agent has a result")
     known = _standings(main)
     forms = ("change", "change", "signed", "signed", "{:.0f}")
-    rows = [
-        row(
-            one.label,
-            zip(
-                (one.cumulative_return, one.max_drawdown, one.sortino, one.composite, _place(one, len(known))),
-                forms,
-                strict=True,
-            ),
-        )
-        for one in known
-    ]
-    rows += [
-        row(line.name, [(not_scored("every episode failed"), form) for form in forms])
-        for line in main.lines
-        if not line.done
-    ]
+    rows = []
+    for one in known:
+        cells = [one.cumulative_return, one.max_drawdown, one.sortino, one.composite, _place(one, len(known))]
+        rows.append(row(one.label, zip(cells, forms, strict=True)))
+    failed = [(not_scored("every episode failed"), form) for form in forms]
+    rows += [row(line.name, failed) for line in main.lines if not line.done]
     run, key = main.sample
     figures = [one for one in stockbench.published().figure if one.where == "Section 3.2"]
     none = not_scored("not in the cohort: it pays no costs and gets no dividends")
@@ -111,13 +102,9 @@ def _main(groups: Sequence[Group]) -> Filled:
         base = stockbench.published_baseline(run.snapshot(key), main.benchmark.market)
         measures = stockbench.measures_of(base, main.benchmark.convention)
         cells = [*(measures[name] for name in stockbench.PANEL), none, none]
-        rows.append(
-            row(
-                "published baseline: equal weight, no costs, no dividends",
-                # With the digits by which the reference's own account is known.
-                zip(cells, ("{:+.5%}", "{:+.5%}", *forms[2:]), strict=True),
-            )
-        )
+        # With the digits by which the reference's own account is known.
+        exact = zip(cells, ("{:+.5%}", "{:+.5%}", *forms[2:]), strict=True)
+        rows.append(row("published baseline: equal weight, no costs, no dividends", exact))
         ours = msgspec.structs.replace(setting, frictionless=True)
         reasons |= dict.fromkeys(
             why for one in figures if one.frictionless for why in stockbench.compare_with(one, ours)
@@ -160,7 +147,7 @@ def _kinds(groups: Sequence[Group], wanted: tuple[str, str]) -> Filled:
         for line in (main.asked if main is not None else ())
     }
     made = grouped("Groups of models", _RESULTS, models)
-    return filled_groups(None if made is None else _only(made, wanted))
+    return filled_groups(made if made is None else _only(made, wanted))
 
 
 def _only(groups: Table, wanted: tuple[str, str]) -> Table:
@@ -284,21 +271,12 @@ def _regimes(groups: Sequence[Group]) -> Filled:
     for who in dict.fromkeys(name for by in found for name in by):
         cells: list[tuple[Measure, str]] = []
         for by in found:
-            one = by.get(who)
-            if one is None:
+            if (one := by.get(who)) is None:
                 cells += [(missing, "change")] * 4
                 continue
-            cells += [
-                (one.cumulative_return, "change"),
-                (one.max_drawdown, "change"),
-                (one.composite, "signed"),
-                (_place(one, len(by)), "{:.0f}"),
-            ]
+            cells += [(one.cumulative_return, "change"), (one.max_drawdown, "change")]
+            cells += [(one.composite, "signed"), (_place(one, len(by)), "{:.0f}")]
         rows.append(row(who, cells))
     columns = tuple(f"{what}, {name}" for name in names for what in ("return", "drawdown", "composite", "rank"))
     note = "means over seeds; composite and rank among those who played the window"
     return Filled(tables=(table("Regimes", ("", *columns), rows, note=note),))
-
-
-def _days(group: Group) -> tuple[str | None, str | None]:
-    return group.benchmark.market.first, group.benchmark.market.last

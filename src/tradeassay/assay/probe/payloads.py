@@ -191,7 +191,6 @@ class ProbeReport(msgspec.Struct, frozen=True, kw_only=True):
         return next((row for row in self.rows if (row.attacker, row.mask, row.hardening) == wanted), None)
 
 
-_LONG = "long"
 CALLS = 12
 """Calls of a tool in a row: what a day allows."""
 
@@ -214,18 +213,15 @@ class Probe:
     names: int
 
 
-ProbeWindow = tuple[str, str, str]
-"""A stretch of sessions to draw from: its code, its first and its last day."""
-
-
-def windows_of(benchmark: Benchmark, snapshot: Snapshot, codes: tuple[str, ...]) -> list[ProbeWindow]:
-    """Return the benchmark's windows on a data set: those named, else all short ones, else its whole period."""
+def windows_of(benchmark: Benchmark, snapshot: Snapshot, codes: tuple[str, ...]) -> list[tuple[str, str, str]]:
+    """Return code, first and last day of the benchmark's windows on a data set: those named, else all short ones,
+    else its whole period."""
     found: tuple[NamedWindow, ...] = ()
     if codes:
         found = tuple(find_window(benchmark.protocol, code, snapshot, benchmark.convention) for code in codes)
     elif benchmark.protocol in window_sets:
         every = window_sets.get(benchmark.protocol)(snapshot, benchmark.convention)
-        found = tuple(window for window in every if window.code != _LONG)
+        found = tuple(window for window in every if window.code != "long")
     whole = [("all", benchmark.market.first, benchmark.market.last)]
     return [(window.code, window.first, window.last) for window in found] or whole
 

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 import numpy as np
@@ -27,11 +26,12 @@ from tradeassay.assay.probe.payloads import (
     require_masks,
     windows_of,
 )
-from tradeassay.assay.probe.programs import AttackerAnswer, Guess, PriceArchive, interrogate, make_program
+from tradeassay.assay.probe.programs import ATTACKERS, AttackerAnswer, Guess, PriceArchive, interrogate
 from tradeassay.benchmarks import Benchmark, benchmarks
 from tradeassay.core.dialogue import AskModel, ModelReply
 from tradeassay.core.drive import adrive
 from tradeassay.core.measure import Measure, above, not_scored
+from tradeassay.core.registry import refuse_unknown
 from tradeassay.core.view import Days, Ints
 from tradeassay.data import Snapshot, load_dataset
 from tradeassay.llm import (
@@ -79,19 +79,19 @@ def probe_mask(
     snapshot = dataset if isinstance(dataset, Snapshot) else load_dataset(dataset or played.dataset, home)
     names = tuple(dict.fromkeys((*attackers, *PROGRAMS)))
     access = Access(base_url=asking.base_url, prices=load_prices(asking.prices), home=home)
-    if not asking.replay:
-        for name in names:
-            if "/" in name:
-                check_model(name, access)
+    models = [name for name in names if "/" in name]
+    for name in names:
+        if name not in models:
+            refuse_unknown(name, ATTACKERS, f"no attacker '{name}'", f"programs: {', '.join(ATTACKERS)}")
+        elif not asking.replay:
+            check_model(name, access)
     archive = PriceArchive.of(snapshot)
-    programs = {name: make_program(name, archive) for name in names if "/" not in name}
     probes = draw_probes(played, snapshot, config)
     sectors = {one.sector for one in archive.instruments if one.sector}
     boards = tuple(dict.fromkeys(probe.board for probe in probes))
     inside = {row for _, *days in windows_of(played, snapshot, config.windows) for row in snapshot.rows(*days)}
     chance = random_baseline(probes, np.array(sorted(inside)), len(sectors), len(boards))
     shown = {variant: make_payloads(played, snapshot, probes, variant, config) for variant in config.variants}
-    models = [name for name in names if "/" in name]
     budget = Budget(asking.max_usd)
     whole, done = len(models) * len(shown) * len(probes), 0
 
@@ -104,20 +104,34 @@ def probe_mask(
     said = asyncio.run(_ask_all(models, shown, config, (asking, access, budget), answered)) if models else {}
     rows: list[ProbeRow] = []
     answers: list[ProbeAnswer] = []
-    for variant, payloads in shown.items():
+    for (mask, hardening), payloads in shown.items():
         for name in names:
-            program = name in programs
-            told = (
-                [AttackerAnswer(one) for one in programs[name].guesses(payloads)]
-                if program
-                else said[name, variant]
-            )
-            guesses = [one.guess for one in told]
-            kind: Literal["program", "model"] = "program" if program else "model"
-            rows.append(make_row((name, kind), variant, probes, guesses, snapshot.sessions, chance, config.level))
-            answers += [
-                _answer(name, variant, probe, one, snapshot) for probe, one in zip(probes, told, strict=True)
-            ]
+            if name in models:
+                told = said[name, (mask, hardening)]
+            else:
+                told = [AttackerAnswer(one) for one in ATTACKERS[name](archive, payloads)]
+            found = [hits(one.guess, probe, snapshot.sessions) for probe, one in zip(probes, told, strict=True)]
+            rows.append(make_row(name, (mask, hardening), probes, told, found, chance, config.level))
+            for probe, one, right in zip(probes, told, found, strict=True):
+                answers.append(
+                    ProbeAnswer(
+                        attacker=name,
+                        mask=mask,
+                        hardening=hardening,
+                        number=probe.number,
+                        symbol=probe.symbol,
+                        session=probe.session,
+                        **msgspec.structs.asdict(one.guess or Guess()),
+                        hits=tuple(what for what, hit in right.items() if hit),
+                        said=one.said,
+                        wrong=one.wrong,
+                    )
+                )
+    notes = [f"match: {PROGRAMS['match']}; its archive holds every series that is shown"]
+    if snapshot.facts.kind == "synthetic":
+        notes.append("the data is synthetic: a model cannot have seen it, and its hits are chance or leaks")
+    if not models:
+        notes.append("no model was asked")
     return ProbeReport(
         benchmark=played.id,
         dataset=snapshot.name,
@@ -127,7 +141,7 @@ def probe_mask(
         random=chance,
         rows=tuple(rows),
         usd=0.0 if not models or asking.replay else None if budget.unpriced_calls else budget.spent_usd,
-        notes=_notes(snapshot, models),
+        notes=tuple(notes),
         answers=tuple(answers),
         bounds=tuple(bounds(rows, chance)),
     )
@@ -157,38 +171,33 @@ def bounds(rows: Sequence[ProbeRow], chance: dict[str, Measure]) -> Iterator[Pro
                 )
 
 
-def _answer(
-    attacker: str, variant: tuple[Level, str], probe: Probe, answer: AttackerAnswer, snapshot: Snapshot
-) -> ProbeAnswer:
-    return ProbeAnswer(
-        attacker=attacker,
-        mask=variant[0],
-        hardening=variant[1],
-        number=probe.number,
-        symbol=probe.symbol,
-        session=probe.session,
-        **msgspec.structs.asdict(answer.guess or Guess()),
-        hits=tuple(name for name, hit in hits(answer.guess, probe, snapshot.sessions).items() if hit),
-        said=answer.said,
-        wrong=answer.wrong,
-    )
-
-
-Answered = Callable[[str], None]
-"""Told after every answer of a model who gave it."""
-Said = dict[tuple[str, tuple[Level, str]], list[AttackerAnswer]]
-
-
 async def _ask_all(
     models: Sequence[str],
     shown: dict[tuple[Level, str], tuple[ProbePayload, ...]],
     config: ProbeConfig,
     how: tuple[Asking, Access, Budget],
-    answered: Answered,
-) -> Said:
+    answered: Callable[[str], None],
+) -> dict[tuple[str, tuple[Level, str]], list[AttackerAnswer]]:
+    """Carry all interrogations between the generator and the models; ``answered`` is told after every answer."""
     asking, access, budget = how
     store = None if asking.cassettes is None else CassetteStore(asking.cassettes)
-    found: Said = {}
+
+    async def ask(model: Model, payload: ProbePayload, variant: tuple[Level, str]) -> AttackerAnswer:
+        episode = f"probe-{variant[0]}-{variant[1]}"
+        place = QuestionPlace(episode=episode, step=payload.number, sample=config.seed, index=0)
+
+        async def answer(asked: Asked[AskModel]) -> ModelReply:
+            reply = await model.ask(*asked)
+            if reply.error_kind in NOBODY:
+                # Nobody answered: a share of right answers would be about the line, not about the model.
+                raise asking.unanswered(model.name, reply)
+            return reply
+
+        found = await adrive(addressed(interrogate(payload), place), answer)
+        answered(model.name)
+        return found
+
+    found = {}
     for name in models:
         async with open_model(
             name,
@@ -200,43 +209,9 @@ async def _ask_all(
             access=access,
         ) as model:
             for variant, payloads in shown.items():
-                asked = (_ask(model, payload, variant, config, asking, answered) for payload in payloads)
+                asked = (ask(model, payload, variant) for payload in payloads)
                 found[name, variant] = list(await asyncio.gather(*asked))
     return found
-
-
-async def _ask(
-    model: Model,
-    payload: ProbePayload,
-    variant: tuple[Level, str],
-    config: ProbeConfig,
-    asking: Asking,
-    answered: Answered,
-) -> AttackerAnswer:
-    """Carry one interrogation between the generator and the model."""
-    place = QuestionPlace(
-        episode=f"probe-{variant[0]}-{variant[1]}", step=payload.number, sample=config.seed, index=0
-    )
-
-    async def answer(asked: Asked[AskModel]) -> ModelReply:
-        reply = await model.ask(*asked)
-        if reply.error_kind in NOBODY:
-            # Nobody answered: a share of right answers would be about the line, not about the model.
-            raise asking.unanswered(model.name, reply)
-        return reply
-
-    found = await adrive(addressed(interrogate(payload), place), answer)
-    answered(model.name)
-    return found
-
-
-def _notes(snapshot: Snapshot, models: Sequence[str]) -> tuple[str, ...]:
-    notes = [f"match: {PROGRAMS['match']}; its archive holds every series that is shown"]
-    if snapshot.facts.kind == "synthetic":
-        notes.append("the data is synthetic: a model cannot have seen it, and its hits are chance or leaks")
-    if not models:
-        notes.append("no model was asked")
-    return tuple(notes)
 
 
 # Counting hits: seven questions and the joint one, each with Wilson's interval, beside pure chance
@@ -255,13 +230,11 @@ def hits(guess: Guess | None, probe: Probe, sessions: Days) -> dict[str, bool | 
     away = None if guess.date is None else sessions_apart(guess.date, probe.row, sessions)
     days = [None if guess.date is None else (away is not None and away <= limit) for limit in _TOLERANCES]
     both = None if stock[1] is None or days[1] is None else stock[1] and days[1]
-    return dict(
-        zip(
-            METRICS,
-            (*stock, *days, _same(guess.sector, probe.sector), _same(guess.board, probe.board), both),
-            strict=True,
-        )
-    )
+    words = [
+        None if said is None else true is not None and said.strip().casefold() == true.casefold()
+        for said, true in ((guess.sector, probe.sector), (guess.board, probe.board))
+    ]
+    return dict(zip(METRICS, (*stock, *days, *words, both), strict=True))
 
 
 def sessions_apart(guess: str, row: int, sessions: Days) -> int | None:
@@ -280,44 +253,38 @@ def sessions_apart(guess: str, row: int, sessions: Days) -> int | None:
 
 
 def make_row(
-    attacker: tuple[str, Literal["model", "program"]],
+    attacker: str,
     variant: tuple[str, str],
     probes: Sequence[Probe],
-    guesses: Sequence[Guess | None],
-    sessions: Days,
+    told: Sequence[AttackerAnswer],
+    found: Sequence[dict[str, bool | None]],
     chance: dict[str, Measure],
     level: float,
 ) -> ProbeRow:
-    """Return an attacker's rates against one mask."""
-    found = [hits(guess, probe, sessions) for guess, probe in zip(guesses, probes, strict=True)]
-    answered = sum(guess is not None and bool(guess.tickers or guess.date) for guess in guesses)
+    """Return an attacker's rates against one mask; ``found`` are its hits."""
+
+    def rate(outcomes: Sequence[bool | None], nothing: str = "this was never answered") -> Measure:
+        return rate_measure(sum(map(bool, outcomes)), len(outcomes), nothing=nothing, level=level)
+
+    answered = [one.guess is not None and bool(one.guess.tickers or one.guess.date) for one in told]
     scored = [name for name in METRICS if chance[name].value is not None]
-    conditional = {name: _rate([one[name] for one in found if one[name] is not None], level) for name in scored}
-    of_all = {name: _rate([bool(one[name]) for one in found], level) for name in scored}
+    of_all = {name: rate([one[name] for one in found]) for name in scored}
     none = {name: chance[name] for name in METRICS if name not in scored}
-    strata = {
-        f"{kind} {value}": _rate(
-            [
-                bool(one["top_1"])
-                for one, probe in zip(found, probes, strict=True)
-                if getattr(probe, kind) == value
-            ],
-            level,
-        )
-        for kind in ("window", "board")
-        for value in dict.fromkeys(getattr(probe, kind) for probe in probes)
-    }
+    strata: dict[str, list[bool | None]] = {}
+    for kind in ("window", "board"):
+        for one, probe in zip(found, probes, strict=True):
+            strata.setdefault(f"{kind} {getattr(probe, kind)}", []).append(one["top_1"])
     return ProbeRow(
-        attacker=attacker[0],
-        kind=attacker[1],
+        attacker=attacker,
+        kind="model" if "/" in attacker else "program",
         mask=variant[0],
         hardening=variant[1],
         probes=len(probes),
-        response=rate_measure(answered, len(probes), nothing="nothing was asked", level=level),
-        conditional=conditional | none,
+        response=rate(answered, "nothing was asked"),
+        conditional={name: rate([one[name] for one in found if one[name] is not None]) for name in scored} | none,
         of_all=of_all | none,
         above_random={name: above(of_all[name], chance[name].value or 0.0) for name in scored},
-        strata=strata,
+        strata={name: rate(right) for name, right in strata.items()},
     )
 
 
@@ -331,16 +298,8 @@ def random_baseline(probes: Sequence[Probe], inside: Ints, sectors: int, boards:
     names = np.array([probe.names for probe in probes], dtype=np.float64)
     near = {limit: (np.abs(rows[:, None] - inside) <= limit).mean(axis=1) for limit in _TOLERANCES}
     five = np.minimum(5.0, names) / names
-    values = (
-        1.0 / names,
-        five,
-        near[1],
-        near[7],
-        near[30],
-        np.full(rows.size, 1.0 / max(1, sectors)),
-        np.full(rows.size, 1.0 / max(1, boards)),
-        five * near[7],
-    )
+    one_of = [np.full(rows.size, 1.0 / max(1, count)) for count in (sectors, boards)]
+    values = (1.0 / names, five, near[1], near[7], near[30], *one_of, five * near[7])
     chance = {
         name: Measure(value=significant(float(np.mean(value))), n=len(probes), note="exact: chance alone")
         for name, value in zip(METRICS, values, strict=True)
@@ -351,18 +310,8 @@ def random_baseline(probes: Sequence[Probe], inside: Ints, sectors: int, boards:
     return chance
 
 
-def _rate(outcomes: Sequence[bool | None], level: float) -> Measure:
-    return rate_measure(sum(map(bool, outcomes)), len(outcomes), nothing="this was never answered", level=level)
-
-
 def _plain(ticker: str) -> str:
     """Return a ticker without case and without the exchange after six digits: 600519.SH is 600519."""
     plain = ticker.strip().upper().lstrip("$")
     digits = "".join(char for char in plain if char.isdigit())
     return digits if len(digits) == 6 and len(plain) in (8, 9) else plain
-
-
-def _same(guess: str | None, truth: str | None) -> bool | None:
-    if guess is None:
-        return None
-    return truth is not None and guess.strip().casefold() == truth.casefold()

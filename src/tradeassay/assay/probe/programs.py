@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
@@ -21,8 +22,7 @@ from tradeassay.assay.probe.payloads import ProbePayload
 from tradeassay.assay.probe.prompts import PROMPTS
 from tradeassay.core.dialogue import AskModel, Message, ModelReply, schema_text
 from tradeassay.core.hashing import sha256_of
-from tradeassay.core.registry import refuse_unknown
-from tradeassay.core.view import Bools, Days, Floats, Instrument, Ints
+from tradeassay.core.view import Days, Floats, Instrument, Ints
 from tradeassay.data import Snapshot
 from tradeassay.data.names import known_names
 from tradeassay.llm import fenced_blocks, parse_object
@@ -55,13 +55,6 @@ class PriceArchive:
             raw=view.bars("close", adjust="none"),
             amount=view.bars("amount"),
         )
-
-    def change(self, sessions: int) -> Floats:
-        """Return returns over some sessions, shape (T, N); NaN where a close is missing."""
-        moved = np.full(self.close.shape, np.nan)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            moved[sessions:] = self.close[sessions:] / self.close[:-sessions] - 1.0
-        return moved
 
     def best_matches(self, queries: Floats) -> tuple[Floats, Ints]:
         """Return for each of P return series of length K how well it matches every name at best, and where.
@@ -96,21 +89,16 @@ class PriceArchive:
             size = np.linalg.norm(wanted, axis=1, keepdims=True)
             wanted = np.divide(wanted, size, out=np.zeros_like(wanted), where=size > 0)
             there = np.isfinite(returns)
-            found[:, length:] = _correlate(np.where(there, returns, 0.0), there, wanted)
+            windows = np.lib.stride_tricks.sliding_window_view(np.where(there, returns, 0.0), length, axis=0)
+            windows = np.ascontiguousarray(windows)
+            present = np.lib.stride_tricks.sliding_window_view(there, length, axis=0).sum(axis=-1)
+            # The cosine of centred windows with the wanted shapes, which have length one.
+            sums, squares = windows.sum(axis=-1), np.einsum("tnk,tnk->tn", windows, windows)
+            spread = np.sqrt(np.maximum(squares - sums * sums / length, 0.0))
+            dots = (wanted @ windows.reshape(-1, length).T).reshape(-1, *spread.shape)
+            usable = (present >= _PRESENT * length) & (spread > 1e-12)
+            found[:, length:] = np.where(usable, dots / np.where(usable, spread, 1.0), -np.inf)
         return found
-
-
-def _correlate(returns: Floats, there: Bools, wanted: Floats) -> Floats:
-    """Return (P, windows, names): the cosine of centred windows with the wanted shapes, which have length one."""
-    length = wanted.shape[1]
-    windows = np.ascontiguousarray(np.lib.stride_tricks.sliding_window_view(returns, length, axis=0))
-    present = np.lib.stride_tricks.sliding_window_view(there, length, axis=0).sum(axis=-1)
-    sums, squares = windows.sum(axis=-1), np.einsum("tnk,tnk->tn", windows, windows)
-    spread = np.sqrt(np.maximum(squares - sums * sums / length, 0.0))
-    dots = (wanted @ windows.reshape(-1, length).T).reshape(-1, *spread.shape)
-    usable = (present >= _PRESENT * length) & (spread > 1e-12)
-    scaled: Floats = np.where(usable, dots / np.where(usable, spread, 1.0), -np.inf)
-    return scaled
 
 
 ATTEMPTS = 2
@@ -170,43 +158,28 @@ def read_guess(text: str) -> AttackerAnswer:
     if body is None:
         raise ValueError("it holds no JSON object")
     wrong: list[str] = []
-    tickers, date = _read_tickers(body, wrong), _read_date(body.get("date"), wrong)
-    guess = Guess(
-        tickers=tickers, date=date, sector=_read_word(body.get("sector")), board=_read_word(body.get("board"))
+    raw = body.get("tickers", body.get("ticker"))
+    items = raw if isinstance(raw, list) else [] if raw is None else [raw]
+    names = [item.strip() for item in items if isinstance(item, str) and item.strip()]
+    if "tickers" not in body and "ticker" not in body:
+        wrong.append("tickers is missing")
+    elif len(names) < len(items):
+        wrong.append("tickers must be a list of texts")
+    day, said = None, body.get("date")
+    if said is not None and said != "":
+        written = _DATE.search(said) if isinstance(said, str) else None
+        with suppress(ValueError):
+            day = written and datetime.date(int(written[1]), int(written[2]), int(written[3])).isoformat()
+        if day is None:
+            wrong.append("date must be a day written YYYY-MM-DD")
+    sector, board = (
+        word.strip() if isinstance(word, str) else "" for word in (body.get("sector"), body.get("board"))
     )
+    tickers = tuple(dict.fromkeys(names))[:TOP]
+    guess = Guess(tickers=tickers, date=day, sector=sector or None, board=board or None)
     if wrong and guess == Guess():
         raise ValueError("; ".join(wrong))
     return AttackerAnswer(guess, text[:LONGEST_SAID], tuple(wrong))
-
-
-def _read_tickers(body: Mapping[str, object], wrong: list[str]) -> tuple[str, ...]:
-    raw = body.get("tickers", body.get("ticker"))
-    if raw is None:
-        if "tickers" not in body and "ticker" not in body:
-            wrong.append("tickers is missing")
-        return ()
-    items = raw if isinstance(raw, list) else [raw]
-    names = [item.strip() for item in items if isinstance(item, str) and item.strip()]
-    if len(names) < len(items):
-        wrong.append("tickers must be a list of texts")
-    return tuple(dict.fromkeys(names))[:TOP]
-
-
-def _read_date(raw: object, wrong: list[str]) -> str | None:
-    if raw is None or raw == "":
-        return None
-    found = _DATE.search(raw) if isinstance(raw, str) else None
-    try:
-        if found is not None:
-            return datetime.date(int(found[1]), int(found[2]), int(found[3])).isoformat()
-    except ValueError:
-        pass
-    wrong.append("date must be a day written YYYY-MM-DD")
-    return None
-
-
-def _read_word(raw: object) -> str | None:
-    return raw.strip() or None if isinstance(raw, str) else None
 
 
 TOP = 5
@@ -216,274 +189,237 @@ _HORIZONS = (1, 5, 20)
 Json = Mapping[str, object]
 
 
-class Program:
-    """An attacker that is not a language model."""
-
-    def __init__(self, archive: PriceArchive) -> None:
-        self._archive = archive
-
-    def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
-        """Return a guess for every payload, None where there is nothing to go by."""
-        return [self.guess(payload) for payload in payloads]
-
-    def guess(self, payload: ProbePayload) -> Guess | None:
-        """Return a guess for one payload; a program that looks at all of them together has none."""
-        return None
+Guesses = list[Guess | None]
+"""A guess for every payload, None where there is nothing to go by."""
 
 
-def make_program(name: str, archive: PriceArchive) -> Program:
-    """Return an attacker by name; raises :class:`UserError` for an unknown one."""
-    refuse_unknown(name, _PROGRAMS, f"no attacker '{name}'", f"programs: {', '.join(_PROGRAMS)}")
-    return _PROGRAMS[name](archive)
-
-
-class Match(Program):
-    """Matches what is shown of a series with every stretch of the archive: bars by the correlation of their
-    returns, a row of a table by its returns over one, five and twenty sessions."""
-
-    def __init__(self, archive: PriceArchive) -> None:
-        super().__init__(archive)
-        self._changes = [archive.change(horizon) for horizon in _HORIZONS]
-
-    def guesses(self, payloads: Sequence[ProbePayload]) -> list[Guess | None]:
-        """Return the best match of every payload."""
-        found: list[Guess | None] = [None] * len(payloads)
-        series: dict[int, list[tuple[int, Floats]]] = {}
-        for place, payload in enumerate(payloads):
-            returns = _shown_returns(payload)
-            if returns is not None:
-                series.setdefault(returns.size, []).append((place, returns))
-            else:
-                row = _shown_row(payload)
-                found[place] = None if row is None else self._by_row(row)
-        for same in series.values():
-            scores, rows = self._archive.best_matches(np.stack([returns for _, returns in same]))
-            for (place, _), score, row_of in zip(same, scores, rows, strict=True):
-                found[place] = best_of(self._archive, score, row_of)
-        return found
-
-    def _by_row(self, row: Json) -> Guess | None:
-        shown = [_number(_mapping(row.get("returns")).get(f"return_{horizon}d")) for horizon in _HORIZONS]
-        apart = np.zeros(self._archive.close.shape)
-        for value, changes in zip(shown, self._changes, strict=True):
-            if value is not None:
-                apart = np.maximum(apart, np.abs(changes - value))
-        if all(value is None for value in shown):
-            return None
-        return nearest(self._archive, apart)
-
-
-class Levels(Program):
-    """Matches the last shown price and turnover with the archive's: what a hardened mask takes away."""
-
-    def __init__(self, archive: PriceArchive) -> None:
-        super().__init__(archive)
+def match(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
+    """Match what is shown of a series with every stretch of the archive: bars by the correlation of their returns,
+    a row of a table by its returns over one, five and twenty sessions."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        changes = [np.full(archive.close.shape, np.nan) for _ in _HORIZONS]
+        for moved, horizon in zip(changes, _HORIZONS, strict=True):
+            moved[horizon:] = archive.close[horizon:] / archive.close[:-horizon] - 1.0
+    found: Guesses = [None] * len(payloads)
+    series: dict[int, list[tuple[int, Floats]]] = {}
+    for place, payload in enumerate(payloads):
+        closes = np.array([np.nan if (x := _number(bar.get("close"))) is None else x for bar in _bars(payload)])
         with np.errstate(invalid="ignore", divide="ignore"):
-            self._price, self._amount = np.log(archive.raw), np.log(archive.amount)
+            returns = closes[1:] / closes[:-1] - 1.0
+        returns = np.where(np.isfinite(returns), returns, 0.0)
+        if closes.size >= 3 and returns.any():
+            series.setdefault(returns.size, []).append((place, returns))
+        elif (row := _shown_row(payload)) is not None:
+            shown = [_number(_mapping(row.get("returns")).get(f"return_{horizon}d")) for horizon in _HORIZONS]
+            apart = np.zeros(archive.close.shape)
+            for value, moved in zip(shown, changes, strict=True):
+                apart = apart if value is None else np.maximum(apart, np.abs(moved - value))
+            found[place] = None if shown == [None] * len(shown) else nearest(archive, apart)
+    for same in series.values():
+        scores, rows = archive.best_matches(np.stack([returns for _, returns in same]))
+        for (place, _), score, row_of in zip(same, scores, rows, strict=True):
+            found[place] = best_of(archive, score, row_of)
+    return found
 
-    def guess(self, payload: ProbePayload) -> Guess | None:
-        """Return the nearest price and turnover."""
-        return self._nearest(_last_bar(payload))
 
-    def _nearest(self, bar: Json | None) -> Guess | None:
+def levels(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
+    """Match the last shown price and turnover with the archive's: what a hardened mask takes away."""
+    return _by_level(archive, [_last_bar(payload) for payload in payloads])
+
+
+def _by_level(archive: PriceArchive, bars: Sequence[Json | None]) -> Guesses:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        prices, amounts = np.log(archive.raw), np.log(archive.amount)
+    found: Guesses = []
+    for bar in bars:
         price, amount = (None, None) if bar is None else (_number(bar.get("close")), _number(bar.get("amount")))
         if price is None or price <= 0.0:
-            return None
-        apart = np.abs(self._price - np.log(price))
+            found.append(None)
+            continue
+        apart = np.abs(prices - np.log(price))
         if amount is not None and amount > 0.0:
-            apart = apart + np.abs(self._amount - np.log(amount))
-        return nearest(self._archive, apart)
+            apart = apart + np.abs(amounts - np.log(amount))
+        found.append(nearest(archive, apart))
+    return found
 
 
-class Grid(Levels):
-    """Undoes rebasing by a search: true prices are multiples of a cent, so it looks for the least true price under
-    which all shown prices of the stock are, and matches that price and the turnover with the archive."""
-
-    TICK = 0.01
-    FITS = 0.04
-    """The mean distance from the grid, in steps, below which a scale counts as found; chance gives 0.25."""
-    MOST = 60_000
-    """The greatest true price that is tried, in steps."""
-
-    def guess(self, payload: ProbePayload) -> Guess | None:
-        """Return the nearest price and turnover where a scale is found."""
-        bar = _last_bar(payload)
-        close = None if bar is None else _number(bar.get("close"))
-        shown = _shown_prices(payload)
-        if bar is None or close is None or shown.size < 8:
-            return None
-        true = self.true_price(shown, close)
-        return None if true is None else self._nearest({**bar, "close": true})
-
-    def true_price(self, shown: Floats, close: float) -> float | None:
-        """Return the least true price of the last close under which all shown prices are on the grid."""
-        steps = np.arange(20, self.MOST, dtype=np.float64)
-        off = np.zeros(steps.size)
-        # A sample of the prices is enough to tell a grid, and keeps the search short.
-        for price in shown[:: max(1, shown.size // 24)].tolist():
-            place = price / close * steps
-            off += np.abs(place - np.round(place))
-        off /= len(shown[:: max(1, shown.size // 24)])
-        fine = np.flatnonzero(off < self.FITS)
-        return float(steps[fine[0]]) * self.TICK if fine.size else None
+TICK = 0.01
+FITS = 0.04
+"""The mean distance from the grid, in steps, below which a scale counts as found; chance gives 0.25."""
+MOST = 60_000
+"""The greatest true price that is tried, in steps."""
 
 
-class TextReader(Program):
-    """Repeats what the payload says: a ticker of the archive, a calendar day, the board; looks for companies in
-    headlines by names of its own. The probe's control: under a bright market it must know everything, under a
-    mask nothing."""
+def grid(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
+    """Undo rebasing by a search: true prices are multiples of a cent, so look for the least true price under which
+    all shown prices of the stock are, and match that price and the turnover with the archive."""
+    bars: list[Json | None] = []
+    for payload in payloads:
+        last = _last_bar(payload)
+        close = None if last is None else _number(last.get("close"))
+        shown_bars: Sequence[Json] = _bars(payload) or [bar for bar in (last,) if bar is not None]
+        values = [_number(bar.get(name)) for bar in shown_bars for name in ("open", "high", "low", "close")]
+        shown = np.array([value for value in values if value is not None and value > 0])
+        true = None if close is None or shown.size < 8 else true_price(shown, close)
+        bars.append(None if last is None or true is None else {**last, "close": true})
+    return _by_level(archive, bars)
 
-    def __init__(self, archive: PriceArchive) -> None:
-        super().__init__(archive)
-        self._known = {one.symbol: one for one in archive.instruments}
-        self._spelled = {
-            name: one.symbol
-            for one in archive.instruments
-            for name in (*known_names(one), *((one.name,) if one.name not in ("", one.symbol) else ()))
-            if len(name) > 2
-        }
-        longest = sorted(self._spelled, key=len, reverse=True)
-        self._pattern = (
-            re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(map(re.escape, longest)) + r")(?![a-z])")
-            if longest
-            else None
-        )
 
-    def guess(self, payload: ProbePayload) -> Guess:
-        """Repeat what is plainly shown."""
+def true_price(shown: Floats, close: float) -> float | None:
+    """Return the least true price of the last close under which all shown prices are on the grid."""
+    steps = np.arange(20, MOST, dtype=np.float64)
+    off = np.zeros(steps.size)
+    # A sample of the prices is enough to tell a grid, and keeps the search short.
+    sample = shown[:: max(1, shown.size // 24)]
+    for price in sample.tolist():
+        place = price / close * steps
+        off += np.abs(place - np.round(place))
+    off /= len(sample)
+    fine = np.flatnonzero(off < FITS)
+    return float(steps[fine[0]]) * TICK if fine.size else None
+
+
+def reader(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
+    """Repeat what the payload says: a ticker of the archive, a calendar day, the board; look for companies in
+    headlines by names of its own, the most frequent first. The probe's control: under a bright market it must know
+    everything, under a mask nothing."""
+    known = {one.symbol: one for one in archive.instruments}
+    spelled = {
+        name: one.symbol
+        for one in archive.instruments
+        for name in (*known_names(one), *((one.name,) if one.name not in ("", one.symbol) else ()))
+        if len(name) > 2
+    }
+    any_of = "|".join(map(re.escape, sorted(spelled, key=len, reverse=True)))
+    pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{any_of})(?![a-z])")
+    found: Guesses = []
+    for payload in payloads:
         day = str(_observation(payload).get("trade_day", ""))
-        instrument = self._known.get(payload.alias)
         row = _snapshot(payload) or _shown_row(payload) or {}
-        board = row.get("board")
-        named = self._in_headlines(row) if instrument is None else [instrument.symbol]
-        return Guess(
-            tickers=tuple(named[:TOP]),
-            date=day if _ISO.fullmatch(day) else None,
-            sector=None if instrument is None else instrument.sector,
-            board=board if isinstance(board, str) else None,
-        )
-
-    def _in_headlines(self, row: Json) -> list[str]:
-        """Return the companies that the stock's headlines name, the most frequent first."""
-        if self._pattern is None:
-            return []
+        instrument, board = known.get(payload.alias), row.get("board")
         titles = [str(item.get("title", "")) for item in _list(row.get("news")) if isinstance(item, dict)]
-        named = Counter(self._spelled[found] for title in titles for found in self._pattern.findall(title))
-        return [symbol for symbol, _ in named.most_common()]
+        named = Counter(spelled[one] for title in titles for one in pattern.findall(title) if spelled)
+        tickers = [symbol for symbol, _ in named.most_common()] if instrument is None else [instrument.symbol]
+        found.append(
+            Guess(
+                tickers=tuple(tickers[:TOP]),
+                date=day if _ISO.fullmatch(day) else None,
+                sector=None if instrument is None else instrument.sector,
+                board=board if isinstance(board, str) else None,
+            )
+        )
+    return found
 
 
-class EpisodeIds(Program):
-    """Looks for the episode's id among those of all windows without a salt; a window and a step are a date."""
-
-    def guess(self, payload: ProbePayload) -> Guess | None:
-        """Return the day where the window is found."""
-        sessions = self._archive.sessions
-        shown = json.loads(payload.request or "{}").get("episode", "")
-        days = map(str, sessions)
-        first = next((day for day in days if shown == f"e-{sha256_of(('', f'probe {day}'))[:12]}"), None)
-        if first is None:
-            return None
-        row = int(np.searchsorted(sessions, np.datetime64(first))) + int(str(_observation(payload)["step"]))
-        return Guess(date=str(sessions[min(row, sessions.size - 1)]))
+def episode_ids(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
+    """Look for the episode's id among those of all windows without a salt; a window and a step are a date."""
+    rows = {f"e-{sha256_of(('', f'probe {day}'))[:12]}": row for row, day in enumerate(archive.sessions)}
+    found: Guesses = []
+    for payload in payloads:
+        first = rows.get(json.loads(payload.request or "{}").get("episode", ""))
+        if first is not None:
+            first = min(first + int(str(_observation(payload)["step"])), archive.sessions.size - 1)
+        found.append(None if first is None else Guess(date=str(archive.sessions[first])))
+    return found
 
 
-class Turnover(Program):
-    """Turns the shown illiquidity back into a turnover and names who usually trades that much."""
-
-    def __init__(self, archive: PriceArchive) -> None:
-        super().__init__(archive)
-        self._usual = usual_amounts(archive.amount)
-
-    def guess(self, payload: ProbePayload) -> Guess | None:
-        """Return the names whose usual turnover is nearest."""
+def turnover(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
+    """Turn the shown illiquidity back into a turnover and name who usually trades that much."""
+    usual = np.nan_to_num(usual_amounts(archive.amount), nan=np.inf)
+    found: Guesses = []
+    for payload in payloads:
         row = _snapshot(payload) or _shown_row(payload) or {}
         factors = {name: _number(value) for name, value in _mapping(row.get("factors")).items()}
         illiquid, spread = factors.get("ILLIQ"), factors.get("RV_60")
-        if illiquid is None or not spread:
-            return None
-        # ILLIQ is the logarithm of the mean of |return| / amount.
-        traded = float(np.log(spread / np.sqrt(252.0) * np.sqrt(2.0 / np.pi)) - illiquid)
-        nearness = -np.abs(np.nan_to_num(self._usual, nan=np.inf) - traded)
-        found = best_of(self._archive, nearness, np.zeros(nearness.size, dtype=np.int64))
+        who = None
+        if illiquid is not None and spread:
+            # ILLIQ is the logarithm of the mean of |return| / amount.
+            traded = float(np.log(spread / np.sqrt(252.0) * np.sqrt(2.0 / np.pi)) - illiquid)
+            who = best_of(archive, -np.abs(usual - traded), np.zeros(usual.size, dtype=np.int64))
         # A turnover tells who it is, not when.
-        return None if found is None else Guess(tickers=found.tickers, sector=found.sector)
+        found.append(None if who is None else Guess(tickers=who.tickers, sector=who.sector))
+    return found
 
 
-class LotPrice(Levels):
-    """Matches the price of a lot, which a search with a tool found, with known prices."""
-
-    def guess(self, payload: ProbePayload) -> Guess | None:
-        """Return the nearest price where a lot's was found."""
-        weight, lots = payload.evidence.least_weight, [one.lot for one in self._archive.instruments]
-        if weight is None:
-            return None
-        account = json.loads(payload.observation or "{}")["account"]
-        return self._nearest({"close": weight * account["nav"] / max(lots, default=1.0)})
+def lot_price(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
+    """Match the price of a lot, which a search with a tool found, with known prices."""
+    lot = max((one.lot for one in archive.instruments), default=1.0)
+    bars: list[Json | None] = []
+    for payload in payloads:
+        weight, account = payload.evidence.least_weight, json.loads(payload.observation or "{}").get("account")
+        bars.append(None if weight is None else {"close": weight * account["nav"] / lot})
+    return _by_level(archive, bars)
 
 
-class CalendarReader(Program):
-    """Fits volumes, swings and named quarters to the calendar that everybody knows."""
+def calendar(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
+    """Fit volumes, swings and named quarters to the calendar that everybody knows, and to how busy all names were;
+    name the session that follows the stretch which fits best."""
+    volume, swing = known_calendar(archive.sessions)
+    months = archive.sessions.astype("datetime64[M]").astype(np.int64) % 12 + 1
+    with np.errstate(all="ignore"):
+        off = np.where(archive.amount > 0, np.log(archive.amount), np.nan) - usual_amounts(archive.amount)
+    busy = np.isfinite(off).any(axis=1)
+    market = np.zeros(len(off))
+    market[busy] = np.nanmedian(off[busy], axis=1)
+    found: Guesses = []
+    for payload in payloads:
+        fit = np.full(volume.size, -np.inf)
+        shown = shapes(payload)
+        if shown is not None and volume.size > shown[0].size:
+            volumes, swings = shown
+            known = _alike(volume, volumes) + _alike(swing, swings)
+            fit[volumes.size - 1 :] = 2.0 * _alike(market, volumes) + known
+        texts = (payload.text, *payload.evidence.bars)
+        named = [one for text in texts for one in _QUARTER.finditer(text)]
+        said = {int(one[1] or one[2] or _WORDS[one[3].lower()]) for one in named}
+        after = {month for quarter in said for month in ((3 * quarter) % 12 + 1, (3 * quarter + 1) % 12 + 1)}
+        if after:
+            fit = fit + np.isin(months, list(after))
+        row = min(int(fit.argmax()) + 1, archive.sessions.size - 1)
+        found.append(Guess(date=str(archive.sessions[row])) if np.isfinite(fit.max()) else None)
+    return found
 
-    def __init__(self, archive: PriceArchive) -> None:
-        super().__init__(archive)
-        self._calendar = Calendar(archive.sessions, market_volume(archive.amount))
 
-    def guess(self, payload: ProbePayload) -> Guess | None:
-        """Return the session that follows the stretch of the calendar which fits best."""
-        shown, months = shapes(payload), quarters(payload)
-        if shown is None:
-            return None
-        fit = self._calendar.fits(*shown)
-        if months:
-            fit = fit + np.isin(self._calendar.months, list(months))
-        row = min(int(fit.argmax()) + 1, self._archive.sessions.size - 1)
-        return Guess(date=str(self._archive.sessions[row])) if np.isfinite(fit.max()) else None
-
-
-class IdiomReader(Program):
-    """Names the alias that stands where prose allows one word only."""
-
-    def __init__(self, archive: PriceArchive) -> None:
-        super().__init__(archive)
-        self._known = {
-            word: one.symbol for one in archive.instruments for word in re.findall(r"\w+", one.name.lower())
-        }
-
-    def guess(self, payload: ProbePayload) -> Guess | None:
-        """Return the company whose name has the word."""
+def idioms(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
+    """Name the alias that stands where prose allows one word only."""
+    known = {word: one.symbol for one in archive.instruments for word in re.findall(r"\w+", one.name.lower())}
+    found: Guesses = []
+    for payload in payloads:
         texts = (payload.text, *payload.evidence.bars)
         words = {word for pattern, word in IDIOMS if any(payload.alias in pattern.findall(text) for text in texts)}
-        names = [self._known[word] for word in words if word in self._known]
-        return Guess(tickers=tuple(names[:TOP])) if names else None
+        names = [known[word] for word in words if word in known]
+        found.append(Guess(tickers=tuple(names[:TOP])) if names else None)
+    return found
 
 
-class Alphabet(Program):
-    """Takes the order in which a screen lists equal scores for that of listings and the alphabet, and names who
-    stands there."""
-
-    def guess(self, payload: ProbePayload) -> Guess | None:
-        """Return the five names around the alias's place among all names."""
+def alphabet(archive: PriceArchive, payloads: Sequence[ProbePayload]) -> Guesses:
+    """Take the order in which a screen lists equal scores for that of listings and the alphabet, and name the five
+    who stand around the alias's place."""
+    names = [one.symbol for one in archive.instruments]
+    found: Guesses = []
+    for payload in payloads:
         told = payload.evidence
         if payload.alias not in told.equals:
-            return None
-        names = [one.symbol for one in self._archive.instruments]
+            found.append(None)
+            continue
         place = told.equals.index(payload.alias) * len(names) / told.screened
         first = min(max(0, round(place) - TOP // 2), max(0, len(names) - TOP))
-        near = sorted(range(first, min(first + TOP, len(names))), key=lambda at: abs(at - place))
-        return Guess(tickers=tuple(names[at] for at in near))
+        near = sorted((abs(at - place), at) for at in range(first, min(first + TOP, len(names))))
+        found.append(Guess(tickers=tuple(names[at] for _, at in near)))
+    return found
 
 
-_PROGRAMS: dict[str, Callable[[PriceArchive], Program]] = {
-    "match": Match,
-    "levels": Levels,
-    "grid": Grid,
-    "reader": TextReader,
-    "hash": EpisodeIds,
-    "factors": Turnover,
-    "oracle": LotPrice,
-    "calendar": CalendarReader,
-    "idioms": IdiomReader,
-    "order": Alphabet,
+ATTACKERS: dict[str, Callable[[PriceArchive, Sequence[ProbePayload]], Guesses]] = {
+    "match": match,
+    "levels": levels,
+    "grid": grid,
+    "reader": reader,
+    "hash": episode_ids,
+    "factors": turnover,
+    "oracle": lot_price,
+    "calendar": calendar,
+    "idioms": idioms,
+    "order": alphabet,
 }
 
 
@@ -511,16 +447,6 @@ def best_of(archive: PriceArchive, best: Floats, rows: Ints) -> Guess | None:
     )
 
 
-def market_volume(amount: Floats) -> Floats:
-    """Return the logarithm of how busy every session was, all names together."""
-    with np.errstate(all="ignore"):
-        off = np.where(amount > 0, np.log(amount), np.nan) - usual_amounts(amount)
-    busy = np.isfinite(off).any(axis=1)
-    found = np.zeros(len(off))
-    found[busy] = np.nanmedian(off[busy], axis=1)
-    return found
-
-
 def usual_amounts(amount: Floats) -> Floats:
     """Return the logarithm of what every name usually trades in a day."""
     with np.errstate(all="ignore"):
@@ -537,46 +463,25 @@ _QUARTER = re.compile(r"\b(?:Q([1-4])|([1-4])Q|(first|second|third|fourth)[ -]qu
 _WORDS = {"first": 1, "second": 2, "third": 3, "fourth": 4}
 
 
-class Calendar:
-    """Every session as its volume and its swings are known to look; ``market`` is how busy all names were, which
-    is widely known too."""
-
-    def __init__(self, sessions: Days, market: Floats | None = None) -> None:
-        days = [day.item() for day in sessions.astype("datetime64[D]")]
-        self.months = np.array([day.month for day in days])
-        ends = [days[0] - datetime.timedelta(days=1), *days, days[-1] + datetime.timedelta(days=1)]
-        self._volume = np.array(list(map(_volume, days, ends, ends[2:])))
-        self._swing = np.array([_season(day) for day in days])
-        self._market = self._volume if market is None else market
-
-    def fits(self, volumes: Floats, swings: Floats) -> Floats:
-        """Return how well shown volumes and swings fit the sessions up to each one; -inf where few are known."""
-        size = volumes.size
-        found = np.full(self._volume.size, -np.inf)
-        if self._volume.size > size:
-            ends = np.arange(size - 1, self._volume.size)
-            found[ends] = 2.0 * _alike(self._market, volumes)
-            found[ends] += _alike(self._volume, volumes) + _alike(self._swing, swings)
-        return found
-
-
-def _volume(day: datetime.date, before: datetime.date, after: datetime.date) -> float:
-    """Return by how much volume is known to differ on a day, in logarithms."""
-    half = (day.month, day.day) in ((12, 24), (7, 3)) or (
-        day.month == 11 and day.weekday() == 4 and 23 <= day.day <= 29
-    )
-    expiry = day.weekday() == 4 and 15 <= day.day <= 21
-    found = -0.7 if half else 0.0
-    found += (0.45 if day.month % 3 == 0 else 0.12) if expiry else 0.0
-    found += 0.1 if after.month != day.month else 0.0
-    found -= 0.4 if day.month == 12 and day.day > 23 else 0.0
-    return found - 0.1 * ((day - before).days > 3) - 0.15 * ((after - day).days > 3)
-
-
-def _season(day: datetime.date) -> float:
-    """Return whether most companies report around a day."""
-    into = (day - datetime.date(day.year, 3 * ((day.month - 1) // 3) + 1, 1)).days
-    return float(14 <= into <= 42)
+def known_calendar(sessions: Days) -> tuple[Floats, Floats]:
+    """Return by how much volume is known to differ on every session, in logarithms, and whether most companies
+    report around it (1) or not (0)."""
+    days = [day.item() for day in sessions.astype("datetime64[D]")]
+    ends = [days[0] - datetime.timedelta(days=1), *days, days[-1] + datetime.timedelta(days=1)]
+    volume, season = np.zeros(len(days)), np.zeros(len(days))
+    for row, (day, before, after) in enumerate(zip(days, ends, ends[2:], strict=False)):
+        half = (day.month, day.day) in ((12, 24), (7, 3)) or (
+            day.month == 11 and day.weekday() == 4 and 23 <= day.day <= 29
+        )
+        expiry = day.weekday() == 4 and 15 <= day.day <= 21
+        found = -0.7 if half else 0.0
+        found += (0.45 if day.month % 3 == 0 else 0.12) if expiry else 0.0
+        found += 0.1 if after.month != day.month else 0.0
+        found -= 0.4 if day.month == 12 and day.day > 23 else 0.0
+        volume[row] = found - 0.1 * ((day - before).days > 3) - 0.15 * ((after - day).days > 3)
+        into = (day - datetime.date(day.year, 3 * ((day.month - 1) // 3) + 1, 1)).days
+        season[row] = 14 <= into <= 42
+    return volume, season
 
 
 def _alike(known: Floats, shown: Floats) -> Floats:
@@ -608,16 +513,6 @@ def shapes(payload: ProbePayload) -> tuple[Floats, Floats] | None:
     if not volumes or len(sizes) != 1:
         return None
     return np.mean(volumes, axis=0), np.mean(swings, axis=0)
-
-
-def quarters(payload: ProbePayload) -> set[int]:
-    """Return the months that follow the quarters which headlines name."""
-    said = {
-        int(found[1] or found[2] or _WORDS[found[3].lower()])
-        for text in (payload.text, *payload.evidence.bars)
-        for found in _QUARTER.finditer(text)
-    }
-    return {month for quarter in said for month in ((3 * quarter) % 12 + 1, (3 * quarter + 1) % 12 + 1)}
 
 
 # -- over-masking ------------------------------------------------------------------------------------------------
@@ -687,26 +582,6 @@ def _last_bar(payload: ProbePayload) -> Json | None:
         return bars[-1]
     row = _shown_row(payload)
     return None if row is None else _mapping(row.get("last_bar"))
-
-
-def _shown_prices(payload: ProbePayload) -> Floats:
-    """Return every price that is shown of the stock: all bars, or the last one."""
-    bars: Sequence[Json] = _bars(payload) or [bar for bar in (_last_bar(payload),) if bar is not None]
-    fields = ("open", "high", "low", "close")
-    found = [
-        value for bar in bars for name in fields if (value := _number(bar.get(name))) is not None and value > 0
-    ]
-    return np.array(found)
-
-
-def _shown_returns(payload: ProbePayload) -> Floats | None:
-    closes = np.array([np.nan if (x := _number(bar.get("close"))) is None else x for bar in _bars(payload)])
-    if closes.size < 3:
-        return None
-    with np.errstate(invalid="ignore", divide="ignore"):
-        moved = closes[1:] / closes[:-1] - 1.0
-    returns: Floats = np.where(np.isfinite(moved), moved, 0.0)
-    return returns if returns.any() else None
 
 
 def _number(value: object) -> float | None:
