@@ -5,15 +5,7 @@ import numpy as np
 import pytest
 
 from planted_studies import expected_ratio, share_of
-from tradeassay.assay.planted import (
-    EXPECTED,
-    PASSIVE,
-    PLANTS,
-    Bench,
-    PlantConfig,
-    planted_world,
-    weights_of,
-)
+from tradeassay.assay.planted import EXPECTED, PASSIVE, PLANTS, Bench, PlantConfig, planted_world, weights_of
 from tradeassay.assay.verdict import AgentAssay, VerdictConfig
 
 CONFIG = VerdictConfig(draws=200)

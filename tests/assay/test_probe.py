@@ -22,14 +22,7 @@ from tradeassay.assay.probe.payloads import (
     make_payloads,
 )
 from tradeassay.assay.probe.probe import hits, random_baseline, sessions_apart
-from tradeassay.assay.probe.programs import (
-    ATTACKERS,
-    Guess,
-    PriceArchive,
-    interrogate,
-    known_calendar,
-    read_guess,
-)
+from tradeassay.assay.probe.programs import ATTACKERS, Guess, PriceArchive, interrogate, known_calendar, read_guess
 from tradeassay.cli import main
 from tradeassay.cli._group import root
 from tradeassay.core.dialogue import AskModel, Message, ModelReply

@@ -277,8 +277,7 @@ def test_one_guess_for_a_name_or_for_a_day_is_one_guess(by):
 
 
 @pytest.mark.parametrize(
-    ("text", "word"),
-    [("unknown", "every answer is a refusal"), ("hm", "no answer has the form")],
+    ("text", "word"), [("unknown", "every answer is a refusal"), ("hm", "no answer has the form")]
 )
 def test_refusals_and_words_are_missing_measures(world, text, word):
     found = recall_audit(

@@ -68,16 +68,13 @@ class PlantedWorld:
 
     @property
     def sessions(self) -> int:
-        """How many sessions are played."""
         return int(self.returns.shape[0])
 
     @property
     def names(self) -> int:
-        """How many names there are."""
         return int(self.returns.shape[1])
 
     def until(self, sessions: int) -> PlantedWorld:
-        """Return the first ``sessions`` sessions."""
         cut = {name: getattr(self, name)[:sessions] for name in ("returns", "exposures", "drift", "happened")}
         return replace(self, inputs=self.inputs.until(sessions), **cut)
 

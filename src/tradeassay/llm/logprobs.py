@@ -38,7 +38,6 @@ class TokenLogprobs(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def missing(self) -> int:
-        """How many tokens but the first have none."""
         return sum(one is None for one in self.logprobs[1:])
 
 
@@ -115,12 +114,7 @@ def _read(answer: Any, text: str) -> Attempt:
 
 @asynccontextmanager
 async def open_logprobs(
-    name: str,
-    *,
-    cassette: CassetteStore | None,
-    replay: bool,
-    connections: int,
-    access: Access,
+    name: str, *, cassette: CassetteStore | None, replay: bool, connections: int, access: Access
 ) -> AsyncIterator[Model]:
     """Open a model's log-probabilities; raises :class:`UserError` where its provider is known to give none."""
     if replay:

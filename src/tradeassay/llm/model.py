@@ -45,7 +45,6 @@ def failed_reply(kind: str, error: str, *, billed: bool = False) -> ModelReply:
 
 
 def request_texts(request: AskModel) -> list[str]:
-    """Return everything in a request that costs tokens."""
     texts = [message.text for message in request.messages]
     for message in request.messages:
         for call in message.calls:

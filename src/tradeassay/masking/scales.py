@@ -246,7 +246,6 @@ class ShownBars:
         return self._known[key]
 
     def index(self, name: str, lookback: int) -> Floats:
-        """Return an index's levels, blurred."""
         levels = self._view.index_levels(name, lookback)
         days = self.days(lookback)[-levels.size :] if levels.size else ()
         return levels * (1.0 + BLUR * self._ticks.noise(days, 1, "close")[:, 0])

@@ -243,7 +243,6 @@ class Mask:
         self._lexicons: dict[int, Lexicon] = {}
 
     def view(self, view: MarketView) -> MarketView:
-        """Return a view under the mask. A bright mask returns the view itself."""
         if not (self.config.hides_stocks or self.config.hides_dates):
             return view
         gate, names = self.gate(view), view.symbols

@@ -194,7 +194,6 @@ class _Trial:
         self.repeats: bool | None = None
 
     def report(self) -> LeakTestReport:
-        """Carry the test out."""
         days = self.subject.play(self.snapshot)
         for day in days:
             for stamp in day.late:

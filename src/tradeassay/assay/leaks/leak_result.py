@@ -80,7 +80,6 @@ class LeakTestReport(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def leaks(self) -> bool:
-        """Whether anything leaked."""
         return bool(self.findings)
 
     @property

@@ -339,7 +339,6 @@ class _Days:
         self.end(before)
 
     def end(self, day: StepRecord | PlayedDay) -> None:
-        """Take a day, with what was asked on it."""
         late, shown = tuple(self._protocol.late), tuple(self.shown)
         self.shown.clear()
         self.done.append(PlayedDay(day.step, day.session, day.decision, shown, late))
@@ -353,7 +352,6 @@ class _Guarded:
         self.begin, self.remember, self._dialogue = protocol.begin, protocol.remember, protocol.dialogue
 
     def dialogue(self, observation: Observation) -> Dialogue:
-        """Return today's conversation."""
         self.late = []
         talk = self._dialogue(observation)
         try:

@@ -190,7 +190,6 @@ class Taken:
 
     @property
     def group(self) -> tuple[str, bool, str, Period]:
-        """What is grouped together in a table."""
         return self.agent, self.by_model, self.mode, self.period
 
 
@@ -284,7 +283,6 @@ class Sample:
 
     @property
     def independent(self) -> int:
-        """How many clusters there are."""
         return len(set(self.clusters))
 
 

@@ -74,7 +74,6 @@ class Propensity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def no_propensity(reason: str) -> Propensity:
-    """Return that nothing is known, and why."""
     none = not_scored(reason)
     return Propensity(
         familiar=none,
@@ -240,11 +239,7 @@ def _ending(found: TokenLogprobs, begun: int) -> float:
 
 
 def score_propensity(
-    weighed: Sequence[WeighedFact],
-    answers: Sequence[RecallAnswer],
-    level: float,
-    *,
-    no_headlines: str,
+    weighed: Sequence[WeighedFact], answers: Sequence[RecallAnswer], level: float, *, no_headlines: str
 ) -> Propensity:
     """Score what was weighed; ``answers`` say what was right. Headlines are no prices and stand by themselves."""
     real = [one for one in weighed if not one.invented]

@@ -82,7 +82,6 @@ class RecallQuestion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
     @property
     def invented(self) -> bool:
-        """Whether the name does not exist."""
         return self.stands_for is not None
 
 
@@ -148,7 +147,6 @@ class PriceTruth:
         )
 
     def title(self, symbol: str) -> str:
-        """Return what a name is called in a question."""
         named = self.titles.get(symbol, "")
         return f"{named} ({symbol})" if named else symbol
 
@@ -393,7 +391,6 @@ def question_text(question: RecallQuestion) -> str:
 
 
 def request_of(question: RecallQuestion) -> AskModel:
-    """Return a question as it is sent."""
     messages = (Message(role="system", text=_SYSTEM), Message(role="user", text=question_text(question)))
     return AskModel(purpose="recall", messages=messages)
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
-from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
@@ -25,7 +24,7 @@ from tradeassay.metrics import rate_measure
 from tradeassay.play.dialogue_log import whole_messages
 
 if TYPE_CHECKING:
-    from tradeassay.runs import EpisodeSpec, Run
+    from tradeassay.runs import Run
 
 Category = Literal["brand", "sector", "date", "event"]
 CATEGORIES: tuple[Category, ...] = ("brand", "sector", "date", "event")
@@ -35,13 +34,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _YEAR = re.compile(r"(?:19|20)\d{2}")
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    sectors: tuple[str, ...]
-    events: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(NamedTuple):
     """Something named in a reason."""
 
     category: Category
@@ -58,10 +51,9 @@ class Finder:
             names=tuple(name for name in own if not CHINESE.search(name)),
             chinese=tuple(dict.fromkeys(spelling for spelling, _ in chinese_terms(instruments))),
         )
-        lexicon = _lexicon()
+        lexicon = tomllib.loads((files(__package__) / "words.toml").read_text(encoding="utf-8"))
         sectors = {one.sector for one in instruments if one.sector}
-        self._sectors = _pattern([*lexicon.sectors, *sectors])
-        self._events = _pattern(lexicon.events)
+        self._sectors, self._events = _pattern([*lexicon["sectors"], *sectors]), _pattern(lexicon["events"])
 
     def unseen(self, reason: str, observed: str, session: str) -> tuple[Named, ...]:
         """Return what a reason names that ``observed`` (lower case) does not contain, each once.
@@ -75,11 +67,6 @@ class Finder:
         unseen = [one for one in found if one.word.lower() not in observed]
         unseen += [Named("date", text) for text, hit in _dates(reason, session) if not _known(text, hit, observed)]
         return tuple(dict.fromkeys(unseen))
-
-
-@cache
-def _lexicon() -> _File:
-    return msgspec.toml.decode((files(__package__) / "words.toml").read_bytes(), type=_File)
 
 
 def _pattern(words: Iterable[str]) -> re.Pattern[str]:
@@ -151,12 +138,8 @@ class RationaleReport(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
 
 
-class _Count:
-    def __init__(self) -> None:
-        self.reasons = self.naming = 0
-        self.by: dict[Category, int] = dict.fromkeys(CATEGORIES, 0)
-        self.episodes: set[str] = set()
-        self.examples: list[NamedThing] = []
+Given = tuple[str, str, str, tuple[Named, ...]]
+"""A reason: its episode and session, its words, and what it names that was not shown."""
 
 
 def rationale_analysis(run: Run, *, level: float = 0.95) -> RationaleReport:
@@ -168,46 +151,31 @@ def rationale_analysis(run: Run, *, level: float = 0.95) -> RationaleReport:
     """
     if not any(episode.by_model for episode in run.episodes):
         raise UserError("no model played in this run", hint="rules give no reasons that could name something")
-    counts: dict[tuple[str, str, str], _Count] = {}
+    given: dict[tuple[str, str, str], list[Given]] = {}
     finders: dict[str, Finder] = {}
     for episode in run.episodes:
-        if episode.by_model:
-            settings = run.manifest.protocols[episode.cell].config
-            row = (run.names[episode.label], arm_of(settings), str(settings.get("mode", "")))
-            if episode.dataset not in finders:
-                snapshot = run.snapshot(episode.key)
-                view = snapshot.at(len(snapshot.sessions) - 1, "close")
-                finders[episode.dataset] = Finder(view.instruments)
-            _count(run, episode, finders[episode.dataset], counts.setdefault(row, _Count()))
+        if not episode.by_model:
+            continue
+        settings = run.manifest.protocols[episode.cell].config
+        mine = given.setdefault((run.names[episode.label], arm_of(settings), str(settings.get("mode", ""))), [])
+        if episode.dataset not in finders:
+            snapshot = run.snapshot(episode.key)
+            finders[episode.dataset] = Finder(snapshot.at(len(snapshot.sessions) - 1, "close").instruments)
+        lines = list(run.dialogue(episode.key))
+        for line, messages in zip(lines, whole_messages(lines), strict=True):
+            if said := list(reasons(line.reply)):
+                shown = (message.text for message in messages if message.role != "assistant")
+                observed = "\n".join(shown).lower()
+                for reason in said:
+                    found = finders[episode.dataset].unseen(reason, observed, line.session)
+                    mine.append((episode.key, line.session, reason, found))
     return RationaleReport(
-        rows=tuple(_row(row, count, level) for row, count in counts.items()),
+        rows=tuple(_row(row, mine, level) for row, mine in given.items()),
         notes=(
             "a word counts as shown when it stands anywhere in that day's prompts and tool results",
             "names are those of the data set; sectors and events are found by a list of words",
         ),
     )
-
-
-def _count(run: Run, episode: EpisodeSpec, finder: Finder, count: _Count) -> None:
-    lines = list(run.dialogue(episode.key))
-    for line, messages in zip(lines, whole_messages(lines), strict=True):
-        said = list(reasons(line.reply))
-        if not said:
-            continue
-        observed = "\n".join(message.text for message in messages if message.role != "assistant").lower()
-        count.episodes.add(episode.key)
-        for reason in said:
-            count.reasons += 1
-            found = finder.unseen(reason, observed, line.session)
-            count.naming += bool(found)
-            for category in {one.category for one in found}:
-                count.by[category] += 1
-            for one in found:
-                same = [example.word.lower() for example in count.examples if example.category == one.category]
-                if len(same) < _EXAMPLES and one.word.lower() not in same:
-                    where = {"episode": episode.key, "session": line.session}
-                    named = NamedThing(category=one.category, word=one.word, reason=reason[:300], **where)
-                    count.examples.append(named)
 
 
 def reasons(reply: ModelReply) -> Iterator[str]:
@@ -232,20 +200,26 @@ def _texts(value: object, *, inside: bool) -> Iterator[str]:
             yield from _texts(item, inside=inside)
 
 
-def _row(row: tuple[str, str, str], count: _Count, level: float) -> RationaleRow:
-    agent, arm, mode = row
-    none = "the model gave no reasons"
-
+def _row(row: tuple[str, str, str], given: Sequence[Given], level: float) -> RationaleRow:
     def share(hits: int) -> Measure:
-        return rate_measure(hits, count.reasons, nothing=none, level=level)
+        return rate_measure(hits, len(given), nothing="the model gave no reasons", level=level)
 
+    examples: list[NamedThing] = []
+    for episode, session, reason, found in given:
+        for category, word in found:
+            same = [one.word.lower() for one in examples if one.category == category]
+            if len(same) < _EXAMPLES and word.lower() not in same:
+                about = {"reason": reason[:300], "episode": episode, "session": session}
+                examples.append(NamedThing(category=category, word=word, **about))
+    named = [{one.category for one in found} for *_, found in given]
+    agent, arm, mode = row
     return RationaleRow(
         agent=agent,
         arm=arm,
         mode=mode,
-        reasons=count.reasons,
-        episodes=len(count.episodes),
-        any=share(count.naming),
-        shares={category: share(hits) for category, hits in count.by.items()},
-        examples=tuple(count.examples),
+        reasons=len(given),
+        episodes=len({episode for episode, *_ in given}),
+        any=share(sum(map(bool, named))),
+        shares={category: share(sum(category in one for one in named)) for category in CATEGORIES},
+        examples=tuple(examples),
     )

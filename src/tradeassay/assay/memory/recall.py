@@ -119,7 +119,6 @@ class RecallPlan(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def sentence(self) -> str:
-        """The plan in words."""
         price = "its price is not known" if self.usd is None else f"at most about ${self.usd:.2f}"
         return (
             f"{self.questions:,} questions about {self.facts:,} facts, about "

@@ -42,7 +42,6 @@ def paper_page(
 
 
 def papers_of(run: Run | CodeRun) -> tuple[str, ...]:
-    """Return the papers that a run's benchmarks come from."""
     if isinstance(run, CodeRun):
         return (run.benchmark.partition("-")[0],) if run.benchmark.startswith(("quantcode-", "systrade-")) else ()
     protocols = {run.manifest.benchmark(episode).protocol for episode in run.episodes}

@@ -38,26 +38,21 @@ class Line:
 
     @property
     def done(self) -> tuple[str, ...]:
-        """Its episodes that have a result."""
         return tuple(key for key in self.scores.episodes if self.run.scores.episode(key).status == "done")
 
     def median(self, name: str) -> Measure:
-        """Return a measure, the median over its seeds."""
         summary = self.scores.measures.get(name)
         return not_scored("not measured in this version of the benchmark") if summary is None else summary.median
 
     def values(self, name: str) -> list[float]:
-        """Return a measure of every episode that has it."""
         found = (self.run.scores.episode(key).measures.get(name) for key in self.scores.episodes)
         return [one.value for one in found if one is not None and one.value is not None]
 
     def series(self) -> list[EpisodeSeries]:
-        """Return its accounts that have a result."""
         return [self.run.series(key) for key in self.done]
 
     @property
     def trained(self) -> bool:
-        """Whether it is a trained factor model."""
         return self.run.episode(self.scores.episodes[0]).agent.name == "factor-model"
 
 
@@ -72,7 +67,6 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def asked(self) -> tuple[Line, ...]:
-        """The models."""
         return tuple(line for line in self.lines if line.model is not None)
 
     @property

@@ -52,7 +52,6 @@ def _main_group(groups: Sequence[Group]) -> Group | None:
 
 
 def _regime(group: Group) -> bool:
-    """Tell whether a group was played in a falling or in a rising market."""
     return any(word in (group.window.split("-")[0], group.benchmark.id.split("-")[1]) for word in ("down", "up"))
 
 
@@ -125,7 +124,6 @@ def _main(groups: Sequence[Group]) -> Filled:
 
 
 def _printed(figures: Sequence[StockbenchFigure], forms: Sequence[str]) -> list[Row]:
-    """Return what is printed for the columns of the main table."""
     lost = not_scored("not in our text of the paper")
     rows = []
     for who in dict.fromkeys(one.who for one in figures):
@@ -151,7 +149,6 @@ def _kinds(groups: Sequence[Group], wanted: tuple[str, str]) -> Filled:
 
 
 def _only(groups: Table, wanted: tuple[str, str]) -> Table:
-    """Return a table of groups with some of them."""
     rows = tuple(one for one in groups.rows if one.head.text.split(" ")[0] in wanted)
     return msgspec.structs.replace(groups, rows=rows)
 

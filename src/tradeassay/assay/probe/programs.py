@@ -46,7 +46,6 @@ class PriceArchive:
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> PriceArchive:
-        """Read everything a snapshot holds."""
         view = snapshot.at(len(snapshot.sessions) - 1, "close")
         return cls(
             instruments=view.instruments,

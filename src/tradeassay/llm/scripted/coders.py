@@ -186,11 +186,7 @@ def judgement(asked: Question) -> ModelReply:
     known = sum(any(abs(number - value) < 1e-9 for value in used) for number in numbers)
     few = bool(numbers) and known < _ENOUGH_NUMBERS * len(numbers)
     relevance = f"it uses {known} of the {len(numbers)} numbers that the task names"
-    marks = {
-        "indicators": (bool(missing), indicators),
-        "logic": (wrong, logic),
-        "relevance": (few, relevance),
-    }
+    marks = {"indicators": (bool(missing), indicators), "logic": (wrong, logic), "relevance": (few, relevance)}
     return say(
         {name: {"verdict": "fail" if bad else "pass", "reason": reason} for name, (bad, reason) in marks.items()}
     )

@@ -213,7 +213,6 @@ _BAD = {"fall", "falls", "miss", "misses", "trouble", "loss", "losses", "short",
 
 
 def arena_answer(asked: Question) -> Json:
-    """Return the answer to a role's question, or the summary of an item of the stream."""
     seen = asked.payload
     trend = max(-1.0, min(1.0, 5 * (seen.get("momentum") or 0.0)))
     told = [f"{item.get('title', '')} {item.get('text', '')}" for item in seen.get("news") or ()]
