@@ -73,33 +73,30 @@ def home():
     return place
 
 
-def rules_only():
-    """Three sessions in which nobody is masked and nobody speaks."""
+def played(slug, agents, first, protocol=None, draws=20):
+    """Play agents from a session on; models are named as they are registered."""
     days = panel().sessions
+    models = {name: {"name": "model", "params": {"model": f"scripted/{name}"}, "label": name} for name in agents}
     spec = RunSpec(
-        slug="rules",
+        slug=slug,
         benchmarks=("ktdfin-v1",),
         datasets={"ktdfin-v1": ("tiny-memory",)},
-        agents=(AgentSpec(name="cash"),),
-        window=Window(first=str(days[-3]), last=str(days[-1])),
-        bootstrap=BootstrapConfig(draws=2),
+        agents=tuple(
+            AgentSpec(**models[name]) if name in scripted_models else AgentSpec(name=name) for name in agents
+        ),
+        protocol=protocol or {},
+        window=Window(first=str(days[first]), last=str(days[-1])),
+        bootstrap=BootstrapConfig(draws=draws),
     )
-    return run(spec, home() / "rules", executor="inline", home=home(), progress="none")
+    return run(spec, home() / slug, executor="inline", home=home(), progress="none")
+
+
+def rules_only():
+    """Three sessions in which nobody is masked and nobody speaks."""
+    return played("rules", ["cash"], -3, draws=2)
 
 
 @lru_cache(maxsize=1)
 def masked_run():
-    days = panel().sessions
-    spec = RunSpec(
-        slug="memory",
-        benchmarks=("ktdfin-v1",),
-        datasets={"ktdfin-v1": ("tiny-memory",)},
-        agents=tuple(
-            AgentSpec(name="model", params={"model": f"scripted/{name}"}, label=name)
-            for name in ("tiny-memoriser", "sensible")
-        ),
-        protocol={"mask": ("bright", "blinded"), "mode": ("memory-only", "fixed-candidate")},
-        window=Window(first=str(days[FIRST]), last=str(days[-1])),
-        bootstrap=BootstrapConfig(draws=20),
-    )
-    return run(spec, home() / "run", executor="inline", home=home(), progress="none")
+    protocol = {"mask": ("bright", "blinded"), "mode": ("memory-only", "fixed-candidate")}
+    return played("memory", ["tiny-memoriser", "sensible"], FIRST, protocol)

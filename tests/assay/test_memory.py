@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from memory_runs import home, panel
+from memory_runs import home
 
 from tradeassay.assay import (
     MemoryConfig,
@@ -29,12 +29,9 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.view import Instrument
 from tradeassay.llm import scripted_models
 from tradeassay.llm.scripted.model import Question
-from tradeassay.metrics import BootstrapConfig
 from tradeassay.report.recall_page import write_recall
-from tradeassay.runs import AgentSpec, RunSpec, Window, run
 
 RECALLING, READING = "scripted/tiny-memoriser: tiny-memoriser", "scripted/sensible: sensible"
-
 """As they are shown: a label of one's own stands behind what it is."""
 
 
@@ -54,17 +51,7 @@ def test_what_of_a_run_is_not_asked_about_is_said(capsys, monkeypatch, tmp_path)
     """Twenty questions are too few for all names that were held: how many would do is said, and is enough."""
     played = memory_runs.masked_run()
     monkeypatch.setenv("TRADEASSAY_HOME", str(home()))
-    command = [
-        "memory",
-        "recall",
-        "--run",
-        str(played.folder),
-        "-m",
-        "scripted/sensible",
-        "--every",
-        "1",
-        "--plan",
-    ]
+    command = ["memory", "recall", "--run", str(played.folder), *"-m scripted/sensible --every 1 --plan".split()]
     assert main([*command, "--questions", "20"]) == 0
     said = re.search(
         r"asked about ([\d,]+) of ([\d,]+) moves of names that were held: 2 of (\d+) names, \d+% of what was "
@@ -269,19 +256,12 @@ def test_reasons_are_read_from_calls_and_texts():
 CONFIG = VerdictConfig(portfolios=0, draws=100, least=20)
 
 
+MASKED = {"mask": ("bright", "blinded"), "mode": ("fixed-candidate",)}
+
+
 @pytest.fixture(scope="module")
 def judged():
-    days = panel().sessions
-    spec = RunSpec(
-        slug="verdict-memory",
-        benchmarks=("ktdfin-v1",),
-        datasets={"ktdfin-v1": ("tiny-memory",)},
-        agents=(AgentSpec(name="model", params={"model": "scripted/tiny-memoriser"}, label="tiny-memoriser"),),
-        protocol={"mask": ("bright", "blinded"), "mode": ("fixed-candidate",)},
-        window=Window(first=str(days[-24]), last=str(days[-1])),
-        bootstrap=BootstrapConfig(draws=20),
-    )
-    return assay(run(spec, home() / "verdict", executor="inline", home=home()), CONFIG)
+    return assay(memory_runs.played("verdict", ["tiny-memoriser"], -24, MASKED), CONFIG)
 
 
 def cell(judged, mask):
@@ -313,18 +293,8 @@ class Shy(memory_runs.Memoriser):
 def test_a_masked_run_without_answers_is_no_contrast():
     if "tiny-shy" not in scripted_models:
         scripted_models.add("tiny-shy", Shy)
-    days = panel().sessions
-    spec = RunSpec(
-        slug="shy",
-        benchmarks=("ktdfin-v1",),
-        datasets={"ktdfin-v1": ("tiny-memory",)},
-        agents=(AgentSpec(name="model", params={"model": "scripted/tiny-shy"}, label="shy"),),
-        protocol={"mask": ("bright", "blinded"), "mode": ("fixed-candidate",)},
-        window=Window(first=str(days[-24]), last=str(days[-1])),
-        bootstrap=BootstrapConfig(draws=20),
-    )
-    made = assay(run(spec, home() / "shy", executor="inline", home=home(), progress="none"), CONFIG)
-    bright = made.agent("shy", cell(made, "bright"))
+    made = assay(memory_runs.played("shy", ["tiny-shy"], -24, MASKED), CONFIG)
+    bright = made.agent("tiny-shy", cell(made, "bright"))
     assert bright.memory.reason == "the masked run had no usable answer on 96% of its sessions"
     assert "memory is not excluded: " + bright.memory.reason in bright.verdict.limits
 

@@ -50,29 +50,13 @@ class Insider:
         return ModelReply(text=f'```json\n{{"tickers": ["{alias}.SZ"], "sector": "none"}}\n```\n')
 
 
-if "tiny-insider" not in scripted_models:
-    scripted_models.add("tiny-insider", Insider)
+def always(text):
+    return type("Always", (), {"summary": text, "answer": lambda self, request: ModelReply(text=text)})
 
 
-class Silent:
-    """Will not say."""
-
-    summary: ClassVar[str] = "refuses to name a stock"
-
-    def answer(self, request: AskModel) -> ModelReply:
-        return ModelReply(text="I'm sorry, I cannot help with that.")
-
-
-class Constant:
-    """Has one answer to everything."""
-
-    summary: ClassVar[str] = "names the same stock and day whatever it is shown"
-
-    def answer(self, request: AskModel) -> ModelReply:
-        return ModelReply(text='{"tickers": ["600519"], "date": "2020-03-09"}')
-
-
-for name, script in (("tiny-silent", Silent), ("tiny-constant", Constant)):
+SILENT = always("I'm sorry, I cannot help with that.")
+CONSTANT = always('{"tickers": ["600519"], "date": "2020-03-09"}')
+for name, script in (("tiny-insider", Insider), ("tiny-silent", SILENT), ("tiny-constant", CONSTANT)):
     if name not in scripted_models:
         scripted_models.add(name, script)
 
@@ -150,15 +134,11 @@ def test_payloads_hold_no_truth_and_pairs_are_spread():
 
 def test_other_modes_show_less():
     config = msgspec.structs.replace(CONFIG, probes=6, masks=("blinded",), hardenings=("plain",))
-    alone = probe_mask(
-        planted.benchmark(), dataset=planted.world(), config=msgspec.structs.replace(config, mode="memory-only")
+    alone, table = (
+        probe_mask(planted.benchmark(), dataset=planted.world(), config=msgspec.structs.replace(config, mode=mode))
+        for mode in ("memory-only", "fixed-candidate")
     )
     assert {row.response.value for row in alone.rows} == {0.0}
-    table = probe_mask(
-        planted.benchmark(),
-        dataset=planted.world(),
-        config=msgspec.structs.replace(config, mode="fixed-candidate"),
-    )
     assert table.rows[0].conditional["top_1"].value == 1.0
 
 
@@ -184,21 +164,12 @@ def test_wrong_names_are_refused():
 DAYS = np.busday_offset(np.datetime64("2024-01-01", "D"), np.arange(20))
 
 
+PLACE = {"number": 0, "window": "W1", "first": "", "last": "", "row": 10, "step": 0, "symbol": "600519"}
+PLACE |= {"session": str(DAYS[10]), "sector": "Liquor", "board": "main", "names": 50}
+
+
 def probe(**changes):
-    values = dict(
-        number=0,
-        window="W1",
-        first="",
-        last="",
-        row=10,
-        step=0,
-        symbol="600519",
-        session=str(DAYS[10]),
-        sector="Liquor",
-        board="main",
-        names=50,
-    )
-    return Probe(**{**values, **changes})
+    return Probe(**{**PLACE, **changes})
 
 
 @pytest.mark.parametrize(
@@ -316,14 +287,8 @@ def known_world():
 
 def shown(request="", observation=None, **evidence):
     seen = {"step": 3, "account": {"nav": 1e6}, **(observation or {})}
-    return ProbePayload(
-        number=0,
-        alias="asset_0001",
-        messages=(),
-        observation=json.dumps(seen),
-        request=request,
-        evidence=Evidence(**evidence),
-    )
+    about = {"observation": json.dumps(seen), "request": request, "evidence": Evidence(**evidence)}
+    return ProbePayload(number=0, alias="asset_0001", messages=(), **about)
 
 
 def guessed(attacker, payload):
@@ -463,10 +428,8 @@ def test_who_was_not_reached_is_told_what_to_do(tmp_path):
     down = ModelReply(text="", error="500: overloaded", error_kind="unreachable")
     poor = ModelReply(text="", error="the budget is spent", error_kind="over_budget")
     kept, lost = Asking(cassettes=tmp_path), Asking()
-    assert (
-        str(kept.unanswered("a/b", down)) == "a/b was not reached: 500: overloaded (try again; answers are kept)"
-    )
+    again = "a/b was not reached: 500: overloaded (try again; answers are kept)"
+    assert str(kept.unanswered("a/b", down)) == again
     assert "kept only with cassettes=FOLDER" in str(lost.unanswered("a/b", down))
-    assert str(kept.unanswered("a/b", poor)).startswith(
-        "a/b was not asked: the budget is spent (give a larger max_usd="
-    )
+    more = "a/b was not asked: the budget is spent (give a larger max_usd="
+    assert str(kept.unanswered("a/b", poor)).startswith(more)
