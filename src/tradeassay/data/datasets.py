@@ -66,10 +66,8 @@ class FilesSource:
             fault for fault in imported.faults if fault.severity == "error" and fault.check not in dropped
         )
         if errors and not self.config.allow_faults:
-            raise DataRefused(
-                f"{self.config.path} has {len(errors)} faults: {describe(errors)}",
-                hint="fix the files, or accept the faults explicitly (allow_faults=True)",
-            )
+            problem = f"{self.config.path} has {len(errors)} faults: {describe(errors)}"
+            raise DataRefused(problem, hint="fix the files, or accept the faults explicitly (allow_faults=True)")
         return imported.panel
 
 
@@ -159,10 +157,8 @@ def load_proven(name: str, home: Path | str | None = None) -> Snapshot:
     edits the store can hash it again too."""
     snapshot = load_stored(name, home)
     if _SYNTHETIC.fullmatch(name) and (snapshot.sha256, snapshot.facts) != _made_again(name):
-        raise DataError(
-            f"the stored world '{name}' is not the one that its seed gives",
-            hint=f"delete {snapshot.folder}: it is made anew on its next use",
-        )
+        problem = f"the stored world '{name}' is not the one that its seed gives"
+        raise DataError(problem, hint=f"delete {snapshot.folder}: it is made anew on its next use")
     return snapshot
 
 

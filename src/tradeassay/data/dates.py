@@ -185,10 +185,8 @@ def read_days(name: str, values: Sequence[Any], order: DayOrder | None) -> list[
     if spelling in _ORDER_OF:
         both = all(_reads(_SPELLINGS[other], cell) for other in _ORDER_OF for cell in cells)
         if order is None and both and "." not in cells[0]:
-            raise UserError(
-                f"{name}: days like {cells[0]} can be read in two ways",
-                hint="say which: reading={'dates': 'dmy'} or reading={'dates': 'mdy'}",
-            )
+            problem = f"{name}: days like {cells[0]} can be read in two ways"
+            raise UserError(problem, hint="say which: reading={'dates': 'dmy'} or reading={'dates': 'mdy'}")
         # Where points separate the parts, the day is first.
         chosen = order or ("dmy" if both else _ORDER_OF[spelling])
         parse = _ordered(chosen)

@@ -120,8 +120,8 @@ class Suspicion(NamedTuple):
     reason: Callable[[Any], str]
 
 
-def check_bars(bars: Mapping[Field, Array]) -> list[Suspicion]:
-    """Return what is wrong inside single bars. NaN in every price means "no bar" and is never wrong."""
+def check_bars(bars: Mapping[Field, Array]) -> Iterator[Suspicion]:
+    """Yield what is wrong inside single bars. NaN in every price means "no bar" and is never wrong."""
     o, h, l, c = bars["open"], bars["high"], bars["low"], bars["close"]  # noqa: E741 - the trade's own letters
     prices = {"open": o, "high": h, "low": l, "close": c}
     present = [np.isfinite(values) for values in prices.values()]
@@ -130,32 +130,32 @@ def check_bars(bars: Mapping[Field, Array]) -> list[Suspicion]:
     def names(where: Any) -> str:
         return ", ".join(name for name, values in prices.items() if not np.isfinite(values[where]))
 
+    yield Suspicion("incomplete bar", some & ~every, lambda at: f"the bar has no {names(at)}")
     lowest, highest = np.fmin.reduce([o, h, l, c]), np.fmax.reduce([o, h, l, c])
-    top, bottom, slack = np.fmax(o, c), np.fmin(o, c), 1 + TOLERANCE
     wrong = lowest <= 0
-    inverted = (h * slack < l) & ~wrong
-    volume, amount = bars["volume"], bars["amount"]
+    yield Suspicion("price not positive", wrong, lambda at: f"price {lowest[at]:g} is not positive")
     absurd = ((lowest < LEAST_PRICE) & ~wrong) | (highest > LARGEST_PRICE)
-    between = f"one lies between {LEAST_PRICE:g} and {LARGEST_PRICE:g}"
-    found: tuple[tuple[str, Any, Callable[[Any], str]], ...] = (
-        ("incomplete bar", some & ~every, lambda at: f"the bar has no {names(at)}"),
-        ("price not positive", wrong, lambda at: f"price {lowest[at]:g} is not positive"),
-        ("impossible price", absurd, lambda at: f"prices from {lowest[at]:g} to {highest[at]:g}; {between}"),
-        ("high below low", inverted, lambda at: f"high {h[at]:g} is below low {l[at]:g}"),
-        (
-            "high below open or close",
-            (h * slack < top) & ~inverted & ~wrong,
-            lambda at: f"high {h[at]:g} is below {'open' if o[at] >= c[at] else 'close'} {top[at]:g}",
-        ),
-        (
-            "low above open or close",
-            (l > bottom * slack) & ~inverted & ~wrong,
-            lambda at: f"low {l[at]:g} is above {'open' if o[at] <= c[at] else 'close'} {bottom[at]:g}",
-        ),
-        ("negative volume", volume < 0, lambda at: f"volume {volume[at]:g} is negative"),
-        ("negative amount", amount < 0, lambda at: f"amount {amount[at]:g} is negative"),
+    said = f"one lies between {LEAST_PRICE:g} and {LARGEST_PRICE:g}"
+    yield Suspicion(
+        "impossible price", absurd, lambda at: f"prices from {lowest[at]:g} to {highest[at]:g}; {said}"
     )
-    return [Suspicion(*one) for one in found]
+    slack = 1 + TOLERANCE
+    inverted = (h * slack < l) & ~wrong
+    yield Suspicion("high below low", inverted, lambda at: f"high {h[at]:g} is below low {l[at]:g}")
+    top, bottom = np.fmax(o, c), np.fmin(o, c)
+    yield Suspicion(
+        "high below open or close",
+        (h * slack < top) & ~inverted & ~wrong,
+        lambda at: f"high {h[at]:g} is below {'open' if o[at] >= c[at] else 'close'} {top[at]:g}",
+    )
+    yield Suspicion(
+        "low above open or close",
+        (l > bottom * slack) & ~inverted & ~wrong,
+        lambda at: f"low {l[at]:g} is above {'open' if o[at] <= c[at] else 'close'} {bottom[at]:g}",
+    )
+    volume, amount = bars["volume"], bars["amount"]
+    yield Suspicion("negative volume", volume < 0, lambda at: f"volume {volume[at]:g} is negative")
+    yield Suspicion("negative amount", amount < 0, lambda at: f"amount {amount[at]:g} is negative")
 
 
 def gaps(open_: Array, close: Array, previous: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -326,7 +326,7 @@ def _check_presence(panel: Panel) -> Iterator[DataFault]:
 
 def _check_gaps(panel: Panel) -> Iterator[DataFault]:
     close = panel.bars["close"]
-    previous = previous_close(close, factors(panel).total)
+    previous = previous_close(close, factors(panel)[1])
     yesterday = np.zeros(close.shape, dtype=np.bool_)
     yesterday[1:] = np.isfinite(close[:-1])
     for row, column in np.argwhere(gaps(panel.bars["open"], close, previous)).tolist():

@@ -64,10 +64,8 @@ def read_market(name: str, days: Iterable[str], home: Path | str | None = None) 
             found, levels = view.sessions().astype(str).tolist(), view.index_levels(market.stored[1])
             source = f"the data set {market.stored[0]}"
     if asked[-1] < found[0] or asked[0] > found[-1]:
-        raise UserError(
-            f"'{name}' is known from {found[0]} to {found[-1]}, the account from {asked[0]} to {asked[-1]}",
-            hint=f"give a file of a market's returns (against=FILE){more}",
-        )
+        problem = f"'{name}' is known from {found[0]} to {found[-1]}, the account from {asked[0]} to {asked[-1]}"
+        raise UserError(problem, hint=f"give a file of a market's returns (against=FILE){more}")
     note = f"the market is '{name}': {market.title}, {found[0]} to {found[-1]}, from {source}; {market.bias}"
     returns = dict(zip(found[1:], (levels[1:] / levels[:-1] - 1.0).tolist(), strict=True))
     return OwnSeries(

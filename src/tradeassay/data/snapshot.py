@@ -28,7 +28,7 @@ from tradeassay.core.view import (
 )
 from tradeassay.data.source import CalendarName, action_known_at
 from tradeassay.data.store.manifest import Manifest, read_manifest
-from tradeassay.data.store.read import History, check_files, verify_snapshot
+from tradeassay.data.store.read import History, check_files, main_index, verify_snapshot
 
 
 class Snapshot:
@@ -262,9 +262,10 @@ class AsOfView:
 
     def index_levels(self, index: str, lookback: int | None = None) -> Floats:
         """Return the completed closing levels of an index, oldest first; raises :class:`DataError`."""
-        levels = self._history.levels_of(index)
+        history = self._history
+        levels = history.levels.get(main_index(index, history.levels))
         if levels is None:
-            raise self._history.no_index(index, self._row)
+            raise history.no_index(index, self._row)
         return levels[self._start(lookback) : self._completed]
 
     def index_name(self, index: str) -> str:
@@ -284,8 +285,10 @@ class AsOfView:
         """Return items published in (since, clock], newest first, at most ``limit``, about any of ``symbols``."""
         self._not_later(since)
         table = self._history.news
-        published = table.between(since, self._clock)
-        rows: Sequence[int] = published if symbols is None else table.of_symbols(symbols, published)
+        published = range(table.up_to(since), table.up_to(self._clock))
+        rows: Sequence[int] = published
+        if symbols is not None:  # an item about several comes once
+            rows = sorted({row for symbol in symbols for row in table.of_symbol(symbol, published)})
         newest = rows[::-1] if limit is None else rows[::-1][: whole_number("limit", limit)]
         return tuple(table.record(row) for row in newest)
 
@@ -320,15 +323,10 @@ def locate(history: History, clock: Instant) -> tuple[int, Moment]:
     """Return the current session of an instant and its moment. From an hour before the next open on, the next
     session is current ("pre_open"); before the first there is none: row -1."""
     row = bisect_right(history.open_times, clock) - 1
-    closed = row < 0 or history.close_times[row] <= clock
-    if not closed:
+    closed = history.close_times[row] if row >= 0 else -(1 << 62)
+    if clock < closed:
         return row, "open"
-    following = row + 1
-    if following < len(history.open_times) and clock >= _pre_open_starts(history, following):
-        return following, "pre_open"
+    if row + 1 < len(history.open_times):
+        if clock >= max(action_known_at(history.open_times[row + 1]), closed + 1):
+            return row + 1, "pre_open"
     return row, "close"
-
-
-def _pre_open_starts(history: History, row: int) -> Instant:
-    starts = action_known_at(history.open_times[row])
-    return starts if row == 0 else max(starts, history.close_times[row - 1] + 1)

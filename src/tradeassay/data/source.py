@@ -149,31 +149,21 @@ def _wrong(_name: str, item: object) -> str | None:
 sources: Registry[type[Source]] = Registry("source", _wrong)
 
 
-NEVER = -1
-"""The ex-row of an action whose ex-date lies before the first session: its effect is in every price."""
-
-
-@dataclass(frozen=True, slots=True)
-class Factors:
-    """``split`` and ``total`` of shape (sessions, columns); None when nothing of the kind ever happens. ``split``
-    counts shares, ``total`` adds dividends reinvested at the last close before the ex-date."""
-
-    split: Floats | None
-    total: Floats | None
-
-
 def ex_rows(actions: Sequence[CorporateAction], sessions: Days) -> Ints:
-    """Return the first row on or after each action's ex-date; :data:`NEVER` for one before the first session."""
+    """Return the first row on or after each action's ex-date; -1 for one before the first session, whose effect is
+    in every price."""
     days = np.array([action.ex_date for action in actions], dtype="datetime64[D]")
     rows = np.searchsorted(sessions, days, side="left").astype(np.int64)
     if sessions.size:
-        rows[days < sessions[0]] = NEVER
+        rows[days < sessions[0]] = -1
     return rows
 
 
-def factors(panel: Panel) -> Factors:
-    """Return cumulative factors, without what the vendor has applied. A dividend on a split's ex-date is per share
-    held *before* it; one that is not smaller than the last close leaves the factor at 1."""
+def factors(panel: Panel) -> tuple[Floats | None, Floats | None]:
+    """Return cumulative factors, shape (sessions, columns), without what the vendor has applied: of splits, which
+    count shares, and in total, with dividends reinvested at the last close before the ex-date; None where nothing
+    of the kind ever happens. A dividend on a split's ex-date is per share held *before* it; one that is not
+    smaller than the last close leaves the factor at 1."""
     live = panel.facts.live_actions
     rows = ex_rows(panel.actions, panel.sessions)
     shape = panel.bars["close"].shape
@@ -184,7 +174,7 @@ def factors(panel: Panel) -> Factors:
             order = 0 if action.kind == "dividend" else 1
             by_column.setdefault(column[action.symbol], []).append((row, order, action))
     if not by_column:
-        return Factors(None, None)
+        return None, None
     kinds = {action.kind for entries in by_column.values() for _, _, action in entries}
     split = np.ones(shape) if "split" in kinds else None
     total = np.ones(shape)
@@ -206,7 +196,7 @@ def factors(panel: Panel) -> Factors:
             if split is not None:
                 split[row:, index] = shares
             total[row:, index] = value
-    return Factors(split, total)
+    return split, total
 
 
 def previous_close(close: Floats, total: Floats | None) -> Floats:

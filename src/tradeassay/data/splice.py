@@ -14,7 +14,7 @@ import numpy as np
 
 from tradeassay.core.errors import DataError
 from tradeassay.core.time import Instant
-from tradeassay.core.view import FIELDS, CorporateAction, Field, Floats, Instrument, Ints
+from tradeassay.core.view import FIELDS, CorporateAction, Field, Floats, Ints
 from tradeassay.data.snapshot import Moment, Snapshot
 from tradeassay.data.store.read import History, TimedTable
 
@@ -90,12 +90,10 @@ class _Spliced(History):
                 self._arrays[name][row] = self._source(self._true, name)[row]
         self._now, self._clock = unknown, clock
         visible = self._true.visible[row]
-        self.every_instrument: tuple[Instrument, ...] = (
-            *self._true.every_instrument[:visible],
-            *self._false.every_instrument[visible:],
-        )
-        over = self._true.last_rows < row
-        self.last_rows: Ints = np.where(over, self._true.last_rows, self._false.last_rows)
+        true, false = self._true, self._false
+        self.every_instrument = true.every_instrument[:visible] + false.every_instrument[visible:]
+        self.every_symbol = true.every_symbol[:visible] + false.every_symbol[visible:]
+        self.last_rows: Ints = np.where(true.last_rows < row, true.last_rows, false.last_rows)
         self._splice_actions(row, clock)
         for table in self._tables:
             table.move(clock)

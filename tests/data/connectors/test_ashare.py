@@ -8,6 +8,7 @@ from tradeassay.data.calendars import sessions_between
 from tradeassay.data.connectors.ashare import (
     STRIDE,
     Distribution,
+    ashare_instrument,
     dated_members,
     merged,
     parse_ashare,
@@ -25,8 +26,7 @@ from tradeassay.data.connectors.yfinance import VendorSplit, factor_after, not_a
     ],
 )
 def test_markets_and_boards(text, symbol, board):
-    share = parse_ashare(text)
-    assert (share.symbol, share.instrument().board) == (symbol, board)
+    assert (parse_ashare(text), ashare_instrument(symbol, None).board) == (symbol, board)
 
 
 @pytest.mark.parametrize("text", ["", "60000", "6000000", "AAPL", "600000.HK", "hk.00700"])

@@ -63,7 +63,7 @@ def does_not_profit(single: list[float], together: float) -> bool:
     return together < 1.5 and max(single) < 2.5
 
 
-@pytest.mark.slow_for("crypto", "us")
+@pytest.mark.slow_for("crypto", "ashare")  # the other tests here need the US worlds too
 @pytest.mark.parametrize("name", MARKETS)
 def test_a_reader_of_facts_profits_after_costs(world, market, name):
     result = pooled(world, market, name, {"informative"})

@@ -10,6 +10,7 @@ from tradeassay.data.store.write import check_form
 
 STOCKS = ("us", "ashare", "crypto")
 ALL = (*STOCKS, "futures")
+other_seeds = pytest.mark.slow_for(*(f"{seed}-{name}" for seed in (1, 2) for name in ALL))
 
 
 def autocorrelation(x: np.ndarray, lag: int) -> float:
@@ -27,6 +28,7 @@ def kurtosis(x: np.ndarray) -> float:
     return float(np.mean((x - x.mean()) ** 4) / x.var() ** 2)
 
 
+@other_seeds
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_doctor_finds_nothing(world, name, seed):
@@ -66,6 +68,7 @@ def test_bars_are_ordered_positive_and_on_the_tick(world, name):
     )
 
 
+@other_seeds
 @pytest.mark.parametrize("name", STOCKS)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_returns_have_fat_tails_and_clusters_but_no_memory(world, market, name, seed):
@@ -95,6 +98,7 @@ def test_volume_follows_the_size_of_moves(world, market, name):
     assert np.corrcoef(sizes[both], volume[both])[0, 1] > 0.25
 
 
+@other_seeds
 @pytest.mark.parametrize("name", STOCKS)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_regimes_are_what_they_are_called(world, name, seed):

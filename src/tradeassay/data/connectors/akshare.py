@@ -19,9 +19,9 @@ from tradeassay.core.view import FIELDS, Days, Field, Floats
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors import common
 from tradeassay.data.connectors.ashare import (
-    AShare,
     Distribution,
     FetchedStock,
+    ashare_instrument,
     merged,
     parse_ashare,
     stock_actions,
@@ -181,14 +181,15 @@ class AkshareSource(common.ConnectorSource):
         return replace(panel, actions=stock_actions(stocks, sessions))
 
 
-def _stock(wire: AkshareWire, share: AShare, sessions: Sessions) -> FetchedStock:
+def _stock(wire: AkshareWire, share: str, sessions: Sessions) -> FetchedStock:
     first, last = sessions.first, sessions.last
-    table = wire.bars(share.code, first, last)
+    code = share[:6]
+    table = wire.bars(code, first, last)
     if table is None or len(table) == 0:
-        raise common.empty_answer(VENDOR, share.symbol, first, last)
-    facts, dividends = wire.facts(share.code), wire.distributions(share.code)
+        raise common.empty_answer(VENDOR, share, first, last)
+    facts, dividends = wire.facts(code), wire.distributions(code)
     found: list[Distribution] = []
-    what = f"the dividends of {share.symbol}"
+    what = f"the dividends of {share}"
     try:
         if dividends is not None:
             per_ten = (dividends[title].to_numpy(dtype=np.float64) for title in (CASH_PER_TEN, SHARES_PER_TEN))
@@ -196,7 +197,7 @@ def _stock(wire: AkshareWire, share: AShare, sessions: Sessions) -> FetchedStock
                 # A plan that has not been carried out yet has no ex-date; pandas says NaT.
                 if first <= str(day) <= last:
                     found.append(Distribution(str(day), *(np.nan_to_num(paid) / 10.0).tolist()))
-        what, found = f"the data of {share.symbol}", merged(found)
+        what, found = f"the data of {share}", merged(found)
         days: Days = np.array([str(day) for day in table[DAY]], dtype="datetime64[D]")
         fields = {ours: table[theirs].to_numpy(dtype=np.float64) for ours, theirs in COLUMNS.items()}
         change: Floats = table[CHANGE].to_numpy(dtype=np.float64)
@@ -207,7 +208,7 @@ def _stock(wire: AkshareWire, share: AShare, sessions: Sessions) -> FetchedStock
         raise common.changed_format(VENDOR, what, repr(error), "akshare") from error
     fields["volume"] = fields["volume"] * _volume_unit(share, fields)
     column = common.Column(
-        instrument=share.instrument(None if industry in ("", "-") else industry),
+        instrument=ashare_instrument(share, None if industry in ("", "-") else industry),
         days=days,
         fields=fields,
         listed=f"{listed[:4]}-{listed[4:6]}-{listed[6:]}",
@@ -216,7 +217,7 @@ def _stock(wire: AkshareWire, share: AShare, sessions: Sessions) -> FetchedStock
     return FetchedStock(column, found, unexplained(days, fields["close"], fields["close"] - change, found))
 
 
-def _volume_unit(share: AShare, fields: dict[Field, Floats]) -> float:
+def _volume_unit(share: str, fields: dict[Field, Floats]) -> float:
     """Return how many shares one unit of volume is (1 or a board lot): whichever puts the average price inside the
     bars."""
     traded = (fields["volume"] > 0) & (fields["amount"] > 0)
@@ -227,7 +228,7 @@ def _volume_unit(share: AShare, fields: dict[Field, Floats]) -> float:
         if not inside.size or np.mean(inside) > 0.5:
             return unit
     problem = "amount / volume lies outside the bars in lots and in shares"
-    raise common.changed_format(VENDOR, f"the volume of {share.symbol}", problem, "akshare")
+    raise common.changed_format(VENDOR, f"the volume of {share}", problem, "akshare")
 
 
 sources.add("akshare", AkshareSource)

@@ -21,37 +21,19 @@ UNEXPLAINED = 0.005
 """Share of the price by which the exchange's reference price may differ from what the distributions explain."""
 
 
-class AShare(NamedTuple):
-    """A six-digit code and its market (``SH``, ``SZ`` or ``BJ``)."""
-
-    code: str
-    market: str
-
-    @property
-    def symbol(self) -> str:
-        return f"{self.code}.{self.market}"
-
-    def instrument(self, sector: str | None = None, kind: Literal["stock", "index"] = "stock") -> Instrument:
-        """Return the instrument, without a name: vendors give today's, and a later "ST" in it would reveal the
-        future."""
-        return Instrument(
-            symbol=self.symbol,
-            kind=kind,
-            board=board_of(self.symbol),
-            sector=sector,
-            currency="CNY",
-            lot=100.0,
-            tick=0.01 if kind == "stock" else 0.001,
-        )
+def ashare_instrument(symbol: str, sector: str | None, kind: Literal["stock", "index"] = "stock") -> Instrument:
+    """Return an instrument without a name: vendors give today's, and an "ST" in it would reveal the future."""
+    tick = 0.01 if kind == "stock" else 0.001
+    told: dict[str, Any] = {"board": board_of(symbol), "currency": "CNY", "lot": 100.0, "tick": tick}
+    return Instrument(symbol=symbol, kind=kind, sector=sector, **told)
 
 
-def parse_ashare(text: str) -> AShare:
-    """Read ``600000``, ``600000.SH``, ``sh.600000`` or ``SH600000``; raises :class:`UserError` for other text."""
+def parse_ashare(text: str) -> str:
+    """Return ``600000.SH`` for ``600000``, ``sh.600000`` or ``SH600000``; :class:`UserError` for other texts."""
     symbol = ashare_code(text.strip())
     if symbol is None:
         raise UserError(f"'{text}' is not an A-share code", hint="write e.g. 600000.SH or 000001.SZ")
-    code, market = symbol.split(".")
-    return AShare(code, market)
+    return symbol
 
 
 class Distribution(NamedTuple):

@@ -22,9 +22,9 @@ from tradeassay.core.view import FIELDS, Floats, Fundamental
 from tradeassay.data.calendars import Sessions
 from tradeassay.data.connectors import common
 from tradeassay.data.connectors.ashare import (
-    AShare,
     Distribution,
     FetchedStock,
+    ashare_instrument,
     dated_members,
     merged,
     parse_ashare,
@@ -250,9 +250,9 @@ class BaostockSource(common.ConnectorSource):
             wire = BaostockWire(library, watch, self._runtime)
             memberships = _members(wire, config.index, sessions) if config.index else ()
             shares = [parse_ashare(text) for text in config.symbols]
-            shares = shares or [parse_ashare(name) for name in sorted({one.symbol for one in memberships})]
+            shares = shares or sorted({one.symbol for one in memberships})
             facts = _listings(wire, shares)
-            sectors: dict[AShare, str] = {}
+            sectors: dict[str, str] = {}
             for day in (sessions.first, sessions.last):
                 rest = [share for share in shares if share not in sectors]
                 what = f"the industry of {{}} on {day}"
@@ -270,7 +270,7 @@ class BaostockSource(common.ConnectorSource):
             before=(common.SURVIVORS,) if config.symbols else (),
             after=(*unexplained_note(stocks), *([treated] if special else [])),
         )
-        chosen = {share.symbol for share in shares}
+        chosen = set(shares)
         return replace(
             panel,
             actions=stock_actions(stocks, sessions),
@@ -280,8 +280,10 @@ class BaostockSource(common.ConnectorSource):
         )
 
 
-def _their(share: AShare) -> str:
-    return f"{share.market.lower()}.{share.code}"
+def _their(share: str) -> str:
+    """Return ``sh.600000`` for ``600000.SH``."""
+    code, market = share.split(".")
+    return f"{market.lower()}.{code}"
 
 
 def _members(wire: BaostockWire, index: Index, sessions: Sessions) -> tuple[Membership, ...]:
@@ -289,29 +291,27 @@ def _members(wire: BaostockWire, index: Index, sessions: Sessions) -> tuple[Memb
         rows = wire.rows(f"the members of {index} on {day}", ("code",), f"query_{index}_stocks", date=day)
         if not rows:
             raise SourceError(f"baostock names no members of {index} on {day}", hint="ask for later days")
-        return frozenset(parse_ashare(row["code"]).symbol for row in rows)
+        return frozenset(parse_ashare(row["code"]) for row in rows)
 
     return dated_members(index, sessions, ask)
 
 
 def _facts(
-    wire: BaostockWire, shares: Sequence[AShare], what: str, needed: Sequence[str], method: str, *more: str
+    wire: BaostockWire, shares: Sequence[str], what: str, needed: Sequence[str], method: str, *more: str
 ) -> list[Row]:
     """Ask for each of a few shares, or at once for the whole market."""
-    asked = [(one.symbol, _their(one)) for one in shares] if len(shares) <= FEW else [("all stocks", "")]
+    asked = [(one, _their(one)) for one in shares] if len(shares) <= FEW else [("all stocks", "")]
     return [row for name, code in asked for row in wire.rows(what.format(name), needed, method, code, *more)]
 
 
-def _listings(wire: BaostockWire, shares: Sequence[AShare]) -> dict[AShare, Row]:
+def _listings(wire: BaostockWire, shares: Sequence[str]) -> dict[str, Row]:
     needed = ("code", "ipoDate", "outDate", "type")
     found = {row["code"]: row for row in _facts(wire, shares, "the listing of {}", needed, "query_stock_basic")}
     for share in shares:
         kind = found.get(_their(share), {}).get("type")
         if kind not in KINDS:
             what = "knows no" if kind is None else "lists, but not as"
-            raise SourceError(
-                f"baostock {what} stock or fund {share.symbol}", hint="check the code, or leave it out"
-            )
+            raise SourceError(f"baostock {what} stock or fund {share}", hint="check the code, or leave it out")
     return {share: found[_their(share)] for share in shares}
 
 
@@ -322,20 +322,18 @@ def _bars(wire: BaostockWire, what: str, code: str, sessions: Sessions) -> list[
     return wire.rows(what, BAR_FIELDS, method, code, ",".join(BAR_FIELDS), adjustflag="3", **asked)
 
 
-def _stock(
-    wire: BaostockWire, share: AShare, listing: Row, sector: str | None, sessions: Sessions
-) -> FetchedStock:
-    what = f"the daily bars of {share.symbol}"
+def _stock(wire: BaostockWire, share: str, listing: Row, sector: str | None, sessions: Sessions) -> FetchedStock:
+    what = f"the daily bars of {share}"
     rows = _bars(wire, what, _their(share), sessions)
     if not rows:
-        raise common.empty_answer(VENDOR, share.symbol, sessions.first, sessions.last)
+        raise common.empty_answer(VENDOR, share, sessions.first, sessions.last)
     traded = [row for row in rows if row["tradestatus"] == "1"]
     halted = [row["date"] for row in rows if row["tradestatus"] != "1"]
     found: list[Distribution] = []
     try:
         fields = {name: np.array([float(row[name]) for row in traded], dtype=np.float64) for name in FIELDS}
         column = common.Column(
-            instrument=share.instrument(sector, KINDS[listing["type"]]),
+            instrument=ashare_instrument(share, sector, KINDS[listing["type"]]),
             days=np.array([row["date"] for row in traded], dtype="datetime64[D]"),
             fields=fields,
             listed=listing["ipoDate"] or None,
@@ -344,7 +342,7 @@ def _stock(
         )
         bars, needed = what, ("dividOperateDate", "dividCashPsBeforeTax", "dividStocksPs", "dividReserveToStockPs")
         for year in range(int(sessions.first[:4]), int(sessions.last[:4]) + 1):
-            what = f"the dividends of {share.symbol} in {year}"
+            what = f"the dividends of {share} in {year}"
             for row in wire.rows(what, needed, "query_dividend_data", _their(share), str(year), "operate"):
                 cash, bonus, reserve = (float(row[name] or 0.0) for name in needed[1:])
                 if sessions.first <= row["dividOperateDate"] <= sessions.last:
@@ -352,7 +350,7 @@ def _stock(
         what, found = bars, merged(found)
         precloses = np.array([float(row["preclose"]) for row in traded])
         unclear = unexplained(column.days, fields["close"], precloses, found)
-        caps = _float_caps(share.symbol, traded, sessions) if column.instrument.kind == "stock" else ()
+        caps = _float_caps(share, traded, sessions) if column.instrument.kind == "stock" else ()
     except ValueError as error:
         raise common.changed_format(VENDOR, what, str(error), VENDOR) from error
     return FetchedStock(column, found, unclear, sum(row["isST"] == "1" for row in rows), caps)

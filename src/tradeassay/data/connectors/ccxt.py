@@ -104,10 +104,8 @@ class CryptoWire:
         table = np.array(rows, dtype=np.float64).reshape(len(rows), 6)
         start = table[:, 0].astype(np.int64) * MILLISECOND
         if bool((start % step).any()):
-            raise SourceError(
-                f"{self.name}'s {timeframe} candles of {symbol} do not begin at full UTC steps",
-                hint="choose another exchange",
-            )
+            problem = f"{self.name}'s {timeframe} candles of {symbol} do not begin at full UTC steps"
+            raise SourceError(problem, hint="choose another exchange")
         return start, {name: table[:, index + 1] for index, name in enumerate(FIELD_ORDER)}
 
     def _page(self, symbol: str, timeframe: Timeframe, since: Instant, limit: int) -> list[list[float]]:

@@ -348,16 +348,12 @@ def _rows(column: Column, days: Days, sessions: Sessions, vendor: str) -> Ints:
     symbol = column.instrument.symbol
     back = np.flatnonzero(days[1:] <= days[:-1])
     if back.size:
-        raise SourceError(
-            f"{vendor}'s days of {symbol} are doubled or out of order at {days[back[0] + 1]}",
-            hint="fetch again; if it stays so, leave the symbol out",
-        )
+        problem = f"{vendor}'s days of {symbol} are doubled or out of order at {days[back[0] + 1]}"
+        raise SourceError(problem, hint="fetch again; if it stays so, leave the symbol out")
     strange = days[~np.isin(days, sessions.days)]
     if strange.size:
-        raise SourceError(
-            f"{vendor} sent a bar of {symbol} for {strange[0]}, when {sessions.calendar} has no session",
-            hint="leave the symbol out, or fetch it from another source",
-        )
+        problem = f"{vendor} sent a bar of {symbol} for {strange[0]}, when {sessions.calendar} has no session"
+        raise SourceError(problem, hint="leave the symbol out, or fetch it from another source")
     return np.searchsorted(sessions.days, days).astype(np.int64)
 
 
@@ -407,18 +403,14 @@ def join_minutes(
     missing: list[str] = []
     for index, (symbol, close_time, fields) in enumerate(minutes):
         if (np.diff(close_time) <= 0).any():
-            raise SourceError(
-                f"{vendor}'s minutes of {symbol} are doubled or out of order",
-                hint="fetch again; if it stays so, leave minutes out",
-            )
+            problem = f"{vendor}'s minutes of {symbol} are doubled or out of order"
+            raise SourceError(problem, hint="fetch again; if it stays so, leave minutes out")
         # A bar that ends at midnight belongs to the day before.
         days = (close_time - 1).astype("datetime64[ns]").astype("datetime64[D]")
         gone = np.setdiff1d(traded[symbol], days)
         if gone.size and not allow_partial:
-            raise SourceError(
-                f"{vendor} has no minutes of {symbol} on {gone[0]} ({gone.size} days in all)",
-                hint="ask for other days, without minutes, or with allow_partial=true",
-            )
+            problem = f"{vendor} has no minutes of {symbol} on {gone[0]} ({gone.size} days in all)"
+            raise SourceError(problem, hint="ask for other days, without minutes, or with allow_partial=true")
         missing += [f"{symbol} {day}" for day in gone]
         for name, values in fields.items():
             bars[name][np.searchsorted(every, close_time), index] = values

@@ -255,10 +255,8 @@ class YFinanceSource(common.ConnectorSource):
         first, today = parse_day(sessions.first), moment(clock.now()).date()
         oldest, until = today - timedelta(days=MINUTE_HISTORY_DAYS), today + timedelta(days=1)
         if config.minutes and first < oldest:
-            raise UserError(
-                f"Yahoo keeps minute bars for 30 days, and {first} is older",
-                hint=f"ask with first={oldest} or later, or without minutes",
-            )
+            problem = f"Yahoo keeps minute bars for 30 days, and {first} is older"
+            raise UserError(problem, hint=f"ask with first={oldest} or later, or without minutes")
         with conversation(self._runtime, self._wire.get("session")) as wire:
             series = [wire.daily(symbol, first, until) for symbol in config.symbols]
             for one in series:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,10 +94,8 @@ def read_manifest(folder: Path) -> Manifest:
         if head.format != FORMAT:
             raise DataError(f"{path} is not a snapshot manifest", hint="point to a snapshot's folder")
         if head.format_version != FORMAT_VERSION:
-            raise DataError(
-                f"{path} has format {head.format_version}, this version reads {FORMAT_VERSION}",
-                hint="get or import the data again",
-            )
+            problem = f"{path} has format {head.format_version}, this version reads {FORMAT_VERSION}"
+            raise DataError(problem, hint="get or import the data again")
         manifest = msgspec.json.decode(content, type=Manifest)
     except UNDECODABLE as error:
         raise DataError(f"{path} is damaged: {error}", hint="get or import the data again") from error
@@ -231,52 +230,42 @@ def _offsets(lengths: list[int]) -> np.ndarray[Any, np.dtype[np.int32]]:
 
 _INSTRUMENT_FIELDS = tuple("symbol name kind board sector currency lot step tick multiplier expiry root".split())
 
-LISTINGS = pa.schema(
-    [
-        (name, pa.float64() if name in ("lot", "step", "tick", "multiplier") else pa.string())
-        for name in _INSTRUMENT_FIELDS
-    ]
-    + [("listed", pa.string()), ("delisted", pa.string())]
-)
-_TYPES = {
-    "known_at": pa.int64(),
-    "published_at": pa.int64(),
-    "value": pa.float64(),
-    "symbols": pa.list_(pa.string()),
+_TYPES = dict.fromkeys(("lot", "step", "tick", "multiplier", "value"), pa.float64())
+_TYPES |= {"known_at": pa.int64(), "published_at": pa.int64(), "symbols": pa.list_(pa.string())}
+"""Columns of records that are not texts."""
+_KINDS: dict[str, tuple[Callable[..., Any], str]] = {
+    "actions": (CorporateAction, "known_at ex_date symbol kind value"),
+    "memberships": (Membership, "start index symbol end"),
+    "fundamentals": (Fundamental, "known_at symbol field period_end value"),
+    "news": (NewsItem, "published_at id symbols title body source url"),
 }
-RECORDS: dict[str, pa.Schema] = {
-    kind: pa.schema([(name, _TYPES.get(name, pa.string())) for name in names.split()])
-    for kind, names in {
-        "actions": "known_at ex_date symbol kind value",
-        "memberships": "start index symbol end",
-        "fundamentals": "known_at symbol field period_end value",
-        "news": "published_at id symbols title body source url",
-    }.items()
-}
-"""The record tables of a panel, by the attribute that holds them."""
 
 
-_ORDER: dict[str, Callable[[Any], Any]] = {
-    "actions": lambda a: (a.known_at, a.ex_date, a.symbol, a.kind, a.value),
-    "memberships": lambda m: (m.start, m.index, m.symbol, m.end or ""),
-    "fundamentals": lambda f: (f.known_at, f.symbol, f.field, f.period_end, f.value),
-    "news": lambda n: (n.published_at, n.id),
-}
-_MADE: dict[str, Callable[..., Any]] = {
-    "actions": CorporateAction,
-    "memberships": Membership,
-    "fundamentals": Fundamental,
-    "news": lambda **row: NewsItem(**{**row, "symbols": tuple(row["symbols"])}),
-}
+def _schema(names: Sequence[str]) -> pa.Schema:
+    return pa.schema([(name, _TYPES.get(name, pa.string())) for name in names])
+
+
+LISTINGS = _schema((*_INSTRUMENT_FIELDS, "listed", "delisted"))
+RECORDS: dict[str, pa.Schema] = {kind: _schema(names.split()) for kind, (_, names) in _KINDS.items()}
+"""The record tables of a panel, by the attribute that holds them, with the columns that give their order first."""
 
 
 def sorted_records(panel: Panel) -> dict[str, Any]:
     """Return the dated records by kind in the store's order: by the time they became known, ties by content."""
-    return {name: tuple(sorted(getattr(panel, name), key=order)) for name, order in _ORDER.items()}
+
+    def order(record: Any, names: Sequence[str]) -> list[Any]:
+        values = (getattr(record, name) for name in names)
+        return ["" if value is None else value for value in values]
+
+    return {
+        kind: tuple(sorted(getattr(panel, kind), key=partial(order, names=schema.names)))
+        for kind, schema in RECORDS.items()
+    }
 
 
 def made_record(kind: str, row: Mapping[str, Any]) -> Any:
-    return _MADE[kind](**row)
+    many = {"symbols": tuple(row["symbols"])} if "symbols" in row else {}
+    return _KINDS[kind][0](**{**row, **many})
 
 
 def record_tables(panel: Panel) -> dict[str, pa.Table]:

@@ -7,9 +7,9 @@ changed byte can end the process with a signal. A file is hashed once per proces
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -152,6 +152,15 @@ def _grids(folder: Path, manifest: Manifest) -> Panel:
     bars = open_table(folder, manifest, "bars.arrow")
     rows = bars.num_rows
     indices = open_table(folder, manifest, "indices.arrow")
+    minutes = None
+    if "minutes.arrow" in manifest.files:
+        table = open_table(folder, manifest, "minutes.arrow")
+        symbols = tuple(name.rsplit("/", 1)[0] for name in table.column_names[1 :: len(FIELDS)])
+        columns = {
+            name: np.column_stack([plain(one_chunk(table, f"{symbol}/{name}")) for symbol in symbols])
+            for name in FIELDS
+        }
+        minutes = MinutePanel(symbols, integers(table, "close_time"), columns)
     return Panel(
         name=manifest.name,
         facts=manifest.facts,
@@ -161,7 +170,7 @@ def _grids(folder: Path, manifest: Manifest) -> Panel:
         close_time=integers(bars, "close_time"),
         bars={name: matrix(one_chunk(bars, name), rows) for name in FIELDS},
         suspended=matrix(one_chunk(bars, "suspended"), rows).view(np.bool_),
-        minutes=read_minutes(folder, manifest),
+        minutes=minutes,
         indices={name: plain(one_chunk(indices, name)) for name in indices.column_names if name != "session"},
     )
 
@@ -177,18 +186,6 @@ def _records(folder: Path, manifest: Manifest) -> dict[str, pa.Table]:
     return found
 
 
-def read_minutes(folder: Path, manifest: Manifest) -> MinutePanel | None:
-    if "minutes.arrow" not in manifest.files:
-        return None
-    table = open_table(folder, manifest, "minutes.arrow")
-    symbols = tuple(name.rsplit("/", 1)[0] for name in table.column_names[1 :: len(FIELDS)])
-    columns = {
-        name: np.column_stack([plain(one_chunk(table, f"{symbol}/{name}")) for symbol in symbols])
-        for name in FIELDS
-    }
-    return MinutePanel(symbols, integers(table, "close_time"), columns)
-
-
 T = TypeVar("T")
 _NO_ROWS: list[int] = []
 
@@ -197,68 +194,48 @@ class TimedTable(Generic[T]):
     """Records in the order they became known. The file is opened on first use, records are made on demand."""
 
     def __init__(self, load: Callable[[], pa.Table], time_column: str, kind: str, symbols: str) -> None:
-        self._load = load
-        self._time_column = time_column
-        self._kind = kind
-        self._symbols = symbols
-        self._table: pa.Table | None = None
-        self._times: Ints = np.empty(0, dtype=np.int64)
-        self._by_symbol: dict[str, list[int]] | None = None
-        self._columns: dict[str, pa.Array] = {}
+        self._load, self._time_column, self._kind, self._symbols = load, time_column, kind, symbols
         self.record = lru_cache(maxsize=16_384)(self._record)
 
+    @cached_property
+    def _columns(self) -> dict[str, pa.Array]:
+        table = self._load()
+        return {name: one_chunk(table, name) for name in table.column_names}
+
+    @cached_property
+    def _times(self) -> Ints:
+        return plain(self._columns[self._time_column])
+
+    @cached_property
+    def _by_symbol(self) -> dict[str, list[int]]:
+        column = self._columns[self._symbols]
+        if pa.types.is_list(column.type):
+            owners = np.repeat(np.arange(len(column)), np.diff(plain(column.offsets)))
+            names = column.flatten().to_pylist()
+        else:
+            owners, names = np.arange(len(column)), column.to_pylist()
+        index: dict[str, list[int]] = {}
+        for name, row in zip(names, owners.tolist(), strict=True):
+            index.setdefault(name, []).append(row)
+        return index
+
     def __len__(self) -> int:
-        self._open()
         return int(self._times.size)
 
     def up_to(self, clock: Instant) -> int:
-        self._open()
         return int(np.searchsorted(self._times, clock, side="right"))
 
-    def between(self, since: Instant, clock: Instant) -> range:
-        """Return the rows of the records that became known in (since, clock]."""
-        return range(self.up_to(since), self.up_to(clock))
-
     def of_symbol(self, symbol: str, rows: range) -> list[int]:
-        mine = self._index().get(symbol, _NO_ROWS)
+        mine = self._by_symbol.get(symbol, _NO_ROWS)
         return mine[bisect_left(mine, rows.start) : bisect_left(mine, rows.stop)]
-
-    def of_symbols(self, symbols: Iterable[str], rows: range) -> list[int]:
-        """Return the rows inside ``rows`` that are about any of the symbols, oldest first, each once."""
-        found: set[int] = set()
-        for symbol in symbols:
-            found.update(self.of_symbol(symbol, rows))
-        return sorted(found)
 
     def count_of_symbol(self, symbol: str, stop: int) -> int:
         """Return how many of the first ``stop`` records are about one symbol."""
-        return bisect_right(self._index().get(symbol, _NO_ROWS), stop - 1)
+        return bisect_right(self._by_symbol.get(symbol, _NO_ROWS), stop - 1)
 
     def _record(self, row: int) -> T:
-        self._open()
         made: T = made_record(self._kind, {name: cells[row].as_py() for name, cells in self._columns.items()})
         return made
-
-    def _open(self) -> None:
-        if self._table is None:
-            self._table = self._load()
-            self._times = integers(self._table, self._time_column)
-            self._columns = {name: one_chunk(self._table, name) for name in self._table.column_names}
-
-    def _index(self) -> dict[str, list[int]]:
-        if self._by_symbol is None:
-            self._open()
-            column = self._columns[self._symbols]
-            if pa.types.is_list(column.type):
-                owners = np.repeat(np.arange(len(column)), np.diff(plain(column.offsets)))
-                names = column.flatten().to_pylist()
-            else:
-                owners, names = np.arange(len(column)), column.to_pylist()
-            index: dict[str, list[int]] = {}
-            for name, row in zip(names, owners.tolist(), strict=True):
-                index.setdefault(name, []).append(row)
-            self._by_symbol = index
-        return self._by_symbol
 
 
 NOT_DELISTED = 1 << 40
@@ -284,17 +261,16 @@ class History:
         self.trading: Bools = self._matrix(bars, "trading").view(np.bool_)
         listings = read_listings(self._table("listings.arrow"))
         self.every_instrument: tuple[Instrument, ...] = tuple(entry.instrument for entry in listings)
-        self.column_of = {item.symbol: index for index, item in enumerate(self.every_instrument)}
+        self.every_symbol = tuple(item.symbol for item in self.every_instrument)
+        self.column_of = {symbol: index for index, symbol in enumerate(self.every_symbol)}
         listed = np.array([entry.listed for entry in listings], dtype="datetime64[D]")
         self.listed_rows: Ints = np.searchsorted(self.sessions, listed, side="left").astype(np.int64)
         self.listed_rows.flags.writeable = False
         self.visible: list[int] = np.searchsorted(listed, self.sessions, side="right").tolist()
-        last = [entry.delisted for entry in listings]
-        self.last_rows: Ints = np.full(len(listings), NOT_DELISTED, dtype=np.int64)
-        for place, day in enumerate(last):
-            if day is not None:
-                after = np.searchsorted(self.sessions, np.datetime64(day, "D"), side="right")
-                self.last_rows[place] = after - 1 if after < self.sessions.size else NOT_DELISTED
+        last = np.array([entry.delisted or "9999-12-31" for entry in listings], dtype="datetime64[D]")
+        after = np.searchsorted(self.sessions, last, side="right").astype(np.int64)
+        self.last_rows: Ints = np.where(after < self.sessions.size, after - 1, NOT_DELISTED)
+        self._gone_order = sorted(self.last_rows[self.last_rows < NOT_DELISTED].tolist())
         self._load_adjustment(bars)
         self._load_indices()
         self._minutes: pa.Table | None = None
@@ -304,10 +280,12 @@ class History:
         self.fundamentals: TimedTable[Fundamental] = TimedTable(
             partial(self._table, "fundamentals.arrow"), "known_at", "fundamentals", "symbol"
         )
-        self.known_figures = lru_cache(maxsize=4096)(self._known_figures)
-        self.members = lru_cache(maxsize=1024)(self._members)
+        # Whoever reads a view keeps what it made of its names as long as they are the same objects.
         self.symbols = lru_cache(maxsize=None)(self._symbols)
         self.instruments = lru_cache(maxsize=None)(self._instruments)
+        self.gone = lru_cache(maxsize=None)(self._gone)
+        self.known_figures = lru_cache(maxsize=4096)(self._known_figures)
+        self.members = lru_cache(maxsize=1024)(self._members)
         self.minute_bars = lru_cache(maxsize=256)(self._minute_bars)
 
     def _table(self, name: str) -> pa.Table:
@@ -326,19 +304,22 @@ class History:
         if SPECIAL not in self._spells:
             return None
         names = set(self.members_at(SPECIAL, row)) if row >= self._changes[SPECIAL][0] else set()
-        special = np.array([item.symbol in names for item in self.every_instrument[:visible]], dtype=np.bool_)
+        special = np.array([symbol in names for symbol in self.every_symbol[:visible]], dtype=np.bool_)
         special.flags.writeable = False
         return special
 
     def _symbols(self, visible: int) -> tuple[str, ...]:
-        return tuple(item.symbol for item in self.every_instrument[:visible])
+        return self.every_symbol[:visible]
 
     def _instruments(self, visible: int) -> tuple[Instrument, ...]:
         return self.every_instrument[:visible]
 
     def gone_by(self, row: int) -> tuple[str, ...]:
-        gone = np.flatnonzero(self.last_rows < row).tolist()
-        return tuple(self.every_instrument[column].symbol for column in gone)
+        return self.gone(bisect_right(self._gone_order, row - 1))
+
+    def _gone(self, count: int) -> tuple[str, ...]:
+        columns = np.flatnonzero(self.last_rows <= self._gone_order[count - 1]).tolist() if count else ()
+        return tuple(self.every_symbol[column] for column in columns)
 
     # -- adjustment ----------------------------------------------------------------------------------------------
 
@@ -359,11 +340,9 @@ class History:
         events.sort(key=lambda event: event[:3])
         for row, _, _, action in events:
             self._by_row[row] = (*self._by_row.get(row, ()), action)
-        self._total_rows = [event[0] for event in events]
-        self._total_columns = np.array([event[1] for event in events], dtype=np.int64)
         splits = [event for event in events if event[2] == "split"]
-        self._split_rows = [event[0] for event in splits]
-        self._split_columns = np.array([event[1] for event in splits], dtype=np.int64)
+        self._total_rows, self._split_rows = ([event[0] for event in which] for which in (events, splits))
+        self._total_columns, self._split_columns = ([event[1] for event in which] for which in (events, splits))
 
     def actions_of(self, row: int) -> tuple[CorporateAction, ...]:
         """Return the actions that take effect in a session, by column, a dividend before a split."""
@@ -383,7 +362,7 @@ class History:
         low, high = bisect_right(rows, start), bisect_right(rows, row)
         if low >= high:
             return window
-        touched = sorted({column for column in columns[low:high].tolist() if column < window.shape[1]})
+        touched = sorted({column for column in columns[low:high] if column < window.shape[1]})
         if not touched or not window.shape[0]:
             return window
         then, now = factor[start : start + window.shape[0], touched], factor[row, touched]
@@ -403,11 +382,8 @@ class History:
         for row in self._table("memberships.arrow").to_pylist():
             entry = made_record("memberships", row)
             first = int(np.searchsorted(self.sessions, np.datetime64(entry.start, "D"), side="left"))
-            after = (
-                self.sessions.size
-                if entry.end is None
-                else int(np.searchsorted(self.sessions, np.datetime64(entry.end, "D"), side="right"))
-            )
+            last = np.datetime64(entry.end or "9999-12-31", "D")
+            after = int(np.searchsorted(self.sessions, last, side="right"))
             column = self.column_of[entry.symbol]
             first = max(first, int(self.listed_rows[column]))
             if first < after:
@@ -420,9 +396,6 @@ class History:
     def name_of(self, index: str) -> str:
         """Return the data's own name of an index: ``IDX`` is the one that it has, or the CSI 300 among several."""
         return main_index(index, {**self.levels, **self._changes})
-
-    def levels_of(self, index: str) -> Floats | None:
-        return self.levels.get(main_index(index, self.levels))
 
     def members_at(self, index: str, row: int) -> tuple[str, ...]:
         """Return an index's members in a session; raises :class:`DataError` for an index unknown by then."""
@@ -437,7 +410,7 @@ class History:
     def _members(self, index: str, stretch: int) -> tuple[str, ...]:
         row = self._changes[index][stretch - 1]
         columns = sorted({column for first, after, column in self._spells[index] if first <= row < after})
-        return tuple(self.every_instrument[column].symbol for column in columns)
+        return tuple(self.every_symbol[column] for column in columns)
 
     def no_index(self, index: str, row: int) -> DataError:
         known = sorted({*self.levels, *(name for name, edges in self._changes.items() if edges[0] <= row)})

@@ -9,6 +9,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -94,16 +95,8 @@ def write_snapshot(
 
 
 def _write_files(panel: Panel, folder: Path, found: tuple[DataFault, ...]) -> Manifest:
-    records = record_tables(panel)
-    indices = {"session": numbers(panel.sessions)} | {k: numbers(panel.indices[k]) for k in sorted(panel.indices)}
-    tables = {"bars": _bars_table(panel), "listings": listings_table(panel.listings), "indices": pa.table(indices)}
-    minutes = panel.minutes
-    if minutes is not None:
-        columns = {"close_time": numbers(minutes.close_time)}
-        for index, symbol in enumerate(minutes.symbols):
-            columns |= {f"{symbol}/{name}": numbers(minutes.bars[name][:, index]) for name in FIELDS}
-        tables["minutes"] = pa.table(columns)
-    for kind, table in (tables | records).items():
+    records, minutes = record_tables(panel), panel.minutes
+    for kind, table in chain(_grids(panel), records.items()):
         path = folder / f"{kind}.arrow"
         # One batch per file: a column is then one contiguous piece of the memory map.
         with naming(path), pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
@@ -142,19 +135,30 @@ def _write_files(panel: Panel, folder: Path, found: tuple[DataFault, ...]) -> Ma
     return manifest
 
 
-def _bars_table(panel: Panel) -> pa.Table:
-    adjustment = factors(panel)
+def _grids(panel: Panel) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the tables that are no records, one by one: together they would be most of a large import's memory."""
+    split, total = factors(panel)
     days = panel.sessions[:, None]
     listed = np.array([entry.listed for entry in panel.listings], dtype="datetime64[D]")
     delisted = np.array([entry.delisted or "9999-12-31" for entry in panel.listings], dtype="datetime64[D]")
     matrices: dict[str, Any] = {name: panel.bars[name] for name in FIELDS}
     matrices["suspended"] = panel.suspended
     matrices["trading"] = (days >= listed) & (days <= delisted) & ~panel.suspended
-    matrices["prev_close"] = previous_close(panel.bars["close"], adjustment.total)
-    matrices |= {"split_factor": adjustment.split, "total_factor": adjustment.total}
+    matrices["prev_close"] = previous_close(panel.bars["close"], total)
+    matrices |= {"split_factor": split, "total_factor": total}
     times = {"session": panel.sessions, "open_time": panel.open_time, "close_time": panel.close_time}
     columns = {name: numbers(one) for name, one in times.items()}
-    return pa.table(columns | {name: matrix_column(one) for name, one in matrices.items() if one is not None})
+    columns |= {name: matrix_column(one) for name, one in matrices.items() if one is not None}
+    del matrices, split, total
+    yield "bars", pa.table(columns)
+    yield "listings", listings_table(panel.listings)
+    columns = {"session": numbers(panel.sessions)}
+    yield "indices", pa.table(columns | {name: numbers(panel.indices[name]) for name in sorted(panel.indices)})
+    if panel.minutes is not None:
+        columns = {"close_time": numbers(panel.minutes.close_time)}
+        for index, symbol in enumerate(panel.minutes.symbols):
+            columns |= {f"{symbol}/{name}": numbers(panel.minutes.bars[name][:, index]) for name in FIELDS}
+        yield "minutes", pa.table(columns)
 
 
 def _move_into_place(temporary: Path, folder: Path, manifest: Manifest, replace_existing: bool) -> Manifest:
@@ -168,10 +172,8 @@ def _move_into_place(temporary: Path, folder: Path, manifest: Manifest, replace_
         there = read_manifest(folder)
         if there.sha256 == manifest.sha256 and there.name == manifest.name:
             return there
-        raise UserError(
-            f"{folder} already holds another snapshot ('{there.name}', {there.sha256[:12]})",
-            hint="choose another name, or say that it may be replaced",
-        )
+        problem = f"{folder} already holds another snapshot ('{there.name}', {there.sha256[:12]})"
+        raise UserError(problem, hint="choose another name, or say that it may be replaced")
     old = folder.parent / f".replaced-{folder.name}-{uuid.uuid4().hex[:12]}"
     os.rename(folder, old)
     os.rename(temporary, folder)

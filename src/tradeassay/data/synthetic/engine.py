@@ -86,27 +86,17 @@ def clustered(draws: Draws, rows: int, sigma: float, arch: float, garch: float, 
     return np.array(path)
 
 
-def make_styles(config: SyntheticConfig, rows: int) -> Floats:
-    """Return style returns per unit of exposure, shape (2, rows, 9): overnight, then intraday."""
-    draws = Draws(config.seed, "styles")
-    year = float(config.year)
-    premia = np.array(config.styles.premia) / year
+def planted(config: SyntheticConfig, kind: Literal["styles", "sectors"], rows: int) -> Floats:
+    """Return the returns of sectors, or of styles per unit of exposure, shape (2, rows, sectors or 9): overnight,
+    then intraday."""
+    draws, year, share = Draws(config.seed, kind), float(config.year), config.trading.overnight
+    mean = np.array(config.styles.premia) / year
     scale = np.array(config.styles.volatility) / math.sqrt(year)
-    return _split(draws, config, (rows, premia.size), scale, premia)
-
-
-def make_sectors(config: SyntheticConfig, rows: int) -> Floats:
-    """Return sector returns, shape (2, rows, sectors): overnight, then intraday."""
-    draws = Draws(config.seed, "sectors")
-    count = len(sectors(config.preset))
-    scale = np.full(count, config.market.sector_volatility / math.sqrt(config.year))
-    return _split(draws, config, (rows, count), scale, np.zeros(count))
-
-
-def _split(draws: Draws, config: SyntheticConfig, shape: tuple[int, int], scale: Floats, mean: Floats) -> Floats:
-    share = config.trading.overnight
-    overnight = draws.student(shape, _DF) * (scale * math.sqrt(share))
-    intraday = draws.student(shape, _DF) * (scale * math.sqrt(1.0 - share)) + mean
+    if kind == "sectors":
+        mean = np.zeros(len(sectors(config.preset)))
+        scale = np.full(mean.size, config.market.sector_volatility / math.sqrt(year))
+    overnight = draws.student((rows, mean.size), _DF) * (scale * math.sqrt(share))
+    intraday = draws.student((rows, mean.size), _DF) * (scale * math.sqrt(1.0 - share)) + mean
     return np.stack([overnight, intraday])
 
 

@@ -20,8 +20,7 @@ from tradeassay.data.synthetic.engine import (
     make_decline,
     make_market,
     make_schedule,
-    make_sectors,
-    make_styles,
+    planted,
     run_days,
 )
 from tradeassay.data.synthetic.events import (
@@ -166,8 +165,8 @@ def generate(config: SyntheticConfig) -> World:
     rows = BURN + config.sessions
     drivers = Drivers(
         market=make_market(config, BURN),
-        styles=make_styles(config, rows),
-        sectors=make_sectors(config, rows),
+        styles=planted(config, "styles", rows),
+        sectors=planted(config, "sectors", rows),
         planted=np.stack(planted_returns(config, events, rows, BURN, universe.size)),
         decline=make_decline(config, universe, BURN),
     )

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -135,20 +136,18 @@ class _Table:
         elif hasattr(made, "to_dict") and hasattr(made, "columns"):
             self.columns = {str(title): list(values) for title, values in made.to_dict(as_series=False).items()}
         else:
-            raise UserError(
-                f"a {type(source).__name__} is not a table",
-                hint="give a file, a pandas Series or DataFrame, or a polars DataFrame",
-            )
+            problem = f"a {type(source).__name__} is not a table"
+            raise UserError(problem, hint="give a file, a pandas Series or DataFrame, or a polars DataFrame")
         self.columns = _ungridded(self.columns)
         self.titles = {plain_title(title): title for title in self.columns}
 
     def find(self, asked: str) -> str:
         if asked in self.columns or plain_title(asked) in self.titles:
             return self.titles.get(plain_title(asked), asked)
-        has = f"it has {', '.join(self.columns)}"
+        what = f"{self.name} has no column '{asked}'"
         if "/" in asked or asked.lower().endswith((".csv", ".tsv", ".txt", ".parquet")):
-            raise UserError(f"there is no file {asked}, and {self.name} has no such column", hint=has)
-        raise UserError(f"{self.name} has no column '{asked}'", hint=has)
+            what = f"there is no file {asked}, and {self.name} has no such column"
+        raise UserError(what, hint=f"it has {', '.join(self.columns)}")
 
     def dates(self) -> str:
         if not next(iter(self.columns.values()), []):
@@ -156,10 +155,8 @@ class _Table:
         for one in DATE_TITLES:
             if one in self.titles:
                 return self.titles[one]
-        raise UserError(
-            f"{self.name} has no column of dates",
-            hint=f"name one 'date'; it has {', '.join(self.columns) or 'none'}",
-        )
+        has = ", ".join(self.columns) or "none"
+        raise UserError(f"{self.name} has no column of dates", hint=f"name one 'date'; it has {has}")
 
 
 def _ungridded(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
@@ -186,10 +183,8 @@ def _of_file(path: Path) -> dict[str, list[Any]]:
     if not all(pa.types.is_string(column.type) for column in table.columns.values()):
         return columns
     columns = {title: [(cell or "").strip() for cell in cells] for title, cells in columns.items()}
-    dates = next(
-        (cells for title, cells in columns.items() if plain_title(title) in set(DATE_TITLES) - {""}), None
-    )
-    dates = dates if dates is not None else next(iter(columns.values()), [])
+    known = (cells for title, cells in columns.items() if plain_title(title) in set(DATE_TITLES) - {""})
+    dates: list[Any] = next(known, next(iter(columns.values()), []))
     rows = list(zip(*columns.values(), strict=True))
     # Pages of a statement repeat the titles.
     rows = [() if row == tuple(columns) else row for row in rows]
@@ -200,9 +195,8 @@ def _of_file(path: Path) -> dict[str, list[Any]]:
     last = int(table.rows[kept[-1]]) if kept else 0
     for fault in table.faults:
         if fault.row is None or fault.row < last or not dated:
-            raise UserError(
-                str(fault), hint="write every row with the same columns (a decimal comma needs ; between columns)"
-            )
+            mend = "write every row with the same columns (a decimal comma needs ; between columns)"
+            raise UserError(str(fault), hint=mend)
     rest = {title: [cells[k] for k in kept] for title, cells in columns.items()}
     # A column for remarks that nobody wrote is none.
     return {title: cells for title, cells in rest.items() if not cells or any(cell.strip() for cell in cells)}
@@ -223,14 +217,9 @@ class LongTable:
     def placed(self, column: str, dates: tuple[str, ...], symbols: tuple[str, ...]) -> Floats:
         """Return a column with other rows and columns; NaN where this table has none."""
         found = np.full((len(dates), len(symbols)), np.nan)
-        mine = {symbol: k for k, symbol in enumerate(self.symbols)}
-        rows = {date: k for k, date in enumerate(self.dates)}
-        there = [(k, rows[date]) for k, date in enumerate(dates) if date in rows]
-        names = [(k, mine[symbol]) for k, symbol in enumerate(symbols) if symbol in mine]
-        if there and names:
-            to_rows, from_rows = (list(side) for side in zip(*there, strict=True))
-            to_columns, from_columns = (list(side) for side in zip(*names, strict=True))
-            found[np.ix_(to_rows, to_columns)] = self.columns[column][np.ix_(from_rows, from_columns)]
+        _, to_rows, rows = np.intersect1d(dates, self.dates, return_indices=True)
+        _, to_names, names = np.intersect1d(symbols, self.symbols, return_indices=True)
+        found[np.ix_(to_rows, to_names)] = self.columns[column][np.ix_(rows, names)]
         return found
 
 
@@ -250,11 +239,8 @@ def read_long(
     """Read a table of ``date``, ``symbol`` and numbers. Without ``gaps`` a missing number is refused: leaving it
     out would silently change the account."""
     table = _Table(path)
-    title_of = {
-        name: title
-        for name in (DATE, SYMBOL, *wanted, *optional)
-        if (title := table.titles.get(plain_title(name))) is not None
-    }
+    asked = (DATE, SYMBOL, *wanted, *optional)
+    title_of = {name: table.titles[plain_title(name)] for name in asked if plain_title(name) in table.titles}
     for name in (DATE, SYMBOL, *wanted):
         if name not in title_of:
             near = did_you_mean(name, table.columns, f"it has {', '.join(table.columns) or 'none'}")
@@ -264,10 +250,9 @@ def read_long(
     def complete(name: str, held: Sequence[bool], days: Sequence[str] = ()) -> None:
         if not all(held):
             at = list(held).index(False)
-            raise UserError(
-                f"{path}: row {at + 1}{f' of {days[at]}' if days else ''} has no '{name}' that can be used",
-                hint="give one (0 for nothing), or leave the row out",
-            )
+            where = f"row {at + 1}{f' of {days[at]}' if days else ''}"
+            told = "give one (0 for nothing), or leave the row out"
+            raise UserError(f"{path}: {where} has no '{name}' that can be used", hint=told)
 
     given = table.columns[title_of[DATE]]
     complete(DATE, [str(day or "").strip() != "" for day in given])
@@ -335,16 +320,10 @@ def read_series(source: Path | object, reading: TableReading | None = None, *, a
         against = other.returns(table.columns[against_title], days, None, reading.unit)
         notes.append(f"{table.name}: compared with its column '{against_title}'")
     first, last = column.began or min(days), max(days)
-    earned = math.prod(1.0 + one for one in returns.values()) - 1.0
-    said = f"{table.name}: read as {_ROWS.get(year, 'daily')} {column.form}, {first} to {last}, {earned:+.1%}"
-    return OwnSeries(
-        returns=returns,
-        against=against,
-        year=year,
-        notes=(said, *notes),
-        since=None if first in returns else first,
-        doubts=tuple(column.doubts),
-    )
+    form = f"{_ROWS.get(year, 'daily')} {column.form}"
+    said = f"{table.name}: read as {form}, {first} to {last}, {_grown(returns):+.1%}"
+    since, doubts = None if first in returns else first, tuple(column.doubts)
+    return OwnSeries(returns, against, year, notes=(said, *notes), since=since, doubts=doubts)
 
 
 def read_columns(source: Path | object) -> dict[str, OwnSeries]:
@@ -365,40 +344,29 @@ def read_columns(source: Path | object) -> dict[str, OwnSeries]:
     percent = widest > _PERCENT_FROM or any(signs for _, signs in read.values())
     order = np.argsort(np.array(days)).tolist()
     said = (f"{table.name}: read as {_ROWS.get(year, 'daily')} {'per cent' if percent else 'fractions'}", *notes)
-    return {
-        title: OwnSeries(
-            returns={days[row]: float(numbers[row]) * (0.01 if percent else 1.0) for row in order},
-            year=year,
-            notes=said,
-        )
-        for title, (numbers, _) in read.items()
-    }
+    scale, found = 0.01 if percent else 1.0, {}
+    for title, (numbers, _) in read.items():
+        found[title] = OwnSeries({days[row]: float(numbers[row]) * scale for row in order}, year=year, notes=said)
+    return found
 
 
 def _which(table: _Table, named: dict[str, str], asked: str | None, days: Sequence[str]) -> tuple[str, bool]:
     """Return the account's column, and whether it holds its value rather than its returns."""
     beside = paid_titles(named)
     titles = [title for title in dict.fromkeys(named.values()) if title not in beside] or beside
-    if asked is not None or len(titles) == 1:
-        title = titles[0] if asked is None else table.find(asked)
-    else:
-        title = ""
+    title = table.find(asked) if asked is not None else titles[0] if len(titles) == 1 else ""
     if asked is None:
         for one in (*RETURNS, *VALUES):
             if one in named:
                 return named[one], one not in RETURNS
         if title and _NO_RETURN.search(plain_title(title)):
-            raise UserError(
-                f"{table.name}: '{title}' is not what was earned from one row to the next",
-                hint="give returns or values; reading={'column': 'NAME'} if it is",
-            )
+            what = f"{table.name}: '{title}' is not what was earned from one row to the next"
+            raise UserError(what, hint="give returns or values; reading={'column': 'NAME'} if it is")
     elif plain_title(title) in VALUES:
         return title, True
     if not title:
-        raise UserError(
-            f"{table.name} does not say which column is the account's",
-            hint=f"name it with reading={{'column': 'NAME'}}: one of {', '.join(titles) or 'none'}",
-        )
+        choice = f"name it with reading={{'column': 'NAME'}}: one of {', '.join(titles) or 'none'}"
+        raise UserError(f"{table.name} does not say which column is the account's", hint=choice)
     return title, _Column(table.name, title, [], 252).looks_like_value(table.columns[title], days)
 
 
@@ -417,6 +385,12 @@ class _Column:
     began: str | None = None
     doubts: list[str] = field(default_factory=list)
 
+    def say(self, what: str) -> None:
+        self.notes.append(f"{self.name}: {what}")
+
+    def wrong(self, what: str, hint: str) -> UserError:
+        return UserError(f"{self.name}: {what}", hint=hint)
+
     def looks_like_value(self, values: Sequence[Any], days: Sequence[str]) -> bool:
         """Return whether numbers are an account's value: never negative, and hardly moving from row to row."""
         if _CUMULATIVE.search(plain_title(self.title)):
@@ -427,10 +401,10 @@ class _Column:
         still = bool(np.median(np.abs(np.diff(numbers))) < 0.2 * np.median(numbers))
         bare = bare_title(self.title)
         if still and numbers.max() < _CASH_UNTIL and bare not in VALUES and bare not in RETURNS:
-            raise UserError(
-                f"{self.name}: '{self.title}' may be a price or the returns of cash: its numbers lie between 0 "
+            raise self.wrong(
+                f"'{self.title}' may be a price or the returns of cash: its numbers lie between 0 "
                 f"and {numbers.max():.2g}",
-                hint="call the column 'price' or 'return'",
+                "call the column 'price' or 'return'",
             )
         return still and bare not in RETURNS
 
@@ -439,18 +413,12 @@ class _Column:
     ) -> dict[str, float]:
         begun, given = _begun(values, days)
         if len(given) < len(days):
-            self.notes.append(f"{self.name}: the first row has no '{self.title}' and is left out")
+            self.say(f"the first row has no '{self.title}' and is left out")
         numbers, percent = read_numbers(self.name, self.title, begun, given)
-        if len(set(given)) != len(given):
-            twice = next(day for day in given if list(given).count(day) > 1)
-            first = {day: place for place, day in reversed(list(enumerate(given)))}
-            same = all(numbers[first[day]] == number for day, number in zip(given, numbers, strict=True))
-            if not same or len(first) < 2:  # a single day that is given again and again is no account
-                raise UserError(f"{self.name}: {twice} is given twice", hint="keep one row of each, one a day")
-            self.notes.append(f"{self.name}: rows that are given twice, as {twice}, count once")
-            kept = sorted(first.values())
-            given, numbers = [given[place] for place in kept], numbers[kept]
-        order = np.argsort(np.array(given))
+        order = np.argsort(np.array(given), kind="stable")
+        for row, after in pairwise(order.tolist()):
+            if given[row] == given[after]:
+                raise self.wrong(f"{given[row]} is given twice", "keep one row of each, one a day")
         days, numbers = [given[place] for place in order.tolist()], numbers[order]
         if by_value is None:
             by_value = self.looks_like_value(values, given)
@@ -458,9 +426,8 @@ class _Column:
         if _CUMULATIVE.search(plain_title(self.title)):
             self.form = "cumulative returns"
             scale, said = self._scale(np.diff(numbers), percent, unit)
-            self.notes.append(
-                f"{self.name}: '{self.title}' is read as what was earned since the beginning"
-                + (f", in {said}" if said else "")
+            self.say(
+                f"'{self.title}' is read as what was earned since the beginning" + (f", in {said}" if said else "")
             )
             moved = self._moves(days, 1.0 + numbers * scale)
             # A first number no larger than the moves after it is what its own row earned; a larger one is from
@@ -473,32 +440,30 @@ class _Column:
             self.form = "values"
             return self._moves(days, numbers)
         if told is None and _accumulates(numbers):
-            raise UserError(
-                f"{self.name}: '{self.title}' looks like what was earned since the beginning: it starts near zero "
+            raise self.wrong(
+                f"'{self.title}' looks like what was earned since the beginning: it starts near zero "
                 "and each number is close to the one before",
-                hint="call the column 'cumulative return'; reading={'unit': 'fraction'} if rows were earned apart",
+                "call the column 'cumulative return'; reading={'unit': 'fraction'} if rows were earned apart",
             )
         scale, said = self._scale(numbers, percent, unit)
         self.form = {1.0: "", 0.01: "percent ", 1e-4: "basis-point "}[scale] + "returns"
         if said:
-            self.notes.append(f"{self.name}: '{self.title}' is read as {said}")
+            self.say(f"'{self.title}' is read as {said}")
         earned = numbers * scale
         if _LOGARITHM.search(plain_title(self.title)):
             self.form = f"logarithmic {self.form}"
             earned = np.expm1(earned)
-            self.notes.append(f"{self.name}: '{self.title}' is read as logarithms, as its name says")
+            self.say(f"'{self.title}' is read as logarithms, as its name says")
         if np.count_nonzero(earned <= -1.0) > 1:
-            raise UserError(
-                f"{self.name}: more than everything is lost again and again",
-                hint="say what the numbers are: reading={'unit': 'percent'}",
-            )
+            problem = "more than everything is lost again and again"
+            raise self.wrong(problem, "say what the numbers are: reading={'unit': 'percent'}")
         grown = float(np.log1p(np.maximum(earned, -1.0 + 1e-12)).sum())
         years = max(1.0, earned.size / self.year)
         if told is None and grown > years * math.log(_FASTEST):
-            raise UserError(
-                f"{self.name}: read as {self.form}, '{self.title}' would have multiplied money by "
+            raise self.wrong(
+                f"read as {self.form}, '{self.title}' would have multiplied money by "
                 f"{math.exp(min(grown, 700.0)):.3g} in {years:.1f} years",
-                hint="say what the numbers are: reading={'unit': 'percent'}, or a column called "
+                "say what the numbers are: reading={'unit': 'percent'}, or a column called "
                 "'cumulative return' or 'value'",
             )
         return dict(zip(days, earned.tolist(), strict=True))
@@ -507,25 +472,22 @@ class _Column:
         if self.flows is not None:
             funded = self.flows.with_money(days, numbers)
             if funded.start:
-                self.notes.append(f"{self.name}: rows without money before {days[funded.start]} are left out")
+                self.say(f"rows without money before {days[funded.start]} are left out")
             if funded.stop < len(days):
-                self.notes.append(f"{self.name}: rows without money after {days[funded.stop - 1]} are left out")
+                self.say(f"rows without money after {days[funded.stop - 1]} are left out")
             days, numbers = days[funded], numbers[funded]
             self.began = days[0]
             earned = self.flows.earned(self.title, days, numbers, self.notes)
             self.doubts += self.flows.doubts(days, numbers, earned, self.year)
         elif not (numbers > 0).all():
-            raise UserError(
-                f"{self.name}: '{self.title}' is zero or less somewhere",
-                hint="an account's value must be positive",
-            )
+            raise self.wrong(f"'{self.title}' is zero or less somewhere", "an account's value must be positive")
         else:
             earned = numbers[1:] / numbers[:-1] - 1.0
         if earned.size:
             far = int(np.argmax(np.abs(earned)))
             if abs(earned[far]) > max(_JUMP, 10.0 * float(np.median(np.abs(earned)))):
-                self.notes.append(
-                    f"{self.name}: '{self.title}' moves by {earned[far]:+.0%} on {days[far + 1]}: if money was "
+                self.say(
+                    f"'{self.title}' moves by {earned[far]:+.0%} on {days[far + 1]}: if money was "
                     "paid in or out, list it in a column 'deposits'; if shares were split, give returns"
                 )
         return dict(zip(days[1:], earned.tolist(), strict=True))
@@ -542,9 +504,9 @@ class _Column:
         if by_value and (not around_one or numbers.size < 20 or numbers.std() > np.diff(numbers).std()):
             return
         said = "growth factors, or an account's value?" if around_one else "an account's value?"
-        raise UserError(
-            f"{self.name}: '{self.title}' lies around {middle:,.4g} and hardly moves: {said}",
-            hint="give returns (0.01 for 1 %), or a value in a column called 'value'; "
+        raise self.wrong(
+            f"'{self.title}' lies around {middle:,.4g} and hardly moves: {said}",
+            "give returns (0.01 for 1 %), or a value in a column called 'value'; "
             "reading={'unit': 'fraction'} if they are returns",
         )
 
@@ -553,10 +515,9 @@ class _Column:
         for pattern, unit in _TITLE_UNITS:
             if re.search(pattern, plain_title(self.title)):
                 if unit == "percent" and 0.0 < _spread(numbers) < _FRACTION_UNTIL:
-                    raise UserError(
-                        f"{self.name}: '{self.title}' says per cent, its spread of {_spread(numbers):.4f} says "
-                        "fractions",
-                        hint="say which: reading={'unit': 'percent'} or reading={'unit': 'fraction'}",
+                    raise self.wrong(
+                        f"'{self.title}' says per cent, its spread of {_spread(numbers):.4f} says fractions",
+                        "say which: reading={'unit': 'percent'} or reading={'unit': 'fraction'}",
                     )
                 return unit
         return None
@@ -569,9 +530,9 @@ class _Column:
         deviation = _spread(numbers)
         daily = deviation * math.sqrt(self.year / 252.0)
         if deviation > _MONEY_FROM or (deviation > _PERCENT_FROM and _MONEY.match(bare_title(self.title))):
-            raise UserError(
-                f"{self.name}: '{self.title}' looks like money (its spread is {deviation:,.4g}), not like returns",
-                hint="give the account's value, or what was earned divided by it; "
+            raise self.wrong(
+                f"'{self.title}' looks like money (its spread is {deviation:,.4g}), not like returns",
+                "give the account's value, or what was earned divided by it; "
                 "reading={'unit': 'fraction'} if they are returns",
             )
         if daily > _POINTS_FROM:
@@ -579,30 +540,26 @@ class _Column:
         if daily > _PERCENT_FROM:
             return 0.01, f"per cent: its spread is {deviation:.2f} (--unit says otherwise)"
         if (numbers < -1.0).any():
-            raise UserError(
-                f"{self.name}: most numbers are like {deviation:.2g}, one is {numbers.min():.4g}: fractions or "
-                "per cent?",
-                hint="say which (reading={'unit': 'fraction'} or reading={'unit': 'percent'}), or mend the row",
+            raise self.wrong(
+                f"most numbers are like {deviation:.2g}, one is {numbers.min():.4g}: fractions or per cent?",
+                "say which (reading={'unit': 'fraction'} or reading={'unit': 'percent'}), or mend the row",
             )
         # Coins are traded at weekends, and are as wild as that; few rows have no spread to speak of.
         if daily > _EITHER_FROM and self.year != 365 and numbers.size >= 20 and numbers.min() > -0.9:
-            raise UserError(
-                f"{self.name}: '{self.title}' with its spread of {deviation:.3f} may be fractions of a wild "
+            raise self.wrong(
+                f"'{self.title}' with its spread of {deviation:.3f} may be fractions of a wild "
                 "account or per cent of a calm one",
-                hint="say which: reading={'unit': 'fraction'} or reading={'unit': 'percent'}",
+                "say which: reading={'unit': 'fraction'} or reading={'unit': 'percent'}",
             )
         return 1.0, f"fractions, 0.01 for 1 %: its spread is {deviation:.4f}"
 
 
 def _accumulates(numbers: Floats) -> bool:
     """Return whether numbers wander from zero, each close to the one before, as sums do and returns do not."""
-    if numbers.size < 20 or not numbers.std() > 0.0:
+    if numbers.size < 20 or not numbers[1:].std() * numbers[:-1].std() > 0.0:
         return False
-    steps = np.abs(np.diff(numbers))
-    alike = (
-        float(np.corrcoef(numbers[1:], numbers[:-1])[0, 1]) if numbers[1:].std() * numbers[:-1].std() > 0 else 0.0
-    )
-    return alike > 0.9 and abs(float(numbers[0])) <= 4.0 * float(np.median(steps))
+    alike = float(np.corrcoef(numbers[1:], numbers[:-1])[0, 1])
+    return alike > 0.9 and abs(float(numbers[0])) <= 4.0 * float(np.median(np.abs(np.diff(numbers))))
 
 
 def _begun(values: Sequence[Any], days: Sequence[str]) -> tuple[Sequence[Any], Sequence[str]]:
@@ -752,8 +709,7 @@ def beside(series: OwnSeries, other: OwnSeries) -> dict[str, float]:
 
 def compounded(series: OwnSeries, other: OwnSeries) -> OwnSeries:
     """Return an account over another table's rows, which are fewer a year."""
-    note = f"the account is compounded to {other.year} rows a year, those of its factors"
-    notes = (*series.notes, note)
+    notes = (*series.notes, f"the account is compounded to {other.year} rows a year, those of its factors")
     return OwnSeries(returns=_spans(series, other), year=other.year, notes=notes, doubts=series.doubts)
 
 

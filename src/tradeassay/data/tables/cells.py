@@ -417,10 +417,8 @@ def read_numbers(
         numbers = np.array([read_number(text, comma=comma) for text in texts])
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
-        raise UserError(
-            f"{name}: row {bad[0] + 1} of {days[bad[0]]} has no '{title}' that can be used",
-            hint="give a number (0 for nothing), or leave the row out",
-        )
+        problem = f"{name}: row {bad[0] + 1} of {days[bad[0]]} has no '{title}' that can be used"
+        raise UserError(problem, hint="give a number (0 for nothing), or leave the row out")
     return numbers, percent
 
 

@@ -177,10 +177,8 @@ class Flows:
                 hint="list it as 'withdrawals' if it was paid out",
             )
         if nothing.size:
-            raise UserError(
-                f"{self.name}: there is no money on {days[nothing[0] + 1]}, and there is some again later",
-                hint="give the rows before and after as two accounts",
-            )
+            problem = f"{self.name}: there is no money on {days[nothing[0] + 1]}, and there is some again later"
+            raise UserError(problem, hint="give the rows before and after as two accounts")
         # The returns still hold none of the flows if these are right, and all of them if the value never did.
         funded = (values[:-1] > 0.0) & (values[1:] > 0.0)
         earned = np.log(after[funded] / before[funded])
@@ -249,10 +247,8 @@ def read_flows(
     for cell, day in zip(columns[value], days, strict=True):
         # Left out with its row, a payment would look like a gain or a loss; the first row is before the account.
         if net[day] and day != first and str(cell).strip().lower() in NOTHING:
-            raise UserError(
-                f"{name}: {abs(net[day]):,.2f} was paid on {day}, which has no '{value}'",
-                hint="give the value, or date the payment as the next row that has one",
-            )
+            problem = f"{name}: {abs(net[day]):,.2f} was paid on {day}, which has no '{value}'"
+            raise UserError(problem, hint="give the value, or date the payment as the next row that has one")
     return Flows(name, " and ".join(f"'{title}'" for title, _ in by_kind.values()), net)
 
 

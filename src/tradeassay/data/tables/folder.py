@@ -137,10 +137,8 @@ class _Reader:
                 self.columns[role] = found
         missing = [role for role in needed.split() if role not in self.columns]
         if missing:
-            raise UserError(
-                f"{path.name}: no column {' and '.join(missing)} among {', '.join(self.table.columns)}",
-                hint=f"it needs {', '.join(needed.split())}",
-            )
+            problem = f"{path.name}: no column {' and '.join(missing)} among {', '.join(self.table.columns)}"
+            raise UserError(problem, hint=f"it needs {', '.join(needed.split())}")
         self.cells: dict[str, list[str]] = {}
         for role, name in self.columns.items():
             texts = self.table.columns[name].cast(pa.string()).fill_null("").to_pylist()
@@ -525,11 +523,12 @@ def _locator(
 ) -> Callable[[DataFault], DataFault]:
     """Return a map from a fault of the panel to the same fault with the file and line of its bar, where known."""
     column = {symbol: index for index, symbol in enumerate(grid.symbols)}
+    origin, sessions = grid.origin, grid.sessions  # the rest of the grid need not stay in memory
 
     @cache  # most imports have no fault to look up
     def rows() -> dict[Any, int]:
         if when.close_time is None:
-            return {str(day): index for index, day in enumerate(grid.sessions)}
+            return {str(day): index for index, day in enumerate(sessions)}
         times = np.unique(when.close_time[bars.stamps.good])
         keys = zip(np.searchsorted(times, when.close_time).tolist(), bars.symbol.tolist(), strict=True)
         return {key: at for at, key in enumerate(keys)}
@@ -540,7 +539,7 @@ def _locator(
             if fault.file.endswith("/minutes") and fault.row is not None and fault.symbol:
                 at = rows().get((fault.row - 1, column[fault.symbol]), -1)
         elif fault.file.endswith("/bars") and fault.session in rows():
-            there = grid.origin[rows()[fault.session]]
+            there = origin[rows()[fault.session]]
             there = there[column[fault.symbol]] if fault.symbol else there[there >= 0]
             at = int(np.min(there, initial=np.iinfo(np.int32).max)) if np.size(there) else -1
         if at < 0:

@@ -22,7 +22,7 @@ from tradeassay.core.errors import UserError
 from tradeassay.core.lazy import OptionalPackage
 from tradeassay.core.measure import plain_sum
 from tradeassay.core.registry import refuse_unknown
-from tradeassay.core.view import FIELDS, Adjustment
+from tradeassay.core.view import FIELDS
 from tradeassay.data.names import ashare_code, company_name
 from tradeassay.data.source import CalendarName
 from tradeassay.data.tables.cells import other_than_file
@@ -44,12 +44,8 @@ class Unpacked:
     sides: dict[str, pl.DataFrame] = field(default_factory=dict)
     calendar: CalendarName | None = None
     currency: str | None = None
-    adjusted: Adjustment = "none"
     volume_unit: float = 1.0
     notes: tuple[str, ...] = ()
-
-
-Unpack = Callable[[Path], Unpacked]
 
 
 @contextmanager
@@ -70,15 +66,13 @@ def unpacked(layout: str, path: Path, config: FilesConfig) -> Iterator[FilesConf
         for name, table in found.sides.items():
             if table.height:
                 table.write_csv(place / f"{name}.csv")
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", root.resolve().stem).strip("-.").lower()
         yield msgspec.structs.replace(
             config,
             path=str(place),
-            name=config.name
-            or re.sub(r"[^A-Za-z0-9._-]+", "-", root.resolve().stem).strip("-.").lower()
-            or "imported",
+            name=config.name or plain or "imported",
             calendar=config.calendar or found.calendar,
             currency=config.currency or found.currency,
-            adjusted=found.adjusted if config.adjusted == "none" else config.adjusted,
             volume_unit=config.volume_unit if config.volume_unit != 1.0 else found.volume_unit,
             biases=(*config.biases, *found.notes),
         )
@@ -111,10 +105,8 @@ def _bars(table: pl.DataFrame, symbol: str, where: Path) -> pl.DataFrame:
     names = {name.lower(): name for name in table.columns}
     missing = [name for name in ("date", "close") if name not in names]
     if missing:
-        raise UserError(
-            f"{where}: no column {' and '.join(missing)} among {', '.join(table.columns)}",
-            hint="rename the columns, or import the folder without a layout",
-        )
+        problem = f"{where}: no column {' and '.join(missing)} among {', '.join(table.columns)}"
+        raise UserError(problem, hint="rename the columns, or import the folder without a layout")
     wanted = [name for name in ("date", *FIELDS) if name in names]
     return table.select([pl.col(names[name]).alias(name) for name in wanted]).with_columns(
         pl.col("date").cast(pl.String).str.slice(0, 10), pl.lit(symbol).alias("symbol")
@@ -336,7 +328,7 @@ def wide(root: Path) -> Unpacked:
     return Unpacked(bars=bars.drop_nulls("close"))
 
 
-LAYOUTS: dict[str, Unpack] = {
+LAYOUTS: dict[str, Callable[[Path], Unpacked]] = {
     "stockbench": stockbench,
     "qlib": qlib,
     "akshare-daily": akshare_daily,

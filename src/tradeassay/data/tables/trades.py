@@ -219,10 +219,8 @@ def _only_fills(name: str, rows: Sequence[Row], title: Mapping[str, str], notes:
         elif (side not in _SIDES and _MONEY.search(what)) or kind in ("forex", "cash"):
             left["rows of money paid in or out, or exchanged"] += 1
         elif kind not in _STOCKS:
-            raise UserError(
-                f"{name} holds '{given['kind']}', of which no account can be made",
-                hint="leave those rows out, or give the account's returns",
-            )
+            problem = f"{name} holds '{given['kind']}', of which no account can be made"
+            raise UserError(problem, hint="leave those rows out, or give the account's returns")
         elif re.fullmatch(r"[-+0., ]*[A-Z]*", given.get("quantity", "1")):
             left["orders that were not filled" if given.get("status") else "rows without a quantity"] += 1
         elif given.get("id") and cells in seen:
