@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -415,10 +414,16 @@ class _Column:
         if len(given) < len(days):
             self.say(f"the first row has no '{self.title}' and is left out")
         numbers, percent = read_numbers(self.name, self.title, begun, given)
-        order = np.argsort(np.array(given), kind="stable")
-        for row, after in pairwise(order.tolist()):
-            if given[row] == given[after]:
-                raise self.wrong(f"{given[row]} is given twice", "keep one row of each, one a day")
+        first = {day: place for place, day in reversed(list(enumerate(given)))}
+        if len(first) < len(given):
+            twice = next(day for place, day in enumerate(given) if first[day] != place)
+            same = all(numbers[first[day]] == number for day, number in zip(given, numbers, strict=True))
+            if not same or len(first) < 2:  # a single day that is given again and again is no account
+                raise self.wrong(f"{twice} is given twice", "keep one row of each, one a day")
+            self.say(f"rows that are given twice, as {twice}, count once")
+            kept = sorted(first.values())
+            given, numbers = [given[place] for place in kept], numbers[kept]
+        order = np.argsort(np.array(given))
         days, numbers = [given[place] for place in order.tolist()], numbers[order]
         if by_value is None:
             by_value = self.looks_like_value(values, given)
