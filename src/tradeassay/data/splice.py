@@ -90,10 +90,10 @@ class _Spliced(History):
                 self._arrays[name][row] = self._source(self._true, name)[row]
         self._now, self._clock = unknown, clock
         visible = self._true.visible[row]
-        true, false = self._true, self._false
-        self.every_instrument = true.every_instrument[:visible] + false.every_instrument[visible:]
-        self.every_symbol = true.every_symbol[:visible] + false.every_symbol[visible:]
-        self.last_rows: Ints = np.where(true.last_rows < row, true.last_rows, false.last_rows)
+        one, other = self._true, self._false
+        self.every_instrument = one.every_instrument[:visible] + other.every_instrument[visible:]
+        self.every_symbol = one.every_symbol[:visible] + other.every_symbol[visible:]
+        self.last_rows: Ints = np.where(one.last_rows < row, one.last_rows, other.last_rows)
         self._splice_actions(row, clock)
         for table in self._tables:
             table.move(clock)
