@@ -1,6 +1,6 @@
 """KTD-Fin: what is left of a trading model when it cannot recognise the stocks and the dates?"""
 
-from tradeassay.benchmarks.ktdfin.day import day as day
+from tradeassay.benchmarks.ktdfin.day import Ktdfin as Ktdfin
 from tradeassay.benchmarks.ktdfin.ktdfin_config import MODES as MODES, KtdfinConfig as KtdfinConfig, Mode as Mode
 from tradeassay.benchmarks.ktdfin.panel import (
     DIAGNOSTICS as DIAGNOSTICS,
@@ -12,7 +12,6 @@ from tradeassay.benchmarks.ktdfin.panel import (
     panel as panel,
     published as published,
 )
-from tradeassay.benchmarks.ktdfin.protocol import Ktdfin as Ktdfin
 from tradeassay.benchmarks.ktdfin.specs import (
     paper_windows as paper_windows,
     windows as windows,

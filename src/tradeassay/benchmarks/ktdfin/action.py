@@ -43,7 +43,6 @@ class Move(NamedTuple):
 
     @property
     def stock(self) -> Stock:
-        """The stock it is about."""
         return Stock(self.order.symbol)
 
     @property
@@ -191,7 +190,16 @@ def _lots(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
             and move.price > 0
             and 0 < move.change < _within(move, desk)
         ):
-            yield ActionViolation(rule="lot", detail=_too_little(move, desk), stock_id=move.stock)
+            # What to do about it can always be followed.
+            least = math.ceil((move.held + lot) * move.price / desk.account.nav * 1e4) / 1e4
+            if desk.shown is not None:
+                said = f"the purchase is too small: the weight must grow by {LEAST:g} or more"
+            elif least > desk.config.max_weight * (1 + SLACK):
+                most = f"{desk.config.max_weight:g}"
+                said = f"one lot of it is worth more than the largest weight of {most}, so it cannot be bought"
+            else:
+                said = f"the target is worth less than one lot; the least is a target_weight of {least:.4f}"
+            yield ActionViolation(rule="lot", detail=said, stock_id=move.stock)
 
 
 def _within(move: Move, desk: Desk) -> float:
@@ -200,17 +208,6 @@ def _within(move: Move, desk: Desk) -> float:
     An answer that hangs on a lot's price tells that price to whoever asks often enough.
     """
     return desk.rules.lot if desk.shown is None else LEAST * desk.account.nav / move.price
-
-
-def _too_little(move: Move, desk: Desk) -> str:
-    """Return what to do about a target below one lot; the advice can always be followed."""
-    if desk.shown is not None:
-        return f"the purchase is too small: the weight must grow by {LEAST:g} or more"
-    least = math.ceil((move.held + desk.rules.lot) * move.price / desk.account.nav * 1e4) / 1e4
-    if least > desk.config.max_weight * (1 + SLACK):
-        most = f"{desk.config.max_weight:g}"
-        return f"one lot of it is worth more than the largest weight of {most}, so it cannot be bought"
-    return f"the target is worth less than one lot; the least is a target_weight of {least:.4f}"
 
 
 def _price_limits(moves: Sequence[Move], desk: Desk) -> Iterable[ActionViolation]:
@@ -268,7 +265,13 @@ def sift(orders: Sequence[Order], desk: Desk) -> tuple[tuple[Order, ...], tuple[
     if it breaks no rule together with those kept before it. Orders that would change nothing are left out
     silently.
     """
-    asked = [_by_weight(order, desk) for order in orders]
+    # Where a share is another unit, which hides the lots, an order in shares is one by weight.
+    asked = [
+        _by_weight(order, desk)
+        if desk.shown is not None and order.unit == "shares" and order.symbol in desk.view.symbols
+        else order
+        for order in orders
+    ]
     known = [
         order
         if order.side is not None
@@ -294,9 +297,6 @@ def sift(orders: Sequence[Order], desk: Desk) -> tuple[tuple[Order, ...], tuple[
 
 
 def _by_weight(order: Order, desk: Desk) -> Order:
-    """Return an order in shares as one by weight where a share is another unit, which hides the lots."""
-    if desk.shown is None or order.unit != "shares" or order.symbol not in desk.view.symbols:
-        return order
     column = desk.view.column(order.symbol)
     shown = desk.price(column, float(desk.last_close[column]), "close") or 0.0
     change = order.amount * shown / desk.account.nav * (1.0 if order.side == "BUY" else -1.0)
@@ -349,16 +349,8 @@ FIELDS = tuple(field.name for field in msgspec.structs.fields(OrderAsked))
 _CHOICES = {"side": "BUY or SELL", "confidence": "a number from 0 to 1"}
 
 
-class Submitted(NamedTuple):
-    """A submission as read: its orders in true terms, its reason, and what is wrong with the orders left out."""
-
-    orders: tuple[Order, ...]
-    reason: str
-    unread: tuple[str, ...]
-
-
-def read_submission(raw: str, wire: Wire, min_reason: int) -> Submitted:
-    """Read an action order by order; what cannot be read of it is said in words.
+def read_submission(raw: str, wire: Wire, min_reason: int) -> tuple[tuple[Order, ...], str, tuple[str, ...]]:
+    """Return an action's orders in true terms, its reason, and in words what is wrong with the orders left out.
 
     Raises :class:`BadArguments` for arguments that are not an action at all.
     """
@@ -379,7 +371,7 @@ def read_submission(raw: str, wire: Wire, min_reason: int) -> Submitted:
         except DataError:
             unread.append(f"order {number}: {NO_SUCH}")
     reason = wire.gate.incoming(_plain(action.overall_reason)[:_LONGEST_REASON])
-    return Submitted(tuple(orders), reason, tuple(unread))
+    return tuple(orders), reason, tuple(unread)
 
 
 def _read_order(raw: bytes, wire: Wire, min_reason: int) -> Order:
@@ -392,8 +384,7 @@ def _read_order(raw: bytes, wire: Wire, min_reason: int) -> Order:
     if len(_plain(asked.reason)) < min_reason:
         least = "empty" if min_reason == 1 else f"shorter than {min_reason} characters"
         raise BadArguments(f"its reason is {least}")
-    by_weight = asked.target_weight is not None
-    amount = asked.target_weight if asked.target_weight is not None else asked.shares
+    amount = asked.target_weight if asked.shares is None else asked.shares
     assert amount is not None
     # A number of shares stays in the shown unit here: whole lots of the true one would tell their price.
     real = wire.gate.real_order(
@@ -406,9 +397,8 @@ def _read_order(raw: bytes, wire: Wire, min_reason: int) -> Order:
             reason=_plain(asked.reason)[:_LONGEST_REASON],
         )
     )
-    return real if by_weight else msgspec.structs.replace(real, unit="shares")
+    return real if asked.shares is None else msgspec.structs.replace(real, unit="shares")
 
 
 def _plain(text: str) -> str:
-    """Return a text on one line, without space at its ends."""
     return _SPACE.sub(" ", text).strip()

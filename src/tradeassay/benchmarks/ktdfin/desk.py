@@ -1,6 +1,8 @@
 """The day as tools and checks see it: roster, factors, prices, account."""
 
+import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -41,7 +43,10 @@ def find_roster(view: MarketView, venue: str, day: str, known: Roster | None) ->
     """Return the roster of a view under a venue's price limits of a day, the ``known`` one if it holds."""
     era = venues.get(venue).era(day)
     rules = venues.get(venue).price_limits if era is None else era.price_limits
-    special = frozenset(_special(view)) if era is not None else frozenset()
+    special: frozenset[str] = frozenset()
+    if era is not None:
+        with suppress(DataError):  # the data says nothing about special treatment
+            special = frozenset(view.members("ST"))
     key = ("" if era is None else era.start, special)
     if known is not None and known.key == key and known.symbols is view.symbols:
         return known
@@ -63,13 +68,6 @@ def find_roster(view: MarketView, venue: str, day: str, known: Roster | None) ->
         bands=np.array([np.inf if limit is None else limit + buffer for limit in limits]),
         limits=np.array([np.inf if limit is None else limit for limit in limits]),
     )
-
-
-def _special(view: MarketView) -> tuple[str, ...]:
-    try:
-        return view.members("ST")
-    except DataError:
-        return ()  # the data says nothing about special treatment
 
 
 YEAR = 253
@@ -111,32 +109,24 @@ class FactorFeed:
         follows = self._last is not None and days.size == 2 and days[0] == self._last
         if follows and len(symbols) == len(self._symbols):
             bars = np.array([view.bars(field, 2) for field in _FIELDS])
-            self._follow_splits(view, bars[2])
+            # A view shows all history in the units of its own day. Where its previous close is not the one that
+            # was fed, the name has split since. A name returning from a suspension is looked up further back.
+            closes, before = bars[2], self._stream.last_close
+            back = (np.isnan(before) & ~np.isnan(closes[1])).nonzero()[0]
+            if back.size or closes[0].tobytes() != before.tobytes():
+                with np.errstate(all="ignore"):
+                    ratio = closes[0] / before
+                if back.size:
+                    ratio[back] = _known(view, back) / self._stream.known_close[back]
+                split = (np.isfinite(ratio) & (np.abs(ratio - 1.0) > 1e-12)).nonzero()[0]
+                if split.size:
+                    self._stream.rescale(split, ratio[split])
             self._stream.feed(bars[:, 1])
         else:
             self._stream = FactorStream(len(view.symbols))
             recent = np.array([view.bars(field, RECENT) for field in _FIELDS]).swapaxes(0, 1)
             self._stream.prime(view.bars("high", YEAR), view.bars("close", YEAR), recent)
         self._symbols, self._last = symbols, last
-
-    def _follow_splits(self, view: MarketView | ShownBars, closes: Floats) -> None:
-        """Bring the feed into today's share units.
-
-        A view shows all history in the units of its own day. Where its previous close is not the one that was
-        fed, the name has split since. A name returning from a suspension is looked up further back.
-        """
-        before = self._stream.last_close
-        back = (np.isnan(before) & ~np.isnan(closes[1])).nonzero()[0]
-        if not back.size and closes[0].tobytes() == before.tobytes():
-            return
-        with np.errstate(all="ignore"):
-            ratio = closes[0] / before
-        if back.size:
-            ratio[back] = _known(view, back) / self._stream.known_close[back]
-        split = (np.abs(ratio - 1.0) > 1e-12).nonzero()[0]  # not where it is unknown
-        split = split[np.isfinite(ratio[split])]
-        if split.size:
-            self._stream.rescale(split, ratio[split])
 
 
 def _known(view: MarketView | ShownBars, columns: Ints) -> Floats:
@@ -219,15 +209,15 @@ class Desk:
         scale = self.last_bars[field][column] / true if np.isfinite(true) else self.shown.levels[column]
         return rounded(value * scale, 2)
 
-    def limits(self, column: int) -> tuple[float | None, float | None, float | None]:
-        """Return the last close and the limits of the coming session, as shown."""
+    def limits(self, column: int) -> dict[str, float | None]:
+        """Return the last close and the prices at which a name stops trading in the coming session, as shown."""
         close, band = float(self.last_close[column]), float(self.roster.bands[column])
-        if self.shown is None:
-            return rounded(close), rounded(close * (1.0 + band)), rounded(close * (1.0 - band))
-        shown = self.price(column, close, "close")
-        if shown is None:
-            return None, None, None
-        return shown, rounded(shown * (1.0 + band), 2), rounded(shown * (1.0 - band), 2)
+        shown, digits = rounded(close), 4
+        if self.shown is not None:
+            shown = self.price(column, close, "close")
+            close, digits = math.nan if shown is None else shown, 2
+        up, down = rounded(close * (1.0 + band), digits), rounded(close * (1.0 - band), digits)
+        return {"prev_close": shown, "limit_up": up, "limit_down": down}
 
     def bars(self, field: Field, lookback: int) -> Floats:
         """Return a field of all columns as it is shown, before rounding."""
@@ -348,6 +338,32 @@ class Desk:
         """Return the factors of columns by name, as they are shown."""
         rows = map(all_rounded, self.factor_rows(names)[:, list(columns)])
         return [dict(zip(names, values, strict=True)) for values in zip(*rows, strict=True)]
+
+    def top_of_each(self, top: int, most: int) -> Ints:
+        """Return the columns of the union of the ``top`` names by each factor, at most ``most``, by column.
+
+        Places are allotted in rounds (the best by each factor, then the second best ...), so that a union cut
+        short favours no factor.
+        """
+        columns = self.observation.columns
+        columns = columns[self.tradable[columns] & ~self.at_limit_up[columns]]
+        values = np.where(np.isfinite(self.factors[:, columns]), self.factors[:, columns], -np.inf)
+        ties = None if self.shown is None else self.last_bars["close"][columns]
+        order = np.array([in_order(-row, ties)[:top] for row in values])
+        chosen: dict[int, None] = {}
+        for place in range(order.shape[1]):
+            for factor in range(order.shape[0]):
+                at = order[factor, place]
+                if np.isfinite(values[factor, at]) and len(chosen) < most:
+                    chosen[int(columns[at])] = None
+        return np.array(sorted(chosen), dtype=np.int64)
+
+
+def in_order(values: Floats, ties: Floats | None) -> Ints:
+    """Return the order of values, lowest first. Equal ones stand as given, which is by their true symbols; under a
+    hardened mask by ``ties``, the closes that are shown: two factors of 300 names have hundreds of equal scores,
+    from which a program read the alphabet."""
+    return np.argsort(values, kind="stable") if ties is None else np.lexsort((ties, values))
 
 
 def _change(closes: Floats, sessions: int) -> Floats:

@@ -8,7 +8,7 @@ model its alias.
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -20,52 +20,48 @@ from tradeassay.llm.prompting import unreadable
 from tradeassay.masking import Gate, UnknownAlias
 
 
-class Stock:
+class _Masked:
+    """Something that is shown under another name; ``true`` is the real one."""
+
+    __slots__ = ("true",)
+
+    def __init__(self, true: str) -> None:
+        self.true = true
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.true == self.true
+
+    def __hash__(self) -> int:
+        return hash(self.true)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.true!r})"
+
+
+class Stock(_Masked):
     """A symbol."""
 
-    __slots__ = ("symbol",)
+    __slots__ = ()
 
-    def __init__(self, symbol: str) -> None:
-        self.symbol = symbol
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stock) and other.symbol == self.symbol
-
-    def __hash__(self) -> int:
-        return hash(self.symbol)
-
-    def __repr__(self) -> str:
-        return f"Stock({self.symbol!r})"
+    @property
+    def symbol(self) -> str:
+        return self.true
 
 
-class Day:
+class Day(_Masked):
     """A calendar day, ISO."""
 
-    __slots__ = ("iso",)
+    __slots__ = ()
 
-    def __init__(self, iso: str) -> None:
-        self.iso = iso
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Day) and other.iso == self.iso
-
-    def __hash__(self) -> int:
-        return hash(self.iso)
-
-    def __repr__(self) -> str:
-        return f"Day({self.iso!r})"
+    @property
+    def iso(self) -> str:
+        return self.true
 
 
-class Prose:
+class Prose(_Masked):
     """A text from outside (news, say) that may name a company or a date."""
 
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __repr__(self) -> str:
-        return f"Prose({self.text!r})"
+    __slots__ = ()
 
 
 def rounded(value: float, digits: int = 4) -> float | None:
@@ -103,16 +99,14 @@ class Wire:
     def __init__(self, gate: Gate) -> None:
         self.gate = gate
         self._encoder = msgspec.json.Encoder(enc_hook=self._shown)
-        self._depth = gate.config.scrub_news
-        self._seen: dict[str, str] = {}
-        self._stocks: dict[str, str] = {}
+        self._depth: Literal["thorough", "plain"] = "thorough" if gate.config.scrub_news else "plain"
+        self._seen: dict[_Masked, str] = {}
 
     def encode(self, value: object) -> str:
         """Return a result as the model may see it, as JSON text."""
         return self._encoder.encode(value).decode()
 
     def stock_id(self, stock: Stock) -> str:
-        """Return a stock's shown name."""
         return self.gate.alias(stock.symbol)
 
     def error(self, error: TradeassayError) -> str:
@@ -146,32 +140,23 @@ class Wire:
         return word.lower() in _FIELD_WORDS
 
     def _shown(self, value: object) -> str:
-        if type(value) is Stock:
-            shown = self._stocks.get(value.symbol)
-            if shown is None:
-                shown = self._stocks[value.symbol] = self.gate.alias(value.symbol)
-            return shown
-        if isinstance(value, Day):
-            shown = self._seen.get(value.iso)
-            if shown is None:
-                shown = self._seen[value.iso] = self.gate.day(value.iso)
-            return shown
         if isinstance(value, Prose):
-            return self.gate.text(value.text, "thorough" if self._depth else "plain")
-        raise TypeError(f"a {type(value).__name__} has no place in a result")
+            return self.gate.text(value.true, self._depth)
+        if not isinstance(value, Stock | Day):
+            raise TypeError(f"a {type(value).__name__} has no place in a result")
+        shown = self._seen.get(value)
+        if shown is None:
+            shown = self.gate.alias(value.true) if isinstance(value, Stock) else self.gate.day(value.true)
+            self._seen[value] = shown
+        return shown
 
     def _true(self, kind: type, value: Any) -> Any:
         if not isinstance(value, str):
             raise ValueError("Expected `str`")
         if kind is Stock:
             return Stock(self.gate.symbol(value.strip()))
-        if kind is Day:
-            return Day(self._real_day(value.strip()))
-        raise TypeError(f"a {kind.__name__} cannot be read")
-
-    def _real_day(self, text: str) -> str:
-        iso = self.gate.real_day(text)
+        assert kind is Day
         try:
-            return parse_day(iso).isoformat()
+            return Day(parse_day(self.gate.real_day(value.strip())).isoformat())
         except UserError:
             raise UnknownAlias("that is no day", hint="write days as they were shown") from None

@@ -84,46 +84,37 @@ _NO_CODE: Final = {
 
 
 def feedback_on(evaluation: Evaluation, settings: QuantCodeSettings, turn: int) -> str:
-    """Return what goes back to the model about a program that was not accepted."""
-    findings = "\n".join(f"- {line}" for line in _findings(evaluation))
+    """Return what goes back to the model about a program that was not accepted.
+
+    Hints of the judges say in general terms what differs, never what the reference does.
+    """
+    at: int | None = None
+    if evaluation.grave_tricks:
+        said = [trick.detail or trick.name for trick in evaluation.grave_tricks]
+    elif evaluation.outcome == "judge":
+        language, behaviour = evaluation.judge_language, evaluation.judge_behaviour
+        criteria = language.criteria if language is not None else ()
+        said = [criterion.reason for criterion in criteria if criterion.verdict == "fail"]
+        if behaviour is not None and behaviour.status == "failed":
+            words = "; ".join((*behaviour.violations, *behaviour.hints))
+            said.append(words or "what it does is not what the task says")
+        said = said or [evaluation.judge.reason]
+    else:
+        stopped_at = evaluation.stage(evaluation.outcome)
+        said, at = [stopped_at.reason], stopped_at.line
+    half = _LONGEST // 2
+    said = [text if len(text) <= _LONGEST else f"{text[:half]} ... {text[-half:]}" for text in said]
+    if at is not None and "line" not in said[0]:
+        said[0] += f" (line {at})"
+    findings = "\n".join(f"- {line}" for line in said)
     advice = _ADVICE.get(evaluation.outcome, "")
     return PROMPTS.fill("feedback", findings=findings, left=_left(settings, turn), advice=advice)
-
-
-def _findings(evaluation: Evaluation) -> list[str]:
-    if evaluation.grave_tricks:
-        return [_cut(trick.detail or trick.name) for trick in evaluation.grave_tricks]
-    outcome = evaluation.outcome
-    if outcome == "judge":
-        return _judged(evaluation)
-    result = evaluation.stage(outcome)
-    said = _cut(result.reason)
-    return [said if result.line is None or "line" in said else f"{said} (line {result.line})"]
-
-
-def _judged(evaluation: Evaluation) -> list[str]:
-    """Return what the judges object to; hints say in general terms what differs, never what the reference does."""
-    language, behaviour = evaluation.judge_language, evaluation.judge_behaviour
-    criteria = language.criteria if language is not None else ()
-    found = [_cut(criterion.reason) for criterion in criteria if criterion.verdict == "fail"]
-    if behaviour is not None and behaviour.status == "failed":
-        words = "; ".join((*behaviour.violations, *behaviour.hints))
-        found.append(_cut(words or "what it does is not what the task says"))
-    return found or [_cut(evaluation.judge.reason)]
 
 
 def _left(settings: QuantCodeSettings, turn: int) -> str:
     left = settings.allowed_turns - turn
     return "this was the last attempt" if left <= 0 else f"{left} attempt{'s' if left > 1 else ''} left"
 
-
-def _cut(text: str) -> str:
-    half = _LONGEST // 2
-    return text if len(text) <= _LONGEST else f"{text[:half]} ... {text[-half:]}"
-
-
-TASK_KIND: Final = "quantcode.task"
-"""The payload's ``kind``, by which a scripted model recognises the question."""
 
 TurnStage = Literal[
     "solved", "trick", "compile", "backtest", "trade", "lookahead", "judge", "no_code", "not_scored", "no_answer"
@@ -181,7 +172,19 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
     answer comes twice in a row: a model that repeats itself has stopped trying.
     """
     opening = opening_messages(task, settings)
-    given = _given(task, settings)
+    # The question as data. The text shows none of it: models copied its keys into their programs.
+    shown = TaskShown(
+        task=opaque_id(task),
+        framework=settings.framework,
+        timeframe=task.timeframe,
+        bars=task.bars,
+        assets=tuple(LABELS[: task.assets]),
+        cash=task.cash,
+        commission=task.commission,
+        sizing=task.sizing,
+        turns=settings.allowed_turns,
+    )
+    given = Given(session="", rules="{}", observation=msgspec.json.encode(shown).decode())
     last = ""
     messages = opening
     turns: list[Turn] = []
@@ -197,7 +200,11 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
         found = extract(reply.text, settings.framework, cut_off=reply.stop == "length", last=once)
         answer = found.code or reply.text
         if number > 1 and answer == last:
-            turns.append(_repeated(turns[-1], reply))
+            # The same program, the same findings.
+            reason = f"the same answer again, which ends the attempts; {turns[-1].reason}"
+            turns.append(
+                msgspec.structs.replace(turns[-1], number=number, feedback="", reason=reason, usage=reply.usage)
+            )
             break
         last = answer
         if found.code is None:
@@ -231,7 +238,28 @@ def play(task: CodeTask, settings: QuantCodeSettings) -> Generator[Request, Answ
         turns.append(msgspec.structs.replace(turn, feedback=feedback))
         before = messages if settings.history == "full" else opening
         messages = [*before, *exchange(reply, feedback)]
-    return _outcome(task, settings, turns)
+    end = turns[-1]
+    solved = None if end.stage in ("not_scored", "no_answer") else end.stage == "solved"
+    failure: FailureClass | None = "no-code" if end.stage == "no_code" else None
+    if end.evaluation is not None:
+        failure = end.evaluation.failure_class
+    tricks = {
+        trick.name for turn in turns if turn.evaluation is not None for trick in turn.evaluation.grave_tricks
+    }
+    return TaskOutcome(
+        task=task.id,
+        setting=settings.setting,
+        wording=settings.wording,
+        framework=settings.framework,
+        turns=tuple(turns),
+        solved=solved,
+        stage=end.stage,
+        solved_at=end.number if solved else None,
+        failure_class=failure,
+        tricks=tuple(sorted(tricks)),
+        reason="" if solved else end.reason,
+        usage=total_usage(turn.usage for turn in turns),
+    )
 
 
 def opaque_id(task: CodeTask) -> str:
@@ -256,7 +284,7 @@ def opening_messages(task: CodeTask, settings: QuantCodeSettings) -> list[Messag
 class TaskShown(msgspec.Struct, frozen=True, kw_only=True):
     """A task as data: its opaque name, the framework, and the bars, money and turns of a program."""
 
-    kind: str = TASK_KIND
+    kind: str = "quantcode.task"
     task: str
     framework: str
     timeframe: str
@@ -266,22 +294,6 @@ class TaskShown(msgspec.Struct, frozen=True, kw_only=True):
     commission: float
     sizing: Sizing
     turns: int
-
-
-def _given(task: CodeTask, settings: QuantCodeSettings) -> Given:
-    """Return the question as data. The text shows none of it: models copied its keys into their programs."""
-    shown = TaskShown(
-        task=opaque_id(task),
-        framework=settings.framework,
-        timeframe=task.timeframe,
-        bars=task.bars,
-        assets=tuple(LABELS[: task.assets]),
-        cash=task.cash,
-        commission=task.commission,
-        sizing=task.sizing,
-        turns=settings.allowed_turns,
-    )
-    return Given(session="", rules="{}", observation=msgspec.json.encode(shown).decode())
 
 
 _BARS: Final = {
@@ -317,34 +329,3 @@ def _setting(task: CodeTask, framework: Framework) -> str:
     elif framework == "frame":
         lines.append("A target is a share of the account's value.")
     return " ".join(lines)
-
-
-def _repeated(before: Turn, reply: ModelReply) -> Turn:
-    """Return the turn of an answer that was given before, word for word: the same program, the same findings."""
-    reason = f"the same answer again, which ends the attempts; {before.reason}"
-    return msgspec.structs.replace(before, number=before.number + 1, feedback="", reason=reason, usage=reply.usage)
-
-
-def _outcome(task: CodeTask, settings: QuantCodeSettings, turns: list[Turn]) -> TaskOutcome:
-    last = turns[-1]
-    solved = None if last.stage in ("not_scored", "no_answer") else last.stage == "solved"
-    failure: FailureClass | None = "no-code" if last.stage == "no_code" else None
-    if last.evaluation is not None:
-        failure = last.evaluation.failure_class
-    tricks = {
-        trick.name for turn in turns if turn.evaluation is not None for trick in turn.evaluation.grave_tricks
-    }
-    return TaskOutcome(
-        task=task.id,
-        setting=settings.setting,
-        wording=settings.wording,
-        framework=settings.framework,
-        turns=tuple(turns),
-        solved=solved,
-        stage=last.stage,
-        solved_at=last.number if solved else None,
-        failure_class=failure,
-        tricks=tuple(sorted(tricks)),
-        reason="" if solved else last.reason,
-        usage=total_usage(turn.usage for turn in turns),
-    )

@@ -5,7 +5,7 @@ from tradeassay.benchmarks.specs import (
     STOCKBENCH_DJIA as STOCKBENCH_DJIA,
     STOCKBENCH_PAPER as STOCKBENCH_PAPER,
 )
-from tradeassay.benchmarks.stockbench.day import Stockbench as Stockbench, dialogue as dialogue
+from tradeassay.benchmarks.stockbench.day import Stockbench as Stockbench
 from tradeassay.benchmarks.stockbench.panel import (
     PANEL as PANEL,
     CohortStanding as CohortStanding,

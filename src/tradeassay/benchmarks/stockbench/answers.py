@@ -1,8 +1,8 @@
 """Reading a model's answer, and checking that it adds up and can be paid for. Every refusal has a reason."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Annotated, Literal
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -15,6 +15,7 @@ from tradeassay.core.orders import Order
 from tradeassay.llm.prompting import Refused, answer_object, unreadable
 
 Action = Literal["increase", "hold", "decrease", "close"]
+T = TypeVar("T", bound=msgspec.Struct)
 Amount = Annotated[float, Meta(ge=0)]
 LONGEST_REASON = 1_000
 _SPACE = re.compile(r"\s+")
@@ -72,12 +73,8 @@ PICKED_SCHEMA = schema_of(Picked)
 DECISIONS_SCHEMA = schema_of(_DecisionsAsked)
 
 
-class _DecidedLoosely(msgspec.Struct, frozen=True, kw_only=True):
-    action: Action
-    reasons: list[str] | str
-    confidence: Annotated[float, Meta(ge=0, le=1)]
-    target_cash_amount: Amount | None = None
-    target_shares: Amount | None = None
+class _DecidedLoosely(Decided, frozen=True, kw_only=True):
+    reasons: list[str] | str  # type: ignore[assignment]  # a single reason is read too
 
 
 _FIELDS = tuple(field.name for field in msgspec.structs.fields(Decided))
@@ -96,16 +93,12 @@ def read_picks(
 
     Raises :class:`AnswerRefused` for an answer without the form that was asked for.
     """
-    body = _object(text, "analyse")
-    try:
-        picked = msgspec.convert(body, Picked)
-    except msgspec.ValidationError as error:
-        raise AnswerRefused(_schema(_said(str(error), body, ("analyse", "reason")))) from None
+    picked = _read(text, Picked)
     names = tuple(dict.fromkeys(picked.analyse))
     known = tuple(name for name in names if name in symbols)
-    wrong = [_schema("there is no such stock today", name) for name in names if name not in symbols]
+    wrong = [_complaint("schema", "there is no such stock today", name) for name in names if name not in symbols]
     if len(known) > most:
-        wrong.append(_schema(f"{len(known)} stocks were named; {most} at most"))
+        wrong.append(_complaint("schema", f"{len(known)} stocks were named; {most} at most"))
     return known[:most], tuple(wrong)
 
 
@@ -114,24 +107,20 @@ def read_decisions(text: str, symbols: Collection[str]) -> tuple[dict[str, Decid
 
     Raises :class:`AnswerRefused` for an answer without the form that was asked for.
     """
-    body = _object(text, "decisions")
-    try:
-        raw = msgspec.convert(body, _Decisions).decisions
-    except msgspec.ValidationError as error:
-        raise AnswerRefused(_schema(_said(str(error), body, ("decisions",)))) from None
+    raw = _read(text, _Decisions).decisions
     found: dict[str, Decided] = {}
     wrong: list[AnswerComplaint] = []
     for symbol, value in raw.items():
         if symbol not in symbols:
-            wrong.append(_schema("there is no such stock today", symbol))
+            wrong.append(_complaint("schema", "there is no such stock today", symbol))
             continue
         try:
             read = msgspec.convert(value, _DecidedLoosely)
         except msgspec.ValidationError as error:
-            wrong.append(_schema(_said(str(error), value, _FIELDS), symbol))
+            wrong.append(_complaint("schema", _said(str(error), value, _FIELDS), symbol))
             continue
         if read.target_cash_amount is None and read.action in ("increase", "decrease"):
-            wrong.append(_schema(f"{read.action} needs a target_cash_amount", symbol))
+            wrong.append(_complaint("schema", f"{read.action} needs a target_cash_amount", symbol))
             continue
         reasons = [read.reasons] if isinstance(read.reasons, str) else read.reasons
         found[symbol] = Decided(
@@ -142,6 +131,19 @@ def read_decisions(text: str, symbols: Collection[str]) -> tuple[dict[str, Decid
             target_shares=read.target_shares,
         )
     return found, tuple(wrong)
+
+
+def _read(text: str, form: type[T]) -> T:
+    """Return an answer in the form that was asked for; the first field is what it is found by."""
+    fields = form.__struct_fields__
+    body = answer_object(text, fields[0])
+    if body is None:
+        said = f"the answer holds no JSON object that can be read: {unreadable(text)}"
+        raise AnswerRefused(_complaint("schema", said))
+    try:
+        return msgspec.convert(body, form)
+    except msgspec.ValidationError as error:
+        raise AnswerRefused(_complaint("schema", _said(str(error), body, fields))) from None
 
 
 def _said(error: str, body: object, fields: Sequence[str]) -> str:
@@ -157,15 +159,8 @@ def in_words(complaint: AnswerComplaint) -> str:
     return complaint.detail if complaint.symbol is None else f"{complaint.symbol}: {complaint.detail}"
 
 
-def _object(text: str, key: str) -> dict[str, object]:
-    body = answer_object(text, key)
-    if body is None:
-        raise AnswerRefused(_schema(f"the answer holds no JSON object that can be read: {unreadable(text)}"))
-    return body
-
-
-def _schema(detail: str, symbol: str | None = None) -> AnswerComplaint:
-    return AnswerComplaint(kind="schema", detail=detail, symbol=symbol)
+def _complaint(kind: str, detail: str, symbol: str | None = None) -> AnswerComplaint:
+    return AnswerComplaint(kind=kind, detail=detail, symbol=symbol)
 
 
 CENT = 0.01
@@ -183,7 +178,6 @@ def sift_orders(
     A target that is met within the tolerance changes nothing and is no mistake. Sales come first; purchases are
     taken in the order given as long as they can be paid for.
     """
-    tolerance = briefing.config.tolerance
     stand: dict[str, Decided] = {}
     wrong: list[AnswerComplaint] = []
     idle = 0
@@ -191,27 +185,23 @@ def sift_orders(
         name = briefing.by_symbol[symbol]
         if _is_met(name, decided, briefing.config):
             idle += 1
-            continue
-        found = list(_arithmetic(name, decided, tolerance))
-        if not found and name.shares == 0.0 and decided.action == "decrease":
-            found = [
-                AnswerComplaint(
-                    kind="arithmetic", symbol=symbol, detail="nothing of it is held, so it cannot be sold"
-                )
-            ]
-        if found:
-            wrong += found
+        elif detail := _arithmetic(name, decided, briefing.config.tolerance):
+            wrong.append(_complaint("arithmetic", detail, symbol))
         else:
             stand[symbol] = decided
     paid, short = _payable(stand, briefing)
     orders = [
-        order
+        _order(briefing.by_symbol[symbol], decided)
         for symbol, decided in stand.items()
-        if symbol in paid and (order := _order(briefing.by_symbol[symbol], decided)) is not None
+        if symbol in paid and not _changes_nothing(briefing.by_symbol[symbol], decided)
     ]
     if not briefing.config.spends_cash_only:
         orders.sort(key=lambda order: order.side == "BUY")
     return tuple(orders), idle + len(paid), (*wrong, *short)
+
+
+def _changes_nothing(name: Name, decided: Decided) -> bool:
+    return decided.action == "hold" or (decided.action == "close" and name.shares == 0.0)
 
 
 def _is_met(name: Name, decided: Decided, config: StockbenchConfig) -> bool:
@@ -228,7 +218,7 @@ def _is_met(name: Name, decided: Decided, config: StockbenchConfig) -> bool:
     return abs(more) <= room * name.value + CENT
 
 
-def _payable(decisions: Mapping[str, Decided], briefing: Briefing) -> tuple[set[str], tuple[AnswerComplaint, ...]]:
+def _payable(decisions: Mapping[str, Decided], briefing: Briefing) -> tuple[set[str], list[AnswerComplaint]]:
     """Return which decisions can be traded and paid for, and what is wrong with the others."""
     config, rules = briefing.config, briefing.rules
     fine: set[str] = set()
@@ -237,14 +227,18 @@ def _payable(decisions: Mapping[str, Decided], briefing: Briefing) -> tuple[set[
     money = briefing.cash
     for symbol, decided in decisions.items():
         name = briefing.by_symbol[symbol]
-        if decided.action == "hold" or (decided.action == "close" and name.shares == 0.0):
+        if _changes_nothing(name, decided):
             fine.add(symbol)
         elif name.price is None:
-            wrong.append(_liquid("it does not trade today and can only be held", symbol))
+            wrong.append(_complaint("liquidity", "it does not trade today and can only be held", symbol))
         elif decided.action == "increase" and not name.buyable:
-            wrong.append(_liquid("it has left the universe and cannot be bought", symbol))
+            wrong.append(_complaint("liquidity", "it has left the universe and cannot be bought", symbol))
         else:
-            change = _wanted_value(name, decided) - name.value
+            wanted = 0.0 if decided.action == "close" else decided.target_cash_amount
+            if decided.action != "close" and decided.target_shares is not None:
+                wanted = decided.target_shares * name.price
+            assert wanted is not None
+            change = wanted - name.value
             if change > 0:
                 buys.append((symbol, change * (1.0 + rules.buy_cost)))
                 continue
@@ -258,93 +252,47 @@ def _payable(decisions: Mapping[str, Decided], briefing: Briefing) -> tuple[set[
             fine.add(symbol)
             spent += need
         else:
-            left = f"{money - used:.2f} is left"
-            wrong.append(_liquid(f"the purchase needs {need:.2f}, costs included; {left}", symbol))
-    return fine, tuple(wrong)
+            said = f"the purchase needs {need:.2f}, costs included; {money - used:.2f} is left"
+            wrong.append(_complaint("liquidity", said, symbol))
+    return fine, wrong
 
 
-def _liquid(detail: str, symbol: str) -> AnswerComplaint:
-    return AnswerComplaint(kind="liquidity", detail=detail, symbol=symbol)
-
-
-def _arithmetic(name: Name, decided: Decided, tolerance: float) -> Iterator[AnswerComplaint]:
-    """Judge one name's target against its action and its number of shares."""
-    target, shares = decided.target_cash_amount, decided.target_shares
-    detail = _against_action(name, decided, tolerance)
-    if detail is not None:
-        yield AnswerComplaint(kind="arithmetic", symbol=name.symbol, detail=detail)
-    elif shares is not None and name.price is not None and decided.action in ("increase", "decrease"):
-        assert target is not None
+def _arithmetic(name: Name, decided: Decided, tolerance: float) -> str | None:
+    """Judge one name's target against its action and its number of shares; None where they agree."""
+    action, target, shares, value = decided.action, decided.target_cash_amount, decided.target_shares, name.value
+    if action == "close":
+        return "close leaves nothing, the target must be 0" if target or shares else None
+    if action == "hold":
+        if target is not None and abs(target - value) > tolerance * value + CENT:
+            return f"hold keeps {value:.2f}, the target says {target:.2f}"
+        if shares is not None and abs(shares - name.shares) > tolerance * name.shares:
+            return f"hold keeps {name.shares:g} shares, the target says {shares:g}"
+        return None
+    assert target is not None
+    if action == "decrease" and target == 0.0:
+        return "decrease to 0 is close"
+    if target <= value + CENT / 2 if action == "increase" else target >= value - CENT / 2:
+        return (
+            f"its worth is {value:.2f}, and {action} with a target_cash_amount of {target:.2f} contradicts "
+            "itself; target_cash_amount is what the position shall be worth after the trade"
+        )
+    if shares is not None and name.price is not None:
         worth = shares * name.price
         if abs(worth - target) > tolerance * target:
-            said = f"{shares:g} shares at {name.price:g} are {worth:.2f}, the target is {target:.2f}"
-            yield AnswerComplaint(kind="arithmetic", symbol=name.symbol, detail=said)
-        elif (shares > name.shares) != (decided.action == "increase") or shares == name.shares:
-            yield AnswerComplaint(
-                kind="arithmetic",
-                symbol=name.symbol,
-                detail=f"{decided.action}: {shares:g} shares are wanted, {name.shares:g} are held",
-            )
-
-
-def _against_action(name: Name, decided: Decided, tolerance: float) -> str | None:
-    target, value = decided.target_cash_amount, name.value
-    match decided.action:
-        case "increase":
-            assert target is not None
-            if target <= value + CENT / 2:
-                return _contradiction(decided.action, target, value)
-        case "decrease":
-            assert target is not None
-            if target == 0.0:
-                return "decrease to 0 is close"
-            if target >= value - CENT / 2:
-                return _contradiction(decided.action, target, value)
-        case "close":
-            if target or decided.target_shares:
-                return "close leaves nothing, the target must be 0"
-        case "hold":
-            if target is not None and abs(target - value) > tolerance * value + CENT:
-                return f"hold keeps {value:.2f}, the target says {target:.2f}"
-            shares = decided.target_shares
-            if shares is not None and abs(shares - name.shares) > tolerance * name.shares:
-                return f"hold keeps {name.shares:g} shares, the target says {shares:g}"
+            return f"{shares:g} shares at {name.price:g} are {worth:.2f}, the target is {target:.2f}"
+        if (shares > name.shares) != (action == "increase") or shares == name.shares:
+            return f"{action}: {shares:g} shares are wanted, {name.shares:g} are held"
+    if action == "decrease" and name.shares == 0.0:
+        return "nothing of it is held, so it cannot be sold"
     return None
 
 
-def _contradiction(action: Action, target: float, value: float) -> str:
-    return (
-        f"its worth is {value:.2f}, and {action} with a target_cash_amount of {target:.2f} contradicts itself; "
-        "target_cash_amount is what the position shall be worth after the trade"
-    )
-
-
-def _wanted_value(name: Name, decided: Decided) -> float:
-    """Return the value a position will have once the order is carried out."""
-    if decided.action == "close":
-        return 0.0
-    if decided.target_shares is not None:
-        assert name.price is not None
-        return decided.target_shares * name.price
-    assert decided.target_cash_amount is not None
-    return decided.target_cash_amount
-
-
-def _order(name: Name, decided: Decided) -> Order | None:
-    if decided.action == "hold" or (decided.action == "close" and name.shares == 0.0):
-        return None
+def _order(name: Name, decided: Decided) -> Order:
     by_shares = decided.action == "close" or decided.target_shares is not None
-    amount = (
-        0.0
-        if decided.action == "close"
-        else decided.target_shares
-        if decided.target_shares is not None
-        else decided.target_cash_amount
-    )
-    assert amount is not None
+    amount = decided.target_shares if by_shares else decided.target_cash_amount
     return Order(
         symbol=name.symbol,
-        amount=float(amount),
+        amount=0.0 if decided.action == "close" else float(amount or 0.0),
         unit="target_shares" if by_shares else "target_value",
         side="BUY" if decided.action == "increase" else "SELL",
         confidence=float(decided.confidence),

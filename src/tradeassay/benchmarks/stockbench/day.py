@@ -18,9 +18,8 @@ Nothing is enforced with a provider's JSON mode: how often a model breaks the fo
 """
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
 from itertools import chain
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, TypeVar
 
 import msgspec
 import numpy as np
@@ -81,25 +80,7 @@ MISTAKES = ("schema", "arithmetic", "liquidity")
 LONGEST_DETAIL = 2_000
 MOST_COMPLAINTS = 20
 """At most this many of the things wrong with an answer are reported back."""
-NO_SHARES = "no_target_shares"
 _FORMS = {"overview": PICK_FORM, "analysis": NOTES_FORM, "decision": DECISION_FORM}
-
-
-@dataclass(frozen=True, slots=True)
-class AskedStage(Generic[T]):
-    """One question: what it shows, how it is worded, how its answer is read (raises :class:`AnswerRefused`)."""
-
-    purpose: str
-    parts: Parts
-    names: tuple[Name, ...]
-    text: Callable[[str, StockbenchConfig], str]
-    read: Callable[[str], T]
-    schema: str | None = None
-
-
-def dialogue(briefing: Briefing) -> Dialogue:
-    """Ask a model for one day's decision. It has failed, and trades nothing, when none was accepted."""
-    return _Talk(briefing).play()
 
 
 class _Talk:
@@ -116,22 +97,23 @@ class _Talk:
         self.system = Message(role="system", text=PROMPTS.fill(f"system.{self.config.prompt}", **costs))
 
     def play(self) -> Dialogue:
-        names = self.briefing.names
+        """Ask for one day's decision. It has failed, and trades nothing, when none was accepted."""
+        briefing = self.briefing
         try:
             picked = yield from self._ask(
-                AskedStage("overview", OVERVIEW, names, overview_in_words, self._picks, PICKED_SCHEMA)
+                "overview", OVERVIEW, briefing.names, overview_in_words, self._picks, PICKED_SCHEMA
             )
             if picked:
-                some = tuple(self.briefing.by_symbol[symbol] for symbol in picked)
+                some = tuple(briefing.by_symbol[symbol] for symbol in picked)
                 # The notes are for the model's own use: any words will do, and leaving them out is not a mistake.
-                yield from self._ask(AskedStage("analysis", ANALYSIS, some, analysis_in_words, str))
+                yield from self._ask("analysis", ANALYSIS, some, analysis_in_words, str)
             orders = yield from self._ask(
-                AskedStage("decision", DECISION, names, decision_in_words, self._orders, DECISIONS_SCHEMA)
+                "decision", DECISION, briefing.names, decision_in_words, self._orders, DECISIONS_SCHEMA
             )
         except GaveUp as gave_up:
             reason = f"{gave_up}; everything is held"
             return Decision(status="failed", reason=reason, failures=tuple(self.failures))
-        reason = f"changes {len(orders)} of {len(self.briefing.names)} positions" if orders else "holds everything"
+        reason = f"changes {len(orders)} of {len(briefing.names)} positions" if orders else "holds everything"
         return Decision(orders=orders, reason=reason, failures=tuple(self.failures))
 
     # -- the stages ----------------------------------------------------------------------------------------------
@@ -147,42 +129,70 @@ class _Talk:
         self._leave_out((*unread, *broken), some_stand=stand > 0)
         without = sum(order.unit == "target_value" for order in orders)
         if without:
-            self._fail(NO_SHARES, f"{without} of {len(orders)} changes come without target_shares")
+            self._fail("no_target_shares", f"{without} of {len(orders)} changes come without target_shares")
         return orders
 
     def _leave_out(self, wrong: Sequence[AnswerComplaint], *, some_stand: bool) -> None:
         """Count what cannot stand; raise :class:`AnswerRefused` where nothing does or the paper's rule holds."""
-        if not wrong:
-            return
-        if not (some_stand and self.config.keeps_sound_decisions):
-            first = wrong[0].kind
-            raise AnswerRefused(*(complaint for complaint in wrong if complaint.kind == first))
+        if wrong and not (some_stand and self.config.keeps_sound_decisions):
+            raise AnswerRefused(*(complaint for complaint in wrong if complaint.kind == wrong[0].kind))
         for complaint in wrong:
             self._fail(complaint.kind, in_words(complaint))
 
     # -- asking --------------------------------------------------------------------------------------------------
 
-    def _ask(self, stage: AskedStage[T]) -> Generator[AskModel, ModelReply, T]:
-        """Ask until an answer can be used; raises :class:`GaveUp` when the attempts are used up."""
-        form, feedback = _FORMS[stage.purpose], None
+    def _ask(
+        self,
+        purpose: str,
+        parts: Parts,
+        names: tuple[Name, ...],
+        in_words_of: Callable[[str, StockbenchConfig], str],
+        read: Callable[[str], T],
+        schema: str | None = None,
+    ) -> Generator[AskModel, ModelReply, T]:
+        """Ask until an answer can be used; raises :class:`GaveUp` when the attempts are used up.
+
+        ``parts`` and ``names`` are what is shown, ``in_words_of`` puts it into words, ``read`` reads the answer
+        (raises :class:`AnswerRefused`).
+        """
+        form, feedback = _FORMS[purpose], None
         first, answered = Message(role="user", text=""), ModelReply()
 
         def ask(tail: Tail, attempt: int) -> AskModel:
+            # A request that fits the context limit. Left out, in this order: earlier stages, parts of the payload.
             nonlocal first
-            messages, first, shown = self._messages(stage, tail)
+            talk, cuts, room = dict(self.talk), self.cuts, self.config.room
+            while True:
+                shown = encode(make_payload(self.briefing, parts, names, cuts))
+                first = Message(role="user", text=in_words_of(shown, self.config))
+                messages = (self.system, *chain(*talk.values()), first, *tail)
+                length = tokens_in(messages)
+                if length <= room:
+                    break
+                if talk:
+                    name = next(iter(talk))
+                    del talk[name]
+                    self._note(f"{purpose}: without what was said in the {name}")
+                elif cuts < len(CUTS):
+                    cuts += 1
+                else:
+                    self._note(f"{purpose}: about {length} tokens, {room} are allowed")
+                    break
+            for left_out in CUTS[:cuts]:
+                self._note(f"{purpose}: without the {left_out}")
             given = Given(
                 session=self.briefing.session,
                 rules=self.rules,
                 observation=shown,
-                answer_schema=stage.schema,
+                answer_schema=schema,
                 feedback=feedback,
             )
-            return AskModel(purpose=stage.purpose, messages=messages, attempt=attempt, given=given)
+            return AskModel(purpose=purpose, messages=messages, attempt=attempt, given=given)
 
-        def read(reply: ModelReply) -> T:
+        def read_reply(reply: ModelReply) -> T:
             nonlocal answered
             answered = reply
-            return stage.read(reply.text)
+            return read(reply.text)
 
         def again(reply: ModelReply, refused: Refused, left: int) -> Tail:
             nonlocal feedback
@@ -196,64 +206,34 @@ class _Talk:
             return (*own_words(reply), Message(role="user", text=text))
 
         def cut(reply: ModelReply) -> Tail:
-            self._fail(CUT_OFF, f"{stage.purpose}: the answer was cut off at the token limit")
+            self._fail(CUT_OFF, f"{purpose}: the answer was cut off at the token limit")
             return (Message(role="user", text=PROMPTS.fill("cut", form=form)),)
+
+        def lost(reply: ModelReply, tail: Tail) -> Tail:
+            # Less is shown next time, where the model's own limit is smaller than ours.
+            if reply.error_kind == "context":
+                if self.talk:
+                    self._note(f"{purpose}: without what was said before")
+                    self.talk.clear()
+                self.cuts = min(self.cuts + 1, len(CUTS))
+            return tail
 
         inquiry = Inquiry(
             ask=ask,
-            read=read,
+            read=read_reply,
             again=again,
             cut=cut,
-            count=lambda kind, detail: self._fail(kind, f"{stage.purpose}: {detail}"),
-            lost=lambda reply, tail: self._lost(reply, stage.purpose) or tail,
+            count=lambda kind, detail: self._fail(kind, f"{purpose}: {detail}"),
+            lost=lost,
             attempts=self.config.attempts,
             silences=self.config.attempts,
         )
         try:
             result = yield from ask_until_read(inquiry)
         except GaveUp as gave_up:
-            raise GaveUp(f"{stage.purpose}: {gave_up}") from None
-        self.talk[stage.purpose] = (first, *own_words(answered))
+            raise GaveUp(f"{purpose}: {gave_up}") from None
+        self.talk[purpose] = (first, *own_words(answered))
         return result
-
-    def _lost(self, reply: ModelReply, purpose: str) -> Tail:
-        """Show less next time, where the model's own limit is smaller than ours."""
-        if reply.error_kind == "context":
-            if self.talk:
-                self._note(f"{purpose}: without what was said before")
-                self.talk.clear()
-            self.cuts = min(self.cuts + 1, len(CUTS))
-        return ()
-
-    # -- the context limit ---------------------------------------------------------------------------------------
-
-    def _messages(
-        self, stage: AskedStage[T], tail: tuple[Message, ...]
-    ) -> tuple[tuple[Message, ...], Message, str]:
-        """Return a request that fits the context limit, its question, and what the question shows.
-
-        Left out, in this order: earlier stages, then parts of the payload.
-        """
-        talk, cuts = dict(self.talk), self.cuts
-        while True:
-            shown = encode(make_payload(self.briefing, stage.parts, stage.names, cuts))
-            first = Message(role="user", text=stage.text(shown, self.config))
-            messages = (self.system, *chain(*talk.values()), first, *tail)
-            length = tokens_in(messages)
-            if length <= self.config.room:
-                break
-            if talk:
-                name = next(iter(talk))
-                del talk[name]
-                self._note(f"{stage.purpose}: without what was said in the {name}")
-            elif cuts < len(CUTS):
-                cuts += 1
-            else:
-                self._note(f"{stage.purpose}: about {length} tokens, {self.config.room} are allowed")
-                break
-        for left_out in CUTS[:cuts]:
-            self._note(f"{stage.purpose}: without the {left_out}")
-        return messages, first, shown
 
     def _note(self, what: str) -> None:
         note = Failure(kind="context_cut", detail=what)
@@ -284,17 +264,14 @@ class Stockbench:
         self._history = ActionHistory(self.config.history_days)
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
-        """Start an episode. Nothing is random: the same answers give the same episode."""
         self._history = ActionHistory(self.config.history_days)
 
     def dialogue(self, observation: Observation) -> Dialogue:
-        """Return today's conversation; its messages start afresh every day."""
-        return dialogue(self.briefing(observation))
+        return _Talk(self.briefing(observation)).play()
 
     def briefing(self, observation: Observation) -> Briefing:
         """Return what the model may know today."""
         return Briefing(observation, self.config, self._history.shown(observation.since_last))
 
     def remember(self, observation: Observation, decision: Decision) -> None:
-        """Take note of a day that is over."""
         self._history.remember(observation, decision)

@@ -13,7 +13,7 @@ import ast
 import re
 from collections.abc import Generator, Sequence
 from functools import lru_cache
-from typing import Annotated, Final, TypeGuard
+from typing import Annotated, Final
 
 import msgspec
 
@@ -58,11 +58,16 @@ def read_halves(text: str, *, cut_off: bool = False) -> Halves:
     """
     program, missing = _program(text, cut_off)
     blocks = fenced_blocks(text)
+    prose, at = "", 0
+    for opened, closed in pairs(text, _FENCE, FENCE_END):
+        prose += text[at : opened.start()]
+        at = closed.end()
+    prose += text[at:]
     labelled = [block.text for block in blocks if block.label == "json"]
     spans = (
         labelled,
         [block.text for block in blocks if block.label not in ("json", "python", "py")],
-        list(outer_objects(_unfenced(text))),
+        list(outer_objects(prose)),
     )
     like = (
         [one for one in group if {"strategy", "parameters"} & (parse_object(one) or {}).keys()] for group in spans
@@ -82,18 +87,15 @@ def read_halves(text: str, *, cut_off: bool = False) -> Halves:
     return Halves(program=program, card=card, wrong=wrong)
 
 
-def _unfenced(text: str) -> str:
-    kept, at = "", 0
-    for opened, closed in pairs(text, _FENCE, FENCE_END):
-        kept += text[at : opened.start()]
-        at = closed.end()
-    return kept + text[at:]
-
-
 def _program(text: str, cut_off: bool) -> tuple[str | None, NoCode]:
     for block in reversed(fenced_blocks(text)):
         tree = parses(block.text) if block.label != "json" else None
-        runners = [node.name for node in (tree.body if tree else ()) if _runs(node)]
+        runners = [
+            node.name
+            for node in (tree.body if tree else ())
+            if isinstance(node, ast.ClassDef)
+            and any(isinstance(one, ast.FunctionDef) and one.name == "run" for one in node.body)
+        ]
         if CLASS in runners:
             return block.text, ""
         if len(runners) == 1:
@@ -104,12 +106,6 @@ def _program(text: str, cut_off: bool) -> tuple[str | None, NoCode]:
     if cut_off and found.form == "unclosed":
         return None, "cut off"
     return found.code, found.missing
-
-
-def _runs(node: ast.stmt) -> TypeGuard[ast.ClassDef]:
-    return isinstance(node, ast.ClassDef) and any(
-        isinstance(one, ast.FunctionDef) and one.name == "run" for one in node.body
-    )
 
 
 ATTEMPTS = 2
@@ -204,118 +200,77 @@ Answer = ModelReply | ScoredIteration
 def build(
     spec: StrategySpec, model: str, settings: BuildSettings | None = None
 ) -> Generator[Request, Answer, StrategyOutcome]:
+    """Ask a writer for submissions until the target is reached or its iterations are used up.
+
+    What cannot be read is asked for again: once a strategy where it ran into the limit of tokens, once an
+    iteration for the missing one of the two files; neither uses up an iteration. A half that was given before need
+    not be given again, and a patch without a card keeps the card of what it patches. The same unreadable answer
+    twice, word for word, ends it.
+    """
     settings = settings or BuildSettings()
-    talk = _Talk(spec, model, settings)
+    messages: tuple[Message, ...] = wording.opening(spec)
+    done: list[Iteration] = []
+    paid = review_paid = NOTHING_SPENT
+    stopped: Stopped = "iterations"
+    first: Submission | None = None
+    base: tuple[Submission, ScoredIteration] | None = None  # what to go on from
+    refused: str | None = None
+    kept, asked_half, cut_off = Halves(), False, 0
     number = 0
     while number < settings.iterations:
         reply = yield AskModel(
-            purpose="build", messages=talk.messages, attempt=number + 1, given=wording.given(spec, number)
+            purpose="build", messages=messages, attempt=number + 1, given=wording.given(spec, number)
         )
         assert isinstance(reply, ModelReply)
-        talk.paid = talk.paid.plus(reply.usage)
+        paid = paid.plus(reply.usage)
         if why := no_answer(reply):
-            talk.note(number, reply, why, "no answer")
+            done.append(Iteration(number=number, reason=why, usage=reply.usage))
+            stopped = "no answer"
             break
-        submission, why = talk.read(reply)
-        if submission is None:
-            if talk.cut_off(reply):
-                talk.refuse(reply, CUT_OFF)
-                continue
-            again = talk.repeated(reply)
-            if talk.half() and not again:
-                talk.refuse(reply, why)
-                continue
-            talk.note(number, reply, why, "no submission")
+        kept = read_halves(reply.text, cut_off=reply.stop == "length").beside(kept)
+        card = kept.card
+        if card is None and base is not None and kept.program is not None:
+            card = base[0].card
+        if kept.program is None or card is None:
+            again, half = False, False
+            cut_off += reply.stop == "length"
+            why = CUT_OFF
+            if reply.stop != "length" or cut_off > 1:
+                again, refused = reply.text == refused, reply.text
+                half = (kept.program is None) != (kept.card is None)
+                half, asked_half = half and not asked_half and not again, half
+                why = kept.wrong
+                if not half:
+                    done.append(Iteration(number=number, reason=why, usage=reply.usage))
+                    stopped = "repeats itself" if again else "no submission"
+                    number += 1
             if again:
-                talk.stopped = "repeats itself"
                 break
-            talk.refuse(reply, why)
-            number += 1
+            which: Kept = "card" if kept.card else "program" if kept.program else ""
+            messages = wording.refusal(spec, messages, reply.text, why, which)
             continue
+        submission = Submission(source=kept.program, card=card, name=model)
         scored = yield ScoreWanted(
-            strategy=spec.id, iteration=number, submission=submission, first=talk.first, previous=talk.previous
+            strategy=spec.id,
+            iteration=number,
+            submission=submission,
+            first=first,
+            previous=None if base is None else base[0],
         )
         assert isinstance(scored, ScoredIteration)
         reviews, used = yield from _reviews(spec, submission, model, settings)
-        talk.review_paid = talk.review_paid.plus(used)
-        if talk.take(number, reply, submission, scored, reviews):
-            break
-        number += 1
-    return talk.outcome()
-
-
-class _Talk:
-    """One conversation with a writer: what was said, what was handed in, what to go on from. Mutable."""
-
-    def __init__(self, spec: StrategySpec, model: str, settings: BuildSettings) -> None:
-        self.spec, self.model, self.settings = spec, model, settings
-        self.messages: tuple[Message, ...] = wording.opening(spec)
-        self.done: list[Iteration] = []
-        self.paid, self.review_paid = NOTHING_SPENT, NOTHING_SPENT
-        self.stopped: Stopped = "iterations"
-        self.first: Submission | None = None
-        self._base: tuple[Submission, ScoredIteration] | None = None
-        self._refused: str | None = None
-        self._kept = Halves()
-        self._asked_half = False
-        self._cut_off = 0
-
-    @property
-    def previous(self) -> Submission | None:
-        return None if self._base is None else self._base[0]
-
-    def read(self, reply: ModelReply) -> tuple[Submission | None, str]:
-        """Return the two files of an answer, or None and what is missing.
-
-        A half that was given before need not be given again; a patch without a card keeps the card of what it
-        patches.
-        """
-        self._kept = found = read_halves(reply.text, cut_off=reply.stop == "length").beside(self._kept)
-        card = found.card
-        if card is None and self._base is not None and found.program is not None:
-            card = self._base[0].card
-        if found.program is None or card is None:
-            return None, found.wrong
-        return Submission(source=found.program, card=card, name=self.model), ""
-
-    def half(self) -> bool:
-        """Whether one of the two files was given; the other is then asked for, once an iteration."""
-        wanted = (self._kept.program is None) != (self._kept.card is None)
-        once, self._asked_half = wanted and not self._asked_half, wanted
-        return once
-
-    def cut_off(self, reply: ModelReply) -> bool:
-        """Whether an unreadable answer ran into the limit of tokens; it is asked for again, once a strategy."""
-        self._cut_off += reply.stop == "length"
-        return reply.stop == "length" and self._cut_off <= 1
-
-    def repeated(self, reply: ModelReply) -> bool:
-        """Whether an unreadable answer is the one before it, word for word."""
-        same = reply.text == self._refused
-        self._refused = reply.text
-        return same
-
-    def note(self, number: int, reply: ModelReply, why: str, stopped: Stopped) -> None:
-        """Keep an iteration without a submission."""
-        self.done.append(Iteration(number=number, reason=why, usage=reply.usage))
-        self.stopped = stopped
-
-    def refuse(self, reply: ModelReply, why: str) -> None:
-        """Say why an answer could not be read."""
-        kept: Kept = "card" if self._kept.card else "program" if self._kept.program else ""
-        self.messages = wording.refusal(self.spec, self.messages, reply.text, why, kept)
-
-    def take(
-        self,
-        number: int,
-        reply: ModelReply,
-        submission: Submission,
-        scored: ScoredIteration,
-        reviews: tuple[Review, ...],
-    ) -> bool:
-        """Keep a submission and say what was found; returns whether the target is reached."""
-        self.first = self.first or submission
-        aside = self._aside(scored)
+        review_paid = review_paid.plus(used)
+        first = first or submission
+        aside = False
+        if scored.drift is not None:
+            assert base is not None
+            # A patch that does not run where its base did, on either year, is set aside too.
+            aside = not scored.drift.accepted or any(
+                getattr(base[1], year).gates.gate(name).passed
+                and not getattr(scored, year).gates.gate(name).passed
+                for year in ("scorecard", "develop")
+                for name in ("parse", "exec")
+            )
         made = Iteration(
             number=number,
             submission=submission,
@@ -324,48 +279,34 @@ class _Talk:
             usage=reply.usage,
             set_aside=aside,
         )
-        self.done.append(made)
-        self._refused, self._kept, self._asked_half = None, Halves(), False
+        done.append(made)
+        refused, kept, asked_half = None, Halves(), False
         if not aside:
-            self._base = (submission, scored)
-        self.stopped = "iterations"
-        if self.settings.early_stop and not aside and scored.develop.reached and scored.develop.gates.passed:
-            self.stopped = "target"
-            return True
-        assert self._base is not None  # the first submission cannot have drifted
+            base = (submission, scored)
+        stopped = "iterations"
+        if settings.early_stop and not aside and scored.develop.reached and scored.develop.gates.passed:
+            stopped = "target"
+            break
+        assert base is not None  # the first submission cannot have drifted
         given = WriterEvidence(
             scored=scored,
             reviews=reviews,
-            base=self._base[0],
-            earlier=tuple(self.done),
+            base=base[0],
+            earlier=tuple(done),
             last=number + 2 >= ITERATIONS,
             set_aside=aside,
         )
-        self.messages = wording.evidence(self.spec, given)
-        return False
-
-    def _aside(self, scored: ScoredIteration) -> bool:
-        if scored.drift is None:
-            return False
-        assert self._base is not None
-        base = self._base[1]
-        # A patch that does not run where its base did, on either year, is set aside too.
-        return not scored.drift.accepted or any(
-            getattr(base, year).gates.gate(name).passed and not getattr(scored, year).gates.gate(name).passed
-            for year in ("scorecard", "develop")
-            for name in ("parse", "exec")
-        )
-
-    def outcome(self) -> StrategyOutcome:
-        return StrategyOutcome(
-            strategy=self.spec.id,
-            model=self.model,
-            iterations=tuple(self.done),
-            stopped=self.stopped,
-            usage=self.paid,
-            review_usage=self.review_paid,
-            cut_off=self._cut_off,
-        )
+        messages = wording.evidence(spec, given)
+        number += 1
+    return StrategyOutcome(
+        strategy=spec.id,
+        model=model,
+        iterations=tuple(done),
+        stopped=stopped,
+        usage=paid,
+        review_usage=review_paid,
+        cut_off=cut_off,
+    )
 
 
 def with_marks(scored: ScoredIteration, reviews: Sequence[Review]) -> ScoredIteration:

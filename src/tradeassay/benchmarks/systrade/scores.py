@@ -132,17 +132,28 @@ def systrade_scores(
     for record in records.values():
         every += next((one.reviews for one in record.iterations if one.scored and one.scored is record.last), ())
     quality = np.array([np.nan if row.overall.value is None else row.overall.value for row in rows])
-    models = _with_tiers(tuple(_model(name, found) for name, found in by_model.items()))
-    known = [row for row in models if row.overall.value is not None and row.usd_per_strategy is not None]
-    best = max(known, key=lambda row: row.overall.value or 0.0, default=None)
-    usd, overall = (None, None) if best is None else (best.usd_per_strategy, best.overall.value)
+    models = [_model(name, found) for name, found in by_model.items()]
+    priced = [
+        (row.usd_per_strategy, row.overall.value, row.model)
+        for row in models
+        if row.overall.value is not None and row.usd_per_strategy is not None
+    ]
+    usd, overall = max(priced, key=lambda one: one[1], default=(None, None, ""))[:2]
+    for place, row in enumerate(models):
+        worth, cost, quality_of = "not scored", row.usd_per_strategy, row.overall.value
+        if (
+            cost is not None and quality_of is not None
+        ):  # on the Pareto front of quality over dollars, or behind it
+            better = [
+                name
+                for price, value, name in priced
+                if price <= cost and value >= quality_of and (price, value) != (cost, quality_of)
+            ]
+            worth = f"{better[0]} gives as much for no more" if better else "worth its price"
+        tier = paper_tier(cost, quality_of, usd, overall)
+        models[place] = msgspec.structs.replace(row, worth=worth, paper_tier=tier)
     return SystradeScores(
-        models=tuple(
-            msgspec.structs.replace(
-                row, paper_tier=paper_tier(row.usd_per_strategy, row.overall.value, usd, overall)
-            )
-            for row in models
-        ),
+        models=tuple(models),
         strategies=rows,
         iterations=tuple(_iteration(number, list(records.values())) for number in range(iterations)),
         complexity=correlation_measure(spearman_rho, np.array([row.complexity for row in rows]), quality),
@@ -174,6 +185,9 @@ def _model(name: str, found: Sequence[StrategyOutcome]) -> ModelRow:
     open_cards = sum(card.gates.not_cleared for card in cards)
     usd = [record.usage.usd for record in found]
     total = None if any(value is None for value in usd) else float(plain_sum(value or 0.0 for value in usd))
+    by_number: dict[int, list[Iteration]] = {}
+    for one in (one for record in found for one in record.iterations):
+        by_number.setdefault(one.number, []).append(one)
     return ModelRow(
         model=name,
         items=len(found),
@@ -192,24 +206,16 @@ def _model(name: str, found: Sequence[StrategyOutcome]) -> ModelRow:
         paper_tier="",
         not_cleared=open_cards,
         overall_paper=_mean([half_of(card, DIMENSIONS) for card in cards]),
-        tokens=_tokens_by_iteration(found),
+        tokens=tuple(
+            TokenRow(
+                iteration=number,
+                items=len(these),
+                request=float(np.mean([one.usage.input_tokens for one in these])),
+                answer=float(np.mean([one.usage.output_tokens for one in these])),
+            )
+            for number, these in sorted(by_number.items())
+        ),
         windows=_ten_bars(cards),
-    )
-
-
-def _tokens_by_iteration(found: Sequence[StrategyOutcome]) -> tuple[TokenRow, ...]:
-    by_number: dict[int, list[Iteration]] = {}
-    for record in found:
-        for one in record.iterations:
-            by_number.setdefault(one.number, []).append(one)
-    return tuple(
-        TokenRow(
-            iteration=number,
-            items=len(these),
-            request=float(np.mean([one.usage.input_tokens for one in these])),
-            answer=float(np.mean([one.usage.output_tokens for one in these])),
-        )
-        for number, these in sorted(by_number.items())
     )
 
 
@@ -223,27 +229,6 @@ def half_of(card: Scorecard, names: Sequence[str]) -> float | None:
     """Return the mean of some of the paper's marks: the reviewers' D1 and D2, the automatic D3 and D4, or all."""
     known = [value for name in names if (value := card.paper[name].value) is not None]
     return float(np.mean(known)) if len(known) == len(names) else None
-
-
-def _with_tiers(rows: tuple[ModelRow, ...]) -> tuple[ModelRow, ...]:
-    """Label models by value for money: on the Pareto front of quality over dollars, or behind it."""
-    made = []
-    for row in rows:
-        if row.usd_per_strategy is None or row.overall.value is None:
-            worth = "not scored"
-        else:
-            better = [
-                other
-                for other in rows
-                if other.overall.value is not None
-                and other.usd_per_strategy is not None
-                and other.usd_per_strategy <= row.usd_per_strategy
-                and other.overall.value >= row.overall.value
-                and (other.usd_per_strategy, other.overall.value) != (row.usd_per_strategy, row.overall.value)
-            ]
-            worth = "worth its price" if not better else f"{better[0].model} gives as much for no more"
-        made.append(msgspec.structs.replace(row, worth=worth))
-    return tuple(made)
 
 
 NEAR_BEST: Final = 0.88
@@ -301,7 +286,10 @@ def _iteration(number: int, found: Sequence[StrategyOutcome]) -> IterationRow:
     here = [(r, r.iterations[number]) for r in found if len(r.iterations) > number]
     scored = [(r, one) for r, one in here if one.scored is not None]
     cards = [one.scored.scorecard for _, one in scored if one.scored is not None]
-    gains = [_gain(r, number) for r, _ in scored]
+    gains = []
+    for before, after in ((r.iterations[number - 1].scored, one.scored) for r, one in scored if number):
+        marks = [None if one is None else one.scorecard.overall.value for one in (before, after)]
+        gains.append(None if marks[0] is None or marks[1] is None else marks[1] - marks[0])
     pairs = [
         (a[1], b[1])
         for a, b in combinations(scored, 2)
@@ -312,43 +300,32 @@ def _iteration(number: int, found: Sequence[StrategyOutcome]) -> IterationRow:
         for a, b in pairs
         if a.submission is not None and b.submission is not None
     ]
+    same = []
+    for ends in ([None if x.scored is None else _test_return(x.scored.scorecard) for x in pair] for pair in pairs):
+        same.append(None if ends[0] is None or ends[1] is None else float(abs(ends[0] - ends[1]) < 1e-9))
     drift = [one.scored.drift for _, one in scored if one.scored is not None and one.scored.drift is not None]
+    goal = [
+        card
+        for card in cards
+        if card.year is not None
+        and card.reached
+        and card.year.costs[0].total >= LAST_RETURN
+        and (card.year.costs[0].sharpe or 0.0) >= LAST_SHARPE
+    ]
     return IterationRow(
         iteration=number,
         items=len(here),
         scores=_means(cards),
         gain=_mean(gains) if number else not_scored("the first iteration has none before it"),
         alike=_mean([SequenceMatcher(None, *texts).ratio() for texts in sources]),
-        same_outcome=_mean([_same_outcome(a, b) for a, b in pairs]),
+        same_outcome=_mean(same),
         test_return=_mean([_test_return(card) for card in cards]),
         ensemble=_ensemble(cards),
         drifted=sum(one.kind == "drift" for one in drift),
         repaired=sum(one.kind == "repair" for one in drift),
         tokens=_mean([float(one.usage.input_tokens + one.usage.output_tokens) for _, one in here]),
-        reached_goal=rate_measure(sum(map(_reached_goal, cards)), len(cards), nothing="nothing was scored"),
+        reached_goal=rate_measure(len(goal), len(cards), nothing="nothing was scored"),
     )
-
-
-def _reached_goal(card: Scorecard) -> bool:
-    if card.year is None or not card.reached:
-        return False
-    cheapest = card.year.costs[0]
-    return cheapest.total >= LAST_RETURN and (cheapest.sharpe or 0.0) >= LAST_SHARPE
-
-
-def _gain(record: StrategyOutcome, number: int) -> float | None:
-    if number == 0:
-        return None
-    before, after = record.iterations[number - 1].scored, record.iterations[number].scored
-    if before is None or after is None:
-        return None
-    one, two = before.scorecard.overall.value, after.scorecard.overall.value
-    return None if one is None or two is None else two - one
-
-
-def _same_outcome(*both: Iteration) -> float | None:
-    one, two = (None if a.scored is None else _test_return(a.scored.scorecard) for a in both)
-    return None if one is None or two is None else float(abs(one - two) < 1e-9)
 
 
 def _test_return(card: Scorecard) -> float | None:
