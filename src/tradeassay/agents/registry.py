@@ -165,15 +165,17 @@ def parameters(name: str) -> tuple[AgentParameter, ...]:
             name=field.encode_name,
             kind=_kind(field.type),
             default=None if field.default is msgspec.NODEFAULT else field.default,
-            description=_description(field.type),
+            description=next(
+                (
+                    meta.description
+                    for meta in getattr(field.type, "__metadata__", ())
+                    if isinstance(meta, msgspec.Meta) and meta.description
+                ),
+                "",
+            ),
         )
         for field in msgspec.structs.fields(agents.get(name).Config)
     )
-
-
-def _description(annotation: Any) -> str:
-    metas = [meta for meta in getattr(annotation, "__metadata__", ()) if isinstance(meta, msgspec.Meta)]
-    return next((meta.description for meta in metas if meta.description), "")
 
 
 def _kind(annotation: Any) -> str:

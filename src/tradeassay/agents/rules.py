@@ -68,28 +68,19 @@ def trades_towards(
         return tuple(exits)
     asked = plain_sum(changing.values())
     room = max(0.0, invested - untouched / nav)
-    sells, buys = _orders(observation, changing, 1.0 if asked <= room else room / asked)
-    return (*exits, *sells, *buys)
-
-
-def _orders(
-    observation: Observation, changing: Mapping[str, float], scale: float
-) -> tuple[list[Order], list[Order]]:
-    """Return target orders, the reductions apart from the rest; changes below one lot are left out."""
-    view, account = observation.view, observation.account
-    prices, lot = known_prices(observation), observation.rules.lot
+    scale = 1.0 if asked <= room else room / asked
+    prices = known_prices(observation)
     sells: list[Order] = []
     buys: list[Order] = []
     for symbol, wanted in changing.items():
-        position = account.positions.get(symbol)
+        held = positions.get(symbol)
         target = wanted * scale
-        change = target * account.nav - (0.0 if position is None else position.value)
-        price = float(prices[view.column(symbol)])
-        least = lot * price * view.instrument(symbol).multiplier
-        if not price > 0.0 or abs(change) < least or target <= 0.0:
-            continue
-        (buys if change > 0.0 else sells).append(Order(symbol=symbol, amount=target, unit="target_weight"))
-    return sells, buys
+        change = target * nav - (0.0 if held is None else held.value)
+        price = float(prices[column(symbol)])
+        least = rules.lot * price * observation.view.instrument(symbol).multiplier
+        if price > 0.0 and abs(change) >= least and target > 0.0:
+            (buys if change > 0.0 else sells).append(Order(symbol=symbol, amount=target, unit="target_weight"))
+    return (*exits, *sells, *buys)
 
 
 PATIENCE = 5
@@ -132,21 +123,8 @@ def buyable(observation: Observation) -> Bools:
 
 
 def names_to_buy(observation: Observation) -> list[str]:
-    """Return the names of :func:`buyable`, in the order of the universe."""
     can = buyable(observation).tolist()
     return [symbol for symbol, ok in zip(observation.universe, can, strict=True) if ok]
-
-
-def returns(observation: Observation, sessions: int) -> Floats | None:
-    """Return the last daily returns of the universe, shape (sessions, names); None when history is shorter.
-
-    Dividends are included. NaN where a name has no bar on the day or the day before."""
-    closes = observation.view.bars("close", sessions + 1, adjust="total")
-    if len(closes) <= sessions:
-        return None
-    closes = closes[:, observation.columns]
-    changes: Floats = closes[1:] / closes[:-1] - 1.0
-    return changes
 
 
 C = TypeVar("C", bound=AgentConfig)
@@ -221,9 +199,8 @@ class Rebalancer(Rule[P]):
         self._since = None
 
     def decide(self, observation: Observation) -> Decision:
-        """Trade towards the targets when it is time to; otherwise hold."""
         if self._since is not None and observation.step - self._since < self.config.every:
-            return _HOLDS
+            return Decision(reason="holds until the next rebalancing")
         targets = self.targets(observation)
         if isinstance(targets, Abstain):
             return Decision(reason=targets.reason)
@@ -257,13 +234,6 @@ def _weights(targets: Any) -> dict[str, float]:
     return found
 
 
-_HOLDS = Decision(reason="holds until the next rebalancing")
-
-
-_MAX_ITERATIONS = 2_000
-_TOLERANCE = 1e-12
-
-
 def least_variance(covariance: Floats, cap: float) -> Floats:
     """Return the weights w that minimise w' C w with 0 <= w <= cap and sum(w) = 1.
 
@@ -274,7 +244,7 @@ def least_variance(covariance: Floats, cap: float) -> Floats:
     step = 1.0 / float(np.linalg.eigvalsh(covariance)[-1])
     weights = np.full(names, 1.0 / names)
     ahead, speed = weights, 1.0
-    for _ in range(_MAX_ITERATIONS):
+    for _ in range(2_000):
         moved = onto_capped_simplex(ahead - step * (covariance @ ahead), cap)
         change = moved - weights
         if float(np.dot(ahead - moved, change)) > 0.0:
@@ -283,7 +253,7 @@ def least_variance(covariance: Floats, cap: float) -> Floats:
         faster = (1.0 + np.sqrt(1.0 + 4.0 * speed * speed)) / 2.0
         ahead = moved + ((speed - 1.0) / faster) * change
         weights, speed = moved, faster
-        if float(np.max(np.abs(change))) < _TOLERANCE:
+        if float(np.max(np.abs(change))) < 1e-12:
             break
     return weights
 
@@ -433,7 +403,6 @@ class MomentumWeighted(Rebalancer[MomentumWeightedConfig]):
         check_period(config.lookback, config.skip)
 
     def targets(self, observation: Observation) -> Mapping[str, float] | Abstain:
-        """Return weights in proportion to the positive past returns, capped."""
         scores = momentum(observation, self.config.lookback, self.config.skip)
         if isinstance(scores, Abstain):
             return scores
@@ -487,10 +456,7 @@ class KeepsCash(Rule[AgentConfig]):
     summary: ClassVar[str] = "keeps everything in cash and never trades"
 
     def decide(self, observation: Observation) -> Decision:
-        return _STAYS
-
-
-_STAYS = Decision(reason="stays in cash")
+        return Decision(reason="stays in cash")
 
 
 SESSIONS = 60
@@ -521,7 +487,10 @@ class EqualWeight(Rule[HoldConfig]):
         names = names_to_buy(observation)
         most = observation.rules.max_positions
         if most is not None and len(names) > most:
-            names = most_traded(observation, names, most)
+            amounts = np.nan_to_num(observation.view.bars("amount", SESSIONS))
+            columns = [observation.view.column(name) for name in names]
+            chosen = set(np.argsort(-amounts[:, columns].sum(axis=0), kind="stable")[:most].tolist())
+            names = [name for place, name in enumerate(names) if place in chosen]
         if not names:
             return Decision(reason="no name of the universe has a price yet")
         targets = dict.fromkeys(names, 1.0 / len(names))
@@ -529,17 +498,6 @@ class EqualWeight(Rule[HoldConfig]):
         if not orders:
             return Decision(reason="the account cannot pay for one lot of any name")
         return Decision(orders=orders, reason=f"buys equal amounts of {len(names)} names")
-
-
-def most_traded(observation: Observation, names: list[str], count: int) -> list[str]:
-    """Return the ``count`` names with the highest mean traded amount, in the order given; ties go to the first."""
-    amounts = observation.view.bars("amount", SESSIONS)
-    if not len(amounts):
-        return names[:count]
-    columns = [observation.view.column(name) for name in names]
-    means = np.nan_to_num(amounts[:, columns]).sum(axis=0)
-    chosen = set(np.argsort(-means, kind="stable")[:count].tolist())
-    return [name for place, name in enumerate(names) if place in chosen]
 
 
 _KEEPS = Decision(reason="holds")
@@ -565,7 +523,6 @@ class SectorEqual(Rebalancer[SectorEqualConfig]):
     Config: ClassVar[type[AgentConfig]] = SectorEqualConfig
 
     def targets(self, observation: Observation) -> Mapping[str, float] | Abstain:
-        """Return 1 / (sectors x names in the sector) for every name that trades."""
         groups: dict[str | None, list[str]] = {}
         for symbol in names_to_buy(observation):
             groups.setdefault(observation.view.instrument(symbol).sector, []).append(symbol)
@@ -598,28 +555,20 @@ class IndexHold(Rule[HoldConfig]):
     def decide(self, observation: Observation) -> Decision:
         if observation.account.positions:
             return _KEEPS
-        fund = self._fund(observation)
+        # The fund of the benchmark index if it can be identified, else the first fund listed. Columns are only
+        # ever appended, so only new listings need to be looked at.
+        view, index = observation.view, observation.rules.benchmark_index
+        fresh = (name for name in view.symbols[self._searched :] if view.instrument(name).kind == "index")
+        self._funds = (*self._funds, *fresh)
+        self._searched = len(view.symbols)
+        tracking = (one for one in self._funds if index is not None and view.instrument(one).tracks(index))
+        fund = next(tracking, self._funds[0] if self._funds else None)
         if fund is None:
             return _NO_FUND
         orders = trades_towards(observation, {fund: 1.0}, buffer=self.config.buffer, band=0.0)
         if not orders:
             return Decision(reason=f"{fund} cannot be bought yet: no price, no trading, or too little cash")
         return Decision(orders=orders, reason=f"buys {fund}")
-
-    def _fund(self, observation: Observation) -> str | None:
-        """Return the fund of the benchmark index if it can be identified, else the first fund listed."""
-        view = observation.view
-        symbols = view.symbols
-        # Columns are only ever appended, so only new listings need to be looked at.
-        fresh = (name for name in symbols[self._searched :] if view.instrument(name).kind == "index")
-        self._funds = (*self._funds, *fresh)
-        self._searched = len(symbols)
-        index = observation.rules.benchmark_index
-        if index is not None:
-            for fund in self._funds:
-                if view.instrument(fund).tracks(index):
-                    return fund
-        return self._funds[0] if self._funds else None
 
 
 _NO_FUND = Decision(
@@ -655,12 +604,16 @@ _DIGITS = 5
 
 
 def _past(observation: Observation, sessions: int) -> Floats | Abstain:
-    """Return the last daily returns of the universe; too short a history is a reason to abstain."""
-    past = returns(observation, sessions)
-    if past is not None:
-        return past
-    have = len(observation.view.sessions(sessions + 1))
-    return Abstain(f"needs {sessions + 1} sessions of history, has {have}")
+    """Return the last daily returns of the universe, shape (sessions, names); abstain on a short history.
+
+    Dividends are included. NaN where a name has no bar on the day or the day before."""
+    closes = observation.view.bars("close", sessions + 1, adjust="total")
+    if len(closes) <= sessions:
+        have = len(observation.view.sessions(sessions + 1))
+        return Abstain(f"needs {sessions + 1} sessions of history, has {have}")
+    closes = closes[:, observation.columns]
+    changes: Floats = closes[1:] / closes[:-1] - 1.0
+    return changes
 
 
 class MinVarianceConfig(PortfolioConfig, frozen=True, kw_only=True):
@@ -724,7 +677,6 @@ class VolTarget(Rebalancer[VolTargetConfig]):
     Config: ClassVar[type[AgentConfig]] = VolTargetConfig
 
     def targets(self, observation: Observation) -> Mapping[str, float] | Abstain:
-        """Return equal weights that sum to the target over the estimated volatility."""
         config = self.config
         past = _past(observation, config.lookback)
         if isinstance(past, Abstain):

@@ -21,6 +21,7 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -124,60 +125,42 @@ def mended(module: Any, model: FactorModel, *, window: int, gpu: bool) -> Iterat
     ADARNN's loader is written for six features of sixty days. DoubleEnsemble orders its features by iterating over
     a set of strings, which differs from process to process. CatBoost takes a GPU unasked. MLP logs a correlation
     that starts a debugger where days have fewer than fifty names; nothing reads it."""
-    cls = getattr(module, model.cls)
-    if model.name == "adarnn":
-        with _replaced(module, "get_stock_loader", lambda df, batch_size: _loader(df, batch_size, window)):
-            yield cls
-    elif model.name == "doubleensemble":
-        yield _ordered(cls)
-    elif model.name == "mlp":
-        with _replaced(module, "ICLoss", lambda: _unmeasured):
-            yield cls
-    elif model.name == "catboost" and not gpu:
-        with _replaced(module, "get_gpu_device_count", lambda: 0):
-            yield cls
-    else:
-        yield cls
-
-
-@contextlib.contextmanager
-def _replaced(module: Any, name: str, value: Any) -> Iterator[None]:
-    before = getattr(module, name)
-    setattr(module, name, value)
-    try:
-        yield
-    finally:
-        setattr(module, name, before)
-
-
-def _loader(frame: Any, batch_size: int, window: int) -> Any:
-    import torch
-
-    features = frame["feature"].to_numpy()
-    sequences = features.reshape(len(features), -1, window).transpose(0, 2, 1)
-    pairs = torch.utils.data.TensorDataset(
-        torch.tensor(np.ascontiguousarray(sequences), dtype=torch.float32),
-        torch.tensor(frame["label"].to_numpy().reshape(-1), dtype=torch.float32),
-    )
-    return torch.utils.data.DataLoader(pairs, batch_size=batch_size, shuffle=True)
-
-
-def _unmeasured(*_: Any) -> Any:
-    import torch
-
-    return torch.zeros(())
-
-
-def _ordered(cls: type[Any]) -> type[Any]:
-    """Return DoubleEnsemble with the features of a sub-model in a fixed order."""
     import pandas as pd
+    import torch
+
+    cls = getattr(module, model.cls)
+
+    def loader(frame: Any, batch_size: int) -> Any:
+        features = frame["feature"].to_numpy()
+        sequences = features.reshape(len(features), -1, window).transpose(0, 2, 1)
+        pairs = torch.utils.data.TensorDataset(
+            torch.tensor(np.ascontiguousarray(sequences), dtype=torch.float32),
+            torch.tensor(frame["label"].to_numpy().reshape(-1), dtype=torch.float32),
+        )
+        return torch.utils.data.DataLoader(pairs, batch_size=batch_size, shuffle=True)
 
     def feature_selection(self: Any, df_train: Any, loss_values: Any) -> Any:
         chosen = set(cls.feature_selection(self, df_train, loss_values))
-        kept = [name for name in df_train["feature"].columns if name in chosen]
-        return pd.Index(kept)
+        return pd.Index([name for name in df_train["feature"].columns if name in chosen])
 
-    return type(cls.__name__, (cls,), {"feature_selection": feature_selection})
+    patches: dict[str, tuple[str, Any]] = {
+        "adarnn": ("get_stock_loader", loader),
+        "mlp": ("ICLoss", lambda: lambda *_: torch.zeros(())),
+    }
+    if not gpu:
+        patches["catboost"] = ("get_gpu_device_count", lambda: 0)
+    if model.name == "doubleensemble":
+        yield type(cls.__name__, (cls,), {"feature_selection": feature_selection})
+    elif model.name in patches:
+        name, value = patches[model.name]
+        before = getattr(module, name)
+        setattr(module, name, value)
+        try:
+            yield cls
+        finally:
+            setattr(module, name, before)
+    else:
+        yield cls
 
 
 BATCH: dict[Size, int] = {"full": 2000, "small": 512}
@@ -219,14 +202,12 @@ class FittedModel:
         if hasattr(self._fitted, "batch_size"):
             self._fitted.batch_size = len(asked)
         with quiet(), repeatable(0, 1):
-            found = self._predict(asked)
+            if self.model.name == "xgboost":
+                # Qlib trains on bare numbers and asks with column names, which XGBoost now refuses.
+                found = self._fitted.model.inplace_predict(asked)
+            else:
+                found = self._fitted.predict(QlibQuestion(asked, self.window), "test").to_numpy()
         return np.asarray(found, dtype=np.float64)[:rows]
-
-    def _predict(self, features: Matrix) -> Any:
-        if self.model.name == "xgboost":
-            # Qlib trains on bare numbers and asks with column names, which XGBoost now refuses.
-            return self._fitted.model.inplace_predict(features)
-        return self._fitted.predict(QlibQuestion(features, self.window), "test").to_numpy()
 
     def to_bytes(self) -> bytes:
         """Return the model as bytes: a Python pickle, with all numbers on the CPU."""
@@ -259,94 +240,67 @@ def fit(name: str, train: Samples, valid: Samples, config: FitConfig) -> FittedM
     module = model_module(model)
     for title, samples in (("training", train), ("validation", valid)):
         if len(samples) < LEAST_SAMPLES:
-            raise UserError(
-                f"{len(samples)} samples are too few for {title}", hint="take a longer window or more names"
-            )
+            hint = "take a longer window or more names"
+            raise UserError(f"{len(samples)} samples are too few for {title}", hint=hint)
+    import torch
+
     window = model.window(config.size)
-    dataset = QlibDataset(train, valid, window)
     with tempfile.TemporaryDirectory() as folder, repeatable(config.seed, config.threads, gpu=config.gpu):
         with mended(module, model, window=window, gpu=config.gpu) as cls, quiet():
-            batch = min(BATCH.get(config.size) or _default_batch(cls), len(train) // 4, len(valid))
-            settings = _settings(model, config, batch, window, Path(folder))
-            fitted = cls(**settings)
+            usual = inspect.signature(cls).parameters.get("batch_size")
+            batch = BATCH.get(config.size) or (2**31 if usual is None else int(usual.default))
+            batch = min(batch, len(train) // 4, len(valid))
+            fitted = cls(**_settings(model, config, batch, window, Path(folder)))
+            networks = [value for value in vars(fitted).values() if isinstance(value, torch.nn.Module)]
+            parts = [part for network in networks for part in network.modules() if hasattr(part, "device")]
             # A network's parts belong on the device of the whole: ADARNN's inner one takes any GPU it can see.
-            for network in _networks(fitted):
-                for part in network.modules():
-                    if hasattr(part, "device"):
-                        part.device = fitted.device
-            fitted.fit(dataset, **_fit_settings(model, config.size, fitted, Path(folder)))
-    _strip(fitted)
+            for part in parts:
+                part.device = fitted.device
+            told, taken = model.fit_settings(config.size), inspect.signature(fitted.fit).parameters
+            if "save_path" in taken:
+                # Without a path Qlib leaves a file in a folder "tmp" of the user's home.
+                told["save_path"] = str(Path(folder) / "best")
+            if "evals_result" in taken:
+                told["evals_result"] = {}
+            fitted.fit(QlibDataset(train, valid, window), **told)
+    # What only training needs is dropped, and the numbers are moved to the CPU.
+    networks = [value for value in vars(fitted).values() if isinstance(value, torch.nn.Module)]
+    for network in networks:
+        network.to("cpu")
+        for part in network.modules():
+            if hasattr(part, "device"):
+                part.device = torch.device("cpu")
+    if networks:
+        fitted.device = torch.device("cpu")
+        for unneeded in ("train_optimizer", "pretrain_optimizer", "scheduler", "tabnet_decoder"):
+            if hasattr(fitted, unneeded):
+                setattr(fitted, unneeded, None)
     # A mended class cannot be found by name in another process: the model gets its original one back.
     fitted.__class__ = getattr(module, model.cls)
     return FittedModel(model, window, fitted)
 
 
-def _default_batch(cls: type[Any]) -> int:
-    given = inspect.signature(cls).parameters.get("batch_size")
-    return 2**31 if given is None else int(given.default)
-
-
 def _settings(model: FactorModel, config: FitConfig, batch: int, window: int, folder: Path) -> Settings:
+    import torch
+
     settings = model.settings(config.size)
     if model.torch:
         # Qlib drops incomplete batches, so a batch may not be larger than the training or validation samples.
         settings |= {"batch_size": batch, "seed": config.seed, "GPU": 0 if config.gpu else -1}
     if model.name == "mlp":
-        settings["scheduler"] = _slower_when_stuck
+        # Qlib's own schedule; its comparison of version numbers goes wrong from torch 2.10 on.
+        slower = dict(mode="min", factor=0.5, patience=10, threshold=1e-4, min_lr=1e-5)
+        settings["scheduler"] = partial(torch.optim.lr_scheduler.ReduceLROnPlateau, **slower)
     if model.name == "tabnet":
         settings["pretrain_file"] = str(folder / "pretrained")
         settings["vbs"] = min(settings.get("vbs", _TABNET_VBS), batch)
     if model.name == "adarnn":
         settings["len_seq"] = window
-    if model.name in ("lightgbm", "doubleensemble"):
-        settings |= {"seed": config.seed, "num_threads": config.threads}
-    if model.name == "xgboost":
-        settings |= {"seed": config.seed, "nthread": config.threads}
-    if model.name == "catboost":
-        settings |= {"random_seed": config.seed, "thread_count": config.threads}
+    seeds = {"lightgbm": ("seed", "num_threads"), "doubleensemble": ("seed", "num_threads")}
+    seeds |= {"xgboost": ("seed", "nthread"), "catboost": ("random_seed", "thread_count")}
+    if model.name in seeds:
+        settings |= dict(zip(seeds[model.name], (config.seed, config.threads), strict=True))
     return settings
-
-
-def _slower_when_stuck(optimizer: Any) -> Any:
-    """Return Qlib's own schedule; its comparison of version numbers goes wrong from torch 2.10 on."""
-    import torch
-
-    return torch.optim.lr_scheduler.ReduceLROnPlateau(
-        optimizer, mode="min", factor=0.5, patience=10, threshold=1e-4, min_lr=1e-5
-    )
-
-
-def _fit_settings(model: FactorModel, size: Size, fitted: Any, folder: Path) -> Settings:
-    settings = model.fit_settings(size)
-    taken = inspect.signature(fitted.fit).parameters
-    if "save_path" in taken:
-        # Without a path Qlib leaves a file in a folder "tmp" of the user's home.
-        settings["save_path"] = str(folder / "best")
-    if "evals_result" in taken:
-        settings["evals_result"] = {}
-    return settings
-
-
-def _networks(fitted: Any) -> list[Any]:
-    import torch
-
-    return [value for value in vars(fitted).values() if isinstance(value, torch.nn.Module)]
-
-
-def _strip(fitted: Any) -> None:
-    """Move a model to the CPU and drop what only training needs."""
-    import torch
-
-    for network in _networks(fitted):
-        network.to("cpu")
-        for part in network.modules():
-            if hasattr(part, "device"):
-                part.device = torch.device("cpu")
-    if _networks(fitted):
-        fitted.device = torch.device("cpu")
-        for name in ("train_optimizer", "pretrain_optimizer", "scheduler", "tabnet_decoder"):
-            if hasattr(fitted, name):
-                setattr(fitted, name, None)
 
 
 FACTS_FILE, MODEL_FILE = "baseline.json", "model.bin"

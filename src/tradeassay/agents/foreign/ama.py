@@ -118,50 +118,42 @@ class PacketRequest(msgspec.Struct, frozen=True, kw_only=True):
     own: OwnState | msgspec.UnsetType = msgspec.UNSET
 
 
-def request_body(packet: Packet, *, model: str, own: bool) -> PacketRequest:
-    symbol = packet.symbol
-    shared = {name: getattr(packet, name) for name in OwnState.__struct_fields__} if own else {}
-    return PacketRequest(
-        date=packet.date,
-        symbol=(symbol,),
-        price={symbol: packet.price},
-        news={symbol: packet.news},
-        history_price={symbol: packet.history},
-        annual={symbol: packet.annual_report},
-        quarterly={symbol: packet.quarterly_report},
-        momentum={symbol: packet.momentum},
-        model=model,
-        id=packet_id(packet) if own else msgspec.UNSET,
-        own=OwnState(**shared) if own else msgspec.UNSET,
-    )
-
-
-def contract_body(packet: Packet, *, model: str, wire: str) -> dict[str, Any]:
-    symbol = packet.symbol
-    told = [f"{item.title}. {item.text}" if item.text else item.title for item in packet.news]
-    body: dict[str, Any] = {
-        "date": packet.date,
-        "price": {symbol: packet.price},
-        "news": {symbol: told if wire == "finmmeval" else "\n\n".join(told)},
-        "symbol": [symbol],
-        "model": model,
-        "history_price": {symbol: [msgspec.to_builtins(point) for point in packet.history]},
-    }
-    if packet.momentum is not None and wire == "finmmeval":
-        word = "bullish" if packet.momentum > 0 else "bearish" if packet.momentum < 0 else "neutral"
-        body["momentum"] = {symbol: word}
-    for key, report in (("10k", packet.annual_report), ("10q", packet.quarterly_report)):
-        if report:
-            body[key] = {symbol: [report]}
-    return body
-
-
 def encode_request(packet: Packet, *, model: str = "", own: bool = True, wire: str = "tradeassay") -> bytes:
     """Return the request as JSON; raises :class:`Unusable` (``too_large``) above :data:`MAX_REQUEST` bytes."""
+    symbol = packet.symbol
     if wire == "tradeassay":
-        body = msgspec.json.encode(request_body(packet, model=model, own=own))
+        shared = {name: getattr(packet, name) for name in OwnState.__struct_fields__} if own else {}
+        asked: object = PacketRequest(
+            date=packet.date,
+            symbol=(symbol,),
+            price={symbol: packet.price},
+            news={symbol: packet.news},
+            history_price={symbol: packet.history},
+            annual={symbol: packet.annual_report},
+            quarterly={symbol: packet.quarterly_report},
+            momentum={symbol: packet.momentum},
+            model=model,
+            id=packet_id(packet) if own else msgspec.UNSET,
+            own=OwnState(**shared) if own else msgspec.UNSET,
+        )
     else:
-        body = msgspec.json.encode(contract_body(packet, model=model, wire=wire))
+        told = [f"{item.title}. {item.text}" if item.text else item.title for item in packet.news]
+        bare: dict[str, Any] = {
+            "date": packet.date,
+            "price": {symbol: packet.price},
+            "news": {symbol: told if wire == "finmmeval" else "\n\n".join(told)},
+            "symbol": [symbol],
+            "model": model,
+            "history_price": {symbol: packet.history},
+        }
+        if packet.momentum is not None and wire == "finmmeval":
+            word = "bullish" if packet.momentum > 0 else "bearish" if packet.momentum < 0 else "neutral"
+            bare["momentum"] = {symbol: word}
+        for key, report in (("10k", packet.annual_report), ("10q", packet.quarterly_report)):
+            if report:
+                bare[key] = {symbol: [report]}
+        asked = bare
+    body = msgspec.json.encode(asked)
     if len(body) > MAX_REQUEST:
         raise Unusable("too_large", f"the request has {len(body)} bytes, {MAX_REQUEST} are allowed")
     return body
@@ -207,12 +199,6 @@ def to_choice(answer: TradingAction) -> AgentChoice:
     )
 
 
-def failed_choice(kind: str, text: str) -> AgentChoice:
-    """Return the choice of an agent that failed to give one: HOLD, with the failure counted by its kind."""
-    failure = ChoiceFailure(kind=kind, text=plain(clean_foreign(text))[:2000])
-    return AgentChoice(action="HOLD", status="failed", reasoning="", failures=(failure,))
-
-
 def plain(text: str) -> str:
     """Return a text without control characters and lone surrogates, which no database or page should get."""
     return "".join(c for c in text if c in "\n\t" or ((c.isprintable() or c.isspace()) and c >= " "))
@@ -230,7 +216,8 @@ class ArenaAgent(ABC):
         except Unusable as error:
             if self._transport is not None:
                 await self._transport.reset()
-            return failed_choice(error.kind, error.text)
+            failure = ChoiceFailure(kind=error.kind, text=plain(clean_foreign(error.text))[:2000])
+            return AgentChoice(action="HOLD", status="failed", reasoning="", failures=(failure,))
 
     async def close(self) -> None:
         if self._transport is not None:
@@ -300,21 +287,17 @@ class PythonAgent(ArenaAgent):
         self._caller = PythonCaller(agent.decide, timeout_s=timeout_s)
 
     async def _ask(self, packet: Packet) -> AgentChoice:
-        return as_choice(await self._caller.call(packet))
-
-
-def as_choice(said: Any) -> AgentChoice:
-    """Return what an agent said as a choice; raises :class:`Unusable` (``schema``) when it is not one."""
-    if isinstance(said, AgentChoice):
-        return said
-    if isinstance(said, str):
-        said = {"recommended_action": said, "reasoning": ""}
-    if not isinstance(said, Mapping):
-        raise Unusable("schema", f"the answer is a {type(said).__name__}, not a choice")
-    try:
-        return to_choice(msgspec.convert(dict(said), TradingAction, strict=True))
-    except msgspec.ValidationError as error:
-        raise Unusable("schema", str(error)) from error
+        said = await self._caller.call(packet)
+        if isinstance(said, AgentChoice):
+            return said
+        if isinstance(said, str):
+            said = {"recommended_action": said, "reasoning": ""}
+        if not isinstance(said, Mapping):
+            raise Unusable("schema", f"the answer is a {type(said).__name__}, not a choice")
+        try:
+            return to_choice(msgspec.convert(dict(said), TradingAction, strict=True))
+        except msgspec.ValidationError as error:
+            raise Unusable("schema", str(error)) from error
 
 
 def load_agent(name: str) -> Decides:

@@ -118,13 +118,9 @@ class ForeignReply(msgspec.Struct, frozen=True, kw_only=True):
 _SAID = msgspec.json.Decoder(ForeignReply, strict=True)
 
 
-def _episode_id(place: QuestionPlace, salt: str) -> str:
-    return f"e-{sha256_of((salt, place.episode))[:12]}"
-
-
 def question_id(place: QuestionPlace, salt: str) -> str:
-    """Return the name of a question, which no other one of the run has."""
-    return f"{_episode_id(place, salt)}/{place.step}/{place.index}"
+    """Return the name of a question, which no other one of the run has: episode, step, number."""
+    return f"e-{sha256_of((salt, place.episode))[:12]}/{place.step}/{place.index}"
 
 
 def encode_request(
@@ -132,6 +128,7 @@ def encode_request(
 ) -> bytes:
     """Return a question as JSON; ``wrong`` says why the previous attempt could not be read."""
     given = request.given if isinstance(request.given, Given) else None
+    named = question_id(place, salt)
     feedback = _raw(given.feedback if given is not None else None)
     if wrong is not None:
         failure = {"kind": _KINDS.get(wrong.kind, wrong.kind), "detail": wrong.text}
@@ -139,9 +136,9 @@ def encode_request(
     return msgspec.json.encode(
         Request(
             protocol=PROTOCOL,
-            id=question_id(place, salt),
+            id=named,
             benchmark=benchmark,
-            episode=_episode_id(place, salt),
+            episode=named.partition("/")[0],
             step=place.step,
             session=None if given is None else given.session,
             stage=request.purpose,
@@ -208,14 +205,10 @@ class ForeignModel:
     """A foreign agent in place of a model, for one episode: it is asked what a model would be asked."""
 
     def __init__(self, name: str, transport: Transport, benchmark: str, salt: str, *, must_name: bool) -> None:
-        self._name = name
+        self.name = name
         self._transport = transport
         self._benchmark, self._salt, self._must_name = benchmark, salt, must_name
         self._wrong: tuple[int, Unusable] | None = None
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def ask(self, request: AskModel, place: QuestionPlace) -> ModelReply:
         # A later stage of the same step says it too: a benchmark need not repeat what was not answered.
@@ -265,9 +258,8 @@ class ForeignAgent(ABC):
         name, params = f"{self.kind}/{opening.label}", ModelParams()
         if opening.replay:
             if opening.cassette is None:
-                raise UserError(
-                    f"{name} cannot be replayed without recorded answers", hint="name the run with them"
-                )
+                hint = "name the run with them"
+                raise UserError(f"{name} cannot be replayed without recorded answers", hint=hint)
             yield ReplayingModel(name, params, opening.cassette)
             return
         own = self.config.timeout_s
@@ -304,10 +296,8 @@ class OverHttp(ForeignAgent):
     def __init__(self, config: HttpConfig) -> None:
         parse_target(config.url)
         if holds_key(config.url):
-            raise UserError(
-                "an agent's address would be recorded with the key in it",
-                hint="put the key into the environment and name the variable: token_env=NAME",
-            )
+            hint = "put the key into the environment and name the variable: token_env=NAME"
+            raise UserError("an agent's address would be recorded with the key in it", hint=hint)
         self.config = config
 
     def transport(self, timeout_s: float) -> Transport:
@@ -340,10 +330,8 @@ class OverPipe(ForeignAgent):
             raise UserError(f"the command cannot be read: {error}", hint="close its quotes") from error
         PipeTransport(self._command)
         if holds_key(config.command):
-            raise UserError(
-                "an agent's command would be recorded with the key in it",
-                hint="put the key into the environment and name the variable: env=NAME",
-            )
+            hint = "put the key into the environment and name the variable: env=NAME"
+            raise UserError("an agent's command would be recorded with the key in it", hint=hint)
         self.config = config
 
     def prove(self) -> None:

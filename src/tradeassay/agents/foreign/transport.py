@@ -81,15 +81,14 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse_target(url: str, path: str = "") -> Target:
     """Read an agent's address and append ``path``; raises :class:`UserError` for anything but plain http(s)."""
+    hint = "write https://host or https://host:port"
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise UserError(
-            f"'{url}' is not a valid address: {error}", hint="write https://host or https://host:port"
-        ) from error
+        raise UserError(f"'{url}' is not a valid address: {error}", hint=hint) from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UserError(f"'{url}' is not a web address", hint="write https://host or https://host:port")
+        raise UserError(f"'{url}' is not a web address", hint=hint)
     if parts.username is not None or parts.password is not None or parts.fragment:
         raise UserError("an agent's address holds no user, password or fragment", hint="leave them out")
     if any(c <= " " or c == "\x7f" for c in url):
@@ -113,7 +112,9 @@ def parse_networks(texts: Sequence[str]) -> tuple[Network, ...]:
 def inward(address: Address) -> bool:
     """Return whether an address leads anywhere but the public internet, even when embedded in another one."""
     if isinstance(address, ipaddress.IPv6Address):
-        wrapped = _wrapped(address)
+        teredo = None if address.teredo is None else address.teredo[1]
+        nat64 = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
+        wrapped = address.ipv4_mapped or address.sixtofour or teredo or nat64
         if wrapped is not None:
             return inward(wrapped)
     return (
@@ -124,18 +125,6 @@ def inward(address: Address) -> bool:
         or address.is_unspecified
         or address.is_link_local
     )
-
-
-def _wrapped(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    if address.ipv4_mapped is not None:
-        return address.ipv4_mapped
-    if address.sixtofour is not None:
-        return address.sixtofour
-    if address.teredo is not None:
-        return address.teredo[1]
-    if address in _NAT64:
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return None
 
 
 async def checked_address(target: Target, allow: Sequence[Network], resolve: Resolve) -> str:
@@ -290,24 +279,18 @@ class HttpTransport:
                     raise Unusable("redirect", told)
                 if response.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
                     raise Unusable("parse", "the answer is compressed, which was not asked for")
-                found = await self._read(response)
+                found = bytearray()
+                try:
+                    async for piece in response.aiter_bytes():
+                        found += piece
+                        if len(found) > self.max_answer:
+                            raise Unusable("too_large", f"the answer has more than {self.max_answer} bytes")
+                except httpx.HTTPError as error:
+                    error.add_note(f" after it answered {response.status_code}{quoted(bytes(found))}")
+                    raise
                 if response.status_code != 200:
-                    raise Unusable("status", f"the agent answered {response.status_code}{quoted(found)}")
-                return found
-
-    async def _read(self, response: httpx.Response) -> bytes:
-        import httpx
-
-        found = bytearray()
-        try:
-            async for piece in response.aiter_bytes():
-                found += piece
-                if len(found) > self.max_answer:
-                    raise Unusable("too_large", f"the answer has more than {self.max_answer} bytes")
-        except httpx.HTTPError as error:
-            error.add_note(f" after it answered {response.status_code}{quoted(bytes(found))}")
-            raise
-        return bytes(found)
+                    raise Unusable("status", f"the agent answered {response.status_code}{quoted(bytes(found))}")
+                return bytes(found)
 
 
 def quoted(answer: bytes) -> str:
@@ -399,7 +382,12 @@ class PipeTransport:
             code = await process.wait()
             if self._hearing is not None:  # a child of its own may hold the other end open
                 await asyncio.wait([self._hearing], timeout=GRACE_S)
-            raise Unusable("exit", f"the process ended with status {code}{_last_words(self._said)}") from error
+            # What it said last: its last line, and the last place that a Python traceback names.
+            lines = [line.strip() for line in self._said.decode(errors="replace").splitlines() if line.strip()]
+            places = [found for line in lines if (found := _PLACE.match(line)) is not None]
+            where = at_line(*places[-1].groups()) if places else ""
+            words = f": {clean_foreign(lines[-1])[:300]}{where}" if lines else ""
+            raise Unusable("exit", f"the process ended with status {code}{words}") from error
 
     async def _running(self) -> asyncio.subprocess.Process:
         if self._process is not None and self._process.returncode is None:
@@ -439,13 +427,20 @@ class PipeTransport:
 
     async def _end(self) -> None:
         process, self._process = self._process, None
+
+        async def drained(process: asyncio.subprocess.Process) -> None:
+            # What a killed process left in the pipe is read, or its end would go unnoticed.
+            while process.stdout is not None and await process.stdout.read(1 << 16):
+                pass
+            await process.wait()
+
         if process is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             if process.stdin is not None:
                 process.stdin.close()
             with contextlib.suppress(TimeoutError):  # a child that left the group may hold the pipe forever
-                await asyncio.wait_for(_drain(process), GRACE_S)
+                await asyncio.wait_for(drained(process), GRACE_S)
             if self._hearing is not None:
                 self._hearing.cancel()
         folder, self._folder = self._folder, None
@@ -456,24 +451,6 @@ class PipeTransport:
 def _search_path() -> str:
     """Return where programs are looked for: beside the Python that runs this, then where a shell would."""
     return os.pathsep.join((os.path.dirname(sys.executable), os.environ.get("PATH") or _PATH))
-
-
-def _last_words(said: bytes) -> str:
-    """Return what a process said last: its last line, and the last place that a Python traceback names."""
-    lines = [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
-    if not lines:
-        return ""
-    places = [found for line in lines if (found := _PLACE.match(line)) is not None]
-    where = at_line(*places[-1].groups()) if places else ""
-    return f": {clean_foreign(lines[-1])[:300]}{where}"
-
-
-async def _drain(process: asyncio.subprocess.Process) -> None:
-    """Read what a killed process left in the pipe, or its end would go unnoticed, and wait for it."""
-    if process.stdout is not None:
-        while await process.stdout.read(1 << 16):
-            pass
-    await process.wait()
 
 
 class PythonCaller:
@@ -489,26 +466,22 @@ class PythonCaller:
         self._hanging: asyncio.Future[Any] | None = None
 
     async def call(self, argument: object) -> Any:
-        """Return what the function returns; raises :class:`Unusable` for any failure."""
         started = False
         try:
             async with asyncio.timeout(self._timeout_s):
                 if self._hanging is not None and not self._hanging.done():
                     await asyncio.wait([self._hanging])
                 started = True
-                return await self._call(argument)
+                if inspect.iscoroutinefunction(self._function):
+                    return await self._function(argument)
+                self._hanging = asyncio.ensure_future(asyncio.to_thread(self._function, argument))
+                found = await asyncio.shield(self._hanging)
+                return await found if inspect.isawaitable(found) else found
         except TimeoutError as error:
             why = f"no answer within {self._timeout_s:g} s" if started else "an earlier call still hangs"
             raise Unusable("timeout", why) from error
         except Exception as error:
             raise Unusable("agent", str(own_fault(error))) from error
-
-    async def _call(self, argument: object) -> Any:
-        if inspect.iscoroutinefunction(self._function):
-            return await self._function(argument)
-        self._hanging = asyncio.ensure_future(asyncio.to_thread(self._function, argument))
-        found = await asyncio.shield(self._hanging)
-        return await found if inspect.isawaitable(found) else found
 
 
 def load_class(name: str, method: str) -> Any:
@@ -528,9 +501,8 @@ def load_class(name: str, method: str) -> Any:
     except UserError:
         raise
     except Exception as error:
-        raise UserError(
-            f"'{name}' cannot be made: {own_fault(error)}", hint="it is called without arguments"
-        ) from error
+        hint = "it is called without arguments"
+        raise UserError(f"'{name}' cannot be made: {own_fault(error)}", hint=hint) from error
     wants(made, method, name)
     return made
 
