@@ -356,12 +356,10 @@ def own_agent(text: str, params: Mapping[str, Param]) -> tuple[str, dict[str, Pa
             )
         return "python", {"class": f"{path}:{name}", **own}
     if not speaks:
-        raise UserError(
-            f"'{text}' is not an agent", hint="give it reply(request), or begin(info, rng) and answer(request)"
-        )
-    settings = json.dumps(own, sort_keys=True) if own else ""
+        hint = "give it reply(request), or begin(info, rng) and answer(request)"
+        raise UserError(f"'{text}' is not an agent", hint=hint)
     found: dict[str, Param] = {"path": path, "name": name, "sha256": sha256_file(Path(path)), "files": files}
-    return "file", {**found, **({"settings": settings} if settings else {})}
+    return "file", found | ({"settings": json.dumps(own, sort_keys=True)} if own else {})
 
 
 def _speaks(file: Path, shown: str, name: str) -> str:
@@ -418,9 +416,8 @@ def load_own(path: str, name: str) -> type[Any]:
             spec.loader.exec_module(module)
         except Exception as error:
             del sys.modules[label]
-            raise UserError(
-                f"'{path}' cannot be imported: {own_fault(error)}", hint=f"try: python {path}"
-            ) from error
+            hint = f"try: python {path}"
+            raise UserError(f"'{path}' cannot be imported: {own_fault(error)}", hint=hint) from error
     cls = getattr(module, name, None)
     if not isinstance(cls, type):
         classes = sorted(
@@ -531,17 +528,13 @@ class OwnFile:
             raise UserError("agent 'file' needs a file and a class", hint="write ./mine.py:Mine")
         file = Path(config.path)
         if config.sha256 and file.is_file() and sha256_file(file) != config.sha256:  # before any of it is run
-            raise UserError(
-                f"'{config.path}' is not the file this run began with", hint="restore it, or start a new run"
-            )
+            hint = "restore it, or start a new run"
+            raise UserError(f"'{config.path}' is not the file this run began with", hint=hint)
         self._config = config
+        self._settings: dict[str, Param] = json.loads(config.settings) if config.settings else {}
         self._agent: Any = None
         if config.files == OPEN:
-            self._agent = made_agent(load_own(config.path, config.name), config.name, self._settings())
-
-    def _settings(self) -> dict[str, Param]:
-        found: dict[str, Param] = json.loads(self._config.settings) if self._config.settings else {}
-        return found
+            self._agent = made_agent(load_own(config.path, config.name), config.name, self._settings)
 
     def prove(self) -> None:
         """Raise :class:`UserError` where it could not play; behind walls this takes a process of its own."""
@@ -550,7 +543,7 @@ class OwnFile:
 
     def _walled(self) -> WalledAgent:
         file = Path(self._config.path).resolve()
-        return WalledAgent(file, self._config.name, self._settings(), _imported(file, file.parent))
+        return WalledAgent(file, self._config.name, self._settings, _imported(file, file.parent))
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
         if self._config.files == CLOSED:

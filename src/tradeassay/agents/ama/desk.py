@@ -12,7 +12,7 @@ to scripted models that a real one does not see.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Annotated, Any, ClassVar, Generic, Literal, Protocol, TypeVar
@@ -79,18 +79,6 @@ def _lines(head: str, nothing: str, line: Callable[[Any], str]) -> Callable[[Any
     return lambda value: "\n".join([head, *map(line, value)]) if value else nothing
 
 
-def _item(one: Any) -> str:
-    place, item = one
-    told = quoted(f"{item['title']}\n{item['text']}" if item["text"] else item["title"])
-    return f"{place}. {_stamp(item['published_at'])}, {item['source']}\n{told}"
-
-
-def _opinion(one: Any) -> str:
-    if "view" not in one:
-        return f"- {one['role']}: gave no usable answer"
-    return f"- {one['role']}: {one['view']}, confidence {one['confidence']:g}. {_line(one['reason'])}"
-
-
 def _proposal(value: Any) -> str:
     if value is None:
         return "The trader made no usable proposal."
@@ -107,19 +95,15 @@ def _risk(value: Any) -> str:
     return f"The risk manager allows {sides}{most}. {_line(value['reason'])}"
 
 
-def _outcome(one: Any) -> str:
-    held = HELD[int(one["position"])]
-    return f"- {one['date']}: {one['action']}, position {held}, result {_percent(one['earned'])}"
-
-
 _LAYERS = {"short": "recent", "mid": "last months", "long": "lasting", "reflection": "lesson"}
 
 
 def _memory(head: str) -> Callable[[Any], str]:
-    def line(one: Any) -> str:
-        return f"({_LAYERS[one['layer']]}, importance {one['importance']:g})\n{quoted(one['text'])}"
-
-    return _lines(head, "Your memory holds nothing on this yet.", line)
+    return _lines(
+        head,
+        "Your memory holds nothing on this yet.",
+        lambda one: f"({_LAYERS[one['layer']]}, importance {one['importance']:g})\n{quoted(one['text'])}",
+    )
 
 
 def _entry(one: Any) -> str:
@@ -133,12 +117,16 @@ def _report(name: str) -> Callable[[Any], str]:
     return lambda value: f"{name}: there is none." if not value else f"{name}:\n{quoted(value)}"
 
 
-_ITEMS = _lines("News, each with the time it was published (UTC) and its source:", "News: there is none.", _item)
-_RIGHT = _lines(
-    "How often the asset moved as each analyst said:",
-    "How often each analyst was right: not known yet.",
-    lambda one: f"- {one[0]}: {one[1]['right']} of {one[1]['of']} times",
-)
+def _news(value: Any) -> str:
+    if not value:
+        return "News: there is none."
+    lines = ["News, each with the time it was published (UTC) and its source:"]
+    for place, item in enumerate(value, 1):
+        told = quoted(f"{item['title']}\n{item['text']}" if item["text"] else item["title"])
+        lines.append(f"{place}. {_stamp(item['published_at'])}, {item['source']}\n{told}")
+    return "\n".join(lines)
+
+
 _PARTS: dict[str, Callable[[Any], str]] = {
     "price": lambda value: f"Price now: {figure(value)}",
     "history": lambda value: (
@@ -147,7 +135,7 @@ _PARTS: dict[str, Callable[[Any], str]] = {
         else "Earlier closing prices: none are known."
     ),
     "momentum": lambda value: f"Return over the last month: {'not known.' if value is None else _percent(value)}",
-    "news": lambda value: _ITEMS(list(enumerate(value or (), 1))),
+    "news": _news,
     "headlines": _lines(
         "Headlines, each with the time it was published (UTC) and its source:",
         "Headlines: there are none.",
@@ -155,7 +143,18 @@ _PARTS: dict[str, Callable[[Any], str]] = {
     ),
     "annual_report": _report("Newest annual report"),
     "quarterly_report": _report("Newest quarterly report"),
-    "opinions": _lines("What was thought of the asset:", "Nobody gave an opinion.", _opinion),
+    "opinions": _lines(
+        "What was thought of the asset:",
+        "Nobody gave an opinion.",
+        lambda one: (
+            f"- {one['role']}: "
+            + (
+                f"{one['view']}, confidence {one['confidence']:g}. {_line(one['reason'])}"
+                if "view" in one
+                else "gave no usable answer"
+            )
+        ),
+    ),
     "debate": _lines(
         "The debate so far:",
         "The debate has not begun.",
@@ -166,7 +165,10 @@ _PARTS: dict[str, Callable[[Any], str]] = {
     "outcomes": _lines(
         "Your own last settled decisions, oldest first:",
         "Your own settled decisions: there are none yet.",
-        _outcome,
+        lambda one: (
+            f"- {one['date']}: {one['action']}, position {HELD[int(one['position'])]}, "
+            f"result {_percent(one['earned'])}"
+        ),
     ),
     "others": _lines(
         "What other agents said in public:",
@@ -176,7 +178,16 @@ _PARTS: dict[str, Callable[[Any], str]] = {
     "memory": _memory("What you remember:"),
     "remembered": _memory("What you had in mind when you decided:"),
     "journal": _lines("Your journal of own decisions, oldest first:", "Your journal is empty.", _entry),
-    "analysts_record": lambda value: _RIGHT(list(value.items()) if value else None),
+    "analysts_record": lambda value: (
+        "\n".join(
+            [
+                "How often the asset moved as each analyst said:",
+                *(f"- {name}: {one['right']} of {one['of']} times" for name, one in value.items()),
+            ]
+        )
+        if value
+        else "How often each analyst was right: not known yet."
+    ),
     "account": lambda value: f"Your account over all assets is worth {value:.4f} (it began with 1).",
     "exposures": lambda value: (
         "Money behind each asset now (negative is short): "
@@ -195,9 +206,7 @@ class Architecture(Protocol):
     summary: ClassVar[str]
 
     @property
-    def roles(self) -> tuple[str, ...]:
-        """Everybody who is asked for a decision, in the order of their first word."""
-        ...
+    def roles(self) -> tuple[str, ...]: ...
 
     def deliberate(self, packet: Packet, memory: bytes | None) -> Deliberation:
         """Return the making of one decision; it depends on its arguments and the answers alone."""
@@ -305,12 +314,6 @@ class Transcript:
     conduct: Conduct = PLAIN
     talk: list[Contribution] = field(default_factory=list)
     failures: list[ChoiceFailure] = field(default_factory=list)
-
-    def failed(self, why: str) -> AgentChoice:
-        """Return the choice of an architecture whose last word never came."""
-        return AgentChoice(
-            action="HOLD", status="failed", reasoning=why, talk=tuple(self.talk), failures=tuple(self.failures)
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,7 +424,8 @@ def _question(
         task=TASKS[wanted],
         **_form(role.name, packet.date, packet.symbol, wanted, conduct),
     )
-    system = _system(role.name, role.prompt, role.character, conduct.hold)
+    who = PROMPTS.fill(role.prompt, character=role.character).strip()
+    system = PROMPTS.fill("system", role=role.name, who=who, hold=_HOLD[conduct.hold]).strip()
     payload = {
         "kind": KINDS[wanted],
         "role": role.name,
@@ -508,12 +512,6 @@ TASKS: dict[type[msgspec.Struct], str] = {
 
 
 @cache
-def _system(role: str, prompt: str, character: str, hold: str) -> str:
-    who = PROMPTS.fill(prompt, character=character).strip()
-    return PROMPTS.fill("system", role=role, who=who, hold=_HOLD[hold]).strip()
-
-
-@cache
 def _required(wanted: type[msgspec.Struct]) -> tuple[str, ...]:
     return tuple(one.name for one in msgspec.structs.fields(wanted) if one.required)  # msgspec is slow to say it
 
@@ -581,19 +579,6 @@ class DeskConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ValueError("attempts must be at least 1 and debate at least 0")
 
 
-def present(names: Iterable[str], config: DeskConfig, needed: Iterable[str]) -> tuple[str, ...]:
-    """Return the roles that stay; raises :class:`UserError` for one that does not exist or cannot be missed."""
-    everybody = tuple(names)
-    gone = {name.strip() for name in config.without.split(",") if name.strip()}
-    unknown = sorted(gone - set(everybody))
-    if unknown:
-        raise UserError(f"there is no role '{unknown[0]}' to leave out", hint=f"one of {', '.join(everybody)}")
-    kept = sorted(gone & set(needed))
-    if kept:
-        raise UserError(f"role '{kept[0]}' cannot be left out: nobody else decides")
-    return tuple(name for name in everybody if name not in gone)
-
-
 C = TypeVar("C", bound=DeskConfig)
 
 
@@ -606,9 +591,16 @@ class RoleDesk(Generic[C]):
     needed: ClassVar[tuple[str, ...]]
 
     def __init__(self, config: C, conduct: Conduct = PLAIN) -> None:
+        """Raise :class:`UserError` for a role to leave out that does not exist or cannot be missed."""
         self._config = config
         self._conduct = conduct
-        self._roles = present(self.everybody, config, needed=self.needed)
+        gone = {name.strip() for name in config.without.split(",") if name.strip()}
+        if unknown := sorted(gone - set(self.everybody)):
+            hint = f"one of {', '.join(self.everybody)}"
+            raise UserError(f"there is no role '{unknown[0]}' to leave out", hint=hint)
+        if kept := sorted(gone & set(self.needed)):
+            raise UserError(f"role '{kept[0]}' cannot be left out: nobody else decides")
+        self._roles = tuple(name for name in self.everybody if name not in gone)
 
     @property
     def roles(self) -> tuple[str, ...]:
@@ -660,10 +652,17 @@ def conclude(
     verdict: Verdict | None, transcript: Transcript, *, risk: RiskCheck | None = None, memory: bytes | None = None
 ) -> AgentChoice:
     """Return the choice of a desk. A side that the risk manager forbade becomes HOLD, and that is on record."""
-    if verdict is None:
-        return msgspec.structs.replace(transcript.failed("the last role gave no usable answer"), memory=memory)
-    action, allocation = verdict.action, verdict.allocation
     failures, talk = list(transcript.failures), list(transcript.talk)
+    if verdict is None:
+        return AgentChoice(
+            action="HOLD",
+            status="failed",
+            reasoning="the last role gave no usable answer",
+            talk=tuple(talk),
+            failures=tuple(failures),
+            memory=memory,
+        )
+    action, allocation = verdict.action, verdict.allocation
     if risk is not None:
         allowed = {"BUY": risk.allow_long, "SELL": risk.allow_short, "HOLD": True}
         if not allowed[action] or (action != "HOLD" and risk.max_exposure == 0):
