@@ -1,7 +1,6 @@
 """The two phases: research within a budget, a forced submission, retries with feedback, and what is counted."""
 
 import json
-import re
 from typing import Any
 
 import ktdfin_game as game
@@ -13,8 +12,9 @@ from tradeassay.benchmarks.ktdfin import MODES, Ktdfin, KtdfinConfig
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.llm.prompting import fenced_blocks, parse_object
+from tradeassay.core.orders import Decision
+from tradeassay.data import Snapshot
 from tradeassay.llm.scripted import scripted_models
-from tradeassay.masking import Truth, find_leaks
 
 
 def config(**changes: Any) -> KtdfinConfig:
@@ -433,68 +433,40 @@ def test_an_answer_that_was_cut_off_is_no_attempt(ashares):
     assert kinds(Game(ashares, config()).decide([cut] * 4)) == ["cut_off"] * 4
 
 
-@pytest.mark.parametrize("name", ["sensible", "overspender", "broken-json", "never-submits", "future-asker"])
-def test_scripted_models_play_from_the_typed_request(ashares, name):
-    model = scripted_models.get(name)()
-    for mode in MODES:
-        play = Game(ashares, config(mode=mode))
-        ok = 0
-        for _ in range(3):
-            decision = play.decide(model.answer)
-            ok += decision.status == "ok" and bool(decision.orders)
-            play.go(decision)
-        assert ok if name in ("sensible", "future-asker") else ok < 3
+EXPECTED = {"broken-json": {"schema", "no_submit"}, "never-submits": {"no_submit"}, "overspender": {"constraint"}}
 
 
-def test_masks_hold_in_the_new_texts(ashares):
-    play = Game(ashares, config(mode="fixed-candidate"))
-    play.buy(3)
-    play.decide(scripted_models.get("overspender")().answer)
-    truth = Truth.of(play.now.view, play.config.mask_config)
-    assert not [leak for text in game.texts(play.asked) for leak in find_leaks(text, truth)]
+def days(snapshot: Snapshot, name: str, count: int, **changes: Any) -> list[Decision]:
+    play, model = Game(snapshot, KtdfinConfig(**changes)), scripted_models.get(name)()
+    decisions = []
+    for _ in range(count):
+        decisions.append(play.decide(model.answer))
+        play.go(decisions[-1])
+    return decisions
 
 
-def captured(play: Game) -> list[str]:
-    """Go through calls and submissions that go wrong in every way there is; return all that was said."""
-    stocks = [play.shown(symbol) for symbol in play.symbols(3)]
-    wrong = game.mischief(stocks)
-    real = play.symbols(1)[0]
-    bad = [
-        submit(order("asset_9999")),
-        submit(order(real)),
-        submit(order(stocks[0], target_weight=0.9)),
-        submit(order(stocks[0], "SELL")),
-        call(("submit_action", {"orders": [], real: 1})),
-        ModelReply(text="no"),
-        submit(*[order(stock, target_weight=0.1) for stock in stocks] * 9),
-        call(("submit_action", "{")),
-        submit(order(stocks[0], **{real: 2, "since": "2022-03-03"})),
-    ]
-    for turn, refused in enumerate(bad):
-        research = [call(*group) for group in game.batches(wrong, 11)]
-        start = [research[turn % len(research)], DONE] if play.config.mode == "open-research" else []
-        play.decide([*start, refused, submit()])
-    play.buy(2, 0.05)
-    play.decide([DONE, submit()] if play.config.mode == "open-research" else [submit()])
-    return game.texts(play.asked)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("hard", [False, True])
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("mask", ["stock-blind", "date-blind", "blinded"])
-def test_every_byte_that_is_said_under_a_mask(ashares, us, mask, mode, hard):
-    for world, news in ((ashares, False), (us, True)):
-        hardening = {"rebase_prices": True, "scale_volumes": True, "scrub_news": True} if hard else {}
-        play = Game(world, config(mask=mask, mode=mode, news=news, news_days=30, **hardening))
-        truth = Truth.of(play.now.view, play.config.mask_config, history=280, ahead=60)
-        said = captured(play)
-        assert len(said) > 10
-        for text in said:
-            if text.startswith("{"):
-                assert find_leaks(json.loads(text), truth) == []
-            else:
-                # A volume may look like a code: numbers of tables are judged as data, above.
-                assert find_leaks(re.sub(r"(?<=\| )[\d.-]+(?= \||$)", "", text, flags=re.MULTILINE), truth) == []
-        for request in play.asked:
-            assert find_leaks(json.loads(request.given.observation), truth) == []  # type: ignore[union-attr]
+def test_the_sensible_one_trades_without_a_mistake_and_the_same_under_every_mask(ashares, mode):
+    found = []
+    for mask in ("bright", "blinded"):
+        decisions = days(ashares, "sensible", 5, mask=mask, mode=mode)
+        assert all(one.status == "ok" and not one.failures for one in decisions) and decisions[0].orders
+        found.append([[(o.symbol, o.amount) for o in one.orders] for one in decisions])
+    # A model that only reads numbers trades the same whatever names are called; ids alone are drawn anew.
+    assert found[0] == found[1] or mode == "memory-only"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in scripted_models.names()
+        if name not in ("away", "sensible") and "coder" not in name and not name.startswith("tiny-")
+    ],
+)
+def test_each_scripted_model_can_play_and_its_mistakes_are_counted(ashares, name):
+    decisions = days(ashares, name, 4)
+    found = [failure.kind for decision in decisions for failure in decision.failures]
+    assert set(found) & EXPECTED[name] if name in EXPECTED else any(one.status == "ok" for one in decisions)
+    if name == "future-asker":
+        assert len(kinds(decisions[0])) >= 4 and set(found) <= {"tool", "parse"} and decisions[0].status == "ok"

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tradeassay.benchmarks.quantcode import load_public_tasks
 from tradeassay.benchmarks.quantcode.loading import PUBLIC_KEYS, market_of
@@ -99,6 +99,7 @@ def test_a_missing_file_and_a_repeated_id(tmp_path):
 _JSON = st.none() | st.booleans() | st.integers() | st.text(max_size=12) | st.lists(st.integers(), max_size=2)
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.dictionaries(st.sampled_from(PUBLIC_KEYS), _JSON))
 def test_odd_values_never_break_the_loader(values):
     import tempfile

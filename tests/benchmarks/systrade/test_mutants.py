@@ -146,7 +146,7 @@ def first_failure(both: TwinExecutor, mutant: Mutant) -> str:
     return next((gate.name for gate in report.gates if not gate.passed), "")
 
 
-CHEAP = ("volume-tells-the-side", "size-of-the-next-move", "random-names")
+CHEAP = ("volume-tells-the-side", "size-of-the-next-move")
 
 
 @pytest.mark.parametrize(
