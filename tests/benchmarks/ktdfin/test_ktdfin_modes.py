@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from ktdfin_game import DONE, Game, order, submit
+from ktdfin_game import DONE, Game, submit
 
 from tradeassay.benchmarks.ktdfin import MODES, Ktdfin, KtdfinConfig
 from tradeassay.benchmarks.ktdfin.prompts import PROMPTS
@@ -111,18 +111,3 @@ def test_prompts_are_files_of_the_package():
     for name in PROMPTS.files:
         text = (files("tradeassay") / name).read_text()
         assert text.strip() and ".v1." in name
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_every_mode_can_be_played_for_days(ashares, mode):
-    play = Game(ashares, KtdfinConfig(mode=mode))
-    start = [DONE] if mode == "open-research" else []
-    for day in range(6):
-        mine = list(play.now.account.positions)
-        orders = [order(play.shown(s), "SELL", target_weight=0.0) for s in mine[:1] if day % 2]
-        fresh = [s for s in play.symbols(10) if s not in mine][:2]
-        orders += [order(play.shown(s), target_weight=0.05) for s in fresh]
-        decision = play.decide([*start, submit(*orders)])
-        assert decision.status == "ok", decision
-        play.go(decision)
-    assert play.now.account.positions

@@ -14,20 +14,17 @@ from stockbench_game import (
     item,
     payload_of,
     pick,
-    play,
     protocol,
     small_market,
     small_panel,
 )
 
-from tradeassay.account import venues
-from tradeassay.benchmarks import Daily, benchmarks
+from tradeassay.benchmarks import Daily
 from tradeassay.benchmarks.stockbench.answers import AnswerRefused, Decided, read_decisions, read_picks
 from tradeassay.core.dialogue import ModelReply
 from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.data import Snapshot, open_snapshot, write_snapshot
 from tradeassay.llm.prompting import fenced_blocks, parse_object
-from tradeassay.llm.scripted import scripted_models
 
 
 def one_day(three: Any, *answers: Any, **changes: Any) -> tuple[Decision, Any]:
@@ -329,28 +326,6 @@ def test_silence_and_cut_offs_are_no_attempts(snapshot):
     assert decision.status == "ok" and kinds(decision) == ["timeout", "cut_off"]
     assert [request.attempt for request in asked] == [1, 1, 1, 1]
     assert day(snapshot, NONE, cut, cut, cut)[0].status == "failed"
-
-
-def test_changes_without_a_number_of_shares_are_noted(snapshot):
-    decision, _ = day(snapshot, NONE, decide(A=do("increase", 100), B=do("increase", 100, target_shares=5)))
-    assert [f.detail for f in decision.failures] == ["1 of 2 changes come without target_shares"]
-
-
-@pytest.mark.parametrize("name", ["sensible", "overspender", "broken-json", "never-submits"])
-def test_scripted_models_play_from_the_typed_request(snapshot, name):
-    market = small_market(snapshot, cash=10_000.0)
-    records, _ = play(market, protocol(market), scripted_models.get(name)().answer, days=4)
-    done = sum(bool(record.decision.orders) for record in records)
-    assert done if name == "sensible" else True
-    assert {record.decision.status for record in records} <= {"ok", "failed"}
-
-
-def test_the_paper_charges_what_the_reference_does():
-    paper = benchmarks.get("stockbench-paper-v1")
-    assert paper.protocol == "stockbench" and paper.protocol_params["temperature"] == 0.7
-    assert paper.market.venue == "us-stockbench-v1"
-    venue = venues.get(paper.market.venue)
-    assert (venue.fees.buy_bps, venue.slippage.bps, venue.priority) == (1.0, 0.0, "as_given")
 
 
 def test_the_daily_protocol_keeps_what_can_stand(snapshot):
