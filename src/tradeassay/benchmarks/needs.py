@@ -35,7 +35,9 @@ def data_needs(benchmark: Benchmark, snapshot: Snapshot) -> tuple[DataNeed, ...]
     stocks = [item for item in view.instruments if item.kind == "stock"]
     needs = [_sessions(benchmark, snapshot), _prices(view), _index(benchmark, view)]
     if paper:
-        needs += [_windows(benchmark, snapshot), _names(view, len(stocks)), _actions(view, snapshot)]
+        hidden = "a mask cannot hide these companies in texts: news under a stock mask is refused"
+        named = _share("company names", len(stocks) - len(nameless(view)), len(stocks), hidden, of="")
+        needs += [_windows(benchmark, snapshot), named, _actions(view, snapshot)]
     if benchmark.protocol == "ktdfin":
         needs += _of_stocks(benchmark, view, stocks)
         if benchmark.protocol_params.get("news"):
@@ -62,18 +64,13 @@ def _sessions(benchmark: Benchmark, snapshot: Snapshot) -> DataNeed:
 
 
 def _prices(view: AsOfView) -> DataNeed:
-    same = [
-        bool(np.array_equal(view.bars(field), view.bars("close"), equal_nan=True))
-        for field in ("open", "high", "low")
-    ]
+    closes, what = view.bars("close"), "open, high, low, close"
+    same = [np.array_equal(view.bars(field), closes, equal_nan=True) for field in ("open", "high", "low")]
     if not any(same):
-        return DataNeed(what="open, high, low, close", status="there", found=f"{len(view.symbols)} symbols")
-    return DataNeed(
-        what="open, high, low, close",
-        status="partly",
-        found="closes only: open, high and low equal them",
-        changes="fills at the open are fills at the same day's close; overnight and intraday factors mean nothing",
-    )
+        return DataNeed(what=what, status="there", found=f"{len(view.symbols)} symbols")
+    found = "closes only: open, high and low equal them"
+    changes = "fills at the open are fills at the same day's close; overnight and intraday factors mean nothing"
+    return DataNeed(what=what, status="partly", found=found, changes=changes)
 
 
 def _index(benchmark: Benchmark, view: AsOfView) -> DataNeed:
@@ -112,22 +109,10 @@ def _windows(benchmark: Benchmark, snapshot: Snapshot) -> DataNeed:
     )
 
 
-def _names(view: AsOfView, count: int) -> DataNeed:
-    unknown = len(nameless(view))
-    if not unknown:
-        return DataNeed(what="company names", status="there", found=f"{count} of {count}")
-    return DataNeed(
-        what="company names",
-        status="missing" if unknown == count else "partly",
-        found=f"{count - unknown} of {count}",
-        changes="a mask cannot hide these companies in texts: news under a stock mask is refused",
-    )
-
-
-def _share(what: str, have: int, count: int, changes: str) -> DataNeed:
+def _share(what: str, have: int, count: int, changes: str, of: str = " stocks") -> DataNeed:
     status: NeedStatus = "there" if have == count else "partly" if have else "missing"
     return DataNeed(
-        what=what, status=status, found=f"{have} of {count} stocks", changes="" if have == count else changes
+        what=what, status=status, found=f"{have} of {count}{of}", changes="" if have == count else changes
     )
 
 

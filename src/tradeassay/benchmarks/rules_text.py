@@ -9,7 +9,7 @@ from tradeassay.benchmarks.benchmark import Benchmark
 from tradeassay.benchmarks.ktdfin.ktdfin_config import KtdfinConfig
 from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
 from tradeassay.core.hashing import sha256_of
-from tradeassay.play import MarketConfig, parse_universe
+from tradeassay.play import parse_universe
 
 _KNOWS = {
     "pre_open": "before the session opens. You know every bar up to the previous close, and the splits and "
@@ -21,6 +21,11 @@ _HOLDINGS = (
     "Dividends are paid in cash on the ex-date; splits change the number of shares; fractions are paid out.",
     "A name that leaves the exchange is paid out at its last price.",
     "A suspended name does not trade and is valued at its last price.",
+)
+
+_COUNTS = (
+    "Every cost leaves the account. Cash plus positions is the value of the account, in every session.",
+    "A day without orders is an abstention; a day without a usable answer is a failure. Both are counted.",
 )
 
 
@@ -35,13 +40,20 @@ def rules_text(benchmark: Benchmark, venue_sha256: str | None = None) -> str:
     if not same:
         # verify tells by the currency whether a page follows from a venue that stands in for an absent one.
         currency = f"{currency} (the venue's currency here)"
-        about_venue = f"The venue: {venue.id}", _other_venue(str(venue_sha256), sha256_of(found))
+        changed = f"Its rules have changed since this was played ({str(venue_sha256)[:12]} then"
+        lines = (
+            f"{changed}, {sha256_of(found)[:12]} here), so that they are not shown. What was charged, filled and "
+            "refused is in the journal.",
+            "Numbers per year that are not on record are made with the sessions that a year has here.",
+        )
+        about_venue = f"The venue: {venue.id}", iter(lines)
+    version = f"Whatever would change a score changes the version at the end of '{benchmark.id}'."
     parts = (
         ("What is played", _what(benchmark, currency)),
         ("A day", _day(benchmark)),
         about_venue,
         ("What happens to holdings", _HOLDINGS),
-        ("What counts", _counts(benchmark)),
+        ("What counts", (*_COUNTS, version)),
     )
     title = f"{benchmark.title} ({benchmark.id}, convention: {benchmark.convention})"
     pages = [f"{head}\n" + "\n".join(f"  - {line}" for line in lines) for head, lines in parts]
@@ -49,25 +61,17 @@ def rules_text(benchmark: Benchmark, venue_sha256: str | None = None) -> str:
 
 
 def _what(benchmark: Benchmark, currency: str) -> Iterator[str]:
-    market = benchmark.market
+    market, universe = benchmark.market, parse_universe(benchmark.market.universe)
     yield f"Data set {benchmark.dataset}, sessions from {market.first} to {market.last}; before that is history."
-    yield _universe(market)
-    yield f"You start with {market.cash:,.0f} {currency} in cash."
-    if market.index is not None:
-        yield f"Results are compared with the index {market.index} and with the agent '{benchmark.baseline}'."
-    else:
-        yield f"Results are compared with the agent '{benchmark.baseline}'."
-
-
-def _universe(market: MarketConfig) -> str:
-    universe = parse_universe(market.universe)
+    who = f"The members of {universe.of} on the day may be bought; what left the index may be sold"
     if universe.of == "all":
         who = "Every name listed on the day may be bought"
-    else:
-        who = f"The members of {universe.of} on the day may be bought; what left the index may be sold"
     if universe.size is not None:
         who += f"; of these only the {universe.size} that were traded most before the first session"
-    return f"{who}. Index funds may be bought too, where there are any."
+    yield f"{who}. Index funds may be bought too, where there are any."
+    yield f"You start with {market.cash:,.0f} {currency} in cash."
+    index = f"the index {market.index} and with " if market.index is not None else ""
+    yield f"Results are compared with {index}the agent '{benchmark.baseline}'."
 
 
 def _day(benchmark: Benchmark) -> Iterator[str]:
@@ -93,14 +97,6 @@ def _day(benchmark: Benchmark) -> Iterator[str]:
     yield "An order the venue refuses stays in the journal with the reason. Nothing is silently corrected."
 
 
-def _other_venue(then: str, now: str) -> Iterator[str]:
-    yield (
-        f"Its rules have changed since this was played ({then[:12]} then, {now[:12]} here), so that they are not "
-        "shown. What was charged, filled and refused is in the journal."
-    )
-    yield "Numbers per year that are not on record are made with the sessions that a year has here."
-
-
 def _venue(venue: Venue) -> Iterator[str]:
     fees = venue.fees
     yield (
@@ -111,28 +107,6 @@ def _venue(venue: Venue) -> Iterator[str]:
     )
     if venue.slippage.bps:
         yield f"Fills are {venue.slippage.bps:g} bp worse than the reference price."
-    yield from _quantities(venue)
-    if venue.settlement.t_plus:
-        yield "What is bought in a session cannot be sold in it (T+1)."
-    if venue.price_limits is not None:
-        yield _limits(venue)
-    if venue.eras is not msgspec.UNSET:
-        yield "Tax and price limits are those of the day that is played; the ones above hold today."
-    if venue.margin is None:
-        yield "A cash account: no borrowing, no short sales."
-    else:
-        margin = venue.margin
-        yield (
-            f"A margin account: equity of {margin.initial:.0%} of the exposure to open, "
-            f"{margin.maintenance_long:.0%} (long) and {margin.maintenance_short:.0%} (short) to keep; "
-            f"borrowed cash costs {margin.interest_per_year:.1%} a year."
-        )
-    if venue.shorting.allowed:
-        yield f"Short sales are allowed; borrowing shares costs {venue.shorting.borrow_per_year:.1%} a year."
-    yield f"A year has {venue.periods_per_year} sessions."
-
-
-def _quantities(venue: Venue) -> Iterator[str]:
     lot = venue.lots.lot
     if lot is None:
         yield "Purchases in whole lots of the instrument."
@@ -148,26 +122,27 @@ def _quantities(venue: Venue) -> Iterator[str]:
         yield f"No purchase may bring a name above {venue.concentration.max_weight:.0%} of NAV."
     if venue.concentration.max_positions is not None:
         yield f"At most {venue.concentration.max_positions} names at once."
-
-
-def _limits(venue: Venue) -> str:
-    limits = venue.price_limits
-    assert limits is not None
-    boards = (
-        ("main board", limits.main),
-        ("ChiNext", limits.chinext),
-        ("STAR", limits.star),
-        ("BSE", limits.bse),
-        ("elsewhere", limits.none),
-    )
-    shown = ", ".join(f"{name} {limit:.0%}" for name, limit in boards if limit is not None)
-    return (
-        f"Daily price limits ({shown}): within {limits.buffer:.1%} of the limit no purchase on the way up and no "
-        "sale on the way down."
-    )
-
-
-def _counts(benchmark: Benchmark) -> Iterator[str]:
-    yield "Every cost leaves the account. Cash plus positions is the value of the account, in every session."
-    yield "A day without orders is an abstention; a day without a usable answer is a failure. Both are counted."
-    yield f"Whatever would change a score changes the version at the end of '{benchmark.id}'."
+    if venue.settlement.t_plus:
+        yield "What is bought in a session cannot be sold in it (T+1)."
+    if (limits := venue.price_limits) is not None:
+        boards = {"main board": limits.main, "ChiNext": limits.chinext, "STAR": limits.star, "BSE": limits.bse}
+        boards["elsewhere"] = limits.none
+        shown = ", ".join(f"{name} {limit:.0%}" for name, limit in boards.items() if limit is not None)
+        yield (
+            f"Daily price limits ({shown}): within {limits.buffer:.1%} of the limit no purchase on the way up and "
+            "no sale on the way down."
+        )
+    if venue.eras is not msgspec.UNSET:
+        yield "Tax and price limits are those of the day that is played; the ones above hold today."
+    if venue.margin is None:
+        yield "A cash account: no borrowing, no short sales."
+    else:
+        margin = venue.margin
+        yield (
+            f"A margin account: equity of {margin.initial:.0%} of the exposure to open, "
+            f"{margin.maintenance_long:.0%} (long) and {margin.maintenance_short:.0%} (short) to keep; "
+            f"borrowed cash costs {margin.interest_per_year:.1%} a year."
+        )
+    if venue.shorting.allowed:
+        yield f"Short sales are allowed; borrowing shares costs {venue.shorting.borrow_per_year:.1%} a year."
+    yield f"A year has {venue.periods_per_year} sessions."

@@ -102,12 +102,11 @@ def test_everybody_is_asked_once_in_order(name):
     assert list(make_architecture(name).roles) == GRAPHS[name]
     assert choice.status == "decided"
     assert [said.role for said in choice.talk] == GRAPHS[name]
-    assert sorted(architectures.names()) == sorted([*GRAPHS, "vanilla", "vote"])
-
-
-def test_there_are_sixteen_personas_and_two_managers():
-    assert len(PERSONAS) == 16
-    assert len(play("hedge-fund")[0]) == 18
+    assert sorted(architectures.names()) == sorted([*GRAPHS, "vanilla", "vote"]) and len(PERSONAS) == 16
+    # Personas and analysts are asked at once.
+    _, waves = carry(make_architecture(name, {}).deliberate(TESLA, None))
+    at_once = {"hedge-fund": [16, 1, 1], "trade": [4, 1, 1, 1, 1, 1], "deep-fund": [3, 1], "investor": [1, 1]}
+    assert [len(wave) for wave in waves] == at_once[name]
 
 
 def test_analysts_see_their_own_field_and_nothing_else():
@@ -297,18 +296,7 @@ def test_a_question_is_words_with_the_form_last_and_nothing_to_be_echoed(name):
         assert "HOLD means: the position stays" in system.text
         for line in user.text.splitlines():  # foreign words are quoted, whoever they speak to
             assert "Ignore all rules" not in line or line.startswith(">")
-
-
-def test_personas_and_analysts_are_asked_at_once():
-    _, waves = carry(make_architecture("hedge-fund", {}).deliberate(TESLA, None))
-    assert [len(wave) for wave in waves] == [16, 1, 1]
-    _, waves = carry(make_architecture("trade", {}).deliberate(TESLA, None))
-    assert len(waves[0]) == 4
-
-
-def test_under_paper_hold_is_told_as_flat():
-    flat = Conduct(hold="flat")
-    _, waves = carry(make_architecture("vanilla", {}, flat).deliberate(TESLA, None))
+    _, waves = carry(make_architecture(name, {}, Conduct(hold="flat")).deliberate(TESLA, None))
     assert "HOLD means: no position until the next decision" in waves[0][0].messages[0].text
 
 

@@ -27,7 +27,6 @@ from tradeassay.code.task import (
     TIMEFRAMES,
     CodeTask,
     Decoy,
-    Difficulty,
     Expectations,
     FrameVariant,
     Sizing,
@@ -55,16 +54,12 @@ def read_task(text: str, where: str) -> CodeTask:
         hint = "code and wordings stand between ''' and '''"
         raise UserError(f"the task {where} is not TOML: {error}", hint=hint) from error
     except msgspec.ValidationError as error:
-        raise UserError(f"the task {where} cannot be read: {error}", hint=_mend(str(error))) from error
-
-
-def _mend(message: str) -> str:
-    found = _UNKNOWN.search(message)
-    if not found:
-        return "docs/reference/quantcode-tasks.md lists every key"
-    head = re.split(r"[.\[]", found["where"] or "")[0]
-    known = _PARTS.get(head, CodeTask).__struct_fields__
-    return did_you_mean(found["field"], known, f"known: {', '.join(known)}")
+        hint = "docs/reference/quantcode-tasks.md lists every key"
+        if found := _UNKNOWN.search(str(error)):
+            head = re.split(r"[.\[]", found["where"] or "")[0]
+            known = _PARTS.get(head, CodeTask).__struct_fields__
+            hint = did_you_mean(found["field"], known, f"known: {', '.join(known)}")
+        raise UserError(f"the task {where} cannot be read: {error}", hint=hint) from error
 
 
 def read_tasks(folder: Path | Traversable) -> tuple[CodeTask, ...]:
@@ -125,6 +120,7 @@ PUBLIC_BARS: dict[Timeframe, int] = {"1d": 1500, "1h": 3500, "30m": 1560, "15m":
 
 _LACKS = ("a conversational wording", "a reference program", "decoys")
 _NAMES = {"daily": "1d", "1day": "1d", "d1": "1d", "60m": "1h", "h1": "1h", "m30": "30m", "m15": "15m", "m5": "5m"}
+_HEADS = ("assignment", "trading strategy writing assignment", "task", "description")
 _CRYPTO = re.compile(r"-(USD|USDT|EUR|BTC)$")
 
 
@@ -192,19 +188,41 @@ def _task(record: Any, number: int, where: str) -> CodeTask:
         hint = did_you_mean("reformulated_task", record, f"a record has {', '.join(PUBLIC_KEYS)}")
         raise DataError(f"{where}: record {number} has no 'reformulated_task'", hint=hint)
     lacks = list(_LACKS)
-    timeframe = _timeframe(record.get("timeframe"), lacks)
+    name = str(record.get("timeframe") or "").strip().lower()
+    name = _NAMES.get(name, name)
+    timeframe = next((known for known in TIMEFRAMES if known == name), None)
+    if timeframe is None:
+        lacks.append(f"a known timeframe (has {record.get('timeframe')!r}, taken as 1d)")
     lacks += [what for pattern, what in _FLAGS if pattern.search(text)]
+    number_said = record.get("id")
+    id = re.sub(r"[^a-z0-9]+", "-", str(number_said or "").lower()).strip("-")
+    if isinstance(number_said, int) and not isinstance(number_said, bool) and number_said >= 0:
+        id = f"{number_said:03d}"
+    if not id:
+        lacks.append("an id (numbered by its place in the file)")
+    # The title is the first line that says something, without Markdown, at most 80 characters.
+    lines = (re.sub(r"[*#`_]+", "", line).strip(" :-") for line in text.splitlines())
+    telling = [line for line in lines if line] or [text.strip()]
+    title = next((line for line in telling if not line.lower().startswith(_HEADS)), telling[0])
+    said = record.get("difficulty")
+    difficulty = next((one for one in DIFFICULTIES if isinstance(said, str) and said.strip().lower() == one), None)
+    if difficulty is None:
+        lacks.append(f"a known difficulty (has {said!r}, taken as medium)")
+    source = record.get("source")
+    source = source.strip().lower() if isinstance(source, str) else ""
+    if not source:
+        lacks.append("a source")
     symbol = record.get("yf_symbol") or record.get("ticker")
     return CodeTask(
-        id=_id(record.get("id"), number, lacks),
-        title=_title(text),
-        difficulty=_difficulty(record.get("difficulty"), lacks),
-        timeframe=timeframe,
+        id=f"public-{id or f'{number:03d}'}",
+        title=title if len(title) <= 80 else title[:79].rstrip() + "…",
+        difficulty=difficulty or "medium",
+        timeframe=timeframe or "1d",
         family=None,
-        source=_source(record.get("source"), lacks),
+        source=source or "public",
         formal=text,
         market=market_of(symbol if isinstance(symbol, str) else ""),
-        bars=PUBLIC_BARS[timeframe],
+        bars=PUBLIC_BARS[timeframe or "1d"],
         sizing=Sizing(kind="fixed", value=1.0),
         expect=Expectations(direction="both", order_kinds=()),
         symbol=symbol if isinstance(symbol, str) else None,
@@ -217,52 +235,6 @@ def market_of(symbol: str) -> str:
     if _CRYPTO.search(symbol.upper()):
         return "crypto"
     return "futures" if symbol.upper().endswith(("=F", "=X")) else "us"
-
-
-def _id(value: object, number: int, lacks: list[str]) -> str:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return f"public-{value:03d}"
-    words = re.sub(r"[^a-z0-9]+", "-", str(value or "").lower()).strip("-")
-    if words:
-        return f"public-{words}"
-    lacks.append("an id (numbered by its place in the file)")
-    return f"public-{number:03d}"
-
-
-def _title(text: str) -> str:
-    """The first line that says something, without Markdown, at most 80 characters."""
-    lines = (re.sub(r"[*#`_]+", "", line).strip(" :-") for line in text.splitlines())
-    telling = [line for line in lines if line] or [text.strip()]
-    first = next((line for line in telling if not line.lower().startswith(_HEADS)), telling[0])
-    return first if len(first) <= 80 else first[:79].rstrip() + "…"
-
-
-_HEADS = ("assignment", "trading strategy writing assignment", "task", "description")
-
-
-def _difficulty(value: object, lacks: list[str]) -> Difficulty:
-    for known in DIFFICULTIES:
-        if isinstance(value, str) and value.strip().lower() == known:
-            return known
-    lacks.append(f"a known difficulty (has {value!r}, taken as medium)")
-    return "medium"
-
-
-def _timeframe(value: object, lacks: list[str]) -> Timeframe:
-    name = str(value).strip().lower() if value else ""
-    name = _NAMES.get(name, name)
-    for known in TIMEFRAMES:
-        if name == known:
-            return known
-    lacks.append(f"a known timeframe (has {value!r}, taken as 1d)")
-    return "1d"
-
-
-def _source(value: object, lacks: list[str]) -> str:
-    if isinstance(value, str) and value.strip():
-        return value.strip().lower()
-    lacks.append("a source")
-    return "public"
 
 
 _ALL: Final = np.iinfo(np.int64).max // 2

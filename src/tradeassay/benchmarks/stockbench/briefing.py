@@ -3,7 +3,7 @@
 import math
 import re
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
 from tradeassay.core.agent import Observation
 from tradeassay.core.errors import UserError
 from tradeassay.core.events import Event, Filled
-from tradeassay.core.orders import Decision, Order, is_price
+from tradeassay.core.orders import Decision, is_price
 from tradeassay.core.time import DAY, iso, midnight, moment, parse_day
 from tradeassay.core.view import CorporateAction, Floats, Fundamental, MarketView
 
@@ -194,16 +194,20 @@ class ActionHistory:
     def shown(self, since_last: Iterable[Event]) -> tuple[DayShown, ...]:
         """Return the days as shown to a model; ``since_last`` holds what came of the last one."""
         self._settle(since_last)
-        return tuple(
-            DayShown(
-                session=session,
-                answered=decision.status == "ok",
-                actions=()
-                if decision.status == "failed"
-                else tuple(_shown(order, traded) for order in decision.orders),
-            )
-            for (session, decision), traded in zip(self._days, self._traded, strict=True)
-        )
+        shown = []
+        for (session, decision), traded in zip(self._days, self._traded, strict=True):
+            actions = [
+                ActionShown(
+                    symbol=order.symbol,
+                    action="increase" if order.side == "BUY" else "close" if order.amount == 0.0 else "decrease",
+                    target=round(order.amount, 6),
+                    unit="shares" if order.unit == "target_shares" else "value",
+                    traded=round(traded.get(order.symbol, 0.0), 6),
+                )
+                for order in (decision.orders if decision.status != "failed" else ())
+            ]
+            shown.append(DayShown(session=session, answered=decision.status == "ok", actions=tuple(actions)))
+        return tuple(shown)
 
     def _settle(self, events: Iterable[Event]) -> None:
         if not self._traded:
@@ -213,17 +217,6 @@ class ActionHistory:
             if isinstance(event, Filled):
                 fills[event.symbol] = fills.get(event.symbol, 0.0) + event.quantity
         self._traded[-1] = fills
-
-
-def _shown(order: Order, traded: dict[str, float]) -> ActionShown:
-    action = "increase" if order.side == "BUY" else "close" if order.amount == 0.0 else "decrease"
-    return ActionShown(
-        symbol=order.symbol,
-        action=action,
-        target=round(order.amount, 6),
-        unit="shares" if order.unit == "target_shares" else "value",
-        traded=round(traded.get(order.symbol, 0.0), 6),
-    )
 
 
 class Name(msgspec.Struct, frozen=True, kw_only=True):
@@ -252,7 +245,10 @@ class Briefing:
         self.history = history
         self.session = observation.session
         self.rules = observation.rules
-        self.names: tuple[Name, ...] = self._names()
+        opens = observation.view.opens()
+        if opens is None:
+            raise UserError("StockBench is played at the open", hint="use a market with decide: at_open")
+        self.names = tuple(self._named(opens))
         self.by_symbol = {name.symbol: name for name in self.names}
         self.cash = observation.account.cash
         self.nav = self.cash + math.fsum(name.value for name in self.names)
@@ -264,42 +260,30 @@ class Briefing:
             return {}
         return recent_news(self.observation.view, self.session, self.by_symbol, self.config)
 
-    def fundamentals(self, symbol: str) -> FundamentalsShown:
-        return self._fundamentals.of(symbol, self.by_symbol[symbol].price)
-
     @cached_property
-    def _fundamentals(self) -> Fundamentals:
+    def fundamentals(self) -> Fundamentals:
         return Fundamentals(self.observation.view, self.session, self.config)
 
-    def _names(self) -> tuple[Name, ...]:
-        """Return the universe and any holdings that have left it, in column order."""
+    def _named(self, opens: Floats) -> Iterator[Name]:
+        """Yield the universe and any holdings that have left it, in column order."""
         seen = self.observation
         view, positions = seen.view, seen.account.positions
-        opens = view.opens()
-        if opens is None:
-            raise UserError("StockBench is played at the open", hint="use a market with decide: at_open")
         universe = frozenset(seen.universe)
         columns = {symbol: view.column(symbol) for symbol in (*seen.universe, *positions)}
         closes = view.bars("close", self.config.closes)
         trading = view.tradable()
-        names = []
         for symbol, column in sorted(columns.items(), key=lambda item: item[1]):
             price = float(opens[column])
             known = bool(trading[column]) and is_price(price)
             position = positions.get(symbol)
             shares = 0.0 if position is None else position.quantity
             mark = price if known else 0.0 if position is None else position.mark
-            names.append(
-                Name(
-                    symbol=symbol,
-                    buyable=symbol in universe and known,
-                    price=price if known else None,
-                    closes=tuple(
-                        float(close) if np.isfinite(close) else None for close in closes[:, column].tolist()
-                    ),
-                    shares=shares,
-                    value=shares * mark,
-                    held=0 if position is None else position.held,
-                )
+            yield Name(
+                symbol=symbol,
+                buyable=symbol in universe and known,
+                price=price if known else None,
+                closes=tuple(float(one) if np.isfinite(one) else None for one in closes[:, column].tolist()),
+                shares=shares,
+                value=shares * mark,
+                held=0 if position is None else position.held,
             )
-        return tuple(names)

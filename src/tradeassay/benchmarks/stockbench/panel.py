@@ -208,7 +208,10 @@ def composite(cohort: Sequence[tuple[float, float, float]]) -> list[float]:
 
 def standings(cohort: Mapping[str, Sequence[EpisodeSeries]], convention: Convention) -> tuple[CohortStanding, ...]:
     """Return every agent's standing, best first; agents without a composite follow in the order given."""
-    means = {label: _means(episodes, convention) for label, episodes in cohort.items()}
+    means: dict[str, list[Measure]] = {}
+    for label, episodes in cohort.items():
+        each = [measures_of(series, convention) for series in episodes]
+        means[label] = [_mean([measures[name] for measures in each]) for name in PANEL]
     scored: dict[str, tuple[float, float, float]] = {}
     for label, (gain, fall, ratio) in means.items():
         if gain.value is not None and fall.value is not None and ratio.value is not None:
@@ -245,7 +248,13 @@ def size_study(results: Mapping[int, Sequence[EpisodeSeries]], convention: Conve
     for size in sorted(results):
         returns = [measures_of(series, convention)["cumulative_return"] for series in results[size]]
         summary = summarise(returns)
-        rows.append(SizeRow(size=size, returns=summary, variation=_variation(summary)))
+        if summary.cv is not None:
+            variation = Measure(value=summary.cv, n=summary.n, note="no interval was asked for")
+        elif summary.n == 0:
+            variation = not_scored(summary.median.reason or "no seed has a return")
+        else:
+            variation = not_scored("one seed has no spread" if summary.n == 1 else "the mean return is zero")
+        rows.append(SizeRow(size=size, returns=summary, variation=variation))
     return tuple(rows)
 
 
@@ -272,26 +281,12 @@ def published_baseline(snapshot: Snapshot, config: MarketConfig) -> EpisodeSerie
     return series_from_nav(nav, sessions=market.sessions, periods_per_year=periods)
 
 
-def _means(episodes: Sequence[EpisodeSeries], convention: Convention) -> tuple[Measure, Measure, Measure]:
-    each = [measures_of(series, convention) for series in episodes]
-    gain, fall, ratio = (_mean([measures[name] for measures in each]) for name in PANEL)
-    return gain, fall, ratio
-
-
 def _mean(measures: Sequence[Measure]) -> Measure:
     summary = summarise(measures)
     if summary.mean is None:
         return summary.median
     missing = f", {summary.missing} have none" if summary.missing else ""
     return Measure(value=summary.mean, n=summary.n, note=f"mean over {summary.n} seeds{missing}")
-
-
-def _variation(summary: SeedSummary) -> Measure:
-    if summary.cv is not None:
-        return Measure(value=summary.cv, n=summary.n, note="no interval was asked for")
-    if summary.n == 0:
-        return not_scored(summary.median.reason or "no seed has a return")
-    return not_scored("one seed has no spread" if summary.n == 1 else "the mean return is zero")
 
 
 def _measure(value: Floats, reason: str) -> Measure:

@@ -48,7 +48,12 @@ def overview_in_words(payload: str, config: StockbenchConfig) -> str:
 
 def analysis_in_words(payload: str, config: StockbenchConfig) -> str:
     rows = msgspec.json.decode(payload)["symbols"]
-    shown = {"rows": _rows(rows), "fundamentals": _fundamentals(rows), "news": _headlines(rows, config)}
+    known, figures = [row for row in rows if "fundamentals" in row], ""
+    if known:
+        columns = ("symbol", *known[0]["fundamentals"])
+        body = table(columns, ((row["symbol"], *row["fundamentals"].values()) for row in known))
+        figures = "\n" + PROMPTS.fill("fundamentals", rows=body) + "\n"
+    shown = {"rows": _rows(rows), "fundamentals": figures, "news": _headlines(rows, config)}
     return PROMPTS.fill("analysis", form=NOTES_FORM, **shown)
 
 
@@ -57,6 +62,12 @@ def decision_in_words(payload: str, config: StockbenchConfig) -> str:
     seen = msgspec.json.decode(payload)
     held = [row["symbol"] for row in seen["symbols"] if row["position"] is not None]
     some = f"Only what you hold can be sold: {', '.join(held)}."
+    power = f"{seen['buying_power']:.2f}"
+    before = (
+        f"Each purchase must fit the cash that you have now, {power} at most; what sales of the same day bring "
+        "does not count."
+    )
+    together = f"All purchases together must fit your cash, which can buy {power}, plus what your sales bring."
     kept = " Where a decision breaks one of these rules, it is left out and the others stand."
     return PROMPTS.fill(
         "decision",
@@ -64,21 +75,10 @@ def decision_in_words(payload: str, config: StockbenchConfig) -> str:
         rows=_rows(seen["symbols"]),
         held=some if held else "You hold nothing, so nothing can be sold.",
         tolerance=f"{config.tolerance * 100:g}",
-        money=_money(seen["buying_power"], config),
+        money=before if config.spends_cash_only else together,
         kept=kept if config.keeps_sound_decisions else "",
         format=PROMPTS.fill(f"format.{config.prompt}"),
         form=DECISION_FORM,
-    )
-
-
-def _money(buying_power: float, config: StockbenchConfig) -> str:
-    if config.spends_cash_only:
-        return (
-            f"Each purchase must fit the cash that you have now, {buying_power:.2f} at most; what sales of the "
-            "same day bring does not count."
-        )
-    return (
-        f"All purchases together must fit your cash, which can buy {buying_power:.2f}, plus what your sales bring."
     )
 
 
@@ -120,15 +120,6 @@ def _headlines(rows: Rows, config: StockbenchConfig) -> str:
         for item in row.get("news", ())
     ]
     return "\n" + PROMPTS.fill("news", days=config.news_days, lines="\n".join(lines)) + "\n" if lines else ""
-
-
-def _fundamentals(rows: Rows) -> str:
-    known = [row for row in rows if "fundamentals" in row]
-    if not known:
-        return ""
-    columns = tuple(known[0]["fundamentals"])
-    body = table(("symbol", *columns), ((row["symbol"], *row["fundamentals"].values()) for row in known))
-    return "\n" + PROMPTS.fill("fundamentals", rows=body) + "\n"
 
 
 PER_MESSAGE = 12
@@ -271,6 +262,6 @@ def _row(briefing: Briefing, parts: Parts, name: Name, left_out: Sequence[str]) 
         open=name.price,
         closes=tuple(None if close is None else round(close, 4) for close in closes),
         position=position,
-        fundamentals=briefing.fundamentals(name.symbol) if figures else msgspec.UNSET,
+        fundamentals=briefing.fundamentals.of(name.symbol, name.price) if figures else msgspec.UNSET,
         news=news,
     )

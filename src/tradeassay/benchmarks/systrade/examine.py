@@ -15,7 +15,6 @@ from typing import Any, Final, Literal
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from tradeassay.account.shares import DecisionList
 from tradeassay.benchmarks.systrade import load_spec
@@ -27,7 +26,6 @@ from tradeassay.code.scores import NEAR, Scorecard, ScoreConfig, broken_bars, ro
 from tradeassay.code.semantics.interpreter import calendar_of, indicators
 from tradeassay.code.semantics.pins import Pins, draw_pins
 from tradeassay.code.submission import (
-    AuditLog,
     StrategySpec,
     Submission,
     SubmissionRun,
@@ -45,7 +43,6 @@ from tradeassay.metrics.intervals import student_reach
 from tradeassay.sandbox import JobExecutor, SandboxConfig, open_executor
 
 MarkKind = Literal["both", "other size", "only submission", "only frozen"]
-Place = tuple[int, int]
 
 _MOST_MARKS: Final = 240
 _MOST_POINTS: Final = 480
@@ -140,8 +137,19 @@ def make_trail(
         return None
     times = [str(stamp) for stamp in bars.times.astype("M8[D]" if bars.timeframe == "1d" else "M8[m]")]
     marks = compare(spec, run.decisions, frozen, times)
-    counts = dict(Counter[str](mark.kind for mark in marks))
-    legs = spec.semantics.inputs.legs
+    legs, paths = spec.semantics.inputs.legs, []
+    for leg, (asset, feed) in zip(legs, bars.feeds.items(), strict=False):
+        closes = feed["close"]
+        rows = np.arange(closes.size)
+        if closes.size > _MOST_POINTS:
+            edges = np.linspace(0, closes.size, _MOST_POINTS // 2 + 1).astype(int)
+            kept = {0, closes.size - 1}
+            for low, high in pairwise(edges.tolist()):
+                part = closes[low:high]
+                kept |= {int(low + part.argmin()), int(low + part.argmax())}
+            rows = np.array(sorted(kept))
+        shown = tuple(float(f"{x:.6g}") for x in closes[rows])
+        paths.append(LegPath(leg=leg, asset=asset, rows=tuple(rows.tolist()), closes=shown))
     return Trail(
         bars=bars.name,
         rows=bars.rows,
@@ -149,18 +157,22 @@ def make_trail(
         first=times[0],
         last=times[-1],
         trades=len(run.trades),
-        counts=counts,
+        counts=dict(Counter[str](mark.kind for mark in marks)),
         marks=tuple(thin_marks(marks)),
-        paths=tuple(
-            _path(leg, asset, feed["close"]) for leg, (asset, feed) in zip(legs, bars.feeds.items(), strict=False)
-        ),
+        paths=tuple(paths),
         audit=_sample(run, np.stack([feed["close"] for feed in bars.feeds.values()]), legs, times),
     )
 
 
 def compare(spec: StrategySpec, found: DecisionList, frozen: DecisionList, times: Sequence[str]) -> list[Mark]:
     """Return a mark for every bar and leg where either decided, in order; the last of a bar and leg counts."""
-    mine, other = _by_place(found), _by_place(frozen)
+    mine, other = (
+        {
+            (int(row), int(leg)): (float(share), int(signal))
+            for row, leg, share, signal in zip(one.row, one.leg, one.fraction, one.signal, strict=True)
+        }
+        for one in (found, frozen)
+    )
     legs, signals = spec.semantics.inputs.legs, spec.signals
 
     def word(signal: int) -> str:
@@ -208,28 +220,6 @@ def _spread(marks: Sequence[Mark], most: int) -> list[Mark]:
     return [marks[place] for place in np.linspace(0, len(marks) - 1, most).astype(int)] if most > 0 else []
 
 
-def _by_place(decisions: DecisionList) -> dict[Place, tuple[float, int]]:
-    columns = (decisions.row, decisions.leg, decisions.fraction, decisions.signal)
-    return {
-        (int(row), int(leg)): (float(share), int(signal)) for row, leg, share, signal in zip(*columns, strict=True)
-    }
-
-
-def _path(leg: str, asset: str, closes: NDArray[Any]) -> LegPath:
-    if closes.size <= _MOST_POINTS:
-        rows = np.arange(closes.size)
-    else:
-        edges = np.linspace(0, closes.size, _MOST_POINTS // 2 + 1).astype(int)
-        found = {0, closes.size - 1}
-        for low, high in pairwise(edges.tolist()):
-            part = closes[low:high]
-            found |= {int(low + part.argmin()), int(low + part.argmax())}
-        rows = np.array(sorted(found))
-    return LegPath(
-        leg=leg, asset=asset, rows=tuple(rows.tolist()), closes=tuple(float(f"{x:.6g}") for x in closes[rows])
-    )
-
-
 def _sample(
     run: SubmissionRun, closes: Floats, legs: Sequence[str], times: Sequence[str]
 ) -> tuple[FollowedTrade, ...]:
@@ -247,6 +237,16 @@ def _sample(
             "position": float(account.position[number]),
             "pnl": float(account.equity[row]) - account.capital,
         }
+        # The chain of an order from its signal to its P&L; what is missing is a step without an id.
+        steps = tuple(
+            AuditStep(
+                kind=kind,
+                id=None if place < 0 else _word(run.audit.id[place]),
+                claimed=None if place < 0 else _number(run.audit.value[place]),
+                own=own.get(kind),
+            )
+            for kind, place in zip(CHAIN, places, strict=True)
+        )
         found.append(
             FollowedTrade(
                 number=number,
@@ -258,23 +258,10 @@ def _sample(
                 price=float(closes[leg, row]),
                 signal=_word(trades.signal[number]) or "",
                 order_id=_word(trades.order_id[number]) or "",
-                steps=_steps(run.audit, places, own),
+                steps=steps,
             )
         )
     return tuple(found)
-
-
-def _steps(audit: AuditLog, places: Sequence[int], own: dict[str, float]) -> tuple[AuditStep, ...]:
-    """Return the chain of an order from its signal to its P&L; what is missing is a step without an id."""
-    return tuple(
-        AuditStep(
-            kind=kind,
-            id=None if place < 0 else _word(audit.id[place]),
-            claimed=None if place < 0 else _number(audit.value[place]),
-            own=own.get(kind),
-        )
-        for kind, place in zip(CHAIN, places, strict=True)
-    )
 
 
 def bar_log(spec: StrategySpec, bars: TaskBars, run: SubmissionRun) -> str:
