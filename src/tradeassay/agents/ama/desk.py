@@ -289,6 +289,7 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
     importance: Share
 
 
+_OPTIONAL = ("max_exposure", "allocation", "message")
 KINDS: dict[type[msgspec.Struct], str] = {
     Opinion: "ama.opinion",
     Argument: "ama.argument",
@@ -511,11 +512,6 @@ TASKS: dict[type[msgspec.Struct], str] = {
 """What each answer is asked for with."""
 
 
-@cache
-def _required(wanted: type[msgspec.Struct]) -> tuple[str, ...]:
-    return tuple(one.name for one in msgspec.structs.fields(wanted) if one.required)  # msgspec is slow to say it
-
-
 def _read(reply: ModelReply, wanted: type[A]) -> A:
     """Return a role's answer; raises :class:`Refused` with what is wrong with it, in words."""
     whole = body = answer_object(reply.text, wanted.__struct_fields__[0])
@@ -526,7 +522,7 @@ def _read(reply: ModelReply, wanted: type[A]) -> A:
     if body is None:
         raise Refused(kind, f"it holds no JSON object that can be read: {unreadable(reply.text)}.")
     plain = {key: _plainly(key, value) for key, value in body.items() if key in wanted.__struct_fields__}
-    missing = [name for name in _required(wanted) if name not in plain]
+    missing = [name for name in wanted.__struct_fields__ if name not in plain and name not in _OPTIONAL]
     if missing:
         unknown = [repr(key[:40]) for key in body if key not in wanted.__struct_fields__][:5]
         also = f" It has {', '.join(unknown)}, which nobody asked for." if unknown else ""

@@ -262,9 +262,7 @@ class Diary(msgspec.Struct, frozen=True, kw_only=True):
         known = {outcome.date: outcome.earned for outcome in outcomes}
         return Diary(
             entries=tuple(
-                msgspec.structs.replace(entry, earned=known[entry.date])
-                if entry.earned is None and entry.date in known
-                else entry
+                msgspec.structs.replace(entry, earned=known.get(entry.date)) if entry.earned is None else entry
                 for entry in self.entries
             )
         )
@@ -351,7 +349,11 @@ class InvestorAgent(RoleDesk[InvestorConfig]):
                 if lesson is not None:
                     mind = mind.add("reflection", lesson.lesson, lesson.importance)
         # What is read today is shown as today's news, not once more as a memory.
-        found = mind.recall(_question(packet), self._config.memory)
+        # What is asked of memory is the asset and what is going on around it.
+        trend = "" if packet.momentum is None else ("rising" if packet.momentum > 0 else "falling")
+        titles = " ".join(item.title for item in packet.news)
+        question = f"{packet.symbol} {packet.kind} {trend} {titles}"
+        found = mind.recall(question, self._config.memory)
         mind = _read(packet, mind)
         shown = {**everything(packet), **record(packet), "memory": [_shown(item) for item in found]}
         verdict = yield from consult(
@@ -375,13 +377,6 @@ def _read(packet: Packet, mind: LayeredMemory) -> LayeredMemory:
             mind = mind.add("mid" if layer == "mid" else "long", report, 0.6)
             fresh.append(key)
     return msgspec.structs.replace(mind, seen=(*mind.seen, *fresh)[-SEEN:])
-
-
-def _question(packet: Packet) -> str:
-    """Return what memory is asked for: the asset and what is going on around it."""
-    trend = "" if packet.momentum is None else ("rising" if packet.momentum > 0 else "falling")
-    titles = " ".join(item.title for item in packet.news)
-    return f"{packet.symbol} {packet.kind} {trend} {titles}"
 
 
 def _shown(item: Item) -> dict[str, object]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Literal
@@ -37,7 +37,15 @@ def embed(text: str) -> NDArray[np.float64]:
     """Return a vector of length one (of zeros for a text without words), read-only."""
     counts: dict[str, float] = {}
     for run in _RUN.findall(text.lower()):
-        for piece, weight in _grams(run):
+        pieces = []
+        if "\u3400" <= run[0] <= "\u9fff":
+            for size, weight in ((1, 0.25), (2, 1.0), (3, 1.0)):
+                runs = (run[at : at + size] for at in range(len(run) - size + 1))
+                pieces += [(one, weight) for one in runs if size > 1 or one not in _COMMON]
+        elif run not in _COMMON:
+            marked = f"^{run}$"
+            pieces = [(run, 1.0), *((marked[at : at + 4], 0.25) for at in range(len(marked) - 3))]
+        for piece, weight in pieces:
             counts[piece] = counts.get(piece, 0.0) + weight
     vector = np.zeros(SIZE)
     for piece, count in counts.items():
@@ -47,20 +55,6 @@ def embed(text: str) -> NDArray[np.float64]:
     vector = vector / length if length > 0 else vector
     vector.flags.writeable = False
     return vector
-
-
-def _grams(run: str) -> Iterator[tuple[str, float]]:
-    """Yield the pieces of a run of letters or of Chinese characters, with their weights."""
-    if run[0] >= "\u3400" and run[0] <= "\u9fff":
-        for size, weight in ((1, 0.25), (2, 1.0), (3, 1.0)):
-            for at in range(len(run) - size + 1):
-                if size > 1 or run[at] not in _COMMON:
-                    yield run[at : at + size], weight
-    elif run not in _COMMON:
-        yield run, 1.0
-        marked = f"^{run}$"
-        for at in range(len(marked) - 3):
-            yield marked[at : at + 4], 0.25
 
 
 @lru_cache(maxsize=65536)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeassay.core.view import Bools, Days, Floats, Ints, MarketView
+from tradeassay.core.view import Bools, Days, Field, Floats, Ints, MarketView
 from tradeassay.factors import FACTOR_NAMES, FactorBars, compute_all, last_row_of, standardise
 
-if TYPE_CHECKING:
-    import pandas as pd
-
+_BARS: tuple[Field, ...] = ("open", "high", "close", "volume", "amount")
 FEATURES_VERSION = "features-1"
 """Bumped whenever the same bars would give other features."""
 YEAR = 252
@@ -48,14 +46,7 @@ def factor_history(view: MarketView, sessions: int | None = None) -> Floats:
 
     Fewer sessions come back when history is shorter."""
     rows = None if sessions is None else sessions + YEAR
-    bars = FactorBars(
-        open=view.bars("open", rows),
-        high=view.bars("high", rows),
-        close=view.bars("close", rows),
-        volume=view.bars("volume", rows),
-        amount=view.bars("amount", rows),
-    )
-    values = compute_all(bars)
+    values = compute_all(FactorBars(*(view.bars(field, rows) for field in _BARS)))
     stacked = np.stack([values[name] for name in FACTOR_NAMES])
     return stacked if sessions is None else stacked[:, -sessions:]
 
@@ -76,22 +67,20 @@ class FeatureFeed:
         if days.size == 0:
             return None
         if self._last is None or days[-1] != self._last:
-            self._raw = self._advanced(view, days)
+            follows = days.size == 2 and days[0] == self._last and self._raw.shape[1] > 0
+            if self._window == 1:
+                self._raw = last_row_of(view)[:, None, :]
+            elif not follows:
+                self._raw = factor_history(view, self._window)
+            else:
+                # Columns never move; names listed since are appended, and have no past.
+                listed = len(view.symbols) - self._raw.shape[2]
+                past = np.pad(self._raw, ((0, 0), (0, 0), (0, listed)), constant_values=np.nan)
+                self._raw = np.concatenate([past, last_row_of(view)[:, None, :]], axis=1)[:, -self._window :]
             self._last = days[-1]
         if self._raw.shape[1] < self._window:
             return None
         return self._raw[:, :, columns]
-
-    def _advanced(self, view: MarketView, days: Days) -> Floats:
-        if self._window == 1:
-            return last_row_of(view)[:, None, :]
-        follows = days.size == 2 and days[0] == self._last and self._raw.shape[1] > 0
-        if not follows:
-            return factor_history(view, self._window)
-        # Columns never move; names listed since are appended, and have no past.
-        listed = len(view.symbols) - self._raw.shape[2]
-        past = np.pad(self._raw, ((0, 0), (0, 0), (0, listed)), constant_values=np.nan)
-        return np.concatenate([past, last_row_of(view)[:, None, :]], axis=1)[:, -self._window :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,22 +118,12 @@ class QlibDataset:
     Models that ask for a test segment while they are trained get an empty one."""
 
     def __init__(self, train: Samples, valid: Samples, window: int) -> None:
-        empty = np.zeros(0, dtype=np.int64)
-        nothing = Samples(
-            days=train.days[:0],
-            columns=empty,
-            features=train.features[:0],
-            returns=train.returns[:0],
-            labels=train.labels[:0],
-        )
+        none = slice(0)
+        parts = (train.days, train.columns, train.features, train.returns, train.labels)
+        nothing = Samples(*(part[none] for part in parts))  # type: ignore[arg-type]  # arrays of several kinds
         self._window = window
-        self.segments = {
-            "train": train,
-            "valid": valid,
-            "test": nothing,
-            "pretrain": train,
-            "pretrain_validation": valid,
-        }
+        self.segments = {"train": train, "valid": valid, "test": nothing}
+        self.segments |= {"pretrain": train, "pretrain_validation": valid}
 
     def prepare(
         self,
@@ -153,10 +132,20 @@ class QlibDataset:
         data_key: str = "infer",
         **_: Any,
     ) -> Any:
-        """Return the frame of a segment, or a list of them; ``data_key`` "raw" has outcomes as they were."""
+        """Return the frame of a segment, or a list of them; ``data_key`` "raw" has outcomes as they were.
+
+        Columns are (feature, ...) and (label, LABEL), rows are indexed by datetime and instrument."""
+        import pandas as pd
+
         if not isinstance(segments, str):
             return [self.prepare(one, col_set, data_key) for one in segments]
-        frame = sample_frame(self.segments[segments], self._window, raw=data_key == "raw")
+        samples = self.segments[segments]
+        index = pd.MultiIndex.from_arrays(
+            [samples.days.astype("datetime64[ns]"), samples.columns], names=["datetime", "instrument"]
+        )
+        columns = pd.MultiIndex.from_tuples([("feature", name) for name in feature_names(self._window)])
+        frame = pd.DataFrame(samples.features, index=index, columns=columns)
+        frame[("label", "LABEL")] = (samples.returns if data_key == "raw" else samples.labels).astype(np.float32)
         return frame[col_set] if isinstance(col_set, str) else frame[list(col_set)]
 
 
@@ -176,16 +165,3 @@ class QlibQuestion:
             [np.zeros(rows, "datetime64[ns]"), np.arange(rows)], names=["datetime", "instrument"]
         )
         return pd.DataFrame(self._features, index=index, columns=feature_names(self._window))
-
-
-def sample_frame(samples: Samples, window: int, *, raw: bool) -> pd.DataFrame:
-    """Return samples with the columns (feature, ...) and (label, LABEL), indexed by datetime and instrument."""
-    import pandas as pd
-
-    index = pd.MultiIndex.from_arrays(
-        [samples.days.astype("datetime64[ns]"), samples.columns], names=["datetime", "instrument"]
-    )
-    columns = [("feature", name) for name in feature_names(window)]
-    table = pd.DataFrame(samples.features, index=index, columns=pd.MultiIndex.from_tuples(columns))
-    table[("label", "LABEL")] = (samples.returns if raw else samples.labels).astype(np.float32)
-    return table

@@ -12,8 +12,8 @@ refused answer stays in the conversation. When no answer came, the kind of the f
 """
 
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, get_args
+from collections.abc import Callable, Generator, Iterator
+from typing import Annotated, ClassVar, get_args
 
 import msgspec
 import numpy as np
@@ -22,7 +22,7 @@ from msgspec import Meta
 from tradeassay.benchmarks.daily.prompts import PROMPTS
 from tradeassay.benchmarks.error_messages import in_plain_words, refusal_in_words, unknown_fields
 from tradeassay.benchmarks.protocol import ProtocolConfig, protocols, schema_of
-from tradeassay.core.agent import Agent, AskDecision, DayProtocol, EpisodeInfo, Observation, Rules
+from tradeassay.core.agent import Agent, AskDecision, DayProtocol, EpisodeInfo, Observation
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply, ToolSpec
 from tradeassay.core.drive import drive as _drive
 from tradeassay.core.errors import DataError
@@ -60,97 +60,80 @@ def complaint(reply: object, observation: Observation, max_orders: int) -> Failu
     Kinds: ``schema`` (not a decision, or a field of a wrong type or value), ``amount``, ``symbol``, ``duplicate``.
     Whether the venue would fill an order is not judged here: a refusal there is an event, not a mistake of form.
     """
+    kind, detail = next(_mistakes(reply, observation, max_orders), ("", ""))
+    return Failure(kind=kind, detail=detail) if kind else None
+
+
+def _mistakes(reply: object, observation: Observation, max_orders: int) -> Iterator[tuple[str, str]]:
+    """Yield the kinds and the words of what is wrong; only the first is ever asked for."""
     # Exact types, here and below: a subclass or a numpy number cannot be written to the journal as it is.
     if type(reply) is not Decision:
-        return Failure(kind="schema", detail=f"the answer is a {type(reply).__name__}, not a Decision")
-    wrong = _shape(reply, max_orders)
-    if wrong is not None or reply.status == "failed":
-        return wrong
+        yield "schema", f"the answer is a {type(reply).__name__}, not a Decision"
+        return
+    if reply.status not in ("ok", "failed"):
+        yield "schema", f"status {reply.status!r} is neither 'ok' nor 'failed'"
+    if type(reply.reason) is not str:
+        yield "schema", "reason must be a text"
+    if type(reply.failures) is not tuple or not all(type(f) is Failure for f in reply.failures):
+        yield "schema", "failures must be a tuple of Failure"
+    if type(reply.orders) is not tuple:
+        yield "schema", f"orders must be a tuple, not a {type(reply.orders).__name__}"
+    if len(reply.orders) > max_orders:
+        yield "schema", f"{len(reply.orders)} orders; at most {max_orders} are taken"
+    if reply.status == "failed":
+        return
     seen: set[str] = set()
-    column = observation.view.column
     for order in reply.orders:
-        wrong = _order(order)
-        if wrong is not None:
-            return wrong
+        yield from _mistakes_of_order(order)
         # On margin more than the account may be held; how much is the venue's answer.
         if order.unit == "target_weight" and order.amount > 1.0 + _ROUNDING and observation.rules.long_only:
-            detail = f"{order.symbol}: a target_weight of {order.amount:g} is more than the account"
-            return Failure(kind="amount", detail=detail)
+            yield "amount", f"{order.symbol}: a target_weight of {order.amount:g} is more than the account"
         if order.symbol in seen:
-            return Failure(kind="duplicate", detail=f"{order.symbol}: more than one order; send one per symbol")
+            yield "duplicate", f"{order.symbol}: more than one order; send one per symbol"
         seen.add(order.symbol)
         try:
-            column(order.symbol)
+            observation.view.column(order.symbol)
         except DataError:
-            return Failure(kind="symbol", detail=f"{order.symbol}: no such symbol in this market")
-    return None
+            yield "symbol", f"{order.symbol}: no such symbol in this market"
 
 
-def _shape(reply: Decision, max_orders: int) -> Failure | None:
-    if reply.status not in ("ok", "failed"):
-        return Failure(kind="schema", detail=f"status {reply.status!r} is neither 'ok' nor 'failed'")
-    if type(reply.reason) is not str:
-        return Failure(kind="schema", detail="reason must be a text")
-    if type(reply.failures) is not tuple or not all(type(f) is Failure for f in reply.failures):
-        return Failure(kind="schema", detail="failures must be a tuple of Failure")
-    if type(reply.orders) is not tuple:
-        return Failure(kind="schema", detail=f"orders must be a tuple, not a {type(reply.orders).__name__}")
-    if len(reply.orders) > max_orders:
-        return Failure(kind="schema", detail=f"{len(reply.orders)} orders; at most {max_orders} are taken")
-    return None
-
-
-def _order(order: object) -> Failure | None:
+def _mistakes_of_order(order: object) -> Iterator[tuple[str, str]]:
     """Check one order; the common case (a plain market order) passes the first few tests only."""
     if type(order) is not Order:
-        return Failure(kind="schema", detail=f"an order is a {type(order).__name__}, not an Order")
+        yield "schema", f"an order is a {type(order).__name__}, not an Order"
+        return
     if type(order.symbol) is not str or not order.symbol:
-        return Failure(kind="schema", detail="an order has no symbol")
-    if not _is_one_of_ours(order):
-        return Failure(
-            kind="schema",
-            detail=f"{order.symbol}: unknown unit, side, kind or tif "
-            f"({order.unit!r}, {order.side!r}, {order.kind!r}, {order.tif!r})",
-        )
+        yield "schema", "an order has no symbol"
+    name = order.symbol
+    try:
+        known = order.unit in _UNITS and order.side in _SIDES and order.kind in _KINDS and order.tif in _TIFS
+    except TypeError:  # a list or a dict instead of a word
+        known = False
+    if not known:
+        words = f"{name}: unknown unit, side, kind or tif"
+        yield "schema", f"{words} ({order.unit!r}, {order.side!r}, {order.kind!r}, {order.tif!r})"
     if not _is_number(order.amount):
-        return Failure(kind="amount", detail=f"{order.symbol}: amount {order.amount!r} is no finite plain number")
+        yield "amount", f"{name}: amount {order.amount!r} is no finite plain number"
     if order.unit not in _TARGETS:
         if order.side is None:
-            return Failure(kind="schema", detail=f"{order.symbol}: an order in {order.unit} needs a side")
+            yield "schema", f"{name}: an order in {order.unit} needs a side"
         if order.amount <= 0:
-            return Failure(kind="amount", detail=f"{order.symbol}: amount {order.amount} must be positive")
+            yield "amount", f"{name}: amount {order.amount} must be positive"
     if order.kind != "market" or order.limit_price is not None or order.stop_price is not None:
-        wrong = _prices(order)
-        if wrong is not None:
-            return wrong
+        for field, price, kind in (
+            ("limit_price", order.limit_price, "limit"),
+            ("stop_price", order.stop_price, "stop"),
+        ):
+            if order.kind == kind and price is None:
+                yield "schema", f"{name}: a {kind} order needs a {field}"
+            if price is not None and order.kind != kind:
+                yield "schema", f"{name}: a {order.kind} order takes no {field}"
+            if price is not None and not (_is_number(price) and price > 0):
+                yield "amount", f"{name}: {field} {price!r} is no positive number"
     if order.confidence is not None and not (_is_number(order.confidence) and 0 <= order.confidence <= 1):
-        return Failure(kind="amount", detail=f"{order.symbol}: confidence {order.confidence!r} is not in 0 to 1")
-    return (
-        None
-        if type(order.reason) is str
-        else Failure(kind="schema", detail=f"{order.symbol}: reason must be a text")
-    )
-
-
-def _is_one_of_ours(order: Order) -> bool:
-    try:
-        return order.unit in _UNITS and order.side in _SIDES and order.kind in _KINDS and order.tif in _TIFS
-    except TypeError:  # a list or a dict instead of a word
-        return False
-
-
-def _prices(order: Order) -> Failure | None:
-    for name, price, wanted in (
-        ("limit_price", order.limit_price, order.kind == "limit"),
-        ("stop_price", order.stop_price, order.kind == "stop"),
-    ):
-        if wanted and price is None:
-            return Failure(kind="schema", detail=f"{order.symbol}: a {order.kind} order needs a {name}")
-        if price is not None and not wanted:
-            return Failure(kind="schema", detail=f"{order.symbol}: a {order.kind} order takes no {name}")
-        if price is not None and not (_is_number(price) and price > 0):
-            return Failure(kind="amount", detail=f"{order.symbol}: {name} {price!r} is no positive number")
-    return None
+        yield "amount", f"{name}: confidence {order.confidence!r} is not in 0 to 1"
+    if type(order.reason) is not str:
+        yield "schema", f"{name}: reason must be a text"
 
 
 def _is_number(value: object) -> bool:
@@ -220,7 +203,6 @@ def drive(protocol: DayProtocol, agent: Agent) -> Decision:
     return _drive(protocol, by_observation(agent))
 
 
-PURPOSE = "orders"
 SPANS = (1, 5, 20, 60)
 """Sessions over which returns are shown."""
 DROPPED = "dropped"
@@ -353,7 +335,7 @@ class Daily:
 
         inquiry = Inquiry(
             ask=lambda tail, attempt: AskModel(
-                purpose=PURPOSE, messages=(*opening, *tail), attempt=attempt, given=given
+                purpose="orders", messages=(*opening, *tail), attempt=attempt, given=given
             ),
             read=lambda reply: self._read(reply.text, observation),
             again=again,
@@ -401,19 +383,31 @@ class Daily:
 
     def _opening(self, seen: Observation, given: Given) -> tuple[Message, ...]:
         rules = seen.rules
+        lines = ["Only names in the table can be bought; what you hold can always be sold."]
+        if rules.long_only:
+            lines.append("You can only buy and sell what you hold: no borrowing, no short sales.")
+        if rules.t_plus_1:
+            lines.append("What was bought in a session cannot be sold before the next one.")
+        if rules.lot != 1.0:
+            lines.append(f"Purchases are made in multiples of {rules.lot:g}; the rest of an order is left out.")
+        else:
+            lines.append("Shares are whole; the rest of an order is left out.")
+        if rules.max_weight is not None:
+            lines.append(f"No purchase may bring a name above a weight of {rules.max_weight:g}.")
+        if rules.max_positions is not None:
+            lines.append(f"At most {rules.max_positions} names can be held at once.")
         system = PROMPTS.fill(
             "system",
             buy_cost=f"{rules.buy_cost * 100:g} %",
             sell_cost=f"{rules.sell_cost * 100:g} %",
-            rules=_rules(rules),
+            rules="\n".join(f"- {line}" for line in lines),
         )
         shown = msgspec.json.decode(given.observation)
-        held = [row["symbol"] for row in shown["positions"]]
-        only = (
-            f"Only what you hold can be sold: {', '.join(held)}."
-            if held
-            else "You hold nothing, so nothing can be sold."
-        )
+        positions, only = "You hold nothing.", "You hold nothing, so nothing can be sold."
+        if shown["positions"]:
+            heads = ("symbol", "shares", "value", "weight", "sessions held")
+            positions = "You hold:\n" + table(heads, (tuple(row.values()) for row in shown["positions"]))
+            only = f"Only what you hold can be sold: {', '.join(row['symbol'] for row in shown['positions'])}."
         fates = "".join(f"- {line}\n" for line in _fates(seen, refusal_in_words))
         columns = ("symbol", "close", "return 1", "return 5", "return 20", "return 60", "trades today")
         user = PROMPTS.fill(
@@ -423,7 +417,7 @@ class Daily:
             currency=rules.currency,
             cash=f"{shown['cash']:.2f}",
             nav=f"{shown['nav']:.2f}",
-            positions=_positions(shown["positions"]),
+            positions=positions,
             happened=f"\nSince the last session:\n{fates}" if fates else "",
             names=table(columns, (tuple(map(cell, row.values())) for row in shown["names"])),
             held=only if rules.long_only else "",
@@ -495,30 +489,6 @@ def _name(symbol: str, closes: np.ndarray[tuple[int], np.dtype[np.float64]], tra
 
 def _known(value: float) -> float | None:
     return round(value, 4) if np.isfinite(value) else None
-
-
-def _rules(rules: Rules) -> str:
-    lines = ["Only names in the table can be bought; what you hold can always be sold."]
-    if rules.long_only:
-        lines.append("You can only buy and sell what you hold: no borrowing, no short sales.")
-    if rules.t_plus_1:
-        lines.append("What was bought in a session cannot be sold before the next one.")
-    if rules.lot != 1.0:
-        lines.append(f"Purchases are made in multiples of {rules.lot:g}; the rest of an order is left out.")
-    else:
-        lines.append("Shares are whole; the rest of an order is left out.")
-    if rules.max_weight is not None:
-        lines.append(f"No purchase may bring a name above a weight of {rules.max_weight:g}.")
-    if rules.max_positions is not None:
-        lines.append(f"At most {rules.max_positions} names can be held at once.")
-    return "\n".join(f"- {line}" for line in lines)
-
-
-def _positions(rows: Sequence[Mapping[str, Any]]) -> str:
-    if not rows:
-        return "You hold nothing."
-    columns = ("symbol", "shares", "value", "weight", "sessions held")
-    return "You hold:\n" + table(columns, (tuple(row.values()) for row in rows))
 
 
 def _fates(seen: Observation, worded: Callable[[str], str] = str) -> list[str]:
