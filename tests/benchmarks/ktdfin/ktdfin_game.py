@@ -1,6 +1,5 @@
 """Playing days with replies from a list or from a function."""
 
-import itertools
 import json
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 from tradeassay.benchmarks.ktdfin import Ktdfin, KtdfinConfig
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import AskModel, ModelReply, ToolCall
+from tradeassay.core.drive import drive
 from tradeassay.core.orders import Decision
 from tradeassay.data import Snapshot
 from tradeassay.play import Market, MarketConfig
@@ -96,15 +96,11 @@ class Game:
                     return reply
                 raise AssertionError("the day wants more replies than there are")
 
-        dialogue = self.protocol.dialogue(self.now)
-        request = next(dialogue)
-        while True:
+        def asked(request: AskModel) -> ModelReply:
             self.asked.append(request)
-            try:
-                request = dialogue.send(answer(request))
-            except StopIteration as done:
-                decision: Decision = done.value
-                return decision
+            return answer(request)
+
+        return drive(self.protocol.dialogue(self.now), asked)
 
     def go(self, decision: Decision) -> None:
         """Carry a decision out and go on to the next day."""
@@ -185,9 +181,4 @@ def mischief(stocks: list[str]) -> list[tuple[str, Any]]:
 
 
 def batches(calls: list[tuple[str, Any]], size: int) -> list[list[tuple[str, Any]]]:
-    """Return the calls in groups."""
-    return (
-        [list(group) for group in itertools.batched(calls, size)]
-        if hasattr(itertools, "batched")
-        else [calls[start : start + size] for start in range(0, len(calls), size)]
-    )
+    return [calls[start : start + size] for start in range(0, len(calls), size)]

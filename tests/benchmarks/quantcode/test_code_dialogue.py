@@ -13,6 +13,7 @@ from tradeassay.code.evaluation import EvaluateRequest, Evaluation
 from tradeassay.code.judges.decisions import BehaviourVerdict, Criterion, LanguageVerdict
 from tradeassay.code.task import CodeTask, Sizing
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
+from tradeassay.core.drive import drive
 from tradeassay.core.errors import UserError
 
 TASK = CodeTask(
@@ -47,17 +48,14 @@ def played(
     replies: Iterable[ModelReply], found: Callable[[EvaluateRequest], Evaluation], settings: QuantCodeSettings
 ) -> tuple[TaskOutcome, list[AskModel]]:
     answers, asked = iter(replies), []
-    dialogue = play(TASK, settings)
-    request = next(dialogue)
-    try:
-        while True:
-            if isinstance(request, AskModel):
-                asked.append(request)
-                request = dialogue.send(next(answers))
-            else:
-                request = dialogue.send(found(request))
-    except StopIteration as done:
-        return done.value, asked
+
+    def said(request: AskModel | EvaluateRequest) -> ModelReply | Evaluation:
+        if not isinstance(request, AskModel):
+            return found(request)
+        asked.append(request)
+        return next(answers)
+
+    return drive(play(TASK, settings), said), asked
 
 
 def say(text: str) -> ModelReply:

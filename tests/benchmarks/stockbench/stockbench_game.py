@@ -9,6 +9,7 @@ import numpy as np
 from tradeassay.benchmarks.stockbench import Stockbench, StockbenchConfig
 from tradeassay.core.agent import EpisodeInfo, Observation
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, ModelReply
+from tradeassay.core.drive import drive
 from tradeassay.core.events import StepRecord
 from tradeassay.core.orders import Decision
 from tradeassay.core.view import CorporateAction, Fundamental, Instrument, NewsItem
@@ -95,20 +96,17 @@ Answer = str | ModelReply | dict[str, Any]
 def answer(dialogue: Dialogue, answers: Sequence[Answer]) -> tuple[Decision, list[AskModel]]:
     """Answer from a list, which must hold exactly as many answers as are asked for."""
     asked, left = [], list(answers)
-    request = next(dialogue)
-    while True:
+
+    def said(request: AskModel) -> ModelReply:
         asked.append(request)
         raw = left.pop(0)
-        reply = (
-            raw
-            if isinstance(raw, ModelReply)
-            else ModelReply(text=raw if isinstance(raw, str) else json.dumps(raw))
-        )
-        try:
-            request = dialogue.send(reply)
-        except StopIteration as done:
-            assert not left, f"{len(left)} answers too many"
-            return done.value, asked
+        if isinstance(raw, ModelReply):
+            return raw
+        return ModelReply(text=raw if isinstance(raw, str) else json.dumps(raw))
+
+    decision = drive(dialogue, said)
+    assert not left, f"{len(left)} answers too many"
+    return decision, asked
 
 
 def pick(*symbols: str) -> dict[str, Any]:
@@ -137,15 +135,13 @@ def play(
     seen: Observation | None = market.reset()
     records, asked = [], []
     while seen is not None and (days is None or len(records) < days):
-        talk, requests = made.dialogue(seen), []
-        request = next(talk)
-        while True:
+        requests: list[AskModel] = []
+
+        def said(request: AskModel, requests: list[AskModel] = requests) -> ModelReply:
             requests.append(request)
-            try:
-                request = talk.send(model(request))
-            except StopIteration as done:
-                decision = done.value
-                break
+            return model(request)
+
+        decision = drive(made.dialogue(seen), said)
         made.remember(seen, decision)
         step = market.step(decision)
         records.append(step.record)

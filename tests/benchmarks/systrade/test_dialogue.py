@@ -15,6 +15,7 @@ from tradeassay.code.drift import DriftReport
 from tradeassay.code.gates import GATES, GateReport
 from tradeassay.code.scores import Scorecard, overall
 from tradeassay.core.dialogue import AskModel, ModelReply, Usage
+from tradeassay.core.drive import drive
 from tradeassay.core.measure import Measure, not_scored
 
 SPEC = load_spec("bollinger")
@@ -73,23 +74,17 @@ def play(
     settings: BuildSettings | None = None,
     reviewer: Callable[[AskModel], ModelReply] | None = None,
 ) -> tuple[StrategyOutcome, list[AskModel], list[ScoreWanted]]:
-    talk = build(SPEC, "m", settings)
     asked: list[AskModel] = []
     wanted: list[ScoreWanted] = []
-    request: Any = next(talk)
-    try:
-        while True:
-            if isinstance(request, AskModel):
-                asked.append(request)
-                request = talk.send(answers[len(asked) - 1])
-            elif isinstance(request, ReviewWanted):
-                assert reviewer is not None
-                request = talk.send(reviewer(request.request))
-            else:
-                wanted.append(request)
-                request = talk.send(found[len(wanted) - 1])
-    except StopIteration as done:
-        return done.value, asked, wanted
+
+    def said(request: Any) -> Any:
+        if isinstance(request, ReviewWanted):
+            assert reviewer is not None
+            return reviewer(request.request)
+        (asked if isinstance(request, AskModel) else wanted).append(request)
+        return answers[len(asked) - 1] if isinstance(request, AskModel) else found[len(wanted) - 1]
+
+    return drive(build(SPEC, "m", settings), said), asked, wanted
 
 
 def told(request: AskModel) -> str:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Generator, Iterator, Mapping
+from functools import cache
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -89,11 +90,10 @@ class SystradeProtocol(CodeProtocol):
         self.strategies: dict[str, StrategySpec] = {
             name: load_spec(name, minutes=self._on_minutes(name)) for name in spec.chosen
         }
-        self._years: dict[tuple[str, SplitName], TaskBars] = {}
         self._found: dict[tuple[str, str], ScoredIteration] = {}
         self._busy: dict[tuple[str, str], threading.Lock] = {}
         self._asking = threading.Lock()
-        self._known_groups: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {}
+        self.year, self._groups = cache(self._year), cache(self._groups_of)
         self._scenarios: dict[tuple[str, str], Runs] = {}
         self._pins: dict[str, Pins] = {}
         for name, strategy in self.strategies.items():
@@ -103,7 +103,6 @@ class SystradeProtocol(CodeProtocol):
                 raise UserError(f"'{name}' has {legs} legs, {len(spec.symbols)} symbols are given", hint=hint)
 
     def episodes(self) -> tuple[CodeItem, ...]:
-        """Return every combination of model, strategy and seed."""
         spec = self.spec
         return tuple(
             CodeItem(model=model, task=name, seed=seed)
@@ -137,7 +136,6 @@ class SystradeProtocol(CodeProtocol):
         return roles
 
     def dialogue(self, item: Item) -> CodeDialogue[StrategyOutcome]:
-        """Carry the loop of build, test and patch."""
         reference = load_reference(item.task, minutes=self._on_minutes(item.task))
         teach_builder({item.task: (reference.card, reference.source)})
         settings = BuildSettings(
@@ -180,9 +178,11 @@ class SystradeProtocol(CodeProtocol):
                 self._found[key] = known
         drift = None
         if request.first is not None:
-            first, patched = (
-                Traced(one, self._on_scenarios(spec, one, executor)) for one in (request.first, made)
-            )
+            for one in (request.first, made):
+                if (spec.id, one.sha256) not in self._scenarios:  # after a resume they have to be run again
+                    runs = run_scenarios(one, spec, executor, self.score_config.gates)
+                    self._scenarios[spec.id, one.sha256] = runs
+            first, patched = (Traced(one, self._scenarios[spec.id, one.sha256]) for one in (request.first, made))
             drift = check_drift(spec, first, patched, previous=request.previous)
         return msgspec.structs.replace(
             known, scorecard=known.scorecard.named(made.name), develop=known.develop.named(made.name), drift=drift
@@ -217,13 +217,6 @@ class SystradeProtocol(CodeProtocol):
         )
         return msgspec.structs.replace(found, instruments=instruments)
 
-    def _on_scenarios(self, spec: StrategySpec, submission: Submission, executor: JobExecutor) -> Runs:
-        """Return runs on the micro-scenarios. After a resume the first submission has to be run on them again."""
-        key = (spec.id, submission.sha256)
-        if key not in self._scenarios:
-            self._scenarios[key] = run_scenarios(submission, spec, executor, self.score_config.gates)
-        return self._scenarios[key]
-
     def ended(self, record: StrategyOutcome) -> Ending:
         """A model that did not answer has no result."""
         if record.stopped == "no answer" and record.last is None:
@@ -252,33 +245,25 @@ class SystradeProtocol(CodeProtocol):
 
     tables = staticmethod(systrade_tables)
 
-    def year(self, strategy: str, split: SplitName) -> TaskBars:
-        if (strategy, split) in self._years:
-            return self._years[strategy, split]
+    def _year(self, strategy: str, split: SplitName) -> TaskBars:
         spec, run = self.strategies[strategy], self.spec
         timeframes, legs = spec.semantics.inputs.timeframes, len(spec.semantics.inputs.legs)
         if run.dataset is not None:
             if not self._groups(strategy):
                 hint = "leave the strategy out, or name a data set with minutes"
                 raise UserError(f"'{strategy}' needs minute bars of {legs} symbols of {run.dataset}", hint=hint)
-            year = self._stored(strategy, split, *self._groups(strategy)[0])
-        else:
-            minutes = run.minutes if "1m" in timeframes and legs == 1 else 0
-            drawn = drawn_year(spec, run.secret, run.data_seed, minutes=minutes) if run.secret else run.data_seed
-            year = synthetic_year(spec, split, drawn, minutes=minutes)
-        self._years[strategy, split] = year
-        return year
+            return self._stored(strategy, split, *self._groups(strategy)[0])
+        minutes = run.minutes if "1m" in timeframes and legs == 1 else 0
+        drawn = drawn_year(spec, run.secret, run.data_seed, minutes=minutes) if run.secret else run.data_seed
+        return synthetic_year(spec, split, drawn, minutes=minutes)
 
     def _needs_minutes(self, strategy: str) -> bool:
         timeframes = self.strategies[strategy].semantics.inputs.timeframes
         return "1d" not in timeframes or bool(self.spec.minutes and "1m" in timeframes)
 
-    def _groups(self, strategy: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        if strategy not in self._known_groups:
-            legs, minutes = len(self.strategies[strategy].semantics.inputs.legs), self._needs_minutes(strategy)
-            made = instrument_groups(str(self.spec.dataset), self.spec.symbols, legs, minutes=minutes)
-            self._known_groups[strategy] = made
-        return self._known_groups[strategy]
+    def _groups_of(self, strategy: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        legs, minutes = len(self.strategies[strategy].semantics.inputs.legs), self._needs_minutes(strategy)
+        return instrument_groups(str(self.spec.dataset), self.spec.symbols, legs, minutes=minutes)
 
     def _stored(self, strategy: str, split: SplitName, dataset: str, symbols: tuple[str, ...]) -> TaskBars:
         within = splits_of(self.spec.splits)[split]

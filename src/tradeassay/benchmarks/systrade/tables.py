@@ -54,6 +54,19 @@ def systrade_tables(
     models = sorted(scores.models, key=lambda row: (-(row.valid.value or 0.0), -(row.overall.value or 0.0)))
     headline, support = _in_words(models, sum(row.drifted for row in scores.iterations))
     reliable = reliability(_plays(items, records), called=_PLAYED)
+    board, gates, quality = _of_models(models)
+    reviewed, marks = "Nobody reviewed; name reviewers with `--reviewer`.", tuple[Table, ...]()
+    if scores.reviews is not None:
+        tau, unread = scores.reviews.agreement, scores.reviews.unanswered
+        note = tau.reason or tau.note
+        reviewed = (
+            "Reviewers did not know whose work they marked. Agreement between reviewers (mean Kendall tau): "
+        )
+        reviewed += _text(tau)
+        reviewed += f" ({tau.low:.2f} to {tau.high:.2f})" if tau.low is not None and tau.high is not None else ""
+        reviewed += f"{f'; {note}' if note else ''}."
+        reviewed += f" {counted(unread, 'review')} could not be read." if unread else ""
+        marks = tuple(review_tables(scores.reviews, {row.model: row for row in scores.models}))
     return Shown(
         question="Whose submissions are governed software?",
         headline=headline,
@@ -64,24 +77,15 @@ def systrade_tables(
             ("synthetic", "synthetic data") if spec.dataset is None else ("plain", f"data: {spec.dataset}"),
             *((("plain", counted(len(spec.reviewers), "reviewer")),) if spec.reviewers else ()),
         ),
-        board=_board(models),
+        board=board,
         board_lines=(*_board_lines(scores), *(reliable.sentences if reliable else ())),
         sections=(
             *reliable_section(reliable),
-            _gates(models),
-            Section(id="quality", title="Quality and dollars", tables=(_quality(models),)),
+            Section(id="models", title="Gates", tables=(gates,)),
+            Section(id="quality", title="Quality and dollars", tables=(quality,)),
             _strategies(scores),
             Section(id="iterations", title="Iterations", tables=tuple(_iterations(scores, models))),
-            Section(
-                id="reviews",
-                title="Review board",
-                text="Nobody reviewed; name reviewers with `--reviewer`."
-                if scores.reviews is None
-                else review_words(scores.reviews),
-                tables=()
-                if scores.reviews is None
-                else tuple(review_tables(scores.reviews, {row.model: row for row in scores.models})),
-            ),
+            Section(id="reviews", title="Review board", text=reviewed, tables=marks),
         ),
         reliability=reliable,
         paper=systrade_paper(spec, scores, records, UNTIMED),
@@ -121,18 +125,6 @@ def _in_words(models: Sequence[ModelRow], drifted: int) -> tuple[str, tuple[str,
     return headline, tuple(support)
 
 
-def _board(models: Sequence[ModelRow]) -> Table:
-    rows = []
-    for row in models:
-        gates = (*figures(row.gates, _BOARD_GATES, "share"), figure(row.valid, "share", bar=True))
-        quality = (*figures(row.scores, DIMENSIONS), figure(row.overall))
-        worth = (amount(row.usd_per_strategy, "dollars"), Cell(row.worth))
-        rows.append(line(row.model, amount(row.items), *gates, *quality, *worth))
-    columns = ("model", "items", *_BOARD_GATES, "valid", *DIMENSIONS, "overall", "$/strategy", "worth")
-    caption = "Counted submissions, one per item. Valid: the paper's six gates hold. D1 to D4: means, 0 to 10."
-    return table("Models", columns, rows, caption)
-
-
 def _board_lines(scores: SystradeScores) -> Iterator[str]:
     for row in scores.iterations:
         if row.items and row.tokens.value is not None and row.reached_goal.value is not None:
@@ -153,39 +145,45 @@ def _board_lines(scores: SystradeScores) -> Iterator[str]:
         yield f"mean marks given to others, the strictest first: {given}"
 
 
-def _gates(models: Sequence[ModelRow]) -> Section:
-    rows = []
+def _of_models(models: Sequence[ModelRow]) -> tuple[Table, Table, Table]:
+    """Return the board, what each gate let through, and quality for money."""
+    board, gates, quality = [], [], []
     for row in models:
-        small = f"{row.unanswered} without an answer" if row.unanswered else ""
+        scores = (*figures(row.scores, DIMENSIONS), figure(row.overall))
+        dollars = amount(row.usd_per_strategy, "dollars")
+        held = (*figures(row.gates, _BOARD_GATES, "share"), figure(row.valid, "share", bar=True))
+        board.append(line(row.model, amount(row.items), *held, *scores, dollars, Cell(row.worth)))
+        asked = Cell(f"{row.items}", small=f"{row.unanswered} without an answer" if row.unanswered else "")
         shares = (*figures(row.gates, GATES, "share"), figure(row.valid, "share"))
-        last = (amount(row.not_cleared), figure(row.windows, "share"))
-        rows.append(line(row.model, Cell(f"{row.items}", small=small), *shares, *last))
-    caption = (
-        "Share of counted submissions, one per item, that held the gate; 95% intervals (Wilson) in "
-        "small print. Valid: the paper's six gates. Scenarios and agreement are ours. An item without an answer "
-        "is in no rate. Not cleared: nobody could tell whether it looks ahead; neither valid nor invalid. Ten-bar "
-        "tests: pieces of ten bars of the test data that valid submissions ran through."
-    )
-    columns = ("Model", "Items", *GATES, "Valid", "Not cleared", "Ten-bar tests")
-    return Section(id="models", title="Gates", tables=(table("Gates", columns, rows, caption),))
-
-
-def _quality(models: Sequence[ModelRow]) -> Table:
-    rows = []
-    for row in models:
-        ours = (*figures(row.scores, DIMENSIONS), figure(row.overall))
+        gates.append(line(row.model, asked, *shares, amount(row.not_cleared), figure(row.windows, "share")))
         paper = (*figures(row.paper, DIMENSIONS), figure(row.overall_paper))
-        worth = (amount(row.usd_per_strategy, "dollars"), Cell(row.paper_tier), Cell(row.worth))
-        rows.append(line(row.model, *ours, *paper, *worth))
+        quality.append(line(row.model, *scores, *paper, dollars, Cell(row.paper_tier), Cell(row.worth)))
     as_printed = (*(f"{name} as printed" for name in DIMENSIONS), "Overall as printed")
-    return table(
-        "Quality and dollars",
-        ("Model", *DIMENSIONS, "Overall", *as_printed, "Dollars per strategy", "Paper's tier", "Worth"),
-        rows,
-        "Means over counted submissions, 0 to 10: measured, and as the paper's formulas and reviewers "
-        "would have it. Overall is the mean of the measured four, for submissions where all four are scored. "
-        "The paper's tiers, against the best overall score: balanced has 88% of it for half its price, premium "
-        "costs more, budget gives less for at most that price.",
+    return (
+        table(
+            "Models",
+            ("model", "items", *_BOARD_GATES, "valid", *DIMENSIONS, "overall", "$/strategy", "worth"),
+            board,
+            "Counted submissions, one per item. Valid: the paper's six gates hold. D1 to D4: means, 0 to 10.",
+        ),
+        table(
+            "Gates",
+            ("Model", "Items", *GATES, "Valid", "Not cleared", "Ten-bar tests"),
+            gates,
+            "Share of counted submissions, one per item, that held the gate; 95% intervals (Wilson) in "
+            "small print. Valid: the paper's six gates. Scenarios and agreement are ours. An item without an "
+            "answer is in no rate. Not cleared: nobody could tell whether it looks ahead; neither valid nor invalid. "
+            "Ten-bar tests: pieces of ten bars of the test data that valid submissions ran through.",
+        ),
+        table(
+            "Quality and dollars",
+            ("Model", *DIMENSIONS, "Overall", *as_printed, "Dollars per strategy", "Paper's tier", "Worth"),
+            quality,
+            "Means over counted submissions, 0 to 10: measured, and as the paper's formulas and reviewers "
+            "would have it. Overall is the mean of the measured four, for submissions where all four are scored. "
+            "The paper's tiers, against the best overall score: balanced has 88% of it for half its price, "
+            "premium costs more, budget gives less for at most that price.",
+        ),
     )
 
 
@@ -241,16 +239,6 @@ def _iterations(scores: SystradeScores, models: Sequence[ModelRow]) -> Iterator[
         tokens.append(line(model.model, *used, *[Cell("n/a")] * (len(reached) - len(used))))
     caption = "Tokens a submission took on average: of the request, and of the answer."
     yield table("Tokens", ("Model", *(f"Iteration {row.iteration}" for row in reached)), tokens, caption)
-
-
-def review_words(board: ReviewBoard) -> str:
-    tau = board.agreement
-    note = tau.reason or tau.note
-    words = "Reviewers did not know whose work they marked. Agreement between reviewers (mean Kendall tau): "
-    words += _text(tau)
-    interval = f" ({tau.low:.2f} to {tau.high:.2f})" if tau.low is not None and tau.high is not None else ""
-    unread = f" {counted(board.unanswered, 'review')} could not be read." if board.unanswered else ""
-    return f"{words}{interval}{f'; {note}' if note else ''}.{unread}"
 
 
 def review_tables(board: ReviewBoard, gated: Mapping[str, ModelRow] | None = None) -> Iterator[Table]:
