@@ -187,18 +187,14 @@ def find_task(task_id: str | None, file: Path | None = None) -> CodeTask:
     own = file.suffix == ".toml"
     if own and not file.is_file():
         raise UserError(f"there is no task file {file}", hint="tradeassay new task NAME makes one")
-    found = (read_task(_text_of(file), file.name),) if own else load_public_tasks(file)
+    try:
+        found = (read_task(file.read_text(encoding="utf-8"), file.name),) if own else load_public_tasks(file)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{file} cannot be read: {error}", hint="a task is a TOML file in UTF-8") from error
     known = {task.id: task for task in found}
     otherwise = f"the first is {next(iter(known))}; see tradeassay code tasks"
     refuse_unknown(task_id, known, f"there is no task '{task_id}' in {file.name}", otherwise)
     return known[task_id]
-
-
-def _text_of(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{file} cannot be read: {error}", hint="a task is a TOML file in UTF-8") from error
 
 
 _LISTED = ("id", "title", "difficulty", "timeframe", "family", "market", "assets", "bars")

@@ -130,7 +130,12 @@ def stage_rates(episodes: Sequence[CodeItem], records: Mapping[str, TaskOutcome]
     scored = [record for record in told if record.solved is not None]
 
     def rate(stage: str) -> Measure:
-        return rate_measure(sum(_passed(record, stage) for record in told), len(told), nothing=_NOBODY)
+        passed = 0
+        for record in told:
+            found = record.turns[-1].evaluation
+            tricked = found is not None and stage != "compile" and found.grave_tricks
+            passed += found is not None and not tricked and found.stage(stage).passed
+        return rate_measure(passed, len(told), nothing=_NOBODY)
 
     return StageRates(
         items=len(told),
@@ -141,13 +146,6 @@ def stage_rates(episodes: Sequence[CodeItem], records: Mapping[str, TaskOutcome]
         trade=rate("trade"),
         judge=rate_measure(sum(record.solved is True for record in scored), len(scored), nothing=_NOBODY),
     )
-
-
-def _passed(record: TaskOutcome, stage: str) -> bool:
-    evaluation = record.turns[-1].evaluation
-    if evaluation is None or (stage != "compile" and evaluation.grave_tricks):
-        return False
-    return evaluation.stage(stage).passed
 
 
 def _cell(
@@ -166,6 +164,10 @@ def _cell(
     solved = sum(record.solved is True for record in ended)
     verdicts = [turn.evaluation.judge_language for turn in answers if turn.evaluation is not None]
     writer = _spent(turn.usage for turn in answers)
+    programs = {}
+    for episode in (one for one in episodes if one.seed == episodes[0].seed and one.key in told):
+        if codes := [turn.code for turn in told[episode.key].turns if turn.code is not None]:
+            programs[episode.task] = codes[-1]
     mean = not_scored(_NOBODY)
     if ended:
         turned = sum(len(record.turns) for record in ended) / len(ended)
@@ -194,7 +196,7 @@ def _cell(
         ),
         look_ahead=sum(any(turn.stage == "lookahead" for turn in record.turns) for record in ended),
         # What cannot be read is counted as a stage: this is about many tasks and one program.
-        collapse=collapse(_programs(episodes, told), CollapseConfig(unreadable=1.0)),
+        collapse=collapse(programs, CollapseConfig(unreadable=1.0)),
         writer=writer,
         judge=_spent(verdict.usage for verdict in verdicts if verdict is not None and verdict.attempts),
         tokens_per_solved=_per_solved(float(writer.tokens), solved, ""),
@@ -249,16 +251,6 @@ def _judges(records: Mapping[str, TaskOutcome]) -> JudgePair:
         agreement=rate_measure(agree, sum(said.values()), nothing="no program was judged by both"),
         disagree=tuple(disagree),
     )
-
-
-def _programs(episodes: Sequence[CodeItem], records: Mapping[str, TaskOutcome]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for episode in episodes:
-        if episode.seed == episodes[0].seed and episode.key in records:
-            codes = [turn.code for turn in records[episode.key].turns if turn.code is not None]
-            if codes:
-                found[episode.task] = codes[-1]
-    return found
 
 
 def _spent(usages: Iterable[Usage]) -> Spending:

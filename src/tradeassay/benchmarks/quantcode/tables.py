@@ -102,6 +102,7 @@ def quantcode_tables(
     failures = pooled_rates(cells).counts
     named = ", ".join(f"{FAILURE_TITLES[name].lower()} {count}" for name, count in failures.items())
     reliable = reliability(_plays(items, records), called=_PLAYED)
+    board, costs, collapse = _of_cells(cells)
     data = ("plain", f"data: {spec.dataset}, where it has a task's symbol")
     return Shown(
         question="Who solves most?",
@@ -114,9 +115,9 @@ def quantcode_tables(
             ("plain", _DECIDES[spec.evaluate.decides]),
             ("plain", f"language judge: {spec.judge}" if spec.judge else "no language judge"),
         ),
-        board=_board(cells),
+        board=board,
         board_lines=(*([f"failures: {named}"] if named else []), *(reliable.sentences if reliable else ())),
-        sections=(*reliable_section(reliable), *_sections(cells, by_key, records, endings)),
+        sections=(*reliable_section(reliable), *_sections(cells, costs, collapse, by_key, records, endings)),
         reliability=reliable,
         paper=quantcode_paper([(spec, tasks)], cells, UNTIMED),
         items=dict(_items(items, records)),
@@ -164,28 +165,56 @@ def _in_words(cells: Sequence[CellScores]) -> tuple[str, tuple[str, ...]]:
     return headline, tuple(support)
 
 
-def _board(cells: Sequence[CellScores]) -> Table:
-    rows = []
+def _of_cells(cells: Sequence[CellScores]) -> tuple[Table, Table, Table]:
+    """Return the board, what answers cost, and whether many tasks got one program."""
+    board, costs, collapse = [], [], []
     for cell in cells:
-        rates = cell.rates
+        rates, paid, found = cell.rates, cell.writer, cell.collapse
         left_out = [f"{rates.failed} without an answer"] if rates.failed else []
         left_out += [f"{rates.unscored} not scored"] if rates.unscored else []
         counts = msgspec.structs.replace(amount(rates.items), small=", ".join(left_out))
         shares = (figure(getattr(rates, stage), "share", bar=True) for stage in STAGES)
-        spent = (figure(cell.tokens_per_solved, "tokens"), figure(cell.usd_per_solved, "dollars"))
-        rows.append(line(cell.model, Cell(way(cell)), counts, *shares, figure(cell.mean_turns, "{:.1f}"), *spent))
-    spent_on = ("turns", "tokens per solved task", "dollars per solved task")
-    return table(
-        "How far programs come",
-        ("model", "way of asking", "items", *_COLUMNS, *spent_on),
-        rows,
-        "Each stage counts only if the ones before were passed; 95% intervals (Wilson) in small print. "
-        "An item without an answer is in no rate; a trick fails from the run on, look-ahead the last column.",
+        solved = (figure(cell.tokens_per_solved, "tokens"), figure(cell.usd_per_solved, "dollars"))
+        turns = figure(cell.mean_turns, "{:.1f}")
+        board.append(line(cell.model, Cell(way(cell)), counts, *shares, turns, *solved))
+        spent = (amount(paid.calls), amount(paid.tokens, "tokens"), amount(paid.known_usd, "dollars"))
+        judge = Cell(cell.judge.words() if cell.judge.calls else "not asked")
+        costs.append(line(f"{cell.model} ({way(cell)})", *spent, *solved, judge))
+        same = found.clusters[0].tasks if found.clusters and len(found.clusters[0].tasks) > 1 else ()
+        verdict = Cell("collapsed", tone="below") if found.collapsed else Cell("not flagged", tone="same")
+        shapes = (
+            amount(found.tasks),
+            amount(len(found.clusters)),
+            amount(found.largest_share, "share", found.reason),
+        )
+        collapse.append(line(f"{cell.model} ({way(cell)})", *shapes, verdict, Cell(", ".join(same[:6]))))
+    solved_for = ("Tokens per solved task", "Dollars per solved task")
+    return (
+        table(
+            "How far programs come",
+            ("model", "way of asking", "items", *_COLUMNS, "turns", *(words.lower() for words in solved_for)),
+            board,
+            "Each stage counts only if the ones before were passed; 95% intervals (Wilson) in small print. "
+            "An item without an answer is in no rate; a trick fails from the run on, look-ahead the last column.",
+        ),
+        table(
+            "Tokens and dollars",
+            ("Model", "Answers", "Tokens", "Dollars", *solved_for, "Judge"),
+            costs,
+            "Everything spent, divided by the items that were solved. The judge's cost is listed separately.",
+        ),
+        table(
+            "Template collapse",
+            ("Model", "Programs", "Shapes", "Largest group", "Verdict", "Same program for"),
+            collapse,
+        ),
     )
 
 
 def _sections(
     cells: Sequence[CellScores],
+    costs: Table,
+    collapse: Table,
     items: Mapping[str, Item],
     records: Mapping[str, TaskOutcome],
     endings: Mapping[str, Ending],
@@ -221,13 +250,13 @@ def _sections(
         + ("" if rows else " None was found."),
         tables=(found,) if rows else (),
     )
-    yield Section(id="costs", title="Tokens and dollars", tables=(_costs(cells),))
+    yield Section(id="costs", title="Tokens and dollars", tables=(costs,))
     yield Section(
         id="collapse",
         title="Many tasks, one program?",
         text="Programs are compared by shape, constants and names removed. A model that was rewarded only for "
         "running and trading submits one program for everything.",
-        tables=(_collapse(cells),),
+        tables=(collapse,),
     )
     yield _earned(items, records)
 
@@ -309,33 +338,6 @@ def _judges(cells: Sequence[CellScores], items: Mapping[str, Item], records: Map
         + ("" if pairs else " No program was judged by both."),
         tables=tuple(tables),
     )
-
-
-def _costs(cells: Sequence[CellScores]) -> Table:
-    rows = []
-    for cell in cells:
-        paid = cell.writer
-        spent = (amount(paid.calls), amount(paid.tokens, "tokens"), amount(paid.known_usd, "dollars"))
-        solved = (figure(cell.tokens_per_solved, "tokens"), figure(cell.usd_per_solved, "dollars"))
-        judge = Cell(cell.judge.words() if cell.judge.calls else "not asked")
-        rows.append(line(f"{cell.model} ({way(cell)})", *spent, *solved, judge))
-    solved_for = ("Tokens per solved task", "Dollars per solved task")
-    caption = "Everything spent, divided by the items that were solved. The judge's cost is listed separately."
-    columns = ("Model", "Answers", "Tokens", "Dollars", *solved_for, "Judge")
-    return table("Tokens and dollars", columns, rows, caption)
-
-
-def _collapse(cells: Sequence[CellScores]) -> Table:
-    rows = []
-    for cell in cells:
-        found = cell.collapse
-        same = found.clusters[0].tasks if found.clusters and len(found.clusters[0].tasks) > 1 else ()
-        verdict = Cell("collapsed", tone="below") if found.collapsed else Cell("not flagged", tone="same")
-        share = amount(found.largest_share, "share", found.reason)
-        counts = (amount(found.tasks), amount(len(found.clusters)), share)
-        rows.append(line(f"{cell.model} ({way(cell)})", *counts, verdict, Cell(", ".join(same[:6]))))
-    columns = ("Model", "Programs", "Shapes", "Largest group", "Verdict", "Same program for")
-    return table("Template collapse", columns, rows)
 
 
 def _earned(items: Mapping[str, Item], records: Mapping[str, TaskOutcome]) -> Section:

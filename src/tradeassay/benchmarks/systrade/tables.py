@@ -172,8 +172,8 @@ def _of_models(models: Sequence[ModelRow]) -> tuple[Table, Table, Table]:
             gates,
             "Share of counted submissions, one per item, that held the gate; 95% intervals (Wilson) in "
             "small print. Valid: the paper's six gates. Scenarios and agreement are ours. An item without an "
-            "answer is in no rate. Not cleared: nobody could tell whether it looks ahead; neither valid nor invalid. "
-            "Ten-bar tests: pieces of ten bars of the test data that valid submissions ran through.",
+            "answer is in no rate. Not cleared: nobody could tell whether it looks ahead; neither valid nor "
+            "invalid. Ten-bar tests: pieces of ten bars of the test data that valid submissions ran through.",
         ),
         table(
             "Quality and dollars",
@@ -286,32 +286,27 @@ def _item(record: StrategyOutcome | None, ending: Ending | None) -> ItemShown:
     if record is None:
         return ItemShown(chip=(tone, words))
     overall = "" if last is None else f"overall {_text(last.scorecard.overall)} · "
-    path = " → ".join(_iteration_words(one) for one in record.iterations)
-    steps = tuple(
-        Step(
+    steps = []
+    for one in record.iterations:
+        came, gates = "no submission", tuple[tuple[str, str, str], ...]()
+        if one.scored is not None:
+            report, drift = one.scored.scorecard.gates, one.scored.drift
+            failure = report.first_failure
+            came = "held" if failure is None else f"failed at {failure.name}"
+            came += "" if drift is None else f", {drift.kind}"
+            came += ", set aside" if one.set_aside else ""
+            gates = tuple((gate.name, gate.status, gate.reason if gate.failed else "") for gate in report.gates)
+        step = Step(
             title=f"Iteration {one.number}",
-            chip=("same", _iteration_words(one)),
+            chip=("same", came),
             small=f"{one.usage.input_tokens:,} tokens in, {one.usage.output_tokens:,} out",
-            checks=()
-            if one.scored is None
-            else tuple(
-                (gate.name, gate.status, gate.reason if gate.failed else "")
-                for gate in one.scored.scorecard.gates.gates
-            ),
+            checks=gates,
             lines=(one.reason,) if one.reason else (),
         )
-        for one in record.iterations
-    )
-    return ItemShown(chip=(tone, words), value=f"{overall}{path} · stopped by {record.stopped}", steps=steps)
-
-
-def _iteration_words(one: Iteration) -> str:
-    if one.scored is None:
-        return "no submission"
-    failure = one.scored.scorecard.gates.first_failure
-    words = "held" if failure is None else f"failed at {failure.name}"
-    drift = "" if one.scored.drift is None else f", {one.scored.drift.kind}"
-    return f"{words}{drift}{', set aside' if one.set_aside else ''}"
+        steps.append(step)
+    path = " → ".join(step.chip[1] for step in steps)
+    value = f"{overall}{path} · stopped by {record.stopped}"
+    return ItemShown(chip=(tone, words), value=value, steps=tuple(steps))
 
 
 def _cards(records: Mapping[str, StrategyOutcome]) -> Iterator[tuple[str, SubmissionCard]]:
