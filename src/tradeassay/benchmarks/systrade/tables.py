@@ -377,16 +377,17 @@ def systrade_paper(
         reviewed=bool(spec.reviewers),
         systb=spec.benchmark == SYSTRADE_SYSTB,
     )
+    gates, windows, tokens, costs = _paper_of_models(scores)
     makers: dict[str, Callable[[], Filled]] = {
         "table-2": lambda: _paper_splits(spec),
-        "table-3": lambda: Filled(tables=(_paper_gates(scores),), reasons=why),
+        "table-3": lambda: Filled(tables=(gates,), reasons=why),
         "table-4": lambda: Filled(tables=(_paper_strategies(scores, records),), reasons=why),
         "section-5-3": lambda: _paper_reviews(scores, why),
-        "section-5-4-1": lambda: Filled(tables=(_paper_windows(scores), _exceptions(records)), reasons=why),
+        "section-5-4-1": lambda: Filled(tables=(windows, _exceptions(records)), reasons=why),
         "section-5-4-2": lambda: _paper_returns(records, why),
         "figure-2": lambda: _learning(scores, records, why),
-        "figure-3": lambda: _token_map(scores),
-        "section-5-6": lambda: Filled(tables=(_paper_costs(scores),), reasons=why),
+        "figure-3": lambda: Filled(tables=(tokens,)),
+        "section-5-6": lambda: Filled(tables=(costs,), reasons=why),
         "figure-5": lambda: _review_maps(records),
         "latency": lambda: latency,
         "groups": lambda: _kinds(scores),
@@ -415,14 +416,39 @@ def _paper_splits(spec: SystradeSpec) -> Filled:
     return Filled(tables=(made,), reasons=reasons)
 
 
-def _paper_gates(scores: SystradeScores) -> Table:
+def _paper_of_models(scores: SystradeScores) -> tuple[Table, Table, Table, Table]:
+    """Return what passes each gate, tests on ten bars, tokens by iteration, and dollars and what they buy."""
     paper = printed("systrade")
-    rows = [line(row.model, *figures(row.gates, PAPER_GATES, "share"), ours=True) for row in scores.models]
+    gates, windows, tokens, costs = [], [], [], []
+    for row in scores.models:
+        gates.append(line(row.model, *figures(row.gates, PAPER_GATES, "share"), ours=True))
+        windows.append(line(row.model, figure(row.windows, "share"), Cell(), ours=True))
+        dollars = amount(row.usd_per_strategy, "dollars")
+        costs.append(line(row.model, dollars, figure(row.overall), Cell(row.paper_tier), ours=True))
+        for one in row.tokens:
+            cells = (amount(value) for value in (one.items, one.request, one.answer))
+            tokens.append(line(f"{row.model}, iteration {one.iteration}", *cells, ours=True))
     for one in paper["gates"]:
         shares = (amount(one[name] / 100.0, "share") for name in PAPER_GATES)
-        rows.append(line(f"{one['model']} ({one['submitted']} of {paper['strategies']} submitted)", *shares))
-    note = "Not comparable: parse and schema ask nearly the same, the other gates more than the paper's."
-    return table("Submissions that pass each gate", ("", *PAPER_GATES), rows, note=note)
+        gates.append(line(f"{one['model']} ({one['submitted']} of {paper['strategies']} submitted)", *shares))
+    passed, tests = (paper["out_of_sample"][name] for name in ("passed", "tests"))
+    words = Cell(f"{passed / tests:.1%}", small=f"{passed} of {tests}")
+    windows.append(line("all valid submissions", figure(scores.windows, "share"), words, ours=True))
+    for tier in paper["tiers"]:
+        dollars = Cell(f"${tier['usd_low']:.2f} to ${tier['usd_high']:.2f}", small="first iteration")
+        scored = Cell(f"{tier['overall_low']} to {tier['overall_high']}")
+        costs.append(line(f"tier '{tier['name']}'", dollars, scored, Cell(tier["name"])))
+    asked = "Not comparable: parse and schema ask nearly the same, the other gates more than the paper's."
+    kind = "Comparable in kind: ours are five pieces of each valid submission's test data, at drawn places."
+    priced = "Dollars are comparable at the prices of the day; overall scores are not."
+    columns = ("", "items", "tokens of the request", "tokens of the answer")
+    bought = ("", "dollars per strategy", "overall", "tier")
+    return (
+        table("Submissions that pass each gate", ("", *PAPER_GATES), gates, note=asked),
+        table("Tests that ran through", ("", "ours", "printed"), windows, note=kind),
+        table("Tokens", columns, tokens, note="means over items"),
+        table("Dollars per strategy and what they buy", bought, costs, note=priced),
+    )
 
 
 def _paper_strategies(scores: SystradeScores, records: Mapping[str, StrategyOutcome]) -> Table:
@@ -458,15 +484,6 @@ def _paper_strategies(scores: SystradeScores, records: Mapping[str, StrategyOutc
         "marked; overall is the mean of our four measured dimensions."
     )
     return table("Strategies", _pairs("C", "LLM", "QR", "overall", "valid"), rows, note=note)
-
-
-def _paper_windows(scores: SystradeScores) -> Table:
-    passed, tests = (printed("systrade")["out_of_sample"][name] for name in ("passed", "tests"))
-    words = Cell(f"{passed / tests:.1%}", small=f"{passed} of {tests}")
-    rows = [line(row.model, figure(row.windows, "share"), Cell(), ours=True) for row in scores.models]
-    rows.append(line("all valid submissions", figure(scores.windows, "share"), words, ours=True))
-    note = "Comparable in kind: ours are five pieces of each valid submission's test data, at drawn places."
-    return table("Tests that ran through", ("", "ours", "printed"), rows, note=note)
 
 
 _EXCEPTION: Final = re.compile(r"\b([A-Z][A-Za-z]*(?:Error|Exception|Interrupt|Exit|Iteration|Warning))\b")
@@ -583,16 +600,6 @@ def _paper_iterations(scores: SystradeScores) -> Table:
     return table(title, _pairs("gain", "code alike"), rows, note=note)
 
 
-def _token_map(scores: SystradeScores) -> Filled:
-    rows = []
-    for row in scores.models:
-        for one in row.tokens:
-            cells = (amount(value) for value in (one.items, one.request, one.answer))
-            rows.append(line(f"{row.model}, iteration {one.iteration}", *cells, ours=True))
-    columns = ("", "items", "tokens of the request", "tokens of the answer")
-    return Filled(tables=(table("Tokens", columns, rows, note="means over items"),))
-
-
 def _paper_reviews(scores: SystradeScores, why: tuple[str, ...]) -> Filled:
     paper, board = printed("systrade")["reviews"], scores.reviews
     if board is None:
@@ -653,29 +660,15 @@ def _review_maps(records: Mapping[str, StrategyOutcome]) -> Filled:
         for reviewer in reviewers:
             given = [r for r in reviews if of(r.reviewer) == reviewer]
             marks = [both_marks([r for r in given if of(r.author) == author]) for author in authors]
-            rows.append(line(reviewer, *(_toned(one) for one in marks), ours=True))
+            cells = []
+            for mark in marks:
+                tone = "same"
+                if mark.value is None or mark.value >= 7 or mark.value < 4:
+                    tone = "" if mark.value is None else "above" if mark.value >= 7 else "below"
+                cells.append(Cell(measure=mark, form="{:.2f}", tone=tone))
+            rows.append(line(reviewer, *cells, ours=True))
         tables.append(table(title, ("reviewer", *authors), rows, note="means of both marks, 1 to 10"))
     return Filled(tables=tuple(tables))
-
-
-def _toned(mark: Measure) -> Cell:
-    value = mark.value
-    tone = "" if value is None else "above" if value >= 7 else "below" if value < 4 else "same"
-    return Cell(measure=mark, form="{:.2f}", tone=tone)
-
-
-def _paper_costs(scores: SystradeScores) -> Table:
-    rows = []
-    for row in scores.models:
-        dollars = amount(row.usd_per_strategy, "dollars")
-        rows.append(line(row.model, dollars, figure(row.overall), Cell(row.paper_tier), ours=True))
-    for tier in printed("systrade")["tiers"]:
-        dollars = Cell(f"${tier['usd_low']:.2f} to ${tier['usd_high']:.2f}", small="first iteration")
-        scored = Cell(f"{tier['overall_low']} to {tier['overall_high']}")
-        rows.append(line(f"tier '{tier['name']}'", dollars, scored, Cell(tier["name"])))
-    note = "Dollars are comparable at the prices of the day; overall scores are not."
-    columns = ("", "dollars per strategy", "overall", "tier")
-    return table("Dollars per strategy and what they buy", columns, rows, note=note)
 
 
 def _kinds(scores: SystradeScores) -> Filled:
