@@ -25,18 +25,17 @@ class ModelProtocol(Protocol):
     Config: ClassVar[type[ProtocolConfig]]
     prompts: ClassVar[tuple[str, ...]]
     """Package-relative names of the prompt files; their hashes go into the manifest."""
-    tools: ClassVar[tuple[ToolSpec, ...]]
+    tools: ClassVar[tuple[ToolSpec, ...]] = ()
     """Everything that can be called at some stage; empty where the answers are texts."""
     shown: ClassVar[tuple[type[msgspec.Struct], type[msgspec.Struct]]]
     """The types of ``rules`` and ``observation`` in a question that is given as data."""
 
     def __init__(self, config: Any) -> None:
         """Take a ``Config``."""
-        ...
 
     def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
         """Start an episode; all randomness (alias maps, samples) comes from ``rng``."""
-        ...
+        return None
 
     def dialogue(self, observation: Observation) -> Dialogue:
         """Return today's conversation; it ends in a decision, a failed one when no usable answer came."""
@@ -44,7 +43,7 @@ class ModelProtocol(Protocol):
 
     def remember(self, observation: Observation, decision: Decision) -> None:
         """Take note of a day that is over; also called for every recorded day when a run is resumed."""
-        ...
+        return None
 
 
 protocols: Registry[type[ModelProtocol]] = Registry("protocol")

@@ -13,7 +13,7 @@ refused answer stays in the conversation. When no answer came, the kind of the f
 
 import math
 from collections.abc import Callable, Generator, Iterator
-from typing import Annotated, ClassVar, get_args
+from typing import Annotated, get_args
 
 import msgspec
 import numpy as np
@@ -21,9 +21,9 @@ from msgspec import Meta
 
 from tradeassay.benchmarks.daily.prompts import PROMPTS
 from tradeassay.benchmarks.error_messages import in_plain_words, refusal_in_words, unknown_fields
-from tradeassay.benchmarks.protocol import ProtocolConfig, protocols, schema_of
+from tradeassay.benchmarks.protocol import ModelProtocol, ProtocolConfig, protocols, schema_of
 from tradeassay.core.agent import Agent, AskDecision, DayProtocol, EpisodeInfo, Observation
-from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply, ToolSpec
+from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply
 from tradeassay.core.drive import drive as _drive
 from tradeassay.core.errors import DataError
 from tradeassay.core.events import Filled, Rejected
@@ -179,20 +179,18 @@ def day(
 class ByObservation:
     """The daily protocol of one episode for agents that see the observation itself.
 
-    A :class:`~tradeassay.play.episode.Conversation`; nothing outlives a day.
+    A :class:`~tradeassay.play.episode.Conversation`; nothing is drawn, and nothing outlives a day.
     """
 
     def __init__(self, config: DayConfig) -> None:
         self._config = config
 
-    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
-        """Nothing is drawn."""
+    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None: ...
 
     def dialogue(self, observation: Observation) -> DayProtocol:
         return day(observation, self._config)
 
-    def remember(self, observation: Observation, decision: Decision) -> None:
-        """Nothing is kept."""
+    def remember(self, observation: Observation, decision: Decision) -> None: ...
 
 
 def drive(protocol: DayProtocol, agent: Agent) -> Decision:
@@ -296,22 +294,15 @@ SCHEMA = schema_of(OrdersAsked)
 
 
 @protocols.register("daily")
-class Daily:
-    """The conversation rules of one episode. See :class:`~tradeassay.benchmarks.protocol.ModelProtocol`."""
+class Daily(ModelProtocol):
+    """The conversation rules of one episode. Nothing is drawn, and nothing outlives a day."""
 
-    Config: ClassVar[type[ProtocolConfig]] = DailyConfig
-    prompts: ClassVar[tuple[str, ...]] = PROMPTS.files
-    tools: ClassVar[tuple[ToolSpec, ...]] = ()
-    shown: ClassVar[tuple[type[msgspec.Struct], type[msgspec.Struct]]] = (RulesShown, SessionShown)
+    Config = DailyConfig
+    prompts = PROMPTS.files
+    shown = (RulesShown, SessionShown)
 
     def __init__(self, config: DailyConfig | None = None) -> None:
         self.config = DailyConfig() if config is None else config
-
-    def begin(self, info: EpisodeInfo, rng: np.random.Generator) -> None:
-        """Start an episode; nothing is random."""
-
-    def remember(self, observation: Observation, decision: Decision) -> None:
-        """Nothing outlives a day: the account shows what came of it."""
 
     def dialogue(self, observation: Observation) -> Dialogue:
         """Ask for one day's orders; its messages start afresh every day."""

@@ -21,7 +21,7 @@ answer twice ends the attempts; only the last refused answer stays in the conver
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import numpy as np
@@ -41,7 +41,7 @@ from tradeassay.benchmarks.ktdfin.observation import (
 from tradeassay.benchmarks.ktdfin.prompts import PROMPTS
 from tradeassay.benchmarks.ktdfin.tools import BY_NAME, TOOLS
 from tradeassay.benchmarks.ktdfin.wire import BadArguments, Stock, Wire
-from tradeassay.benchmarks.protocol import ProtocolConfig, protocols, schema_of
+from tradeassay.benchmarks.protocol import ModelProtocol, protocols, schema_of
 from tradeassay.core.agent import EpisodeInfo, Observation, Rules
 from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply, ToolCall, ToolSpec
 from tradeassay.core.errors import TradeassayError
@@ -412,13 +412,13 @@ class _FirstSight:
 
 
 @protocols.register("ktdfin")
-class Ktdfin:
-    """The conversation rules of one episode. See :class:`~tradeassay.benchmarks.protocol.ModelProtocol`."""
+class Ktdfin(ModelProtocol):
+    """The conversation rules of one episode."""
 
-    Config: ClassVar[type[ProtocolConfig]] = KtdfinConfig
-    prompts: ClassVar[tuple[str, ...]] = PROMPTS.files
-    tools: ClassVar[tuple[ToolSpec, ...]] = (*SPECS, SUBMIT)
-    shown: ClassVar[tuple[type[msgspec.Struct], type[msgspec.Struct]]] = (Constraints, ObservationShown)
+    Config = KtdfinConfig
+    prompts = PROMPTS.files
+    tools = (*SPECS, SUBMIT)
+    shown = (Constraints, ObservationShown)
 
     def __init__(self, config: KtdfinConfig | None = None) -> None:
         self.config = KtdfinConfig() if config is None else config

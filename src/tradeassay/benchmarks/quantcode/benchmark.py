@@ -3,7 +3,7 @@
 from collections.abc import Generator, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
@@ -14,7 +14,6 @@ from tradeassay.benchmarks.programs import (
     CodeItem,
     CodeProtocol,
     CodeRow,
-    CodeSpec,
     Ending,
     Examine,
     Item,
@@ -72,14 +71,14 @@ _MOST_KEPT = 4096
 class QuantCodeProtocol(CodeProtocol):
     """QuantCode for one spec: prompts for models alone, markets drawn from the run's secret."""
 
-    title: ClassVar[str] = "QuantCode: programs that do what they are asked"
-    listing: ClassVar[str] = "tradeassay code tasks"
-    fixed: ClassVar[tuple[str, ...]] = ("evaluate.language", "evaluate.leak", "evaluate.limits")
-    Question: ClassVar[type[msgspec.Struct]] = TaskShown
-    Spec: ClassVar[type[CodeSpec]] = QuantCodeSpec
-    Record: ClassVar[type[msgspec.Struct]] = TaskOutcome
-    Result: ClassVar[type[msgspec.Struct]] = Evaluation
-    Scores: ClassVar[type[msgspec.Struct]] = QuantCodeScores
+    title = "QuantCode: programs that do what they are asked"
+    listing = "tradeassay code tasks"
+    fixed = ("evaluate.language", "evaluate.leak", "evaluate.limits")
+    Question = TaskShown
+    Spec = QuantCodeSpec
+    Record = TaskOutcome
+    Result = Evaluation
+    Scores = QuantCodeScores
 
     def __init__(self, spec: QuantCodeSpec) -> None:
         self.spec = spec

@@ -19,12 +19,12 @@ Nothing is enforced with a provider's JSON mode: how often a model breaks the fo
 
 from collections.abc import Callable, Generator, Sequence
 from itertools import chain
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 import msgspec
 import numpy as np
 
-from tradeassay.benchmarks.protocol import ProtocolConfig, protocols
+from tradeassay.benchmarks.protocol import ModelProtocol, protocols
 from tradeassay.benchmarks.stockbench.answers import (
     DECISIONS_SCHEMA,
     PICKED_SCHEMA,
@@ -58,7 +58,7 @@ from tradeassay.benchmarks.stockbench.payload import (
 from tradeassay.benchmarks.stockbench.prompts import PROMPTS
 from tradeassay.benchmarks.stockbench.stockbench_config import StockbenchConfig
 from tradeassay.core.agent import EpisodeInfo, Observation
-from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply, ToolSpec
+from tradeassay.core.dialogue import AskModel, Dialogue, Given, Message, ModelReply
 from tradeassay.core.errors import UserError
 from tradeassay.core.orders import Decision, Failure, Order
 from tradeassay.llm.prompting import (
@@ -245,13 +245,12 @@ class _Talk:
 
 
 @protocols.register("stockbench")
-class Stockbench:
-    """The conversation rules of one episode. See :class:`~tradeassay.benchmarks.protocol.ModelProtocol`."""
+class Stockbench(ModelProtocol):
+    """The conversation rules of one episode."""
 
-    Config: ClassVar[type[ProtocolConfig]] = StockbenchConfig
-    prompts: ClassVar[tuple[str, ...]] = PROMPTS.files
-    tools: ClassVar[tuple[ToolSpec, ...]] = ()
-    shown: ClassVar[tuple[type[msgspec.Struct], type[msgspec.Struct]]] = (Limits, PromptPayload)
+    Config = StockbenchConfig
+    prompts = PROMPTS.files
+    shown = (Limits, PromptPayload)
 
     def __init__(self, config: StockbenchConfig | None = None) -> None:
         """Raise :class:`UserError` for a value that is out of bounds."""

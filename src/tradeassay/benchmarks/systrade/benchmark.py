@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Generator, Iterator, Mapping
 from functools import cache
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import msgspec
 
@@ -14,7 +14,6 @@ from tradeassay.benchmarks.programs import (
     CodeItem,
     CodeProtocol,
     CodeRow,
-    CodeSpec,
     Ending,
     Examine,
     Item,
@@ -76,14 +75,14 @@ _MOST_KEPT: Final = 4096
 class SystradeProtocol(CodeProtocol):
     """SysTradeBench for one spec."""
 
-    title: ClassVar[str] = "SysTradeBench: governed strategies"
-    listing: ClassVar[str] = "tradeassay code strategies"
-    fixed: ClassVar[tuple[str, ...]] = ("score",)
-    Question: ClassVar[type[msgspec.Struct]] = StrategyShown
-    Spec: ClassVar[type[CodeSpec]] = SystradeSpec
-    Record: ClassVar[type[msgspec.Struct]] = StrategyOutcome
-    Result: ClassVar[type[msgspec.Struct]] = ScoredIteration
-    Scores: ClassVar[type[msgspec.Struct]] = SystradeScores
+    title = "SysTradeBench: governed strategies"
+    listing = "tradeassay code strategies"
+    fixed = ("score",)
+    Question = StrategyShown
+    Spec = SystradeSpec
+    Record = StrategyOutcome
+    Result = ScoredIteration
+    Scores = SystradeScores
 
     def __init__(self, spec: SystradeSpec) -> None:
         self.spec = spec
