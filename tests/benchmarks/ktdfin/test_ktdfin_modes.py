@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from ktdfin_game import DONE, Game, submit
 
-from tradeassay.benchmarks.ktdfin import MODES, Ktdfin, KtdfinConfig
-from tradeassay.benchmarks.ktdfin.prompts import PROMPTS
+from tradeassay.benchmarks.ktdfin import MODES, KtdfinConfig
 from tradeassay.data import Snapshot
 from tradeassay.factors import FACTOR_NAMES
 
@@ -102,12 +101,3 @@ def test_the_config_is_frozen_checked_and_complete():
     ):
         with pytest.raises(msgspec.ValidationError):
             msgspec.convert(wrong, KtdfinConfig)
-
-
-def test_prompts_are_files_of_the_package():
-    from importlib.resources import files
-
-    assert Ktdfin.prompts == PROMPTS.files and len(PROMPTS.files) == 13
-    for name in PROMPTS.files:
-        text = (files("tradeassay") / name).read_text()
-        assert text.strip() and ".v1." in name

@@ -1,7 +1,6 @@
 """What a model is shown: news and fundamentals of the right days, ablations, the context limit, and no future."""
 
 from dataclasses import replace
-from importlib.resources import files
 from typing import Any, get_args
 
 import msgspec
@@ -26,7 +25,7 @@ from stockbench_game import (
     small_panel,
 )
 
-from tradeassay.benchmarks.stockbench import INPUTS, Prompt, StockbenchConfig, prompts as prompt_files
+from tradeassay.benchmarks.stockbench import INPUTS, Prompt, StockbenchConfig
 from tradeassay.benchmarks.stockbench.payload import PER_MESSAGE, tokens_in, tokens_of
 from tradeassay.core.dialogue import AskModel, Message, ModelReply
 from tradeassay.core.errors import UserError
@@ -158,13 +157,6 @@ def test_a_prompt_changes_words_and_no_data(rich, prompt):
     ]
     texts = {one: day_one(rich, prompt=one)[0].messages[0].text for one in get_args(Prompt)}
     assert len(set(texts.values())) == 3 and "0.03 %" in texts[prompt]
-
-
-def test_prompt_files_are_named_and_exist():
-    names = prompt_files.PROMPTS.files
-    assert len(names) == 14 and all((files("tradeassay") / name).is_file() for name in names)
-    with pytest.raises(KeyError):
-        prompt_files.PROMPTS.fill("news")
 
 
 # -- the context limit -------------------------------------------------------------------------------------------
